@@ -1,0 +1,3 @@
+//! The engine of `kubectl kyv`: what Kyverno mutate policies do to Kubernetes objects.
+
+pub mod value;

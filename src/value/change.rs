@@ -1,0 +1,129 @@
+//! What changed between two values.
+
+use super::{Pointer, Value};
+
+/// One change; a list of them leads from one value to another when made in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// The node that changed. Indexes count in the list as the earlier changes left it.
+    pub pointer: Pointer,
+    /// What happened to it.
+    pub kind: ChangeKind,
+}
+
+/// What happened to a node.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ChangeKind {
+    /// It was set, or inserted into its list.
+    Add(Value),
+    /// It was removed.
+    Remove(Value),
+    /// It became another value.
+    Replace {
+        /// What it was.
+        before: Value,
+        /// What it became.
+        after: Value,
+    },
+}
+
+/// Lists what leads from `before` to `after`.
+///
+/// Members are compared by key, in the order they stand in; what is equal at both ends of a list is
+/// left alone and the rest is compared by position. Surplus elements are removed from the end, so that
+/// the changes can be made one after the other.
+pub fn changes(before: &Value, after: &Value) -> Vec<Change> {
+    let mut found = Vec::new();
+    compare(&mut Pointer::default(), before, after, &mut found);
+    found
+}
+
+fn compare(at: &mut Pointer, before: &Value, after: &Value, found: &mut Vec<Change>) {
+    if before.same_storage(after) {
+        return;
+    }
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => {
+            for (key, was) in old.iter() {
+                at.push_key(key.clone());
+                match new.get(key) {
+                    Some(is) => compare(at, was, is, found),
+                    None => found.push(Change { pointer: at.clone(), kind: ChangeKind::Remove(was.clone()) }),
+                }
+                at.pop();
+            }
+            for (key, is) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
+                found.push(Change { pointer: at.key(key.clone()), kind: ChangeKind::Add(is.clone()) });
+            }
+        }
+        (Value::Array(old), Value::Array(new)) => compare_lists(at, old, new, found),
+        _ if before == after => {}
+        _ => found.push(Change {
+            pointer: at.clone(),
+            kind: ChangeKind::Replace { before: before.clone(), after: after.clone() },
+        }),
+    }
+}
+
+fn compare_lists(at: &mut Pointer, old: &[Value], new: &[Value], found: &mut Vec<Change>) {
+    let head = old.iter().zip(new).take_while(|(was, is)| was == is).count();
+    let tail =
+        old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(was, is)| was == is).count();
+    let (old_end, new_end) = (old.len() - tail, new.len() - tail);
+    let paired = old_end.min(new_end);
+    for index in head..paired {
+        at.push_index(index);
+        compare(at, &old[index], &new[index], found);
+        at.pop();
+    }
+    for index in (paired..old_end).rev() {
+        found.push(Change { pointer: at.index(index), kind: ChangeKind::Remove(old[index].clone()) });
+    }
+    for (index, is) in new.iter().enumerate().take(new_end).skip(paired) {
+        found.push(Change { pointer: at.index(index), kind: ChangeKind::Add(is.clone()) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(before: &str, after: &str) -> Vec<String> {
+        let json = |text| Value::from_json(text).unwrap();
+        changes(&json(before), &json(after))
+            .iter()
+            .map(|change| match &change.kind {
+                ChangeKind::Add(value) => format!("+{} {}", change.pointer, value.to_json()),
+                ChangeKind::Remove(value) => format!("-{} {}", change.pointer, value.to_json()),
+                ChangeKind::Replace { before, after } => {
+                    format!("{} {}>{}", change.pointer, before.to_json(), after.to_json())
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn equal_values_have_no_changes() {
+        assert!(shown(r#"{"a":1,"b":[1]}"#, r#"{"b":[1.0],"a":1}"#).is_empty());
+    }
+
+    #[test]
+    fn members_are_added_removed_and_replaced() {
+        assert_eq!(
+            shown(r#"{"a":1,"b":2,"c":{"d":1}}"#, r#"{"b":"2","c":{"d":1,"e":2},"f":null}"#),
+            ["-a 1", r#"b 2>"2""#, "+c.e 2", "+f null"]
+        );
+    }
+
+    #[test]
+    fn only_the_differing_middle_of_a_list_changes() {
+        assert_eq!(shown("[1,2,3]", "[1,9,2,3]"), ["+[1] 9"]);
+        assert_eq!(shown("[1,2,3,4]", "[1,4]"), ["-[2] 3", "-[1] 2"]);
+        assert_eq!(shown(r#"[{"a":1},{"b":1}]"#, r#"[{"a":2},{"b":1}]"#), ["[0].a 1>2"]);
+    }
+
+    #[test]
+    fn a_change_of_type_is_a_replacement() {
+        assert_eq!(shown(r#"{"a":[]}"#, r#"{"a":{}}"#), ["a []>{}"]);
+    }
+}

@@ -1,0 +1,411 @@
+//! JSON text, read and written.
+
+use std::fmt::Write as _;
+
+use super::{Map, Number, Value};
+
+/// How deep JSON text may be nested.
+pub const MAX_DEPTH: usize = 256;
+
+/// Why a text is no JSON document.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+#[non_exhaustive]
+pub struct JsonError {
+    /// What was wrong, and what was expected.
+    pub message: String,
+    /// Where in the text, in bytes.
+    pub offset: usize,
+}
+
+/// Reads one JSON document.
+#[derive(Debug)]
+pub struct JsonReader<'a> {
+    text: &'a str,
+    offset: usize,
+    depth: usize,
+    last_wins: bool,
+}
+
+impl<'a> JsonReader<'a> {
+    /// A reader that refuses a member that stands twice.
+    pub const fn new(text: &'a str) -> Self {
+        Self { text, offset: 0, depth: 0, last_wins: false }
+    }
+
+    /// Lets the last of several members of one name win, as Go's decoder does.
+    #[must_use]
+    pub const fn last_wins(mut self) -> Self {
+        self.last_wins = true;
+        self
+    }
+
+    /// Reads the whole text as one document.
+    ///
+    /// # Errors
+    ///
+    /// Text that is no JSON, or nested deeper than [`MAX_DEPTH`].
+    pub fn read(mut self) -> Result<Value, JsonError> {
+        let value = self.value()?;
+        self.blanks();
+        if self.offset < self.text.len() {
+            self.fault("text after the end of the document")
+        } else {
+            Ok(value)
+        }
+    }
+
+    fn fault<T>(&self, message: impl Into<String>) -> Result<T, JsonError> {
+        Err(JsonError { message: message.into(), offset: self.offset })
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.offset).copied()
+    }
+
+    fn blanks(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.offset += 1;
+        }
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.offset += usize::from(found);
+        found
+    }
+
+    fn value(&mut self) -> Result<Value, JsonError> {
+        self.blanks();
+        match self.peek() {
+            Some(b'{') => self.nested(Self::members),
+            Some(b'[') => self.nested(Self::elements),
+            Some(b'"') => self.string().map(Value::from),
+            Some(b't') => self.word("true", Value::Bool(true)),
+            Some(b'f') => self.word("false", Value::Bool(false)),
+            Some(b'n') => self.word("null", Value::Null),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(_) => self.fault("expected a JSON value"),
+            None => self.fault("unexpected end of JSON input"),
+        }
+    }
+
+    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, JsonError>) -> Result<Value, JsonError> {
+        if self.depth == MAX_DEPTH {
+            return self.fault(format!("nested deeper than {MAX_DEPTH} levels"));
+        }
+        self.depth += 1;
+        self.offset += 1;
+        let value = read(self)?;
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn members(&mut self) -> Result<Value, JsonError> {
+        let mut members = Map::default();
+        self.blanks();
+        if self.take(b'}') {
+            return Ok(Value::object(members));
+        }
+        loop {
+            self.blanks();
+            let start = self.offset;
+            if self.peek() != Some(b'"') {
+                return self.fault("expected a key in double quotes");
+            }
+            let key = self.string()?;
+            self.blanks();
+            if !self.take(b':') {
+                return self.fault("expected `:` after the key");
+            }
+            let value = self.value()?;
+            if members.insert(key.as_str().into(), value).is_some() && !self.last_wins {
+                self.offset = start;
+                return self.fault(format!("key {key:?} stands twice"));
+            }
+            self.blanks();
+            if self.take(b'}') {
+                return Ok(Value::object(members));
+            }
+            if !self.take(b',') {
+                return self.fault("expected `,` or `}`");
+            }
+        }
+    }
+
+    fn elements(&mut self) -> Result<Value, JsonError> {
+        let mut items = Vec::new();
+        self.blanks();
+        if self.take(b']') {
+            return Ok(Value::array(items));
+        }
+        loop {
+            items.push(self.value()?);
+            self.blanks();
+            if self.take(b']') {
+                return Ok(Value::array(items));
+            }
+            if !self.take(b',') {
+                return self.fault("expected `,` or `]`");
+            }
+        }
+    }
+
+    fn word(&mut self, word: &str, value: Value) -> Result<Value, JsonError> {
+        if !self.text[self.offset..].starts_with(word) {
+            return self.fault("expected a JSON value");
+        }
+        self.offset += word.len();
+        Ok(value)
+    }
+
+    fn number(&mut self) -> Result<Value, JsonError> {
+        let rest = &self.text[self.offset..];
+        let end =
+            rest.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).unwrap_or(rest.len());
+        let Some(number) = Number::parse(&rest[..end]) else {
+            return self.fault("expected a number in the range of a 64-bit float");
+        };
+        self.offset += end;
+        Ok(Value::Number(number))
+    }
+
+    fn string(&mut self) -> Result<String, JsonError> {
+        self.offset += 1;
+        let mut out = String::new();
+        loop {
+            let rest = &self.text[self.offset..];
+            let Some(end) = rest.find(|c: char| matches!(c, '"' | '\\') || c < ' ') else {
+                self.offset = self.text.len();
+                return self.fault("unexpected end of JSON input");
+            };
+            out.push_str(&rest[..end]);
+            self.offset += end;
+            match self.peek() {
+                Some(b'"') => {
+                    self.offset += 1;
+                    return Ok(out);
+                }
+                Some(b'\\') => {
+                    self.offset += 1;
+                    self.escape(&mut out)?;
+                }
+                _ => return self.fault("control character in a string"),
+            }
+        }
+    }
+
+    fn escape(&mut self, out: &mut String) -> Result<(), JsonError> {
+        let escaped = match self.peek() {
+            Some(c @ (b'"' | b'\\' | b'/')) => char::from(c),
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                self.offset += 1;
+                out.push(self.code_point()?);
+                return Ok(());
+            }
+            _ => return self.fault("unknown escape in a string"),
+        };
+        self.offset += 1;
+        out.push(escaped);
+        Ok(())
+    }
+
+    /// The code point of `\uXXXX`, a pair of surrogates included; a lone surrogate becomes U+FFFD.
+    fn code_point(&mut self) -> Result<char, JsonError> {
+        let first = self.hex()?;
+        if (0xD800..0xDC00).contains(&first) && self.text[self.offset..].starts_with("\\u") {
+            let before = self.offset;
+            self.offset += 2;
+            let second = self.hex()?;
+            if (0xDC00..0xE000).contains(&second) {
+                let point = 0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+                return Ok(char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            self.offset = before;
+        }
+        Ok(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+
+    fn hex(&mut self) -> Result<u32, JsonError> {
+        let digits = self.text.get(self.offset..self.offset + 4);
+        let Some(digits) = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit())) else {
+            return self.fault("expected four hexadecimal digits");
+        };
+        self.offset += 4;
+        Ok(u32::from_str_radix(digits, 16).unwrap_or(0xFFFD))
+    }
+}
+
+/// How JSON is written.
+#[derive(Clone, Copy, Debug)]
+struct Style {
+    /// Keys in byte order, as Go's encoder writes maps.
+    sorted: bool,
+    /// `<`, `>`, `&` and the line separators as escapes, as Go's encoder writes them.
+    html_safe: bool,
+    /// Blanks a level; `None` writes everything on one line without blanks.
+    indent: Option<usize>,
+}
+
+impl Value {
+    /// Compact JSON, keys in their own order.
+    pub fn to_json(&self) -> String {
+        self.json(Style { sorted: false, html_safe: false, indent: None })
+    }
+
+    /// Compact JSON as Go's encoder writes it: sorted keys, `<`, `>` and `&` escaped.
+    pub fn to_go_json(&self) -> String {
+        self.json(Style { sorted: true, html_safe: true, indent: None })
+    }
+
+    /// Indented JSON, keys in their own order, without a final newline.
+    pub fn to_pretty_json(&self, indent: usize) -> String {
+        self.json(Style { sorted: false, html_safe: false, indent: Some(indent) })
+    }
+
+    fn json(&self, style: Style) -> String {
+        let mut out = String::new();
+        write_value(&mut out, self, style, 0);
+        out
+    }
+}
+
+fn write_value(out: &mut String, value: &Value, style: Style, level: usize) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+        Value::Number(number) if style.html_safe && !number.is_written_as_integer() => {
+            // Go has read it as a float.
+            let float = Number::from_f64(number.as_f64());
+            let _ = write!(out, "{}", float.as_ref().unwrap_or(number));
+        }
+        Value::Number(number) => {
+            let _ = write!(out, "{number}");
+        }
+        Value::String(text) => write_string(out, text, style),
+        Value::Array(items) => {
+            write_nested(out, style, level, ['[', ']'], items.len(), |out, index| {
+                write_value(out, &items[index], style, level + 1);
+            });
+        }
+        Value::Object(members) => {
+            let mut entries: Vec<_> = members.iter().collect();
+            if style.sorted {
+                entries.sort_by(|a, b| a.0.cmp(b.0));
+            }
+            write_nested(out, style, level, ['{', '}'], entries.len(), |out, index| {
+                let (key, value) = entries[index];
+                write_string(out, key, style);
+                out.push_str(if style.indent.is_some() { ": " } else { ":" });
+                write_value(out, value, style, level + 1);
+            });
+        }
+    }
+}
+
+fn write_nested(
+    out: &mut String,
+    style: Style,
+    level: usize,
+    [open, close]: [char; 2],
+    count: usize,
+    write_item: impl Fn(&mut String, usize),
+) {
+    let new_line = |out: &mut String, level: usize| {
+        if let Some(indent) = style.indent {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', indent * level));
+        }
+    };
+    out.push(open);
+    for index in 0..count {
+        if index > 0 {
+            out.push(',');
+        }
+        new_line(out, level + 1);
+        write_item(out, index);
+    }
+    if count > 0 {
+        new_line(out, level);
+    }
+    out.push(close);
+}
+
+fn write_string(out: &mut String, text: &str, style: Style) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' if style.html_safe => out.push_str("\\b"),
+            '\u{c}' if style.html_safe => out.push_str("\\f"),
+            c if c < ' ' || (style.html_safe && matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}')) => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_comes_back_as_it_went_in() {
+        for text in [
+            "null",
+            "true",
+            r#"{"b":1,"a":[1.10,"x\ny",{}],"c":[]}"#,
+            "12345678901234567890",
+            r#""\"\\\u0001é😀""#,
+        ] {
+            assert_eq!(Value::from_json(text).unwrap().to_json(), text);
+        }
+    }
+
+    #[test]
+    fn go_sorts_keys_and_escapes_html() {
+        let value = Value::from_json(r#"{"b":"<&>","a":1.0,"c":12345678901234567890}"#).unwrap();
+        let expected = r#"{"a":1,"b":"\u003c\u0026\u003e","c":12345678901234567890}"#;
+        assert_eq!(value.to_go_json(), expected);
+    }
+
+    #[test]
+    fn pretty_json_is_indented() {
+        let value = Value::from_json(r#"{"a":[1],"b":{}}"#).unwrap();
+        assert_eq!(value.to_pretty_json(2), "{\n  \"a\": [\n    1\n  ],\n  \"b\": {}\n}");
+    }
+
+    #[test]
+    fn faults_name_what_was_expected_and_where() {
+        for (text, offset) in
+            [("", 0), ("{", 1), ("[1,]", 3), (r#"{"a":1,"a":2}"#, 7), ("01", 0), ("[1] x", 4), ("\"\t\"", 1)]
+        {
+            let error = Value::from_json(text).unwrap_err();
+            assert_eq!(error.offset, offset, "{text}: {error}");
+        }
+        assert!(JsonReader::new(r#"{"a":1,"a":2}"#).last_wins().read().is_ok());
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        assert!(Value::from_json(&"[".repeat(100_000)).is_err());
+        let deepest = format!("{}{}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
+        assert!(Value::from_json(&deepest).is_ok());
+    }
+
+    #[test]
+    fn surrogates_are_paired() {
+        assert_eq!(Value::from_json(r#""\ud83d\ude00\ud83d""#).unwrap().as_str().unwrap(), "😀\u{fffd}");
+    }
+}

@@ -1,0 +1,304 @@
+//! Values: the JSON data model as Kubernetes objects use it.
+//!
+//! Keys keep their order, numbers keep their exact value and text, and clones share what they hold: to
+//! clone a [`Value`] costs a counter, to change a clone copies only the path that changes. Knows objects'
+//! identity, pointers into them, differences, quantities and durations; knows nothing of text formats
+//! other than JSON, and nothing of policies.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod change;
+mod duration;
+mod float;
+mod json;
+mod number;
+mod object;
+mod pointer;
+mod quantity;
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+pub use change::{Change, ChangeKind, changes};
+pub use duration::{DurationError, GoDuration};
+pub use float::{exponent_text, float_text};
+pub use json::{JsonError, JsonReader, MAX_DEPTH};
+pub use number::Number;
+pub use object::{GroupVersionKind, ObjectRef};
+pub use pointer::{Pointer, Segment};
+pub use quantity::{Quantity, QuantityError, QuantityFormat};
+
+/// A string of an object: shared, immutable.
+pub type Text = Arc<str>;
+
+/// The members of an object, in their written order.
+pub type Map = IndexMap<Text, Value, foldhash::fast::RandomState>;
+
+/// One node of the JSON data model.
+#[derive(Clone, Debug, Default)]
+pub enum Value {
+    /// `null`.
+    #[default]
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number, exact.
+    Number(Number),
+    /// A string.
+    String(Text),
+    /// A list.
+    Array(Arc<Vec<Self>>),
+    /// An object.
+    Object(Arc<Map>),
+}
+
+impl Value {
+    /// A string.
+    pub fn string(text: impl Into<Text>) -> Self {
+        Self::String(text.into())
+    }
+
+    /// A list.
+    pub fn array(items: Vec<Self>) -> Self {
+        Self::Array(Arc::new(items))
+    }
+
+    /// An object.
+    pub fn object(members: Map) -> Self {
+        Self::Object(Arc::new(members))
+    }
+
+    /// The empty object.
+    pub fn empty_object() -> Self {
+        Self::object(Map::default())
+    }
+
+    /// Reads JSON text; a member that stands twice is an error.
+    ///
+    /// # Errors
+    ///
+    /// Text that is no JSON, or nested deeper than [`MAX_DEPTH`].
+    pub fn from_json(text: &str) -> Result<Self, JsonError> {
+        JsonReader::new(text).read()
+    }
+
+    /// The name of the JSON type: `null`, `boolean`, `number`, `string`, `array` or `object`.
+    pub const fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "boolean",
+            Self::Number(_) => "number",
+            Self::String(_) => "string",
+            Self::Array(_) => "array",
+            Self::Object(_) => "object",
+        }
+    }
+
+    /// Whether this is `null`.
+    pub const fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// The boolean, if it is one.
+    pub const fn as_bool(&self) -> Option<bool> {
+        if let Self::Bool(value) = self { Some(*value) } else { None }
+    }
+
+    /// The number, if it is one.
+    pub const fn as_number(&self) -> Option<&Number> {
+        if let Self::Number(number) = self { Some(number) } else { None }
+    }
+
+    /// The string, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        if let Self::String(text) = self { Some(text) } else { None }
+    }
+
+    /// The string as shared text, if it is one.
+    pub const fn as_text(&self) -> Option<&Text> {
+        if let Self::String(text) = self { Some(text) } else { None }
+    }
+
+    /// The elements, if it is a list.
+    pub fn as_array(&self) -> Option<&[Self]> {
+        if let Self::Array(items) = self { Some(items) } else { None }
+    }
+
+    /// The members, if it is an object.
+    pub fn as_object(&self) -> Option<&Map> {
+        if let Self::Object(members) = self { Some(members) } else { None }
+    }
+
+    /// The elements for a change, copied first when they are shared.
+    pub fn as_array_mut(&mut self) -> Option<&mut Vec<Self>> {
+        if let Self::Array(items) = self { Some(Arc::make_mut(items)) } else { None }
+    }
+
+    /// The members for a change, copied first when they are shared.
+    pub fn as_object_mut(&mut self) -> Option<&mut Map> {
+        if let Self::Object(members) = self { Some(Arc::make_mut(members)) } else { None }
+    }
+
+    /// The member of this name; `None` for anything that is no object.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        self.as_object()?.get(key)
+    }
+
+    /// The element at this index; `None` for anything that is no list.
+    pub fn at(&self, index: usize) -> Option<&Self> {
+        self.as_array()?.get(index)
+    }
+
+    /// Follows member names from here.
+    pub fn path(&self, keys: &[&str]) -> Option<&Self> {
+        keys.iter().try_fold(self, |node, key| node.get(key))
+    }
+
+    /// The node a pointer leads to.
+    pub fn pointed(&self, pointer: &Pointer) -> Option<&Self> {
+        pointer.segments().iter().try_fold(self, |node, segment| match segment {
+            Segment::Key(key) => node.get(key),
+            Segment::Index(index) => node.at(*index),
+        })
+    }
+
+    /// Sets a member; nothing happens to a value that is no object.
+    pub fn insert(&mut self, key: impl Into<Text>, value: Self) {
+        if let Some(members) = self.as_object_mut() {
+            members.insert(key.into(), value);
+        }
+    }
+
+    /// Removes a member, the order of the others kept; a value that is no object has none.
+    pub fn remove(&mut self, key: &str) -> Option<Self> {
+        self.get(key)?;
+        self.as_object_mut()?.shift_remove(key)
+    }
+
+    /// Whether two values share the same storage, which proves them equal at no cost.
+    pub fn same_storage(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Array(a), Self::Array(b)) => Arc::ptr_eq(a, b),
+            (Self::Object(a), Self::Object(b)) => Arc::ptr_eq(a, b),
+            (Self::String(a), Self::String(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+
+    /// How deep lists and objects are nested: 0 for a scalar.
+    pub fn depth(&self) -> usize {
+        let mut deepest = 0;
+        let mut open = vec![(self, 0)];
+        while let Some((node, depth)) = open.pop() {
+            deepest = deepest.max(depth);
+            match node {
+                Self::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
+                Self::Object(members) => open.extend(members.values().map(|member| (member, depth + 1))),
+                Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) => {}
+            }
+        }
+        deepest
+    }
+}
+
+/// Equal content: numbers by value, objects whatever the order of their keys.
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        if self.same_storage(other) {
+            return true;
+        }
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::Number(a), Self::Number(b)) => a == b,
+            (Self::String(a), Self::String(b)) => a == b,
+            (Self::Array(a), Self::Array(b)) => a == b,
+            (Self::Object(a), Self::Object(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Self {
+        Self::Number(Number::from(value))
+    }
+}
+
+impl From<Number> for Value {
+    fn from(value: Number) -> Self {
+        Self::Number(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Self::String(value.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Self::String(value.into())
+    }
+}
+
+impl From<Text> for Value {
+    fn from(value: Text) -> Self {
+        Self::String(value)
+    }
+}
+
+impl From<Vec<Self>> for Value {
+    fn from(items: Vec<Self>) -> Self {
+        Self::array(items)
+    }
+}
+
+impl<K: Into<Text>> FromIterator<(K, Self)> for Value {
+    fn from_iter<I: IntoIterator<Item = (K, Self)>>(members: I) -> Self {
+        Self::object(members.into_iter().map(|(key, value)| (key.into(), value)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Value {
+        Value::from_json(text).unwrap()
+    }
+
+    #[test]
+    fn a_change_of_a_clone_leaves_the_original_alone() {
+        let original = json(r#"{"a":{"b":1}}"#);
+        let mut clone = original.clone();
+        clone.as_object_mut().unwrap()["a"].insert("b", Value::from(2));
+        assert_eq!(original, json(r#"{"a":{"b":1}}"#));
+        assert_eq!(clone, json(r#"{"a":{"b":2}}"#));
+    }
+
+    #[test]
+    fn the_order_of_keys_does_not_count_and_that_of_elements_does() {
+        assert_eq!(json(r#"{"a":1,"b":2}"#), json(r#"{"b":2.0,"a":1}"#));
+        assert_ne!(json("[1,2]"), json("[2,1]"));
+        assert_ne!(json("1"), json(r#""1""#));
+    }
+
+    #[test]
+    fn depth_counts_nested_collections() {
+        assert_eq!(json("1").depth(), 0);
+        assert_eq!(json(r#"{"a":[[]]}"#).depth(), 2);
+    }
+
+    #[test]
+    fn a_value_is_three_words() {
+        assert!(size_of::<Value>() <= 24);
+    }
+}

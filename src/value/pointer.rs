@@ -1,0 +1,145 @@
+//! Pointers to a node of a value.
+
+use std::fmt;
+
+use super::Text;
+
+/// One step of a [`Pointer`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Segment {
+    /// To a member of an object.
+    Key(Text),
+    /// To an element of a list.
+    Index(usize),
+}
+
+/// The way from the root of a value to one of its nodes.
+///
+/// `Display` writes the field path people know from kubectl, such as `spec.containers[0].image`;
+/// [`Pointer::to_json_pointer`] writes RFC 6901.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pointer(Vec<Segment>);
+
+impl Pointer {
+    /// The root.
+    pub const ROOT: Self = Self(Vec::new());
+
+    /// The steps, from the root.
+    pub fn segments(&self) -> &[Segment] {
+        &self.0
+    }
+
+    /// Whether this is the root.
+    pub const fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a step to a member.
+    pub fn push_key(&mut self, key: impl Into<Text>) {
+        self.0.push(Segment::Key(key.into()));
+    }
+
+    /// Adds a step to an element.
+    pub fn push_index(&mut self, index: usize) {
+        self.0.push(Segment::Index(index));
+    }
+
+    /// Takes the last step back.
+    pub fn pop(&mut self) -> Option<Segment> {
+        self.0.pop()
+    }
+
+    /// The pointer to a member of the node.
+    #[must_use]
+    pub fn key(&self, key: impl Into<Text>) -> Self {
+        let mut child = self.clone();
+        child.push_key(key);
+        child
+    }
+
+    /// The pointer to an element of the node.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        let mut child = self.clone();
+        child.push_index(index);
+        child
+    }
+
+    /// The pointer to the node that holds this one; the root holds itself.
+    #[must_use]
+    pub fn parent(&self) -> Self {
+        let mut parent = self.clone();
+        parent.pop();
+        parent
+    }
+
+    /// This pointer, continued by another.
+    #[must_use]
+    pub fn join(&self, rest: &Self) -> Self {
+        Self(self.0.iter().chain(&rest.0).cloned().collect())
+    }
+
+    /// Whether the other node is this one or lies below it.
+    pub fn contains(&self, other: &Self) -> bool {
+        other.0.starts_with(&self.0)
+    }
+
+    /// RFC 6901 text, such as `/metadata/annotations/a~1b`; empty for the root.
+    pub fn to_json_pointer(&self) -> String {
+        let mut out = String::new();
+        for segment in &self.0 {
+            out.push('/');
+            match segment {
+                Segment::Key(key) => out.push_str(&key.replace('~', "~0").replace('/', "~1")),
+                Segment::Index(index) => out.push_str(&index.to_string()),
+            }
+        }
+        out
+    }
+}
+
+impl FromIterator<Segment> for Pointer {
+    fn from_iter<I: IntoIterator<Item = Segment>>(segments: I) -> Self {
+        Self(segments.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Pointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = |key: &str| !key.is_empty() && !key.contains(['.', '[', ']', '"', ' ', '\n', '\t']);
+        for (position, segment) in self.0.iter().enumerate() {
+            match segment {
+                Segment::Index(index) => write!(f, "[{index}]")?,
+                Segment::Key(key) if !plain(key) => write!(f, "[{key:?}]")?,
+                Segment::Key(key) if position == 0 => f.write_str(key)?,
+                Segment::Key(key) => write!(f, ".{key}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_path_reads_as_kubectl_writes_it() {
+        let pointer = Pointer::ROOT.key("spec").key("containers").index(0).key("image");
+        assert_eq!(pointer.to_string(), "spec.containers[0].image");
+        assert_eq!(Pointer::ROOT.key("metadata").key("a.b/c").to_string(), r#"metadata["a.b/c"]"#);
+    }
+
+    #[test]
+    fn a_json_pointer_escapes() {
+        assert_eq!(Pointer::ROOT.key("a/b~c").index(3).to_json_pointer(), "/a~1b~0c/3");
+        assert_eq!(Pointer::ROOT.to_json_pointer(), "");
+    }
+
+    #[test]
+    fn a_pointer_contains_what_lies_below() {
+        let spec = Pointer::ROOT.key("spec");
+        assert!(spec.contains(&spec.key("x")) && spec.contains(&spec));
+        assert!(!spec.key("x").contains(&spec));
+    }
+}

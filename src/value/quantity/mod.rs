@@ -1,0 +1,222 @@
+//! Quantities of Kubernetes: exact decimals with a suffix.
+
+mod amount;
+mod parse;
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use amount::{Amount, Rounding};
+
+use super::float_text;
+
+/// A quantity such as `500m`, `1.5Gi` or `1e3`: an exact decimal that remembers how to be written.
+///
+/// Quantities compare by value, whatever their format. `Display` writes the canonical form.
+///
+/// ```
+/// use kyv::value::Quantity;
+///
+/// let memory = Quantity::parse("1Gi")?;
+/// assert_eq!(memory, Quantity::parse("1024Mi")?);
+/// assert_eq!(memory.checked_add(&Quantity::parse("500Mi")?).unwrap().to_string(), "1524Mi");
+/// # Ok::<(), kyv::value::QuantityError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Quantity {
+    amount: Amount,
+    format: QuantityFormat,
+}
+
+/// How a [`Quantity`] is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuantityFormat {
+    /// With suffixes for powers of ten: `500m`, `2k`.
+    DecimalSi,
+    /// With suffixes for powers of two: `1Gi`.
+    BinarySi,
+    /// With an exponent: `1e3`.
+    DecimalExponent,
+}
+
+/// Why a text is no quantity. The texts of Kubernetes' own errors, but for the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum QuantityError {
+    /// The text has not the shape of a quantity.
+    #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
+    Shape,
+    /// The number has no digits.
+    #[error("unable to parse numeric part of quantity")]
+    Number,
+    /// There is no such suffix.
+    #[error("unable to parse quantity's suffix")]
+    Suffix,
+    /// The quantity has more digits than are worth their work, or a wild exponent.
+    #[error(
+        "quantity has more than {} digits or an exponent beyond {}",
+        parse::MAX_DIGITS,
+        parse::MAX_EXPONENT
+    )]
+    OutOfRange,
+}
+
+/// The decimals a quantity is rounded to when it is read: it is exact to the nano.
+const NANO: i32 = 9;
+
+impl Quantity {
+    /// Reads a quantity as Kubernetes does: what is finer than nano is rounded away from zero, and binary
+    /// values are capped at 2^63 − 1.
+    ///
+    /// # Errors
+    ///
+    /// Text that is no quantity; also more than 1000 digits or an exponent beyond 1000, which Kubernetes
+    /// takes and which would make arithmetic arbitrarily costly.
+    pub fn parse(text: &str) -> Result<Self, QuantityError> {
+        parse::parse(text)
+    }
+
+    /// A whole number.
+    pub const fn from_integer(value: i64) -> Self {
+        Self { amount: Amount::small(value as i128, 0), format: QuantityFormat::DecimalSi }
+    }
+
+    /// A float as quantity, by way of the text that Go's `%v` gives it, hence rounded to nano.
+    ///
+    /// # Errors
+    ///
+    /// Infinities and NaN.
+    pub fn from_f64(value: f64) -> Result<Self, QuantityError> {
+        Self::parse(&float_text(value))
+    }
+
+    /// How it is written.
+    pub const fn format(&self) -> QuantityFormat {
+        self.format
+    }
+
+    /// Whether it is zero.
+    pub fn is_zero(&self) -> bool {
+        self.amount.is_zero()
+    }
+
+    /// Whether it has no fraction.
+    pub fn is_integer(&self) -> bool {
+        self.amount.is_integer()
+    }
+
+    /// The value as float, with the rounding of Kubernetes' `AsApproximateFloat64`: the digits as a float,
+    /// times a power of ten as a float.
+    pub fn as_f64(&self) -> f64 {
+        self.amount.as_f64()
+    }
+
+    /// The exact sum, in the format of the left side, or of the right side when the left is zero. `None`
+    /// when it would have more digits than are worth their work.
+    pub fn checked_add(&self, other: &Self) -> Option<Self> {
+        let format = if self.is_zero() { other.format } else { self.format };
+        Some(Self { amount: self.amount.checked_add(&other.amount)?, format })
+    }
+
+    /// The exact difference, formatted as a sum is. `None` as for a sum.
+    pub fn checked_sub(&self, other: &Self) -> Option<Self> {
+        let format = if self.is_zero() { other.format } else { self.format };
+        Some(Self { amount: self.amount.checked_sub(&other.amount)?, format })
+    }
+
+    /// The exact product, in the format of the left side. `None` as for a sum.
+    pub fn checked_mul(&self, other: &Self) -> Option<Self> {
+        Some(Self { amount: self.amount.checked_mul(&other.amount)?, format: self.format })
+    }
+
+    /// The quotient, cut after as many decimals as the side with more of them was written with, in the
+    /// format of the left side. `None` for a divisor of zero, and as for a sum.
+    ///
+    /// ```
+    /// # use kyv::value::Quantity;
+    /// # let quantity = |text| Quantity::parse(text).unwrap();
+    /// let third = |text| quantity(text).checked_div(&quantity("3")).unwrap().to_string();
+    /// assert_eq!([third("10"), third("10.00")], ["3", "3330m"]);
+    /// ```
+    pub fn checked_div(&self, divisor: &Self) -> Option<Self> {
+        Some(Self { amount: self.amount.checked_div(&divisor.amount)?, format: self.format })
+    }
+
+    /// The rest of the division of two whole quantities, with the sign of the left side and in its
+    /// format. `None` for a divisor of zero, for fractions, and as for a sum.
+    pub fn checked_rem(&self, divisor: &Self) -> Option<Self> {
+        Some(Self { amount: self.amount.checked_rem(&divisor.amount)?, format: self.format })
+    }
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Quantity {}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// By exact value.
+impl Ord for Quantity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.amount.compare(&other.amount)
+    }
+}
+
+/// The canonical form: no fraction, and the largest suffix that allows it.
+///
+/// Where no suffix is large or small enough, Kubernetes writes the digits without any; here the digits are
+/// written out, or rounded to nano as when a quantity is read.
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_zero() {
+            return f.write_str("0");
+        }
+        if self.format == QuantityFormat::BinarySi
+            && let Some((digits, power)) = self.amount.binary_digits(BINARY.len() - 1)
+        {
+            return write!(f, "{digits}{}", BINARY.get(power).copied().unwrap_or_default());
+        }
+        if self.format == QuantityFormat::DecimalExponent {
+            let (sign, digits, exponent) = self.amount.decimal_digits(i32::MAX);
+            return match exponent {
+                0 => write!(f, "{sign}{digits}"),
+                _ => write!(f, "{sign}{digits}e{exponent}"),
+            };
+        }
+        let rounded = self.amount.rounded(NANO, Rounding::Up);
+        let (sign, digits, exponent) = rounded.as_ref().unwrap_or(&self.amount).decimal_digits(LARGEST);
+        let suffix = DECIMAL.iter().find(|(_, power)| *power == exponent).map_or("", |(suffix, _)| suffix);
+        write!(f, "{sign}{digits}{suffix}")
+    }
+}
+
+/// The suffixes of powers of 1024, from the zeroth.
+const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
+/// The suffixes of powers of ten.
+const DECIMAL: [(&str, i32); 10] = [
+    ("n", -9),
+    ("u", -6),
+    ("m", -3),
+    ("", 0),
+    ("k", 3),
+    ("M", 6),
+    ("G", 9),
+    ("T", 12),
+    ("P", 15),
+    ("E", LARGEST),
+];
+
+/// The exponent of the largest decimal suffix.
+const LARGEST: i32 = 18;
+
+#[cfg(test)]
+mod tests;
