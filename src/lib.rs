@@ -1,3 +1,4 @@
 //! The engine of `kubectl kyv`: what Kyverno mutate policies do to Kubernetes objects.
 
+pub mod semantics;
 pub mod value;
