@@ -2,3 +2,4 @@
 
 pub mod semantics;
 pub mod value;
+pub mod yaml;

@@ -1,0 +1,359 @@
+//! Values made of events, without recursion.
+
+use std::ops::Range;
+
+use indexmap::map::Entry;
+
+use crate::value::{Map, Number, Text, Value};
+
+use super::event::{Kind, Scalar, Sink, Stop};
+use super::keys::Keys;
+use super::scalar::Resolved;
+use super::{Fault, Limit, Limits};
+
+/// So many faults of one document are listed.
+const MAX_FAULTS: usize = 100;
+
+/// What happens to a key that stands twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Duplicates {
+    /// It is a fault.
+    Refused,
+    /// The last one counts.
+    LastWins,
+}
+
+/// Builds the value of one document.
+#[derive(Debug)]
+pub(super) struct Builder<'k> {
+    keys: &'k mut Keys,
+    limits: Limits,
+    duplicates: Duplicates,
+    frames: Vec<Frame>,
+    /// By number; `None` for one whose node is not complete.
+    anchors: Vec<Option<Anchored>>,
+    /// Where the keys of all open mappings stand, those of the innermost last.
+    key_offsets: Vec<usize>,
+    /// Nodes, and how many of them come from aliases.
+    total: usize,
+    aliased: usize,
+    root: Option<Value>,
+    /// What is wrong, where reading goes on; a duplicate key as the offset where it first stands.
+    pub(super) faults: Vec<(usize, Finding)>,
+}
+
+/// A fault that does not end the document.
+#[derive(Debug)]
+pub(super) enum Finding {
+    /// A key stands twice; its first place.
+    Duplicate(Text, usize),
+    /// Anything else.
+    Fault(Fault),
+}
+
+/// The offset of a key that a merge brought.
+const MERGED: usize = usize::MAX;
+
+#[derive(Debug)]
+struct Frame {
+    content: Content,
+    anchor: usize,
+    nodes_before: usize,
+    height: usize,
+}
+
+#[derive(Debug)]
+enum Content {
+    List(Vec<Value>),
+    Mapping { members: Map, key: Key, first_offset: usize },
+}
+
+/// The key that waits for its value.
+#[derive(Debug)]
+enum Key {
+    None,
+    Name(Text, usize),
+    Merge(usize),
+}
+
+#[derive(Clone, Debug)]
+struct Anchored {
+    value: Value,
+    nodes: usize,
+    height: usize,
+}
+
+/// A node about to be put where it belongs.
+struct Node {
+    value: Value,
+    /// How deep it is nested, 0 for a scalar.
+    height: usize,
+    /// Whether it is an alias.
+    alias: bool,
+}
+
+impl<'k> Builder<'k> {
+    pub(super) fn new(keys: &'k mut Keys, limits: &Limits, duplicates: Duplicates) -> Self {
+        Self {
+            keys,
+            limits: *limits,
+            duplicates,
+            frames: Vec::new(),
+            anchors: Vec::new(),
+            key_offsets: Vec::new(),
+            total: 0,
+            aliased: 0,
+            root: None,
+            faults: Vec::new(),
+        }
+    }
+
+    /// What was built; `None` where there was nothing but blanks and comments.
+    pub(super) fn finish(self) -> Option<Value> {
+        self.root
+    }
+
+    /// The place for the key of the innermost mapping, if that is what must come next.
+    fn wants_key(&mut self) -> Option<&mut Key> {
+        match self.frames.last_mut() {
+            Some(Frame { content: Content::Mapping { key: key @ Key::None, .. }, .. }) => Some(key),
+            _ => None,
+        }
+    }
+
+    fn set_key(&mut self, new: Key) {
+        if let Some(key) = self.wants_key() {
+            *key = new;
+        }
+    }
+
+    fn add(&mut self, node: Node) -> Result<(), Stop> {
+        let Some(frame) = self.frames.last_mut() else {
+            self.root = Some(node.value);
+            return Ok(());
+        };
+        let merges = matches!(&frame.content, Content::Mapping { key: Key::Merge(_), .. });
+        // Merged members come to stand in this mapping, out of the one or the list of those that held them.
+        let lifted = usize::from(merges) + usize::from(merges && matches!(node.value, Value::Array(_)));
+        frame.height = frame.height.max(node.height.saturating_sub(lifted));
+        match &mut frame.content {
+            Content::List(items) => items.push(node.value),
+            Content::Mapping { members, key, first_offset } => {
+                let offsets = Offsets { all: &mut self.key_offsets, first: *first_offset };
+                match std::mem::replace(key, Key::None) {
+                    Key::None => {}
+                    Key::Merge(offset) => {
+                        merge(members, offsets, &node).map_err(|fault| Stop { offset, fault })?;
+                    }
+                    Key::Name(key, offset) => {
+                        let known = insert(members, offsets, key.clone(), node.value, offset);
+                        if let Some(known) = known
+                            && self.duplicates == Duplicates::Refused
+                        {
+                            self.note(offset, Finding::Duplicate(key, known))?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, offset: usize, finding: Finding) -> Result<(), Stop> {
+        self.faults.push((offset, finding));
+        if self.faults.len() < MAX_FAULTS {
+            return Ok(());
+        }
+        Err(Stop { offset, fault: Fault::Further })
+    }
+
+    fn remember(&mut self, anchor: usize, value: &Value, nodes: usize, height: usize) {
+        if anchor > 0 {
+            if self.anchors.len() <= anchor {
+                self.anchors.resize(anchor + 1, None);
+            }
+            self.anchors[anchor] = Some(Anchored { value: value.clone(), nodes, height });
+        }
+    }
+
+    fn too_deep(&self, offset: usize, height: usize) -> Result<(), Stop> {
+        let maximum = self.limits.bounded_depth();
+        if self.frames.len() + height <= maximum {
+            return Ok(());
+        }
+        Err(Stop { offset, fault: Fault::Limit { limit: Limit::Depth, maximum } })
+    }
+}
+
+/// The offsets of the keys of one mapping.
+struct Offsets<'a> {
+    all: &'a mut Vec<usize>,
+    first: usize,
+}
+
+/// Sets a member; tells where its key stands already, unless that came from a merge.
+fn insert(members: &mut Map, offsets: Offsets<'_>, key: Text, value: Value, offset: usize) -> Option<usize> {
+    match members.entry(key) {
+        Entry::Vacant(entry) => {
+            offsets.all.push(offset);
+            entry.insert(value);
+            None
+        }
+        Entry::Occupied(mut entry) => {
+            entry.insert(value);
+            let known = offsets.all.get_mut(offsets.first + entry.index())?;
+            let before = *known;
+            if before == MERGED {
+                *known = offset;
+            }
+            (before != MERGED && offset != MERGED).then_some(before)
+        }
+    }
+}
+
+/// Merges in the order of the document, as the YAML library of Kubernetes does: what comes later counts.
+fn merge(members: &mut Map, offsets: Offsets<'_>, node: &Node) -> Result<(), Fault> {
+    let maps: Vec<&Map> = match &node.value {
+        Value::Object(map) => vec![map],
+        // Of a list the earlier ones count more.
+        Value::Array(items) if !node.alias => {
+            items.iter().rev().map(Value::as_object).collect::<Option<_>>().ok_or(Fault::Merge)?
+        }
+        _ => return Err(Fault::Merge),
+    };
+    let Offsets { all, first } = offsets;
+    for (key, value) in maps.into_iter().flatten() {
+        insert(members, Offsets { all, first }, key.clone(), value.clone(), MERGED);
+    }
+    Ok(())
+}
+
+impl Sink for Builder<'_> {
+    fn scalar(&mut self, scalar: Scalar<'_>, anchor: usize, at: Range<usize>) -> Result<(), Stop> {
+        self.total += 1;
+        let offset = at.start;
+        let as_key = self.wants_key().is_some();
+        if as_key && scalar.is_merge() {
+            self.set_key(Key::Merge(offset));
+            return Ok(());
+        }
+        // A document of nothing but blanks and comments.
+        if self.frames.is_empty() && scalar.plain && at.is_empty() && anchor == 0 {
+            return Ok(());
+        }
+        let resolved = scalar.resolve().map_err(|fault| Stop { offset, fault })?;
+        if as_key {
+            let key = self.keys.of(&resolved).map_err(|fault| Stop { offset, fault })?;
+            if anchor > 0 {
+                self.remember(anchor, &value_of(resolved).0, 1, 0);
+            }
+            self.set_key(Key::Name(key, offset));
+            return Ok(());
+        }
+        let (value, finite) = value_of(resolved);
+        if !finite {
+            self.note(offset, Finding::Fault(Fault::NotFinite))?;
+        }
+        self.remember(anchor, &value, 1, 0);
+        self.add(Node { value, height: 0, alias: false })
+    }
+
+    fn literal(&mut self, value: Value, _at: Range<usize>) -> Result<(), Stop> {
+        self.total += 1;
+        self.add(Node { value, height: 0, alias: false })
+    }
+
+    fn alias(&mut self, anchor: usize, at: Range<usize>) -> Result<(), Stop> {
+        let offset = at.start;
+        let Some(Some(known)) = self.anchors.get(anchor).cloned() else {
+            return Err(Stop { offset, fault: Fault::AliasOfItself });
+        };
+        self.too_deep(offset, known.height)?;
+        self.total += 1 + known.nodes;
+        self.aliased += known.nodes;
+        if !self.limits.allows_aliases(self.aliased, self.total) {
+            let maximum = self.limits.alias_nodes;
+            return Err(Stop { offset, fault: Fault::Limit { limit: Limit::AliasNodes, maximum } });
+        }
+        if self.wants_key().is_none() {
+            return self.add(Node { value: known.value, height: known.height, alias: true });
+        }
+        let resolved = match known.value {
+            Value::Null => Ok(Resolved::Null),
+            Value::Bool(value) => Ok(Resolved::Bool(value)),
+            Value::Number(number) => Ok(Resolved::Number(number)),
+            Value::String(text) => Ok(Resolved::Text(text.to_string().into())),
+            Value::Array(_) => Err(Fault::Key("a list")),
+            Value::Object(_) => Err(Fault::Key("a mapping")),
+        };
+        let key = resolved.and_then(|key| self.keys.of(&key)).map_err(|fault| Stop { offset, fault })?;
+        self.set_key(Key::Name(key, offset));
+        Ok(())
+    }
+
+    fn open(&mut self, kind: Kind, anchor: usize, offset: usize) -> Result<(), Stop> {
+        if self.wants_key().is_some() {
+            let kind = if kind == Kind::List { "a list" } else { "a mapping" };
+            return Err(Stop { offset, fault: Fault::Key(kind) });
+        }
+        self.too_deep(offset, 1)?;
+        self.total += 1;
+        let content = match kind {
+            Kind::List => Content::List(Vec::new()),
+            Kind::Mapping => Content::Mapping {
+                members: Map::default(),
+                key: Key::None,
+                first_offset: self.key_offsets.len(),
+            },
+        };
+        self.frames.push(Frame { content, anchor, nodes_before: self.total - 1, height: 0 });
+        Ok(())
+    }
+
+    fn close(&mut self, _offset: usize) -> Result<(), Stop> {
+        let Some(frame) = self.frames.pop() else {
+            return Ok(());
+        };
+        let value = match frame.content {
+            Content::List(items) => Value::array(items),
+            Content::Mapping { members, first_offset, .. } => {
+                self.key_offsets.truncate(first_offset);
+                Value::object(members)
+            }
+        };
+        let height = frame.height + 1;
+        self.remember(frame.anchor, &value, self.total - frame.nodes_before, height);
+        self.add(Node { value, height, alias: false })
+    }
+
+    fn restart(&mut self) {
+        self.frames.clear();
+        self.anchors.clear();
+        self.key_offsets.clear();
+        self.faults.clear();
+        (self.total, self.aliased, self.root) = (0, 0, None);
+    }
+}
+
+/// The value, and whether JSON has a form for it.
+fn value_of(resolved: Resolved<'_>) -> (Value, bool) {
+    match resolved {
+        Resolved::Null => (Value::Null, true),
+        Resolved::Bool(value) => (Value::Bool(value), true),
+        Resolved::Number(number) => (Value::Number(without_exponent(number)), true),
+        Resolved::Text(text) => (Value::from(&*text), true),
+        Resolved::NotFinite(name) => (Value::from(name), false),
+    }
+}
+
+/// An integer written with an exponent, in plain digits: `1e3` is 1000 for Go, and text for some other readers
+/// of YAML.
+fn without_exponent(number: Number) -> Number {
+    if number.is_written_as_integer() || !number.is_integer() || number.as_f64().abs() >= 1e21 {
+        return number;
+    }
+    if !number.to_string().contains(['e', 'E']) {
+        return number;
+    }
+    number.integer_text().and_then(|digits| Number::parse(&digits)).unwrap_or(number)
+}

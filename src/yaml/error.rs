@@ -1,0 +1,151 @@
+//! What is wrong with a text, and where.
+
+use std::fmt;
+
+use super::{Limit, Position, Source, excerpt};
+
+/// How much of a key is repeated in a message.
+const SHOWN_KEY: usize = 80;
+
+/// Why a text cannot be read, at a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyntaxError {
+    name: Box<str>,
+    position: Position,
+    fault: Fault,
+    excerpt: Box<str>,
+}
+
+/// What is wrong with a text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The text is neither YAML nor JSON.
+    #[error("{0}")]
+    Syntax(Box<str>),
+    /// The text is not UTF-8.
+    #[error("byte {offset} is not UTF-8")]
+    Utf8 {
+        /// Where.
+        offset: usize,
+    },
+    /// The text is UTF-16.
+    #[error("the text is UTF-16; only UTF-8 is read")]
+    Utf16,
+    /// A mapping has a key twice.
+    #[error("key {key:?} stands twice in this mapping, first at {first}")]
+    DuplicateKey {
+        /// The key, cut if it is long.
+        key: Box<str>,
+        /// Where it stands first.
+        first: Position,
+    },
+    /// A key that JSON has no form for.
+    #[error("a key must be a string, and this one is {0}; put it in quotes")]
+    Key(&'static str),
+    /// A number that JSON has no form for.
+    #[error("JSON has no form for infinity and NaN; put the value in quotes")]
+    NotFinite,
+    /// A value that its tag does not allow.
+    #[error("the value is no {0}")]
+    Tag(Box<str>),
+    /// A merge of something that has no keys.
+    #[error("`<<` merges a mapping or a list of mappings, and this is neither")]
+    Merge,
+    /// An alias inside the node it stands for.
+    #[error("the alias stands inside its own anchor")]
+    AliasOfItself,
+    /// A limit was passed.
+    #[error("{} ({maximum} at most; `--limit {limit}=N` sets another)", excess(.limit))]
+    Limit {
+        /// Which.
+        limit: Limit,
+        /// What it is set to.
+        maximum: usize,
+    },
+    /// There is more wrong than is listed.
+    #[error("further errors from here on are not listed")]
+    Further,
+}
+
+const fn excess(limit: &Limit) -> &'static str {
+    match limit {
+        Limit::Depth => "nested too deep",
+        Limit::Documents => "too many documents",
+        Limit::Bytes => "the text is too large",
+        Limit::AliasNodes => "aliases make the document grow too much",
+    }
+}
+
+impl Fault {
+    /// A fault of the grammar.
+    pub(super) fn syntax(message: impl Into<Box<str>>) -> Self {
+        Self::Syntax(message.into())
+    }
+
+    /// A key that stands twice.
+    pub(super) fn duplicate(key: &str, first: Position) -> Self {
+        let cut =
+            key.char_indices().nth(SHOWN_KEY).map_or(key.into(), |(end, _)| format!("{}…", &key[..end]));
+        Self::DuplicateKey { key: cut.into(), first }
+    }
+}
+
+impl SyntaxError {
+    pub(super) fn new(source: &Source, position: Position, fault: Fault) -> Self {
+        Self { name: source.name().into(), position, fault, excerpt: excerpt(source, &position).into() }
+    }
+
+    /// The name of the text; empty for a text without one.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where.
+    pub const fn position(&self) -> Position {
+        self.position
+    }
+
+    /// What is wrong.
+    pub const fn fault(&self) -> &Fault {
+        &self.fault
+    }
+
+    /// What is wrong, as text, without the place.
+    pub fn message(&self) -> String {
+        self.fault.to_string()
+    }
+
+    /// The line and the caret.
+    pub fn excerpt(&self) -> &str {
+        &self.excerpt
+    }
+}
+
+/// `NAME:LINE:COLUMN: message`, then the line and a caret under the column.
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.name.is_empty() {
+            write!(f, "{}:", self.name)?;
+        }
+        write!(f, "{}: {}\n{}", self.position, self.fault, self.excerpt)
+    }
+}
+
+impl std::error::Error for SyntaxError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::source::Origin;
+
+    #[test]
+    fn an_error_shows_its_place() {
+        let source = Source::new("web.yaml", "a: 1\nb: [\n");
+        assert_eq!(
+            source.error(Origin::START, 8, Fault::syntax("unclosed")).to_string(),
+            "web.yaml:2:4: unclosed\n2 | b: [\n  |    ^"
+        );
+        assert!(size_of::<SyntaxError>() <= 128);
+    }
+}

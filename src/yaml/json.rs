@@ -1,0 +1,231 @@
+//! JSON text told as events: faster than as YAML, and tabs are welcome.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::value::{Number, Value};
+
+use super::Fault;
+use super::event::{Kind, Scalar, Sink, Stop};
+
+/// Reads JSON values that follow each other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct JsonText<'a> {
+    text: &'a str,
+    /// Up to where it is read.
+    end: usize,
+    offset: usize,
+}
+
+/// What may stand next.
+#[derive(Clone, Copy, PartialEq)]
+enum Next {
+    Value,
+    /// The first element or the end of a list.
+    FirstElement,
+    /// The first key or the end of an object.
+    FirstKey,
+    Key,
+    /// A comma or the end of the innermost list or object.
+    Comma,
+}
+
+impl<'a> JsonText<'a> {
+    /// Reads a part of a source.
+    pub(super) fn new(text: &'a str, part: Range<usize>) -> Self {
+        Self { text, end: part.end, offset: part.start }
+    }
+
+    /// Skips blanks and comment lines; whether a list or an object follows, and where.
+    pub(super) fn starts(&mut self) -> Option<usize> {
+        self.blanks();
+        while self.peek() == Some(b'#') {
+            let rest = &self.text[self.offset..self.end];
+            self.offset += rest.find(['\n', '\r']).unwrap_or(rest.len());
+            self.blanks();
+        }
+        matches!(self.peek(), Some(b'{' | b'[')).then_some(self.offset)
+    }
+
+    /// Where text is left; `None` at the end.
+    pub(super) fn rest(&self) -> Option<usize> {
+        (self.offset < self.end).then_some(self.offset)
+    }
+
+    /// Reads one list or object.
+    pub(super) fn tell(&mut self, sink: &mut impl Sink) -> Result<(), Stop> {
+        let mut open = Vec::new();
+        let mut next = Next::Value;
+        loop {
+            self.blanks();
+            let start = self.offset;
+            let Some(byte) = self.peek() else {
+                self.offset = self.text[..self.end].trim_end().len();
+                return self.fault("the JSON text ends here, unfinished");
+            };
+            next = match (next, byte) {
+                (Next::FirstElement | Next::Comma, b']') if open.last() == Some(&Kind::List) => {
+                    self.close(&mut open, sink)?
+                }
+                (Next::FirstKey | Next::Comma, b'}') if open.last() == Some(&Kind::Mapping) => {
+                    self.close(&mut open, sink)?
+                }
+                (Next::Comma, b',') => {
+                    self.offset += 1;
+                    if open.last() == Some(&Kind::List) { Next::Value } else { Next::Key }
+                }
+                (Next::Comma, _) => return self.fault("expected `,` or the end of this list or object"),
+                (Next::FirstKey | Next::Key, b'"') => {
+                    let key = self.string()?;
+                    sink.scalar(Scalar::quoted(key), 0, start..self.offset)?;
+                    self.blanks();
+                    if self.peek() != Some(b':') {
+                        return self.fault("expected `:` behind the key");
+                    }
+                    self.offset += 1;
+                    Next::Value
+                }
+                (Next::FirstKey | Next::Key, _) => return self.fault("expected a key in double quotes"),
+                (_, b'{') => {
+                    sink.open(Kind::Mapping, 0, start)?;
+                    open.push(Kind::Mapping);
+                    self.offset += 1;
+                    Next::FirstKey
+                }
+                (_, b'[') => {
+                    sink.open(Kind::List, 0, start)?;
+                    open.push(Kind::List);
+                    self.offset += 1;
+                    Next::FirstElement
+                }
+                (_, b'"') => {
+                    let text = self.string()?;
+                    sink.scalar(Scalar::quoted(text), 0, start..self.offset)?;
+                    Next::Comma
+                }
+                _ => {
+                    let value = self.literal()?;
+                    sink.literal(value, start..self.offset)?;
+                    Next::Comma
+                }
+            };
+            if open.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn close(&mut self, open: &mut Vec<Kind>, sink: &mut impl Sink) -> Result<Next, Stop> {
+        self.offset += 1;
+        open.pop();
+        sink.close(self.offset)?;
+        Ok(Next::Comma)
+    }
+
+    fn fault<T>(&self, message: &str) -> Result<T, Stop> {
+        Err(Stop { offset: self.offset, fault: Fault::syntax(message) })
+    }
+
+    fn peek(&self) -> Option<u8> {
+        if self.offset < self.end { self.text.as_bytes().get(self.offset).copied() } else { None }
+    }
+
+    fn blanks(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.offset += 1;
+        }
+    }
+
+    fn literal(&mut self) -> Result<Value, Stop> {
+        let rest = &self.text[self.offset..self.end];
+        let end = rest
+            .find(|c: char| !matches!(c, '0'..='9' | 'a'..='z' | 'E' | '+' | '-' | '.'))
+            .unwrap_or(rest.len());
+        let value = match &rest[..end] {
+            "null" => Value::Null,
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            text => match Number::parse(text) {
+                Some(number) => Value::Number(number),
+                None => return self.fault("expected a JSON value"),
+            },
+        };
+        self.offset += end;
+        Ok(value)
+    }
+
+    /// Reads a string; without escapes it is borrowed.
+    fn string(&mut self) -> Result<Cow<'a, str>, Stop> {
+        let opening = self.offset;
+        self.offset += 1;
+        let mut out = String::new();
+        loop {
+            let rest = &self.text[self.offset..self.end];
+            let Some(end) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\') || byte < b' ') else {
+                self.offset = opening;
+                return self.fault("this string has no end");
+            };
+            let part = &rest[..end];
+            self.offset += end + 1;
+            match rest.as_bytes().get(end) {
+                Some(b'"') if out.is_empty() => return Ok(Cow::Borrowed(part)),
+                Some(b'"') => {
+                    out.push_str(part);
+                    return Ok(Cow::Owned(out));
+                }
+                Some(b'\\') => {
+                    out.push_str(part);
+                    self.escape(&mut out)?;
+                }
+                _ => {
+                    self.offset -= 1;
+                    return self.fault("a control character in a JSON string");
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self, out: &mut String) -> Result<(), Stop> {
+        let escaped = match self.peek() {
+            Some(c @ (b'"' | b'\\' | b'/')) => char::from(c),
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => return self.code_point(out),
+            _ => return self.fault("unknown escape in a JSON string"),
+        };
+        self.offset += 1;
+        out.push(escaped);
+        Ok(())
+    }
+
+    /// Reads `uXXXX`, a pair of surrogates as one; a lone one becomes the replacement character.
+    fn code_point(&mut self, out: &mut String) -> Result<(), Stop> {
+        let first = self.hex()?;
+        let pair = (0xD800..0xDC00).contains(&first) && self.text[self.offset..self.end].starts_with("\\u");
+        if pair {
+            let before = self.offset;
+            self.offset += 1;
+            let second = self.hex()?;
+            if (0xDC00..0xE000).contains(&second) {
+                let point = 0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+                out.push(char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER));
+                return Ok(());
+            }
+            self.offset = before;
+        }
+        out.push(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER));
+        Ok(())
+    }
+
+    fn hex(&mut self) -> Result<u32, Stop> {
+        let digits = self.text[..self.end].get(self.offset + 1..self.offset + 5);
+        let Some(digits) = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit())) else {
+            return self.fault("expected four hexadecimal digits");
+        };
+        self.offset += 5;
+        Ok(u32::from_str_radix(digits, 16).unwrap_or(0xFFFD))
+    }
+}

@@ -1,0 +1,253 @@
+//! Where the nodes of a document stand.
+
+use std::ops::Range;
+
+use crate::value::{Pointer, Segment, Text, Value};
+
+use super::event::{Kind, Scalar, Sink, Stop};
+use super::keys::Keys;
+
+/// The nodes of a document in the order of the text, keys and values in turn.
+#[derive(Debug, Default)]
+pub(super) struct Marks(Vec<Mark>);
+
+#[derive(Debug)]
+struct Mark {
+    node: Node,
+    start: usize,
+    end: usize,
+    /// The mark behind this node and everything in it.
+    next: usize,
+}
+
+#[derive(Debug)]
+enum Node {
+    /// A scalar; its text where it is a key.
+    Scalar(Option<Text>),
+    /// The key that merges.
+    Merge,
+    List,
+    Mapping,
+    /// Another occurrence of the node with this mark.
+    Alias(usize),
+}
+
+/// A node that was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// The node itself.
+    pub(super) value: Range<usize>,
+    /// Its key, if it is a member.
+    pub(super) key: Option<Range<usize>>,
+}
+
+impl Marks {
+    /// The elements of the list that a pointer leads to, and the end of the list.
+    pub(super) fn elements(&self, pointer: &Pointer) -> Option<(Vec<Range<usize>>, usize)> {
+        self.0.first()?;
+        let mut at = 0;
+        for segment in pointer.segments() {
+            at = match segment {
+                Segment::Index(index) => self.element(at, *index)?,
+                Segment::Key(key) => self.member(at, key)?.1,
+            };
+        }
+        let at = self.target(at);
+        let list = self.0.get(at).filter(|mark| matches!(mark.node, Node::List))?;
+        Some((self.children(at).map(|child| self.0[child].start..self.0[child].end).collect(), list.end))
+    }
+
+    /// The node that a pointer leads to; `Err` holds the last one on the way that is there.
+    pub(super) fn find(&self, pointer: &Pointer) -> Result<Found, Option<Found>> {
+        let Some(root) = self.0.first() else {
+            return Err(None);
+        };
+        let mut found = Found { value: root.start..root.end, key: None };
+        let mut at = 0;
+        for segment in pointer.segments() {
+            let step = match segment {
+                Segment::Index(index) => self.element(at, *index).map(|value| (None, value)),
+                Segment::Key(key) => self.member(at, key).map(|(key, value)| (Some(key), value)),
+            };
+            let Some((key, value)) = step else {
+                return Err(Some(found));
+            };
+            let range = |mark: &Mark| mark.start..mark.end;
+            found = Found { value: range(&self.0[value]), key: key.map(|key| range(&self.0[key])) };
+            at = value;
+        }
+        Ok(found)
+    }
+
+    /// The node that an alias stands for, or the node itself.
+    fn target(&self, at: usize) -> usize {
+        if let Node::Alias(target) = self.0[at].node { target } else { at }
+    }
+
+    fn element(&self, list: usize, index: usize) -> Option<usize> {
+        let list = self.target(list);
+        matches!(self.0[list].node, Node::List).then(|| self.children(list).nth(index))?
+    }
+
+    /// The key and the value that count for a name: the last in the order of the document, merges followed.
+    fn member(&self, mapping: usize, name: &str) -> Option<(usize, usize)> {
+        // A mapping that was searched in vain need not be searched again, however often it is merged.
+        let mut searched = vec![false; self.0.len()];
+        let mut waiting = vec![Step::Mapping(mapping)];
+        while let Some(step) = waiting.pop() {
+            match step {
+                Step::Entry(key, value) => {
+                    if matches!(&self.0[key].node, Node::Scalar(Some(text)) if &**text == name) {
+                        return Some((key, value));
+                    }
+                    match self.0[key].node {
+                        Node::Merge => waiting.push(Step::Mapping(value)),
+                        Node::Alias(target) if self.key_text(target) == Some(name) => {
+                            return Some((key, value));
+                        }
+                        _ => {}
+                    }
+                }
+                Step::Mapping(at) => {
+                    let at = self.target(at);
+                    if std::mem::replace(&mut searched[at], true) {
+                        continue;
+                    }
+                    let children = self.children(at);
+                    match self.0[at].node {
+                        // What is pushed last is looked at first.
+                        Node::Mapping => {
+                            let children: Vec<_> = children.collect();
+                            waiting
+                                .extend(children.chunks_exact(2).map(|pair| Step::Entry(pair[0], pair[1])));
+                        }
+                        Node::List => {
+                            let items: Vec<_> = children.map(Step::Mapping).collect();
+                            waiting.extend(items.into_iter().rev());
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn key_text(&self, at: usize) -> Option<&str> {
+        if let Node::Scalar(Some(text)) = &self.0[at].node { Some(text) } else { None }
+    }
+
+    fn children(&self, at: usize) -> impl Iterator<Item = usize> {
+        let end = self.0[at].next;
+        let first = Some(at + 1).filter(|first| *first < end);
+        std::iter::successors(first, move |child| Some(self.0[*child].next).filter(|next| *next < end))
+    }
+}
+
+enum Step {
+    Mapping(usize),
+    Entry(usize, usize),
+}
+
+/// Notes where nodes stand.
+#[derive(Debug)]
+pub(super) struct Recorder<'k> {
+    keys: &'k mut Keys,
+    marks: Vec<Mark>,
+    /// The open nodes, and for a mapping whether a key comes next.
+    open: Vec<(usize, Option<bool>)>,
+    /// The mark of the node with an anchor, by number.
+    anchors: Vec<usize>,
+}
+
+impl<'k> Recorder<'k> {
+    pub(super) const fn new(keys: &'k mut Keys) -> Self {
+        Self { keys, marks: Vec::new(), open: Vec::new(), anchors: Vec::new() }
+    }
+
+    pub(super) fn finish(self) -> Marks {
+        Marks(self.marks)
+    }
+
+    fn push(&mut self, node: Node, anchor: usize, at: Range<usize>) {
+        if anchor > 0 {
+            if self.anchors.len() <= anchor {
+                self.anchors.resize(anchor + 1, usize::MAX);
+            }
+            self.anchors[anchor] = self.marks.len();
+        }
+        self.marks.push(Mark { node, start: at.start, end: at.end, next: self.marks.len() + 1 });
+    }
+
+    /// Whether the node to come is a key; the one after it is then its value.
+    fn turn(&mut self) -> bool {
+        match self.open.last_mut() {
+            Some((_, Some(key))) => {
+                *key = !*key;
+                !*key
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Sink for Recorder<'_> {
+    fn scalar(&mut self, scalar: Scalar<'_>, anchor: usize, at: Range<usize>) -> Result<(), Stop> {
+        let key = self.turn();
+        let node = if key && scalar.is_merge() {
+            Node::Merge
+        } else if key || anchor > 0 {
+            Node::Scalar(scalar.resolve().ok().and_then(|text| self.keys.of(&text).ok()))
+        } else {
+            Node::Scalar(None)
+        };
+        self.push(node, anchor, at);
+        Ok(())
+    }
+
+    fn literal(&mut self, _: Value, at: Range<usize>) -> Result<(), Stop> {
+        self.turn();
+        self.push(Node::Scalar(None), 0, at);
+        Ok(())
+    }
+
+    fn alias(&mut self, anchor: usize, at: Range<usize>) -> Result<(), Stop> {
+        self.turn();
+        let target = self.anchors.get(anchor).copied().filter(|target| *target < self.marks.len());
+        // Anchored aliases do not exist, so this target is no alias itself.
+        self.push(target.map_or(Node::Scalar(None), Node::Alias), 0, at);
+        Ok(())
+    }
+
+    fn open(&mut self, kind: Kind, anchor: usize, offset: usize) -> Result<(), Stop> {
+        self.turn();
+        let index = self.marks.len();
+        match kind {
+            Kind::List => {
+                self.push(Node::List, anchor, offset..offset);
+                self.open.push((index, None));
+            }
+            Kind::Mapping => {
+                self.push(Node::Mapping, anchor, offset..offset);
+                self.open.push((index, Some(true)));
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, offset: usize) -> Result<(), Stop> {
+        if let Some((index, _)) = self.open.pop() {
+            let next = self.marks.len();
+            let mark = &mut self.marks[index];
+            mark.end = offset;
+            mark.next = next;
+        }
+        Ok(())
+    }
+
+    fn restart(&mut self) {
+        self.marks.clear();
+        self.open.clear();
+        self.anchors.clear();
+    }
+}

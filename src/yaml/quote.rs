@@ -1,0 +1,337 @@
+//! How a string is written so that no reader takes it for something else.
+
+use std::fmt::Write as _;
+
+use super::scalar::{Resolved, resolve_plain};
+
+/// How a string on one line is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    Plain,
+    /// What would be syntax.
+    Single,
+    /// What would be no string, or needs escapes.
+    Double,
+}
+
+/// The style for a string on one line.
+pub(super) fn style(text: &str) -> Style {
+    if text.is_empty() || !text.chars().all(is_printable) || is_ambiguous(text) {
+        Style::Double
+    } else if is_syntax(text) {
+        Style::Single
+    } else {
+        Style::Plain
+    }
+}
+
+/// Writes a string on one line.
+pub(super) fn write_line(text: &str, out: &mut String) {
+    match style(text) {
+        Style::Plain => out.push_str(text),
+        Style::Single => {
+            out.push('\'');
+            out.push_str(&text.replace('\'', "''"));
+            out.push('\'');
+        }
+        Style::Double => write_double(text, out),
+    }
+}
+
+fn write_double(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if is_printable(c) => out.push(c),
+            c => {
+                let point = u32::from(c);
+                let _ = if point > 0xFFFF {
+                    write!(out, "\\U{point:08X}")
+                } else {
+                    write!(out, "\\u{point:04X}")
+                };
+            }
+        }
+    }
+    out.push('"');
+}
+
+/// The header of a block scalar that holds this text; `None` where none holds it for certain.
+pub(super) fn block_header(text: &str) -> Option<&'static str> {
+    let content = text.trim_end_matches('\n');
+    let last = content.rsplit('\n').next().unwrap_or_default();
+    let representable = content.contains('\n') || content.len() < text.len();
+    if !representable
+        || last.trim_matches([' ', '\t']).is_empty()
+        || !text.chars().all(|c| is_printable(c) || matches!(c, '\n' | '\t'))
+    {
+        return None;
+    }
+    // A first line that starts with a blank or is empty hides how far the text is indented.
+    let indicated = text.starts_with([' ', '\t', '\n']);
+    Some(match (indicated, text.len() - content.len()) {
+        (false, 0) => "|-",
+        (false, 1) => "|",
+        (false, _) => "|+",
+        (true, 0) => "|2-",
+        (true, 1) => "|2",
+        (true, _) => "|2+",
+    })
+}
+
+/// Whether every reader lets the character stand for itself, without a break or an escape.
+fn is_printable(c: char) -> bool {
+    match c {
+        ' '..='~' => true,
+        '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fdd0}'..='\u{fdef}' => false,
+        '\u{a0}'..='\u{fffd}' => true,
+        c => c >= '\u{10000}' && u32::from(c) & 0xFFFE != 0xFFFE,
+    }
+}
+
+/// Whether a plain string would not be one line of plain text to a reader.
+fn is_syntax(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let indicator = match bytes {
+        [b'-' | b'?' | b':', rest @ ..] => rest.first().is_none_or(|next| b" ,[]{}".contains(next)),
+        [first, ..] => b",[]{}#&*!|>'\"%@`".contains(first),
+        [] => true,
+    };
+    indicator
+        || text.starts_with("---")
+        || text.starts_with("...")
+        || text.starts_with(char::is_whitespace)
+        || text.ends_with(char::is_whitespace)
+        || text.ends_with(':')
+        || text.contains(": ")
+        || text.contains(" #")
+}
+
+/// Whether some reader of YAML 1.1 or 1.2 takes the plain text for something other than a string.
+fn is_ambiguous(text: &str) -> bool {
+    const WORDS: [&str; 12] =
+        ["y", "yes", "n", "no", "true", "false", "on", "off", "null", ".nan", ".inf", "="];
+    match text.as_bytes() {
+        b"~" | b"<<" => true,
+        [b'0'..=b'9' | b'+' | b'-' | b'.', ..] => {
+            let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+            is_number(&unsigned.replace('_', ""))
+                || is_date(text)
+                || WORDS.iter().any(|word| unsigned.eq_ignore_ascii_case(word))
+                || !matches!(resolve_plain(text), Resolved::Text(_))
+        }
+        _ => text.len() <= 5 && WORDS.iter().any(|word| text.eq_ignore_ascii_case(word)),
+    }
+}
+
+/// Whether this, without sign and underscores, is a number to anyone: of any base, sexagesimal, or too
+/// large for some.
+fn is_number(text: &str) -> bool {
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.as_bytes() {
+        [b'0', b'x' | b'X' | b'o' | b'O' | b'b' | b'B', rest @ ..] => {
+            return rest.iter().all(u8::is_ascii_hexdigit);
+        }
+        [b'0'..=b'9' | b'.', ..] => {}
+        _ => return false,
+    }
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    digits(exponent) && digits(fraction) && whole.split(':').all(digits)
+}
+
+/// Whether this starts with a date.
+fn is_date(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut parts = text.splitn(3, '-');
+    let (year, month, day) = (parts.next(), parts.next(), parts.next());
+    year.is_some_and(|year| year.len() == 4 && digits(year))
+        && month.is_some_and(|month| month.len() <= 2 && digits(month))
+        && day.is_some_and(|day| day.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> String {
+        let mut out = String::new();
+        write_line(text, &mut out);
+        out
+    }
+
+    #[test]
+    fn what_a_reader_takes_for_something_else_is_quoted() {
+        for text in [
+            "",
+            "y",
+            "Y",
+            "yes",
+            "no",
+            "NO",
+            "on",
+            "Off",
+            "true",
+            "False",
+            "null",
+            "Null",
+            "~",
+            ".nan",
+            ".inf",
+            "-.inf",
+            "+.INF",
+            "=",
+            "<<",
+            "1",
+            "-1",
+            "+1",
+            "0",
+            "00",
+            "012",
+            "0o7",
+            "0x1f",
+            "0X1F",
+            "0b1",
+            "0b",
+            "1_000",
+            "1__0",
+            "1.5",
+            "5.",
+            ".5",
+            "1e3",
+            "1E-3",
+            "781e4745",
+            "1e400",
+            "1:20",
+            "190:20:30",
+            "190:20:30.15",
+            "2001-01-01",
+            "2001-1-1T1:1:1Z",
+            "2001-12-14 21:59:43.10 -5",
+            "0x_1F",
+            "-0x1",
+            "12345678901234567890",
+            ".",
+            "1_0.5",
+        ] {
+            assert_eq!(line(text), format!("\"{text}\""), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_would_be_syntax_is_quoted() {
+        for text in [
+            "-",
+            "- a",
+            "?",
+            "? a",
+            ":",
+            ": a",
+            "---",
+            "--- a",
+            "...",
+            "-----BEGIN",
+            "#a",
+            "a #b",
+            "a: b",
+            "a:",
+            " a",
+            "a ",
+            "*a",
+            "&a",
+            "!a",
+            "|",
+            ">",
+            "\"a\"",
+            "%a",
+            "@a",
+            "`a`",
+            "{a}",
+            "[a]",
+            "{{ a }}",
+            ",a",
+            "-,",
+            "\u{a0}a",
+        ] {
+            assert_eq!(line(text), format!("'{text}'"), "{text:?}");
+        }
+        assert_eq!(line("'a"), "'''a'");
+    }
+
+    #[test]
+    fn what_needs_escapes_gets_them() {
+        for (text, written) in [
+            ("a\tb", r#""a\tb""#),
+            ("\u{7f}\u{85}\u{2028}\u{feff}", r#""\u007F\u0085\u2028\uFEFF""#),
+            ("\0\u{1b}\"\\", r#""\u0000\u001B\"\\""#),
+            ("\u{ffff}\u{1ffff}", r#""\uFFFF\U0001FFFF""#),
+        ] {
+            assert_eq!(line(text), written);
+        }
+    }
+
+    #[test]
+    fn ordinary_text_stays_plain() {
+        for text in [
+            "nginx",
+            "nginx:1.25",
+            "a b",
+            "1.2.3",
+            "10.0.0.1",
+            "v1",
+            "1Gi",
+            "100m",
+            "-a",
+            "--flag=x",
+            "?x",
+            ":x",
+            "a:b",
+            "a#b",
+            "https://x.y/z?a=b&c=d",
+            "it's",
+            "a \"b\"",
+            "yesterday",
+            "0xzz",
+            "1h30m",
+            "2001-01",
+            "kéy",
+            "🙂",
+            "a, b",
+            "a]b",
+            "+x",
+            "_1",
+            "e3",
+            "12e",
+            "x=",
+        ] {
+            let expected = if text == "12e" { "\"12e\"" } else { text };
+            assert_eq!(line(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn block_scalars_are_chosen_where_they_hold_the_text() {
+        for (text, header) in [
+            ("a\nb", Some("|-")),
+            ("a\nb\n", Some("|")),
+            ("a\n\n", Some("|+")),
+            (" a\nb", Some("|2-")),
+            ("\na\n", Some("|2")),
+            ("\ta\n", Some("|2")),
+            ("a", None),
+            ("\n", None),
+            ("  \n", None),
+            ("a\n  ", None),
+            ("a\r\nb", None),
+            ("a\n\u{85}", None),
+        ] {
+            assert_eq!(block_header(text), header, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! Streams and single documents read.
+
+use std::sync::{Arc, OnceLock};
+
+use rayon::prelude::*;
+
+use crate::value::Value;
+
+use super::build::{Builder, Duplicates, Finding};
+use super::document::{Format, Parts};
+use super::event::{Stop, YamlText};
+use super::json::JsonText;
+use super::keys::Keys;
+use super::source::Origin;
+use super::split::{Chunk, chunks};
+use super::{Document, Fault, Limit, Limits, Source, SyntaxError};
+
+/// So many errors of a stream are listed.
+const MAX_ERRORS: usize = 1000;
+/// So many documents are read by one thread at a time.
+const BATCH: usize = 32;
+
+/// Reads a stream of documents: YAML, JSON, or both.
+///
+/// A key that stands twice is refused. An error in one document does not hide those of the next.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use kyv::yaml::{Limits, Source, read};
+///
+/// let source = Arc::new(Source::new("web.yaml", "on: yes\n---\nmode: 0755 # as Kubernetes reads it\n"));
+/// let documents = read(&source, &Limits::default()).unwrap();
+/// assert_eq!(documents[0].value().unwrap().to_json(), r#"{"true":true}"#);
+/// assert_eq!(documents[1].value().unwrap().to_json(), r#"{"mode":493}"#);
+/// assert_eq!(documents[1].body(), "mode: 0755 # as Kubernetes reads it\n");
+/// ```
+///
+/// # Errors
+///
+/// All errors of all documents, in the order of the text.
+pub fn read(source: &Arc<Source>, limits: &Limits) -> Result<Vec<Document>, Vec<SyntaxError>> {
+    let too_many = |limit, maximum, origin: Origin, offset| {
+        let fault = Fault::Limit { limit, maximum };
+        Err(vec![source.error(origin, offset, fault)])
+    };
+    if source.text().len() > limits.bytes {
+        return too_many(Limit::Bytes, limits.bytes, Origin::START, 0);
+    }
+    let chunks: Vec<_> = chunks(source.text()).take(limits.documents.saturating_add(1)).collect();
+    if let Some(chunk) = chunks.get(limits.documents) {
+        return too_many(Limit::Documents, limits.documents, chunk.origin(), chunk.body.start);
+    }
+    let batches: Vec<Batch> = if chunks.len() <= BATCH {
+        vec![read_batch(source, limits, &mut Keys::default(), &chunks)]
+    } else {
+        let read = |keys: &mut Keys, chunks: &[Chunk]| read_batch(source, limits, keys, chunks);
+        chunks.par_chunks(BATCH).map_init(Keys::default, read).collect()
+    };
+    let mut documents = Vec::with_capacity(chunks.len());
+    let mut errors = Vec::new();
+    for batch in batches {
+        documents.extend(batch.documents);
+        errors.extend(batch.errors);
+    }
+    // JSON values need no separator, so they are counted once they are read.
+    if let Some(document) = documents.get(limits.documents) {
+        let start = document.parts.body.start;
+        return too_many(Limit::Documents, limits.documents, document.origin, start);
+    }
+    if let Some(further) = errors.get(MAX_ERRORS) {
+        let further = source.error(Origin::START, further.position().offset, Fault::Further);
+        errors.truncate(MAX_ERRORS);
+        errors.push(further);
+    }
+    if errors.is_empty() { Ok(documents) } else { Err(errors) }
+}
+
+/// What became of some documents that follow each other.
+struct Batch {
+    documents: Vec<Document>,
+    errors: Vec<SyntaxError>,
+}
+
+fn read_batch(source: &Arc<Source>, limits: &Limits, keys: &mut Keys, chunks: &[Chunk]) -> Batch {
+    let mut reader =
+        Reader { source, limits, keys, documents: Vec::with_capacity(chunks.len()), errors: Vec::new() };
+    for chunk in chunks {
+        reader.chunk(chunk);
+    }
+    Batch { documents: reader.documents, errors: reader.errors }
+}
+
+/// Reads the first document of a text as Kubernetes reads one: the last of equal keys counts, an empty
+/// text is `null`, and nothing behind the document is looked at.
+///
+/// # Errors
+///
+/// Text that is no YAML, or that JSON has no form for.
+pub fn parse_value(text: &str) -> Result<Value, SyntaxError> {
+    let source = Source::new("", text);
+    let Some(chunk) = chunks(text).next() else {
+        return Ok(Value::Null);
+    };
+    let mut keys = Keys::default();
+    let limits = Limits::default();
+    let mut builder = Builder::new(&mut keys, &limits, Duplicates::LastWins);
+    let yaml = YamlText { text: &text[chunk.parsed.clone()], base: chunk.parsed.start, bare: true };
+    yaml.tell(&limits, &mut builder)
+        .map(|()| built(builder))
+        .and_then(|Built { value, faults }| match faults.into_iter().next() {
+            Some((offset, Finding::Fault(fault))) => Err(Stop { offset, fault }),
+            _ => Ok(value.unwrap_or_default()),
+        })
+        .map_err(|Stop { offset, fault }| source.error(Origin::START, offset, fault))
+}
+
+struct Reader<'a> {
+    source: &'a Arc<Source>,
+    limits: &'a Limits,
+    keys: &'a mut Keys,
+    documents: Vec<Document>,
+    errors: Vec<SyntaxError>,
+}
+
+/// What a builder made of a document.
+struct Built {
+    value: Option<Value>,
+    faults: Vec<(usize, Finding)>,
+}
+
+/// One value of a chunk of JSON values.
+struct JsonValue {
+    start: usize,
+    built: Built,
+}
+
+impl Reader<'_> {
+    fn chunk(&mut self, chunk: &Chunk) {
+        let origin = chunk.origin();
+        let mut json = JsonText::new(self.source.text(), chunk.parsed.clone());
+        let as_json = if json.starts().is_some() { Some(self.json(json)) } else { None };
+        match as_json {
+            Some(Ok(values)) => self.add_json(chunk, values),
+            Some(Err(json)) => {
+                if let Err(yaml) = self.yaml(chunk) {
+                    // What came further in the grammar understood the text better.
+                    let better = json.offset > yaml.offset && matches!(yaml.fault, Fault::Syntax(_));
+                    self.fail(origin, if better { json } else { yaml });
+                }
+            }
+            None => {
+                if let Err(stop) = self.yaml(chunk) {
+                    self.fail(origin, stop);
+                }
+            }
+        }
+        if let Some(offset) = chunk.stray {
+            let fault = Fault::syntax("nothing but a comment may follow `...` on its line");
+            self.fail(origin, Stop { offset, fault });
+        }
+    }
+
+    fn yaml(&mut self, chunk: &Chunk) -> Result<(), Stop> {
+        let parsed = chunk.parsed.clone();
+        let text = &self.source.text()[parsed.clone()];
+        let mut builder = Builder::new(self.keys, self.limits, Duplicates::Refused);
+        let read = YamlText { text, base: parsed.start, bare: false }.tell(self.limits, &mut builder);
+        let built = built(builder);
+        let origin = chunk.origin();
+        self.report(origin, built.faults);
+        read?;
+        let (text, body) = (chunk.text.clone(), chunk.body.clone());
+        self.add(Parts { text, body, parsed }, origin, Format::Yaml, built.value);
+        Ok(())
+    }
+
+    /// Reads lists and objects that follow each other.
+    fn json(&mut self, mut json: JsonText<'_>) -> Result<Vec<JsonValue>, Stop> {
+        let mut values = Vec::new();
+        while let Some(start) = json.starts() {
+            let mut builder = Builder::new(self.keys, self.limits, Duplicates::Refused);
+            json.tell(&mut builder)?;
+            values.push(JsonValue { start, built: built(builder) });
+        }
+        match json.rest() {
+            None => Ok(values),
+            Some(offset) => Err(Stop { offset, fault: Fault::syntax("text behind the JSON value") }),
+        }
+    }
+
+    fn add_json(&mut self, chunk: &Chunk, values: Vec<JsonValue>) {
+        let ends: Vec<_> = values.iter().skip(1).map(|value| Some(value.start)).chain([None]).collect();
+        let mut origin = chunk.origin();
+        for (index, (JsonValue { start, built }, end)) in values.into_iter().zip(ends).enumerate() {
+            // What stands between two values belongs to the first of them.
+            let (text, body) = if index == 0 { (chunk.text.start, chunk.body.start) } else { (start, start) };
+            let parts = Parts {
+                text: text..end.unwrap_or(chunk.text.end),
+                body: body..end.unwrap_or(chunk.body.end),
+                parsed: start..end.unwrap_or(chunk.parsed.end),
+            };
+            origin.line = self.source.position_from(origin, text).line;
+            origin.offset = text;
+            self.report(origin, built.faults);
+            self.add(parts, origin, Format::Json, built.value);
+        }
+    }
+
+    fn add(&mut self, parts: Parts, origin: Origin, format: Format, value: Option<Value>) {
+        let source = Arc::clone(self.source);
+        self.documents.push(Document { source, parts, origin, format, value, marks: OnceLock::new() });
+    }
+
+    fn report(&mut self, origin: Origin, findings: Vec<(usize, Finding)>) {
+        for (offset, finding) in findings {
+            let fault = match finding {
+                Finding::Fault(fault) => fault,
+                Finding::Duplicate(key, first) => {
+                    Fault::duplicate(&key, self.source.position_from(origin, first))
+                }
+            };
+            self.fail(origin, Stop { offset, fault });
+        }
+    }
+
+    fn fail(&mut self, origin: Origin, stop: Stop) {
+        // One more than are listed, so that the reader of the stream sees that there are more.
+        if self.errors.len() <= MAX_ERRORS {
+            self.errors.push(self.source.error(origin, stop.offset, stop.fault));
+        }
+    }
+}
+
+fn built(mut builder: Builder<'_>) -> Built {
+    let faults = std::mem::take(&mut builder.faults);
+    Built { value: builder.finish(), faults }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Pointer;
+    use crate::yaml::{Position, print};
+
+    fn documents(text: &str) -> Vec<Document> {
+        let source = Arc::new(Source::new("t.yaml", text));
+        let documents = read(&source, &Limits::default()).unwrap_or_else(|errors| panic!("{}", errors[0]));
+        let joined: String = documents.iter().map(Document::text).collect();
+        assert_eq!(joined, text);
+        documents
+    }
+
+    fn values(text: &str) -> Vec<String> {
+        documents(text).iter().map(|document| document.value().map_or("-".into(), Value::to_json)).collect()
+    }
+
+    fn errors(text: &str, limits: &Limits) -> Vec<String> {
+        let source = Arc::new(Source::new("t.yaml", text));
+        let errors = read(&source, limits).unwrap_err();
+        errors.iter().map(|error| format!("{}: {}", error.position(), error.message())).collect()
+    }
+
+    fn fault(text: &str) -> Fault {
+        let source = Arc::new(Source::new("t.yaml", text));
+        read(&source, &Limits::default()).unwrap_err()[0].fault().clone()
+    }
+
+    #[test]
+    fn streams_are_read_document_by_document() {
+        for (text, expected) in [
+            ("", vec![]),
+            ("# c\n", vec!["-"]),
+            (
+                "a: 1\n--- # c\nb: 2\n---\n---\n# c\n--- ~\n",
+                vec![r#"{"a":1}"#, r#"{"b":2}"#, "-", "-", "null"],
+            ),
+            ("--- {a: 1}\n--- |\n  x\n...\n", vec![r#"{"a":1}"#, r#""x\n""#]),
+            ("a: &x 1\n---\nb: &x 2\nc: *x\n", vec![r#"{"a":1}"#, r#"{"b":2,"c":2}"#]),
+            ("\u{feff}a: 1\r\n---\r\n\u{feff}b: 2\r\n", vec![r#"{"a":1}"#, r#"{"b":2}"#]),
+            ("%YAML 1.1\n---\na: 1\n", vec![r#"{"a":1}"#]),
+        ] {
+            assert_eq!(values(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn json_is_read_as_json_wherever_it_stands() {
+        for (text, expected) in [
+            ("{\"a\": 1}{\"b\": 2}\n[3]\n", vec![r#"{"a":1}"#, r#"{"b":2}"#, "[3]"]),
+            ("# c\n{\n\t\"a\": \"\\ud83d\\ude00\\/\"\n}\n", vec!["{\"a\":\"😀/\"}"]),
+            ("{\"a\": 1}\n---\nb: 2\n---\n{\"c\": -0}\n", vec![r#"{"a":1}"#, r#"{"b":2}"#, r#"{"c":-0}"#]),
+            ("{\"a\": 1} # c\n", vec![r#"{"a":1}"#]),
+            ("{a: [b, \"c\"]}\n", vec![r#"{"a":["b","c"]}"#]),
+        ] {
+            assert_eq!(values(text), expected, "{text:?}");
+        }
+        let found = documents("{\"a\": 1}\n{\"b\":\n  2}\n---\nb: 2\n");
+        let is_json: Vec<_> = found.iter().map(Document::is_json).collect();
+        assert_eq!(is_json, [true, true, false]);
+        let b = found[1].position(&Pointer::ROOT.key("b")).unwrap();
+        assert_eq!((b.line, b.column), (3, 3));
+    }
+
+    #[test]
+    fn numbers_stay_exact() {
+        let text = "a: 12345678901234567890123\nb: 1.10\nc: 0x10\n{\"d\": 1E400}";
+        assert_eq!(
+            values("a: 12345678901234567890123\nb: 1.10\nc: 0x10\n"),
+            [r#"{"a":12345678901234567890123,"b":1.10,"c":16}"#]
+        );
+        assert!(read(&Arc::new(Source::new("", text)), &Limits::default()).is_err());
+    }
+
+    #[test]
+    fn merges_follow_the_order_of_the_document() {
+        for (text, expected) in [
+            ("x: &x {a: 1, b: 2}\nw: {<<: *x, a: 3}\n", r#"{"a":3,"b":2}"#),
+            ("x: &x {a: 1, b: 2}\nw: {a: 3, <<: *x}\n", r#"{"a":1,"b":2}"#),
+            ("x: &x {a: 1}\nz: &z {a: 2, b: 2}\nw: {<<: [*x, *z]}\n", r#"{"a":1,"b":2}"#),
+        ] {
+            let value = documents(text)[0].value().unwrap().get("w").cloned();
+            assert_eq!(value.unwrap(), Value::from_json(expected).unwrap(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_refused_with_both_places() {
+        let first = Position { line: 2, column: 3, offset: 5 };
+        let text = "a:\n  b: 1\n  c: {b: 1}\n  'b': 2\nd: 1\nd: 2\n";
+        assert_eq!(fault(text), Fault::DuplicateKey { key: "b".into(), first });
+        assert_eq!(errors(text, &Limits::default()).len(), 2);
+        assert_eq!(
+            errors("{\"a\": 1,\n \"a\": 2}", &Limits::default()),
+            ["2:2: key \"a\" stands twice in this mapping, first at 1:2"]
+        );
+        assert_eq!(errors("1: a\n0x1: b\n", &Limits::default()).len(), 1);
+        let many: String = (0..1000).map(|_| "a: 1\n").collect();
+        let listed = errors(&many, &Limits::default());
+        assert_eq!(listed.len(), 101);
+        assert!(listed[100].contains("not listed"));
+    }
+
+    #[test]
+    fn errors_of_all_documents_are_listed_with_line_and_caret() {
+        let text = "a: [\n---\nb: 2\n---\nc: \"x\n---\nd: *e\n---\n{\"f\": [1 2}\n";
+        assert_eq!(
+            errors(text, &Limits::default()),
+            [
+                "1:4: unclosed bracket '['",
+                "5:6: unclosed quote",
+                "7:4: the alias has no anchor before it in this document",
+                "9:10: expected `,` or the end of this list or object",
+            ]
+        );
+        let source = Arc::new(Source::new("t.yaml", "a: 1\nb: c: d\n"));
+        assert_eq!(
+            read(&source, &Limits::default()).unwrap_err()[0].to_string(),
+            "t.yaml:2:5: mapping values are not allowed in this context\n2 | b: c: d\n  |     ^"
+        );
+    }
+
+    #[test]
+    fn long_streams_keep_their_order_and_their_errors() {
+        let text: String = (0..1000).map(|index| format!("---\na: {index}\n")).collect();
+        let expected: Vec<_> = (0..1000).map(|index| format!("{{\"a\":{index}}}")).collect();
+        assert_eq!(values(&text), expected);
+        let broken = errors(&text.replace("7\n", "7\na: 0\n"), &Limits::default());
+        assert_eq!(broken.len(), 100);
+        assert_eq!(broken[1], "38:1: key \"a\" stands twice in this mapping, first at 37:1");
+        let all = errors(&"---\n[\n".repeat(1200), &Limits::default());
+        assert_eq!(all.len(), 1001);
+        assert!(all[1000].ends_with("not listed"));
+    }
+
+    #[test]
+    fn what_json_has_no_form_for_is_refused() {
+        for (text, expected) in [
+            ("~: 1", Fault::Key("null")),
+            ("[a]: 1", Fault::Key("a list")),
+            ("a: &x {b: 1}\n*x : 1", Fault::Key("a mapping")),
+            ("18446744073709551615: 1", Fault::Key("an integer beyond 63 bits")),
+            ("a: .inf", Fault::NotFinite),
+            ("a: !!int x", Fault::Tag("!!int".into())),
+            ("<<: 1", Fault::Merge),
+            ("&a [*a]", Fault::AliasOfItself),
+        ] {
+            assert_eq!(fault(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn limits_name_themselves() {
+        let small = Limits { depth: 3, documents: 2, bytes: 40, alias_nodes: 10 };
+        for (text, limit) in [
+            ("a: {b: [[1]]}", Limit::Depth),
+            ("- - - - 1", Limit::Depth),
+            ("{\"a\": {\"b\": {\"c\": {}}}}", Limit::Depth),
+            ("a: &a [[1]]\nb: [*a]", Limit::Depth),
+            ("a\n---\nb\n---\nc\n", Limit::Documents),
+            ("[1][2][3]", Limit::Documents),
+            ("a: 0123456789012345678901234567890123456789", Limit::Bytes),
+        ] {
+            let source = Arc::new(Source::new("t.yaml", text));
+            let error = &read(&source, &small).unwrap_err()[0];
+            assert!(matches!(error.fault(), Fault::Limit { limit: found, .. } if *found == limit), "{error}");
+            assert!(error.message().contains(&format!("--limit {limit}=")), "{error}");
+        }
+        assert_eq!(values("a: {b: [1]}"), [r#"{"a":{"b":[1]}}"#]);
+    }
+
+    #[test]
+    fn hostile_texts_are_refused_in_time() {
+        let laughs: String = std::iter::once("a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned())
+            .chain((1..12).map(|level| {
+                let aliases = format!("*a{}, ", level - 1).repeat(9);
+                format!("a{level}: &a{level} [{aliases}]\n")
+            }))
+            .collect();
+        let merged: String = (0..2000).map(|key| format!("  k{key}: 1\n")).collect();
+        let merges = format!("x: &x\n{merged}y:\n{}", "- {<<: *x}\n".repeat(5000));
+        for text in [laughs, merges] {
+            assert!(matches!(fault(&text), Fault::Limit { limit: Limit::AliasNodes, .. }));
+        }
+        let links = (1..5000).map(|link| format!("- &a{link} [*a{}]\n", link - 1));
+        let chain: String = std::iter::once("- &a0 [x]\n".to_owned()).chain(links).collect();
+        assert!(matches!(fault(&chain), Fault::Limit { .. }));
+        for part in ["[", "- ", "{a: ", "? ", "{\"a\":", "[[{a: [", "!!x ", "&a "] {
+            for count in [10_000, 100_000] {
+                errors(&part.repeat(count), &Limits::default());
+            }
+        }
+        let indented: String = (0..5000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+        assert!(matches!(fault(&indented), Fault::Limit { limit: Limit::Depth, .. }));
+    }
+
+    #[test]
+    fn a_chain_of_merges_is_no_depth() {
+        let links = (1..50).map(|link| format!("a{link}: &a{link} {{<<: *a{}}}\n", link - 1));
+        let text: String = std::iter::once("a0: &a0 {k0: 1}\n".to_owned()).chain(links).collect();
+        let source = Arc::new(Source::new("t.yaml", text));
+        let found = &read(&source, &Limits { depth: 3, ..Limits::default() }).unwrap()[0];
+        assert_eq!(found.value().unwrap().depth(), 2);
+        let pointer = Pointer::ROOT.key("a49");
+        assert_eq!(found.position(&pointer.key("k0")).unwrap().line, 1);
+        assert!(found.position(&pointer.key("k1")).is_none());
+    }
+
+    #[test]
+    fn single_texts_are_read_as_the_library_of_kubernetes_reads_them() {
+        for (text, expected) in [
+            ("", "null"),
+            ("# c", "null"),
+            ("a: 1\na: 2", r#"{"a":2}"#),
+            ("a: 1\n---\nb: [", r#"{"a":1}"#),
+            ("[a] [b]", r#"["a"]"#),
+            ("a: |\n  x", r#"{"a":"x"}"#),
+            ("a: |\n  x\n", r#"{"a":"x\n"}"#),
+            ("[\n\t{\"op\": \"add\"}\n]", r#"[{"op":"add"}]"#),
+        ] {
+            assert_eq!(parse_value(text).unwrap().to_json(), expected, "{text:?}");
+        }
+        assert_eq!(parse_value("a: b: c").unwrap_err().position().column, 5);
+        assert!(parse_value("a: .nan").is_err());
+    }
+
+    #[test]
+    fn another_value_keeps_what_stands_around_the_document() {
+        let found =
+            documents("# head\n--- # c\na: 1 # x\n...\n--- {b: 1}\n---\n{\"c\":1}\n{\n\t\"d\": 1\n}\n");
+        let changed: Vec<_> = found
+            .iter()
+            .map(|document| document.with_value(&Value::from_iter([("z", Value::from(1))])))
+            .collect();
+        assert_eq!(
+            changed,
+            ["# head\n--- # c\nz: 1\n...\n", "---\nz: 1\n", "---\n{\"z\":1}\n", "{\n  \"z\": 1\n}\n",]
+        );
+        let mut out = String::new();
+        print(found[0].value().unwrap(), &mut out);
+        assert_eq!(out, "a: 1\n");
+    }
+
+    #[test]
+    fn nodes_and_keys_are_found() {
+        let text =
+            "# c\n---\nmetadata:\n  name: x # y\n  labels: {on: 'z', b: *q}\nspec:\n- a: 1\n- b: |\n    x\n";
+        let text = text.replace("*q", "2");
+        let found = documents(&text);
+        let found = &found[0];
+        let at = |position: Option<Position>| position.map(|at| (at.line, at.column));
+        let labels = Pointer::ROOT.key("metadata").key("labels");
+        assert_eq!(at(found.position(&labels)), Some((5, 11)));
+        assert_eq!(at(found.key_position(&labels)), Some((5, 3)));
+        assert_eq!(at(found.position(&labels.key("true"))), Some((5, 16)));
+        assert_eq!(at(found.position(&labels.key("on"))), None);
+        assert_eq!(at(Some(found.nearest_position(&labels.key("on")))), Some((5, 3)));
+        let list = Pointer::ROOT.key("spec");
+        assert_eq!(at(found.position(&list.index(1))), Some((8, 3)));
+        assert_eq!(at(found.key_position(&list.index(1).key("b"))), Some((8, 3)));
+        assert_eq!(at(found.position(&list.index(2))), None);
+        assert_eq!(at(Some(found.start())), Some((3, 1)));
+        let name = found.span(&Pointer::ROOT.key("metadata").key("name")).unwrap();
+        assert_eq!(&text[name], "x");
+    }
+
+    #[test]
+    fn merged_members_are_found_where_they_come_from() {
+        let found = documents("x: &x {a: 1, b: 2}\nz: &z\n  b: 3\nw:\n  a: 4\n  <<: [*z, *x]\n  c: 5\n");
+        let line = |key: &str| found[0].position(&Pointer::ROOT.key("w").key(key)).unwrap().line;
+        assert_eq!([line("a"), line("b"), line("c")], [1, 3, 7]);
+        let value = found[0].value().unwrap().get("w").unwrap().to_json();
+        assert_eq!(value, r#"{"a":1,"b":3,"c":5}"#);
+    }
+}

@@ -1,0 +1,201 @@
+//! Named texts and places in them.
+
+use std::fmt;
+
+use super::{Fault, SyntaxError};
+
+/// How many characters of a line are shown.
+const SHOWN: usize = 120;
+
+/// A named text.
+#[derive(Debug)]
+pub struct Source {
+    name: String,
+    text: String,
+}
+
+/// A place in a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in code points, from 1; a byte order mark takes none.
+    pub column: usize,
+    /// The offset in bytes.
+    pub offset: usize,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+impl Source {
+    /// Names a text.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: text.into() }
+    }
+
+    /// Names a text that is not decoded yet.
+    ///
+    /// # Errors
+    ///
+    /// Text that is not UTF-8, with the place of the first byte that is not.
+    pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Result<Self, SyntaxError> {
+        let utf16 = bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]);
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Self::new(name, text)),
+            Err(error) => {
+                let offset = error.utf8_error().valid_up_to();
+                let fault = if utf16 { Fault::Utf16 } else { Fault::Utf8 { offset } };
+                let readable = Self::new(name, String::from_utf8_lossy(error.as_bytes()));
+                Err(readable.error(Origin::START, offset, fault))
+            }
+        }
+    }
+
+    /// What it is called in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The place at an offset. Counts lines from the start of the text.
+    pub fn position(&self, offset: usize) -> Position {
+        self.position_from(Origin::START, offset)
+    }
+
+    /// The place at an offset behind a known one.
+    pub(super) fn position_from(&self, origin: Origin, offset: usize) -> Position {
+        let offset = self.text.floor_char_boundary(offset);
+        let bytes = self.text.as_bytes();
+        let mut line = origin.line;
+        let known = origin.offset.min(offset);
+        let known = bytes[..known].iter().rposition(is_break).map_or(0, |index| index + 1);
+        let mut start = known;
+        for index in known..offset {
+            if bytes[index] == b'\n' || (bytes[index] == b'\r' && bytes.get(index + 1) != Some(&b'\n')) {
+                line += 1;
+                start = index + 1;
+            }
+        }
+        let before = self.text[start..offset].trim_start_matches('\u{feff}');
+        Position { line, column: before.chars().count() + 1, offset }
+    }
+
+    /// An error at an offset; one at the very end is shown behind the last character of the text.
+    pub(super) fn error(&self, origin: Origin, offset: usize, fault: Fault) -> SyntaxError {
+        let end = self.text.trim_end_matches(['\n', '\r']).len();
+        let offset = if offset >= self.text.len() { end } else { offset };
+        SyntaxError::new(self, self.position_from(origin, offset), fault)
+    }
+}
+
+/// An offset whose line is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    pub(super) offset: usize,
+    pub(super) line: usize,
+}
+
+impl Origin {
+    pub(super) const START: Self = Self { offset: 0, line: 1 };
+}
+
+fn is_break(byte: &u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
+}
+
+/// The line at a position with a caret under its column, without a final newline.
+///
+/// Long lines are cut around the column; characters that would act on a terminal are replaced.
+pub fn excerpt(source: &Source, position: &Position) -> String {
+    let text = source.text();
+    let offset = text.floor_char_boundary(position.offset);
+    let bytes = text.as_bytes();
+    let start = bytes[..offset].iter().rposition(is_break).map_or(0, |index| index + 1);
+    let end = bytes[offset..].iter().position(is_break).map_or(text.len(), |length| offset + length);
+    let mut before: Vec<char> = text[start..offset].chars().rev().take(SHOWN).collect();
+    let mut after: Vec<char> = text[offset..end].chars().take(SHOWN).collect();
+    if text[start..end].chars().nth(SHOWN).is_some() {
+        before.truncate((SHOWN / 2).max(SHOWN - after.len()));
+        after.truncate(SHOWN - before.len());
+    }
+    let bytes_of = |part: &[char]| part.iter().map(|c| c.len_utf8()).sum::<usize>();
+    let head = if bytes_of(&before) < offset - start { "…" } else { "" };
+    let tail = if bytes_of(&after) < end - offset { "…" } else { "" };
+    before.retain(|c| *c != '\u{feff}');
+    let gutter = position.line.to_string();
+    let mut line = format!("{gutter} | {head}");
+    let mut caret = format!("{:1$} | {2}", "", gutter.len(), if head.is_empty() { "" } else { " " });
+    for c in before.iter().rev() {
+        line.push(shown(*c));
+        caret.push(if *c == '\t' { '\t' } else { ' ' });
+    }
+    line.extend(after.iter().map(|c| shown(*c)));
+    line.push_str(tail);
+    caret.push('^');
+    format!("{}\n{caret}", line.trim_end_matches(' '))
+}
+
+/// A character as a terminal may get it.
+fn shown(c: char) -> char {
+    match c {
+        '\t' => '\t',
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
+        '\u{7f}' => '\u{2421}',
+        '\u{80}'..='\u{9f}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' => '\u{fffd}',
+        c => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_lines_and_code_points() {
+        let source = Source::new("a.yaml", "\u{feff}é: 1\r\nb: ß2\rc: 3");
+        for (part, line, column) in [("é", 1, 1), ("1", 1, 4), ("b", 2, 1), ("2", 2, 5), ("c", 3, 1)] {
+            let at = source.position(source.text().find(part).unwrap());
+            assert_eq!((at.line, at.column), (line, column), "{part}");
+        }
+    }
+
+    #[test]
+    fn the_caret_stands_under_the_column() {
+        let source = Source::new("a.yaml", "x: 1\n\ta: ü b: c\u{1b}[31m\n");
+        let at = source.position(source.text().find("b:").unwrap());
+        assert_eq!(excerpt(&source, &at), "2 | \ta: ü b: c␛[31m\n  | \t     ^");
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_column() {
+        let source = Source::new("a.yaml", format!("{}!{}", "a".repeat(1000), "b".repeat(1000)));
+        let shown = excerpt(&source, &source.position(1000));
+        let (line, caret) = shown.split_once('\n').unwrap();
+        assert_eq!(line, format!("1 | …{}!{}…", "a".repeat(60), "b".repeat(59)));
+        assert_eq!(line.chars().position(|c| c == '!'), Some(caret.chars().count() - 1));
+        for offset in [0, 10, 1990, 2001] {
+            let shown = excerpt(&source, &source.position(offset));
+            assert!(shown.lines().all(|line| line.chars().count() <= SHOWN + 8), "{shown}");
+        }
+    }
+
+    #[test]
+    fn text_that_is_not_utf_8_is_refused_with_its_place() {
+        let error = Source::from_bytes("a.yaml", b"a: 1\nb: \xffx\n".to_vec()).unwrap_err();
+        assert_eq!((error.position().line, error.position().column, error.position().offset), (2, 4, 8));
+        let error = Source::from_bytes("a.yaml", b"\xff\xfea\0".to_vec()).unwrap_err();
+        assert!(error.to_string().contains("UTF-16"), "{error}");
+    }
+}
