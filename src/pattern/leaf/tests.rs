@@ -1,0 +1,290 @@
+use super::*;
+
+/// Checks lines of the form `value · pattern → T` or `F`.
+fn check(table: &str) {
+    let mut checked = 0;
+    for line in table.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (pair, expected) = line.rsplit_once(" → ").unwrap();
+        let (value, pattern) = pair.split_once(" · ").unwrap();
+        let json = |text| Value::from_json(text).unwrap();
+        assert_eq!(matches_leaf(&json(value), &json(pattern)), expected == "T", "{line}");
+        checked += 1;
+    }
+    assert!(checked > 0);
+}
+
+#[test]
+fn leaves_match_as_the_language_says() {
+    check(
+        r#"
+        "nginx" · "nginx" → T
+        "nginx" · "ng*" → T
+        "nginx" · "n?inx" → T
+        "nginx" · "!ng*" → F
+        "nginx" · "a|ng*" → T
+        "nginx" · "a | ng*" → T
+        "nginx" · "ng* & *x" → T
+        "nginx" · "ng*&!*x" → F
+        "nginx" · "a|b|!c" → T
+        "c" · "!a&!b" → T
+        "a|b" · "a|b" → T
+        "a&b" · "a&b" → T
+        "a" · "a&b" → F
+        "" · "" → T
+        "" · "*" → T
+        "" · "?*" → F
+        "x" · "?*" → T
+        "" · "!" → F
+        "" · "!*" → F
+        "a" · "!" → F
+        "!" · "!" → T
+        "abc" · "!" → F
+        "abc" · "=" → F
+        "abc" · "! abc" → F
+        "abc" · "|abc" → T
+        "" · "|abc" → T
+        "abc" · "abc|" → T
+        "abc" · "abc&" → F
+        "abc" · "&" → F
+        "abc" · " abc " → T
+        " a" · "a" → F
+        "a " · " a" → F
+        "nginx:latest" · "!*:latest" → F
+        "nginx:1" · "!*:latest" → T
+        "nginx" · "!*:latest & *:*" → F
+        null · "*" → F
+        null · "?*" → F
+        null · "" → F
+        null · "0" → T
+        null · ">0" → F
+        null · "<1" → T
+        null · "!0" → F
+        null · "!a" → F
+        null · "0-5" → T
+        null · null → T
+        null · 0 → F
+        null · false → F
+        null · 3 → F
+        "" · null → T
+        0 · null → T
+        false · null → T
+        true · null → F
+        {} · null → F
+        [] · null → F
+        "x" · null → F
+        5 · 5 → T
+        5 · "5" → T
+        "5" · 5 → T
+        5.5 · "5.5" → T
+        5 · ">3" → T
+        5 · ">=5" → T
+        5 · "<5" → F
+        5 · "<= 5" → T
+        5 · "> 3 & < 10" → T
+        5 · ">3&<4" → F
+        5 · "1-10" → T
+        0 · "1-10" → F
+        10 · "1-10" → T
+        5 · "1!-10" → F
+        11 · "1!-10" → T
+        5 · "!1-10" → T
+        "5" · "1-10" → T
+        "1Gi" · "512Mi-2Gi" → T
+        "3Gi" · "512Mi-2Gi" → F
+        "1Gi" · ">=1024Mi" → T
+        "1Gi" · "1024Mi" → T
+        "1Gi" · "!1024Mi" → F
+        "1Gi" · "1*" → T
+        "100m" · "<1" → T
+        0.5 · "500m" → T
+        "1h" · ">30m" → T
+        "1h" · "60m" → T
+        "30m" · "0.03" → T
+        "30m" · "<1h" → T
+        "30m" · "1800s" → T
+        1800 · "30m" → F
+        "2h" · "1h-3h" → T
+        "2h" · "1h - 3h" → F
+        "abc" · ">a" → F
+        "abc" · ">=abc" → F
+        "5" · "<>5" → F
+        "5" · ">" → F
+        "5" · ">=" → F
+        "x>y" · "x>y" → T
+        "1Gi" · "> 500Mi | 5" → T
+        true · true → T
+        true · "true" → T
+        "true" · true → F
+        true · "!false" → T
+        true · "t*" → T
+        {} · "*" → F
+        [] · "*" → F
+        [1] · [1] → F
+        {"a":1} · {} → T
+        {"a":1} · {"b":2} → T
+        [] · {} → F
+        "a" · {} → F
+        1 · "*" → T
+        1000000 · "1000000" → T
+        1000000 · "1e6" → T
+        1 · "1*" → T
+        12.5 · "1*" → T
+        "80" · "8*" → T
+        80 · "8*" → T
+        0 · "0" → T
+        0 · "" → F
+        "01" · "1" → T
+        "1.0" · "1" → T
+        "0s" · "0" → T
+        "0" · "0s" → T
+        "-5" · "-10--1" → T
+        -5 · "-10-0" → T
+        "+5" · "+1-+10" → T
+        "5" · "1-" → F
+        "15m" · "10m-20m" → T
+        "10m-20m" · "10m-20m" → T
+        "1d" · "1d" → T
+        "1K" · "1K" → T
+        "v1.2.3" · ">1.2" → F
+        "1.2.3" · ">1.2.0" → F
+        1 · true → F
+        0 · false → F
+        1 · "1.0" → T
+        3.0 · 3 → T
+        "3.0" · 3 → T
+        "abc" · 3 → F
+        "#,
+    );
+}
+
+/// Kyverno's controllers hold integers as integers, and so do these; where Kyverno holds them as floats, it
+/// gives the opposite of each line.
+#[test]
+fn integers_are_texts_of_digits() {
+    check(
+        r#"
+        12 · "1?" → T
+        12 · "!1?" → F
+        1000000 · "1000*" → T
+        12.0 · "1?" → T
+        12345678901234567890 · "123*" → T
+        0 · "<1h" → T
+        0 · "0s" → T
+        "#,
+    );
+}
+
+#[test]
+fn ranges_include_their_ends() {
+    check(
+        r#"
+        0 · "0-2" → T
+        1 · "0-2" → T
+        2 · "0-2" → T
+        3 · "0-2" → F
+        0 · "10!-20" → T
+        25 · "10!-20" → T
+        15 · "10!-20" → F
+        1 · "0.00001-2.00001" → T
+        2 · "0.00001-2.00001" → T
+        0 · "0.00001-2.00001" → F
+        2.0001 · "0.00001-2.00001" → F
+        0 · "0.00001!-2.00001" → T
+        2.0001 · "0.00001!-2.00001" → T
+        1 · "0.00001!-2.00001" → F
+        2 · "0.00001!-2.00001" → F
+        2 · "2-2" → T
+        2 · "2!-2" → F
+        2.99999 · "2.99998-3" → T
+        2.99997 · "2.99998!-3" → T
+        3.00001 · "2.99998!-3" → T
+        "256Mi" · "128Mi-512Mi" → T
+        "1024Mi" · "128Mi-512Mi" → F
+        "64Mi" · "128Mi-512Mi" → F
+        "256Mi" · "128Mi!-512Mi" → F
+        "1024Mi" · "128Mi!-512Mi" → T
+        "64Mi" · "128Mi!-512Mi" → T
+        -9 · "-10-8" → T
+        9 · "-10--8" → F
+        9 · "-10!--8" → T
+        -9 · "-10!--8" → F
+        "9Mi" · "-10Mi!--8Mi" → T
+        "-9Mi" · "-10Mi-8Mi" → T
+        0 · "-10-+8" → T
+        "7Mi" · "-10Mi-+8Mi" → T
+        10 · "-10!-+8" → T
+        0 · "+0-+1" → T
+        "1025Mi" · "+0Mi!-+1024Mi" → T
+        "#,
+    );
+}
+
+#[test]
+fn operators_compare_numbers_quantities_and_durations() {
+    check(
+        r#"
+        4 · ">= 3" → T
+        "10" · ">1 & <20 | >31 & <33" → T
+        "32" · ">1 & <20 | >31 & <33" → T
+        "21" · ">1 & <20 | >31 & <33" → F
+        "10.100.11.54" · "192.168.88.1 | 10.100.11.*" → T
+        "5.16.5-arch1-1" · "!5.10.84-1 & !5.15.2-1" → T
+        "!5.10.84-1" · "!5.10.84-1" → T
+        7.00001 · ">7.000001" → T
+        6.000000001 · "<6" → F
+        "1024Gi" · "" → F
+        "gii" · "1024Gi" → F
+        "1G" · "<1Gi" → T
+        "0.2" · "200m" → T
+        "500m" · ">=0.5" → T
+        "500m" · ">=0.6" → F
+        "12s" · "12s" → T
+        "12s" · "!12s" → F
+        "12s" · ">12s" → F
+        "15s" · ">12s" → T
+        "12s" · ">=12s" → T
+        "12s" · "<15s" → T
+        "15s" · "<=12s" → F
+        "15s" · "12s-20s" → T
+        "15s" · "12s!-20s" → F
+        "#,
+    );
+}
+
+#[test]
+fn numbers_match_numbers() {
+    check(
+        r#"
+        7.9914 · 7.9914 → T
+        7.9914 · 7.99141 → F
+        7 · 7.0 → T
+        7.000001 · 7 → F
+        8 · 7 → F
+        "8.0" · 8 → T
+        "8" · 8 → T
+        9007199254740993 · 9007199254740992 → F
+        "9007199254740993" · 9007199254740992 → F
+        "" · 0 → F
+        1 · "1E+*" → F
+        1.5 · "1.5E+*" → T
+        null · {} → F
+        "#,
+    );
+}
+
+#[test]
+fn many_alternatives_match_all_the_same() {
+    let pattern = LeafPattern::text(format!("{}>5&<7|x*", "a|".repeat(5_000)));
+    for (value, expected) in [("6", true), ("5", false), ("xyz", true), ("a", true), ("b", false)] {
+        assert_eq!(pattern.matches_text(value), expected, "{value}");
+    }
+}
+
+#[test]
+fn odd_text_is_no_trouble() {
+    for pattern in ["|", "&", "|&|", "!", ">=", "!!", "é-1", "1-é", "١-٢", ">=é", "\u{a0}"] {
+        for value in ["", "é", "|", "x"] {
+            let _ = LeafPattern::text(pattern).matches(&Value::from(value));
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Membership of the key of a condition in its value.
+
+use std::borrow::Cow;
+
+use super::print::{Form, depends_on_form, printed};
+use super::{LeafPattern, Range, is_wildcard, matches};
+use crate::semantics::{Difference, Reading};
+use crate::value::{JsonReader, Value};
+
+/// What is asked of the elements of the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Membership {
+    /// All are members, wildcards apart.
+    In,
+    /// Some is a member.
+    AnyIn,
+    /// All are members.
+    AllIn,
+    /// Some is no member, wildcards apart.
+    NotIn,
+    /// Some is no member.
+    AnyNotIn,
+    /// None is a member.
+    AllNotIn,
+}
+
+/// Whether the key stands to the value as asked; also false where the two cannot be compared.
+pub(super) fn holds(asked: Membership, key: &Value, value: &Value, reading: &Reading) -> bool {
+    let plain = asked.holds(key, value, Form::Plain);
+    if !depends_on_form(key) && !depends_on_form(value) {
+        return plain;
+    }
+    let go = asked.holds(key, value, Form::Go);
+    if plain == go || reading.documented(Difference::NumberText) { plain } else { go }
+}
+
+impl Membership {
+    fn holds(self, key: &Value, value: &Value, form: Form) -> bool {
+        let answer = match key {
+            Value::Null | Value::Object(_) => None,
+            Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                self.of_scalar(&printed(key, form), value, form)
+            }
+            Value::Array(keys) => self.of_set(keys, value, form),
+        };
+        answer.unwrap_or(false)
+    }
+
+    const fn is_negative(self) -> bool {
+        matches!(self, Self::NotIn | Self::AnyNotIn | Self::AllNotIn)
+    }
+
+    /// The two old operators, which take sets of strings only, and know no ranges.
+    const fn is_old(self) -> bool {
+        matches!(self, Self::In | Self::NotIn)
+    }
+
+    fn of_scalar(self, key: &str, value: &Value, form: Form) -> Option<bool> {
+        let member = match value {
+            Value::Array(items) => items.iter().any(|item| either_way(key, &printed(item, form))),
+            Value::String(text) => matches(text, key) || self.in_text(key, text)?,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
+        };
+        Some(member != self.is_negative())
+    }
+
+    /// Whether a key is in the range or JSON list that a text spells.
+    fn in_text(self, key: &str, text: &str) -> Option<bool> {
+        if !self.is_old() && is_range(text) {
+            return Some(LeafPattern::text(text).matches_text(key));
+        }
+        match spelled_list(text) {
+            Spelled::List(items) => Some(items.iter().any(|item| item == key)),
+            // The text as the only element was tried before.
+            Spelled::Text if !self.is_old() => Some(false),
+            Spelled::Text | Spelled::OtherJson => None,
+        }
+    }
+
+    fn of_set(self, keys: &[Value], value: &Value, form: Form) -> Option<bool> {
+        let keys = self.texts(keys, form)?;
+        match value {
+            Value::Array(items) => Some(self.among(&keys, &self.texts(items, form)?)),
+            Value::Number(_) | Value::Bool(_) if matches!(self, Self::AnyIn | Self::AnyNotIn) => {
+                Some(self.among(&keys, &[printed(value, form)]))
+            }
+            Value::String(text) => self.set_in_text(&keys, text),
+            Value::Null | Value::Number(_) | Value::Bool(_) | Value::Object(_) => None,
+        }
+    }
+
+    fn set_in_text(self, keys: &[Cow<'_, str>], text: &str) -> Option<bool> {
+        if let [key] = keys
+            && **key == *text
+        {
+            // `NotIn` is true here, like `In`: an oddity of Kyverno's.
+            return Some(matches!(self, Self::In | Self::AnyIn | Self::AllIn | Self::NotIn));
+        }
+        if !self.is_old() && is_range(text) {
+            let range = LeafPattern::text(text);
+            let mut inside = keys.iter().map(|key| range.matches_text(key));
+            return Some(match self {
+                Self::In | Self::AllIn => inside.all(|inside| inside),
+                Self::AnyIn => inside.any(|inside| inside),
+                Self::AllNotIn => !inside.any(|inside| inside),
+                Self::NotIn | Self::AnyNotIn => {
+                    // The first `-` is that of the range only where the lower end has no sign: kept as
+                    // Kyverno has it.
+                    let outside = LeafPattern::text(text.replacen('-', "!-", 1));
+                    keys.iter().any(|key| outside.matches_text(key))
+                }
+            });
+        }
+        match spelled_list(text) {
+            Spelled::List(items) => {
+                Some(self.among(keys, &items.into_iter().map(Cow::Owned).collect::<Vec<_>>()))
+            }
+            Spelled::Text if !self.is_old() => Some(self.among(keys, &[text.into()])),
+            Spelled::Text | Spelled::OtherJson => None,
+        }
+    }
+
+    /// The elements as text. `None` for one that is no string, where strings are asked for.
+    fn texts(self, items: &[Value], form: Form) -> Option<Vec<Cow<'_, str>>> {
+        items
+            .iter()
+            .map(
+                |item| {
+                    if self.is_old() && item.as_str().is_none() { None } else { Some(printed(item, form)) }
+                },
+            )
+            .collect()
+    }
+
+    fn among(self, keys: &[Cow<'_, str>], items: &[Cow<'_, str>]) -> bool {
+        let set = Set::new(items, keys.len());
+        let mut members = keys.iter().map(|key| if self.is_old() { set.has(key) } else { set.fits(key) });
+        match self {
+            Self::In | Self::AllIn => members.all(|member| member),
+            Self::AnyIn => members.any(|member| member),
+            Self::NotIn | Self::AnyNotIn => members.any(|member| !member),
+            Self::AllNotIn => !members.any(|member| member),
+        }
+    }
+}
+
+/// Elements to look many keys up in.
+struct Set<'a> {
+    items: &'a [Cow<'a, str>],
+    /// Only where there are enough look-ups to pay for it.
+    index: Option<Index<'a>>,
+}
+
+struct Index<'a> {
+    sorted: Vec<&'a str>,
+    wildcards: Vec<&'a str>,
+}
+
+impl<'a> Set<'a> {
+    fn new(items: &'a [Cow<'a, str>], lookups: usize) -> Self {
+        let index = (items.len() > 8 && lookups > 8).then(|| {
+            let mut sorted: Vec<&str> = items.iter().map(|item| &**item).collect();
+            sorted.sort_unstable();
+            let wildcards = sorted.iter().copied().filter(|item| is_wildcard(item)).collect();
+            Index { sorted, wildcards }
+        });
+        Self { items, index }
+    }
+
+    fn has(&self, key: &str) -> bool {
+        match &self.index {
+            Some(index) => index.sorted.binary_search(&key).is_ok(),
+            None => self.items.iter().any(|item| **item == *key),
+        }
+    }
+
+    /// Whether some element is the key, or one of the two is a pattern that the other fits.
+    fn fits(&self, key: &str) -> bool {
+        match &self.index {
+            Some(index) if !is_wildcard(key) => {
+                self.has(key) || index.wildcards.iter().any(|item| matches(item, key))
+            }
+            _ => self.items.iter().any(|item| either_way(key, item)),
+        }
+    }
+}
+
+fn either_way(key: &str, item: &str) -> bool {
+    key == item || (is_wildcard(item) && matches(item, key)) || (is_wildcard(key) && matches(key, item))
+}
+
+fn is_range(text: &str) -> bool {
+    Range::parse(text).is_some_and(|range| !range.outside)
+}
+
+/// What a text spells, read as JSON.
+enum Spelled {
+    /// A list of strings, where null counts as the empty one; or null, an empty list.
+    List(Vec<String>),
+    /// Other JSON.
+    OtherJson,
+    /// No JSON: just text.
+    Text,
+}
+
+fn spelled_list(text: &str) -> Spelled {
+    let json = text.trim_matches([' ', '\t', '\n', '\r']);
+    match json.as_bytes().first() {
+        Some(b'[' | b'{' | b'"') => match JsonReader::new(json).last_wins().read() {
+            Ok(Value::Array(items)) => items
+                .iter()
+                .map(|item| match item {
+                    Value::Null => Some(String::new()),
+                    _ => item.as_str().map(str::to_owned),
+                })
+                .collect::<Option<_>>()
+                .map_or(Spelled::OtherJson, Spelled::List),
+            Ok(_) => Spelled::OtherJson,
+            Err(_) => Spelled::Text,
+        },
+        Some(b'-' | b'0'..=b'9') if is_json_number(json) => Spelled::OtherJson,
+        Some(b't' | b'f') if json == "true" || json == "false" => Spelled::OtherJson,
+        Some(b'n') if json == "null" => Spelled::List(Vec::new()),
+        _ => Spelled::Text,
+    }
+}
+
+/// Whether a text is a number of the JSON grammar, of any size.
+fn is_json_number(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let text = text.strip_prefix('-').unwrap_or(text);
+    let (mantissa, exponent) =
+        text.split_once(['e', 'E']).map_or((text, None), |(mantissa, exponent)| (mantissa, Some(exponent)));
+    let (whole, fraction) =
+        mantissa.split_once('.').map_or((mantissa, None), |(whole, fraction)| (whole, Some(fraction)));
+    digits(whole)
+        && (whole.len() == 1 || !whole.starts_with('0'))
+        && fraction.is_none_or(digits)
+        && exponent.is_none_or(|exponent| digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
+}

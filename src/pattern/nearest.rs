@@ -1,0 +1,70 @@
+//! The name that was probably meant.
+
+/// The candidate that a misspelt name most likely means: the one with the fewest differences, letter case
+/// aside, if these are few.
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    const LONGEST: usize = 64;
+    if name.is_empty() || name.len() > LONGEST {
+        return None;
+    }
+    let name = name.to_lowercase();
+    candidates
+        .map(|candidate| (edits(&name, &candidate.to_lowercase()), candidate))
+        .filter(|(edits, candidate)| *edits <= 1.max(name.len().min(candidate.len()) / 3))
+        .min_by_key(|(edits, _)| *edits)
+        .map(|(_, candidate)| candidate)
+}
+
+/// How many letters must be typed, deleted, changed or swapped with their neighbour.
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut older = vec![0; to.len() + 1];
+    let mut last: Vec<usize> = (0..=to.len()).collect();
+    let mut before = None;
+    for (row, letter) in from.chars().enumerate() {
+        let mut this = vec![row + 1];
+        for (column, wanted) in to.iter().enumerate() {
+            let change = last[column] + usize::from(letter != *wanted);
+            let mut best = change.min(last[column + 1] + 1).min(this[column] + 1);
+            if column > 0 && before == Some(*wanted) && to[column - 1] == letter {
+                best = best.min(older[column - 1] + 1);
+            }
+            this.push(best);
+        }
+        older = last;
+        last = this;
+        before = Some(letter);
+    }
+    last[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_count_letters_and_swaps() {
+        for (a, b, expected) in
+            [("", "", 0), ("a", "", 1), ("", "ab", 2), ("kitten", "sitting", 3), ("ab", "ba", 1)]
+        {
+            assert_eq!(edits(a, b), expected, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_name_is_suggested_and_a_distant_one_is_not() {
+        let known = ["patchStrategicMerge", "patchesJson6902", "foreach", "targets"];
+        for (written, expected) in [
+            ("patchStrategicMerg", Some("patchStrategicMerge")),
+            ("patchesStrategicMerge", Some("patchStrategicMerge")),
+            ("patchesJSON6902", Some("patchesJson6902")),
+            ("forEach", Some("foreach")),
+            ("tagrets", Some("targets")),
+            ("validate", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(written, known.into_iter()), expected, "{written}");
+        }
+        assert_eq!(nearest(&"x".repeat(1 << 20), known.into_iter()), None);
+    }
+}

@@ -1,0 +1,206 @@
+//! The operators of conditions.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+use super::comparison::{duration_order, equals, order};
+use super::membership::{Membership, holds};
+use super::nearest::nearest;
+use crate::semantics::Reading;
+use crate::value::Value;
+
+/// An operator of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Operator {
+    /// The key equals the value, or fits its wildcards; also spelled `Equal`.
+    Equals,
+    /// The opposite of [`Operator::Equals`]; also spelled `NotEqual`.
+    NotEquals,
+    /// Deprecated: the key is in the value.
+    In,
+    /// Some element of the key is in the value.
+    AnyIn,
+    /// Every element of the key is in the value.
+    AllIn,
+    /// Deprecated: the key is not in the value.
+    NotIn,
+    /// Some element of the key is not in the value.
+    AnyNotIn,
+    /// No element of the key is in the value.
+    AllNotIn,
+    /// The key is greater.
+    GreaterThan,
+    /// The key is greater or equal.
+    GreaterThanOrEquals,
+    /// The key is less.
+    LessThan,
+    /// The key is less or equal.
+    LessThanOrEquals,
+    /// Deprecated: the key is longer.
+    DurationGreaterThan,
+    /// Deprecated: the key is longer or equal.
+    DurationGreaterThanOrEquals,
+    /// Deprecated: the key is shorter.
+    DurationLessThan,
+    /// Deprecated: the key is shorter or equal.
+    DurationLessThanOrEquals,
+}
+
+impl Operator {
+    /// Every name there is, with its operator; the preferred spellings first.
+    pub const NAMES: &'static [(&'static str, Self)] = &[
+        ("Equals", Self::Equals),
+        ("NotEquals", Self::NotEquals),
+        ("In", Self::In),
+        ("AnyIn", Self::AnyIn),
+        ("AllIn", Self::AllIn),
+        ("NotIn", Self::NotIn),
+        ("AnyNotIn", Self::AnyNotIn),
+        ("AllNotIn", Self::AllNotIn),
+        ("GreaterThan", Self::GreaterThan),
+        ("GreaterThanOrEquals", Self::GreaterThanOrEquals),
+        ("LessThan", Self::LessThan),
+        ("LessThanOrEquals", Self::LessThanOrEquals),
+        ("DurationGreaterThan", Self::DurationGreaterThan),
+        ("DurationGreaterThanOrEquals", Self::DurationGreaterThanOrEquals),
+        ("DurationLessThan", Self::DurationLessThan),
+        ("DurationLessThanOrEquals", Self::DurationLessThanOrEquals),
+        ("Equal", Self::Equals),
+        ("NotEqual", Self::NotEquals),
+    ];
+
+    /// The operator of this name, spelled exactly: the only spelling Kyverno admits in a policy.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find_map(|(spelling, operator)| (*spelling == name).then_some(*operator))
+    }
+
+    /// The name, in its preferred spelling.
+    pub fn name(self) -> &'static str {
+        Self::NAMES
+            .iter()
+            .find_map(|(name, operator)| (*operator == self).then_some(*name))
+            .unwrap_or_default()
+    }
+
+    /// Whether Kyverno deprecates the operator.
+    pub const fn is_deprecated(self) -> bool {
+        !self.replacement().is_empty()
+    }
+
+    /// What to use in the place of a deprecated operator; empty for the others.
+    pub const fn replacement(self) -> &'static [Self] {
+        match self {
+            Self::In => &[Self::AllIn, Self::AnyIn],
+            Self::NotIn => &[Self::AllNotIn, Self::AnyNotIn],
+            Self::DurationGreaterThan => &[Self::GreaterThan],
+            Self::DurationGreaterThanOrEquals => &[Self::GreaterThanOrEquals],
+            Self::DurationLessThan => &[Self::LessThan],
+            Self::DurationLessThanOrEquals => &[Self::LessThanOrEquals],
+            Self::Equals
+            | Self::NotEquals
+            | Self::AnyIn
+            | Self::AllIn
+            | Self::AnyNotIn
+            | Self::AllNotIn
+            | Self::GreaterThan
+            | Self::GreaterThanOrEquals
+            | Self::LessThan
+            | Self::LessThanOrEquals => &[],
+        }
+    }
+
+    /// Whether the operator holds between a key and a value; also false for values it does not apply to.
+    ///
+    /// ```
+    /// use kyv::{pattern::Operator, semantics::Reading, value::Value};
+    ///
+    /// let reading = Reading::default();
+    /// assert!(Operator::GreaterThan.evaluate(&Value::from("1Gi"), &Value::from("900Mi"), &reading));
+    /// assert!(!Operator::AllNotIn.evaluate(&Value::Null, &Value::from("a"), &reading));
+    /// ```
+    pub fn evaluate(self, key: &Value, value: &Value, reading: &Reading) -> bool {
+        let ordered = |accepts: fn(Ordering) -> bool| order(key, value).is_some_and(accepts);
+        let timed = |accepts: fn(Ordering) -> bool| duration_order(key, value).is_some_and(accepts);
+        let stands = |asked| holds(asked, key, value, reading);
+        match self {
+            Self::Equals => equals(key, value),
+            Self::NotEquals => !key.is_null() && !equals(key, value),
+            Self::In => stands(Membership::In),
+            Self::AnyIn => stands(Membership::AnyIn),
+            Self::AllIn => stands(Membership::AllIn),
+            Self::NotIn => stands(Membership::NotIn),
+            Self::AnyNotIn => stands(Membership::AnyNotIn),
+            Self::AllNotIn => stands(Membership::AllNotIn),
+            Self::GreaterThan => ordered(Ordering::is_gt),
+            Self::GreaterThanOrEquals => ordered(Ordering::is_ge),
+            Self::LessThan => ordered(Ordering::is_lt),
+            Self::LessThanOrEquals => ordered(Ordering::is_le),
+            Self::DurationGreaterThan => timed(Ordering::is_gt),
+            Self::DurationGreaterThanOrEquals => timed(Ordering::is_ge),
+            Self::DurationLessThan => timed(Ordering::is_lt),
+            Self::DurationLessThanOrEquals => timed(Ordering::is_le),
+        }
+    }
+}
+
+impl fmt::Display for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// There is no operator of this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown operator")]
+pub struct UnknownOperator {
+    /// The name that comes nearest, if one is near.
+    pub suggestion: Option<&'static str>,
+}
+
+/// Reads an operator as Kyverno's evaluation does, whatever the letter case.
+///
+/// The operators of order and of durations must be spelled exactly all the same: Kyverno evaluates
+/// `greaterthan`, and it never holds; here it is refused.
+impl FromStr for Operator {
+    type Err = UnknownOperator;
+
+    fn from_str(name: &str) -> Result<Self, UnknownOperator> {
+        let found = Self::NAMES.iter().find(|(spelling, _)| spelling.eq_ignore_ascii_case(name));
+        match found {
+            Some((spelling, operator)) if *spelling == name || operator.ignores_case() => Ok(*operator),
+            Some((spelling, _)) => Err(UnknownOperator { suggestion: Some(spelling) }),
+            None => {
+                let names = Self::NAMES.iter().map(|(spelling, _)| *spelling);
+                Err(UnknownOperator { suggestion: nearest(name, names) })
+            }
+        }
+    }
+}
+
+impl Operator {
+    const fn ignores_case(self) -> bool {
+        match self {
+            Self::Equals
+            | Self::NotEquals
+            | Self::In
+            | Self::AnyIn
+            | Self::AllIn
+            | Self::NotIn
+            | Self::AnyNotIn
+            | Self::AllNotIn => true,
+            Self::GreaterThan
+            | Self::GreaterThanOrEquals
+            | Self::LessThan
+            | Self::LessThanOrEquals
+            | Self::DurationGreaterThan
+            | Self::DurationGreaterThanOrEquals
+            | Self::DurationLessThan
+            | Self::DurationLessThanOrEquals => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
