@@ -1,5 +1,6 @@
 //! The engine of `kubectl kyv`: what Kyverno mutate policies do to Kubernetes objects.
 
+pub mod jmespath;
 pub mod pattern;
 pub mod semantics;
 pub mod value;

@@ -1,0 +1,234 @@
+//! The functions: what they take, what they give, what they do.
+
+mod arithmetic;
+mod call;
+mod collection;
+mod encoding;
+mod number;
+mod object;
+mod order;
+mod regex;
+mod signature;
+mod string;
+mod time;
+mod version;
+
+use crate::jmespath::error::EvalError;
+use crate::pattern::nearest;
+use crate::value::Value;
+
+pub(super) use call::{Given, Invocation};
+pub use signature::Signature;
+use signature::Type;
+
+/// One function of the language.
+#[derive(Debug)]
+pub(super) struct Function {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// For each parameter the types it takes.
+    parameters: &'static [&'static [Type]],
+    /// Whether the last parameter may stand any number of times.
+    repeats: bool,
+    result: &'static str,
+    description: &'static str,
+    /// Whether it is one of Kyverno's own, which name themselves in error texts.
+    own: bool,
+    /// Does the work, once the arguments are checked.
+    pub(super) run: Run,
+}
+
+pub(super) type Run = fn(&Invocation<'_>) -> Result<Value, EvalError>;
+
+impl Function {
+    /// A function of standard JMESPath.
+    const fn standard(
+        name: &'static str,
+        parameters: &'static [&'static [Type]],
+        result: &'static str,
+        description: &'static str,
+        run: Run,
+    ) -> Self {
+        Self { name, parameters, repeats: false, result, description, own: false, run }
+    }
+
+    /// A function that only Kyverno has.
+    const fn own(
+        name: &'static str,
+        parameters: &'static [&'static [Type]],
+        result: &'static str,
+        description: &'static str,
+        run: Run,
+    ) -> Self {
+        Self { name, parameters, repeats: false, result, description, own: true, run }
+    }
+
+    /// The same, the last parameter repeated.
+    const fn repeating(mut self) -> Self {
+        self.repeats = true;
+        self
+    }
+
+    /// The function of a name.
+    pub(super) fn named(name: &str) -> Option<&'static Self> {
+        all().find(|function| function.name == name)
+    }
+
+    /// The name that differs least from a name no function has, if it is near at all.
+    pub(super) fn nearest(name: &str) -> Option<&'static str> {
+        nearest(name, all().map(|function| function.name))
+    }
+}
+
+const TABLES: &[&[Function]] = &[
+    arithmetic::FUNCTIONS,
+    collection::FUNCTIONS,
+    encoding::FUNCTIONS,
+    number::FUNCTIONS,
+    object::FUNCTIONS,
+    order::FUNCTIONS,
+    regex::FUNCTIONS,
+    string::FUNCTIONS,
+    time::FUNCTIONS,
+    version::FUNCTIONS,
+];
+
+fn all() -> impl Iterator<Item = &'static Function> {
+    TABLES.iter().copied().flatten()
+}
+
+/// Lists the functions in the order of their names.
+pub fn functions() -> impl Iterator<Item = Signature> {
+    let mut list: Vec<_> = all().map(Signature::of).collect();
+    list.sort_by_key(|signature| signature.name);
+    list.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Kyverno's own functions, with their parameters, as Kyverno lists them.
+    const OWN: [&str; 51] = [
+        "compare(string, string)",
+        "equal_fold(string, string)",
+        "replace(string, string, string, number)",
+        "replace_all(string, string, string)",
+        "to_upper(string)",
+        "to_lower(string)",
+        "trim(string, string)",
+        "trim_prefix(string, string)",
+        "split(string, string)",
+        "regex_replace_all(string, string|number, string|number)",
+        "regex_replace_all_literal(string, string|number, string|number)",
+        "regex_match(string, string|number)",
+        "pattern_match(string, string|number)",
+        "label_match(object, object)",
+        "to_boolean(string)",
+        "add(any, any)",
+        "sum(array)",
+        "subtract(any, any)",
+        "multiply(any, any)",
+        "divide(any, any)",
+        "modulo(any, any)",
+        "round(number, number)",
+        "base64_decode(string)",
+        "base64_encode(string)",
+        "time_since(string, string, string)",
+        "time_now()",
+        "time_now_utc()",
+        "path_canonicalize(string)",
+        "truncate(string, number)",
+        "semver_compare(string, string)",
+        "parse_json(string)",
+        "parse_yaml(string)",
+        "lookup(object|array, string|number)",
+        "items(object|array, string, string)",
+        "object_from_lists(array, array)",
+        "random(string)",
+        "x509_decode(string)",
+        "time_to_cron(string)",
+        "time_add(string, string)",
+        "time_parse(string, string)",
+        "time_utc(string)",
+        "time_diff(string, string)",
+        "time_before(string, string)",
+        "time_after(string, string)",
+        "time_between(string, string, string)",
+        "time_truncate(string, string)",
+        "image_normalize(string)",
+        "is_external_url(string)",
+        "sha256(string)",
+        "sha1(string)",
+        "md5(string)",
+    ];
+
+    const STANDARD: [&str; 25] = [
+        "abs(number)",
+        "avg(array[number])",
+        "ceil(number)",
+        "contains(array|string, any)",
+        "ends_with(string, string)",
+        "floor(number)",
+        "join(string, array[string])",
+        "keys(object)",
+        "length(string|array|object)",
+        "map(expref, array)",
+        "max(array[number]|array[string])",
+        "max_by(array, expref)",
+        "merge(object…)",
+        "min(array[number]|array[string])",
+        "min_by(array, expref)",
+        "not_null(any…)",
+        "reverse(array|string)",
+        "sort(array[string]|array[number])",
+        "sort_by(array, expref)",
+        "starts_with(string, string)",
+        "to_array(any)",
+        "to_number(any)",
+        "to_string(any)",
+        "type(any)",
+        "values(object)",
+    ];
+
+    #[test]
+    fn the_functions_are_those_of_the_language_and_no_others() {
+        let heads = |own| {
+            let functions = all().filter(move |function| function.own == own);
+            let head = |function| {
+                let signature = Signature::of(function);
+                signature.to_string().trim_end_matches(signature.result).trim_end().to_owned()
+            };
+            let mut heads: Vec<_> = functions.map(head).collect();
+            heads.sort();
+            heads
+        };
+        for (own, expected) in [(true, OWN.as_slice()), (false, STANDARD.as_slice())] {
+            let mut expected = expected.to_vec();
+            expected.sort_unstable();
+            assert_eq!(heads(own), expected);
+        }
+    }
+
+    #[test]
+    fn a_near_name_is_suggested_and_a_far_one_is_not() {
+        for (name, nearest) in [
+            ("to_uper", Some("to_upper")),
+            ("lenght", Some("length")),
+            ("regex_matches", Some("regex_match")),
+            ("group_by", None),
+            ("x", None),
+        ] {
+            assert_eq!(Function::nearest(name), nearest, "{name}");
+        }
+    }
+
+    #[test]
+    fn signatures_are_listed_by_name_with_a_description() {
+        let list: Vec<_> = functions().collect();
+        assert_eq!(list.len(), OWN.len() + STANDARD.len());
+        assert!(list.is_sorted_by_key(|signature| signature.name));
+        assert!(list.iter().all(|signature| !signature.description.is_empty()));
+        assert_eq!(list[0].to_string(), "abs(number) number");
+    }
+}

@@ -1,0 +1,130 @@
+//! Functions that order the elements of a list.
+
+use std::cmp::Ordering;
+
+use crate::jmespath::error::EvalError;
+use crate::value::Value;
+
+use super::signature::{ARRAY, EXPRESSION, Type};
+use super::{Function, Invocation};
+
+type Answer = Result<Value, EvalError>;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::standard(
+        "max",
+        &[&[Type::Numbers, Type::Strings]],
+        "any",
+        "the greatest element, null if there is none",
+        |call| Ok(extreme(call, Ordering::Greater)),
+    ),
+    Function::standard(
+        "max_by",
+        &[ARRAY, EXPRESSION],
+        "any",
+        "the element on which an expression gives the greatest result",
+        |call| extreme_by(call, Ordering::Greater),
+    ),
+    Function::standard(
+        "min",
+        &[&[Type::Numbers, Type::Strings]],
+        "any",
+        "the least element, null if there is none",
+        |call| Ok(extreme(call, Ordering::Less)),
+    ),
+    Function::standard(
+        "min_by",
+        &[ARRAY, EXPRESSION],
+        "any",
+        "the element on which an expression gives the least result",
+        |call| extreme_by(call, Ordering::Less),
+    ),
+    Function::standard(
+        "sort",
+        &[&[Type::Strings, Type::Numbers]],
+        "array",
+        "a list in ascending order",
+        sort,
+    ),
+    Function::standard(
+        "sort_by",
+        &[ARRAY, EXPRESSION],
+        "array",
+        "a list in ascending order of the results of an expression",
+        sort_by,
+    ),
+];
+
+/// Two numbers by value, two strings by bytes; `None` for anything else.
+fn order(left: &Value, right: &Value) -> Option<Ordering> {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => Some(left.cmp(right)),
+        (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
+        _ => None,
+    }
+}
+
+fn sort(call: &Invocation<'_>) -> Answer {
+    let mut sorted = call.list(0).to_vec();
+    sorted.sort_by(|left, right| order(left, right).unwrap_or(Ordering::Equal));
+    Ok(Value::array(sorted))
+}
+
+fn sort_by(call: &Invocation<'_>) -> Answer {
+    sorted_by(call, keyed(call)?)
+}
+
+fn sorted_by(call: &Invocation<'_>, mut keyed: Vec<(Value, &Value)>) -> Answer {
+    if let [(first, _), rest @ ..] = keyed.as_slice()
+        && !rest.is_empty()
+    {
+        if order(first, first).is_none() {
+            return Err(call.fail("invalid type, must be number of string"));
+        }
+        if rest.iter().any(|(key, _)| order(first, key).is_none()) {
+            return Err(call.fail("error in sort_by comparison"));
+        }
+    }
+    keyed.sort_by(|left, right| order(&left.0, &right.0).unwrap_or(Ordering::Equal));
+    Ok(Value::array(keyed.into_iter().map(|(_, item)| item.clone()).collect()))
+}
+
+/// Each element with what the expression gives on it.
+fn keyed<'a>(call: &'a Invocation<'_>) -> Result<Vec<(Value, &'a Value)>, EvalError> {
+    let items = call.list(0);
+    if let [item] = items {
+        // A single element is compared with nothing, so its key is of no interest.
+        return Ok(vec![(Value::Null, item)]);
+    }
+    let mut keyed = Vec::with_capacity(items.len());
+    for item in items {
+        keyed.push((call.apply(1, item)?, item));
+    }
+    Ok(keyed)
+}
+
+fn extreme(call: &Invocation<'_>, wanted: Ordering) -> Value {
+    let better = |best, item| if order(item, best) == Some(wanted) { item } else { best };
+    call.list(0).iter().reduce(better).cloned().unwrap_or_default()
+}
+
+fn extreme_by(call: &Invocation<'_>, wanted: Ordering) -> Answer {
+    extreme_of(call, &keyed(call)?, wanted)
+}
+
+fn extreme_of(call: &Invocation<'_>, keyed: &[(Value, &Value)], wanted: Ordering) -> Answer {
+    let Some((mut best, rest)) = keyed.split_first() else { return Ok(Value::Null) };
+    let must_be = match &best.0 {
+        Value::Number(_) => "invalid type, must be number",
+        Value::String(_) => "invalid type, must be string",
+        _ => "invalid type, must be number of string",
+    };
+    for next in rest {
+        match order(&next.0, &best.0) {
+            None => return Err(call.fail(must_be)),
+            Some(order) if order == wanted => best = next,
+            Some(_) => {}
+        }
+    }
+    Ok(best.1.clone())
+}

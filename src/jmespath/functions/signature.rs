@@ -1,0 +1,102 @@
+//! What functions take.
+
+use std::fmt;
+
+use crate::value::Value;
+
+use super::Function;
+
+/// A type of arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Type {
+    Number,
+    String,
+    Array,
+    Object,
+    /// A list of numbers; an empty list is one.
+    Numbers,
+    /// A list of strings; an empty list is one.
+    Strings,
+    /// `&expression`
+    Expression,
+    Any,
+}
+
+impl Type {
+    /// Whether a value has this type.
+    pub(super) fn holds(self, value: &Value) -> bool {
+        match self {
+            Self::Number => matches!(value, Value::Number(_)),
+            Self::String => matches!(value, Value::String(_)),
+            Self::Array => matches!(value, Value::Array(_)),
+            Self::Object => matches!(value, Value::Object(_)),
+            Self::Numbers => all(value, |item| matches!(item, Value::Number(_))),
+            Self::Strings => all(value, |item| matches!(item, Value::String(_))),
+            Self::Expression => false,
+            Self::Any => true,
+        }
+    }
+
+    /// The name in error texts and in signatures.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Number => "number",
+            Self::String => "string",
+            Self::Array => "array",
+            Self::Object => "object",
+            Self::Numbers => "array[number]",
+            Self::Strings => "array[string]",
+            Self::Expression => "expref",
+            Self::Any => "any",
+        }
+    }
+}
+
+fn all(value: &Value, holds: fn(&Value) -> bool) -> bool {
+    value.as_array().is_some_and(|items| items.iter().all(holds))
+}
+
+pub(super) const NUMBER: &[Type] = &[Type::Number];
+pub(super) const STRING: &[Type] = &[Type::String];
+pub(super) const ARRAY: &[Type] = &[Type::Array];
+pub(super) const OBJECT: &[Type] = &[Type::Object];
+pub(super) const EXPRESSION: &[Type] = &[Type::Expression];
+pub(super) const ANY: &[Type] = &[Type::Any];
+pub(super) const STRING_OR_NUMBER: &[Type] = &[Type::String, Type::Number];
+
+/// What a function is called, takes and gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Signature {
+    /// The name.
+    pub name: &'static str,
+    /// The types of each parameter, `|` between alternatives.
+    pub parameters: Vec<String>,
+    /// Whether the last parameter may stand any number of times.
+    pub repeats: bool,
+    /// The type of the result.
+    pub result: &'static str,
+    /// What it does, in one line.
+    pub description: &'static str,
+}
+
+impl Signature {
+    pub(super) fn of(function: &Function) -> Self {
+        let names = |types: &&[Type]| types.iter().map(|t| t.name()).collect::<Vec<_>>().join("|");
+        Self {
+            name: function.name,
+            parameters: function.parameters.iter().map(names).collect(),
+            repeats: function.repeats,
+            result: function.result,
+            description: function.description,
+        }
+    }
+}
+
+/// `name(string, number) string`
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dots = if self.repeats { "…" } else { "" };
+        write!(f, "{}({}{dots}) {}", self.name, self.parameters.join(", "), self.result)
+    }
+}

@@ -1,0 +1,60 @@
+//! Functions over versions, images and addresses.
+
+use crate::jmespath::error::EvalError;
+use crate::jmespath::image::ImageReference;
+use crate::jmespath::semver::{Range, Version};
+use crate::jmespath::url;
+use crate::value::Value;
+
+use super::signature::STRING;
+use super::{Function, Invocation};
+
+type Answer = Result<Value, EvalError>;
+
+/// The registry of images that name none.
+const DEFAULT_REGISTRY: &str = "docker.io";
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::own(
+        "image_normalize",
+        &[STRING],
+        "string",
+        "an image reference with registry and tag written out",
+        image_normalize,
+    ),
+    Function::own(
+        "is_external_url",
+        &[STRING],
+        "boolean",
+        "whether the address of a URL is neither private nor of this host; names are not looked up",
+        is_external_url,
+    ),
+    Function::own(
+        "semver_compare",
+        &[STRING, STRING],
+        "boolean",
+        "whether a version lies in a range such as `>=1.2.0 <2.0.0 || 3.x`",
+        semver_compare,
+    ),
+];
+
+fn image_normalize(call: &Invocation<'_>) -> Answer {
+    let image = ImageReference::parse(call.text(0), DEFAULT_REGISTRY).map_err(|error| call.fail(error))?;
+    call.text_result(image.reference)
+}
+
+fn is_external_url(call: &Invocation<'_>) -> Answer {
+    let text = call.text(0);
+    let host = url::host(text).map_err(|why| call.fail_plainly(format_args!("parse {text:?}: {why}")))?;
+    match url::is_external(&host) {
+        Some(external) => Ok(Value::Bool(external)),
+        None => Err(call.fail_plainly(format_args!("lookup {host}: names are not looked up in DNS here"))),
+    }
+}
+
+fn semver_compare(call: &Invocation<'_>) -> Answer {
+    // What is no version counts as 0.0.0.
+    let version = Version::parse(call.text(0)).unwrap_or_default();
+    let range = Range::parse(call.text(1)).map_err(|error| call.fail_plainly(error))?;
+    Ok(Value::Bool(range.contains(&version)))
+}

@@ -1,0 +1,368 @@
+//! References to container images.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::value::{Map, Value};
+
+/// The parts of an image reference.
+///
+/// ```
+/// use kyv::jmespath::ImageReference;
+///
+/// let image = ImageReference::parse("test/nginx", "docker.io").unwrap();
+/// assert_eq!(image.reference, "docker.io/test/nginx:latest");
+/// assert!(ImageReference::parse("++", "docker.io").is_err());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImageReference {
+    /// The registry, with its port.
+    pub registry: String,
+    /// The path in the registry.
+    pub path: String,
+    /// The last segment of the path.
+    pub name: String,
+    /// The tag; `latest` where neither tag nor digest is given, empty where only a digest is.
+    pub tag: String,
+    /// The digest; empty where none is given.
+    pub digest: String,
+    /// Registry, path and digest, or tag where there is no digest.
+    pub reference: String,
+    /// Registry, path and tag; it ends in `:` where there is no tag.
+    pub reference_with_tag: String,
+    /// Whether the registry is the default one, because the text named none.
+    pub registry_is_default: bool,
+}
+
+/// Why a text is no image reference.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "bad image: {image}, defaultRegistry: {default_registry}, enableDefaultRegistryMutation: true: {reason}"
+)]
+pub struct ImageError {
+    /// The text, with the default registry where it named none.
+    pub image: String,
+    /// The default registry.
+    pub default_registry: String,
+    /// What is wrong.
+    pub reason: &'static str,
+}
+
+const COMPONENT: &str = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*";
+const DOMAIN: &str = r"(?:(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])(?:\.(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?";
+const TAG: &str = r"[0-9A-Za-z_][0-9A-Za-z_.-]{0,127}";
+const DIGEST: &str = r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}";
+
+static REFERENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let path = format!("{COMPONENT}(?:/{COMPONENT})*");
+    Regex::new(&format!("^(?:({DOMAIN})/)?({path})(?::({TAG}))?(?:@({DIGEST}))?$")).ok()
+});
+
+/// The longest path that a reference may have.
+const MOST_PATH_BYTES: usize = 255;
+
+impl ImageReference {
+    /// Parses a reference; one that names no registry gets the default one.
+    ///
+    /// # Errors
+    ///
+    /// Text that is no reference.
+    pub fn parse(text: &str, default_registry: &str) -> Result<Self, ImageError> {
+        let registry_is_default = !names_registry(text);
+        let image = if registry_is_default { format!("{default_registry}/{text}") } else { text.to_owned() };
+        parts(&image)
+            .map(|parts| Self { registry_is_default, ..parts }.with_references())
+            .map_err(|reason| ImageError { image, default_registry: default_registry.to_owned(), reason })
+    }
+
+    /// The reference as it is where a default registry is not to be added.
+    #[must_use]
+    pub fn without_default_registry(mut self) -> Self {
+        if !self.registry_is_default {
+            return self;
+        }
+        self.registry.clear();
+        self = self.with_references();
+        // What looks like a registry but is no valid one was taken for a part of the path.
+        if let Some((first, rest)) = self.path.split_once('/')
+            && first.contains('_')
+        {
+            (self.registry, self.path) = (first.to_owned(), rest.to_owned());
+        }
+        self
+    }
+
+    fn with_references(mut self) -> Self {
+        let registry = if self.registry.is_empty() { String::new() } else { format!("{}/", self.registry) };
+        let name = format!("{registry}{}", self.path);
+        self.reference_with_tag = format!("{name}:{}", self.tag);
+        self.reference = if self.digest.is_empty() {
+            self.reference_with_tag.clone()
+        } else {
+            format!("{name}@{}", self.digest)
+        };
+        self
+    }
+
+    /// The object that stands for an image in the variable `images`.
+    pub fn to_value(&self, json_pointer: &str) -> Value {
+        let mut members = Map::default();
+        let optional = [
+            ("registry", &self.registry),
+            ("tag", &self.tag),
+            ("digest", &self.digest),
+            ("reference", &self.reference),
+            ("referenceWithTag", &self.reference_with_tag),
+        ];
+        for (key, text) in [("name", &self.name), ("path", &self.path)] {
+            members.insert(key.into(), text.as_str().into());
+        }
+        for (key, text) in optional.into_iter().filter(|(_, text)| !text.is_empty()) {
+            members.insert(key.into(), text.as_str().into());
+        }
+        members.insert("jsonPointer".into(), json_pointer.into());
+        Value::object(members)
+    }
+}
+
+/// Whether the part before the first slash is taken for a registry.
+fn names_registry(text: &str) -> bool {
+    text.split_once('/').is_some_and(|(first, _)| {
+        first.contains(['.', ':']) || first == "localhost" || first.to_lowercase() != first
+    })
+}
+
+fn parts(image: &str) -> Result<ImageReference, &'static str> {
+    let Some(reference) = &*REFERENCE else { return Err("invalid reference format") };
+    let Some(found) = reference.captures(image) else {
+        let lower = reference.is_match(&image.to_lowercase());
+        return Err(if lower { "repository name must be lowercase" } else { "invalid reference format" });
+    };
+    let part = |number| found.get(number).map_or("", |part| part.as_str()).to_owned();
+    let [registry, path, mut tag, digest] = [1, 2, 3, 4].map(part);
+    if path.len() > MOST_PATH_BYTES {
+        return Err("repository name must not be more than 255 characters");
+    }
+    check_digest(&digest)?;
+    if tag.is_empty() && digest.is_empty() {
+        "latest".clone_into(&mut tag);
+    }
+    let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+    Ok(ImageReference { registry, path, name, tag, digest, ..ImageReference::default() })
+}
+
+fn check_digest(digest: &str) -> Result<(), &'static str> {
+    let Some((algorithm, hash)) = digest.split_once(':') else { return Ok(()) };
+    if algorithm.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Err("invalid checksum digest format");
+    }
+    let length = match algorithm {
+        "sha256" => 64,
+        "sha384" => 96,
+        "sha512" => 128,
+        _ => return Err("unsupported digest algorithm"),
+    };
+    if hash.len() != length {
+        return Err("invalid checksum digest length");
+    }
+    if hash.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Err("invalid checksum digest format");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HASH: &str = "sha256:128c6e3534b842a2eec139999b8ce8aa9a2af9907e2b9269550809d18cd832a3";
+
+    #[test]
+    fn a_reference_has_parts() {
+        for (text, default, registry, path, name, tag, digest, reference, with_tag) in [
+            (
+                "nginx",
+                "docker.io",
+                "docker.io",
+                "nginx",
+                "nginx",
+                "latest",
+                "",
+                "docker.io/nginx:latest",
+                "docker.io/nginx:latest",
+            ),
+            (
+                "nginx:v10.3",
+                "docker.io",
+                "docker.io",
+                "nginx",
+                "nginx",
+                "v10.3",
+                "",
+                "docker.io/nginx:v10.3",
+                "docker.io/nginx:v10.3",
+            ),
+            (
+                "test/nginx",
+                "docker.io",
+                "docker.io",
+                "test/nginx",
+                "nginx",
+                "latest",
+                "",
+                "docker.io/test/nginx:latest",
+                "docker.io/test/nginx:latest",
+            ),
+            (
+                "localhost:4443/test/nginx",
+                "docker.io",
+                "localhost:4443",
+                "test/nginx",
+                "nginx",
+                "latest",
+                "",
+                "localhost:4443/test/nginx:latest",
+                "localhost:4443/test/nginx:latest",
+            ),
+            (
+                "docker.io/test/centos@D",
+                "docker.io",
+                "docker.io",
+                "test/centos",
+                "centos",
+                "",
+                "D",
+                "docker.io/test/centos@D",
+                "docker.io/test/centos:",
+            ),
+            (
+                "reg.example:10443/img:tag@D",
+                "docker.io",
+                "reg.example:10443",
+                "img",
+                "img",
+                "tag",
+                "D",
+                "reg.example:10443/img@D",
+                "reg.example:10443/img:tag",
+            ),
+            (
+                "test/nginx",
+                "gcr.io",
+                "gcr.io",
+                "test/nginx",
+                "nginx",
+                "latest",
+                "",
+                "gcr.io/test/nginx:latest",
+                "gcr.io/test/nginx:latest",
+            ),
+            (
+                "Foo/nginx",
+                "docker.io",
+                "Foo",
+                "nginx",
+                "nginx",
+                "latest",
+                "",
+                "Foo/nginx:latest",
+                "Foo/nginx:latest",
+            ),
+            (
+                "my_reg/b:c",
+                "docker.io",
+                "docker.io",
+                "my_reg/b",
+                "b",
+                "c",
+                "",
+                "docker.io/my_reg/b:c",
+                "docker.io/my_reg/b:c",
+            ),
+            (
+                "[::1]:5000/b:c",
+                "docker.io",
+                "[::1]:5000",
+                "b",
+                "b",
+                "c",
+                "",
+                "[::1]:5000/b:c",
+                "[::1]:5000/b:c",
+            ),
+        ] {
+            let filled = |text: &str| text.replace("@D", &format!("@{HASH}"));
+            let found = ImageReference::parse(&filled(text), default).unwrap();
+            assert_eq!(
+                [
+                    &found.registry,
+                    &found.path,
+                    &found.name,
+                    &found.tag,
+                    &found.reference,
+                    &found.reference_with_tag
+                ],
+                [registry, path, name, tag, &filled(reference), with_tag],
+                "{text}"
+            );
+            assert_eq!(found.digest, if digest.is_empty() { "" } else { HASH });
+        }
+    }
+
+    #[test]
+    fn a_default_registry_can_be_left_out() {
+        let image = |text| ImageReference::parse(text, "docker.io").unwrap().without_default_registry();
+        let found = image("test/nginx");
+        assert_eq!([&*found.registry, &found.reference], ["", "test/nginx:latest"]);
+        let found = image("my_reg/b:c");
+        assert_eq!([&*found.registry, &found.path, &found.reference], ["my_reg", "b", "my_reg/b:c"]);
+        assert_eq!(image("a.b/c").registry, "a.b");
+    }
+
+    #[test]
+    fn what_is_no_reference_is_refused_with_the_reason() {
+        for (text, reason) in [
+            ("", "invalid reference format"),
+            ("++", "invalid reference format"),
+            ("a//b", "invalid reference format"),
+            ("a/b/", "invalid reference format"),
+            ("a___b", "invalid reference format"),
+            ("a..b", "invalid reference format"),
+            ("reg:/x", "invalid reference format"),
+            ("a.b/x:-y", "invalid reference format"),
+            ("nginx@sha256:128c", "invalid reference format"),
+            ("Nginx", "repository name must be lowercase"),
+            ("Foo_x/nginx", "repository name must be lowercase"),
+            (
+                "nginx@sha256:128C6e3534b842a2eec139999b8ce8aa9a2af9907e2b9269550809d18cd832a3",
+                "invalid checksum digest format",
+            ),
+            (
+                "nginx@sha256:128c6e3534b842a2eec139999b8ce8aa9a2af9907e2b9269550809d18cd832a3aa",
+                "invalid checksum digest length",
+            ),
+            (
+                "nginx@foo:128c6e3534b842a2eec139999b8ce8aa9a2af9907e2b9269550809d18cd832a3aa",
+                "unsupported digest algorithm",
+            ),
+        ] {
+            assert_eq!(ImageReference::parse(text, "docker.io").unwrap_err().reason, reason, "{text}");
+        }
+        assert_eq!(
+            ImageReference::parse("++", "docker.io").unwrap_err().to_string(),
+            "bad image: docker.io/++, defaultRegistry: docker.io, enableDefaultRegistryMutation: true: invalid reference format"
+        );
+    }
+
+    #[test]
+    fn the_object_of_an_image_leaves_out_what_is_empty() {
+        let image = ImageReference::parse(&format!("a.b/c@{HASH}"), "docker.io").unwrap();
+        assert_eq!(
+            image.to_value("/spec/containers/0/image").to_json(),
+            format!(
+                r#"{{"name":"c","path":"c","registry":"a.b","digest":"{HASH}","reference":"a.b/c@{HASH}","referenceWithTag":"a.b/c:","jsonPointer":"/spec/containers/0/image"}}"#
+            )
+        );
+    }
+}

@@ -1,0 +1,568 @@
+//! A tree, evaluated on a value.
+
+use std::cmp::Ordering;
+
+use crate::semantics::Difference;
+use crate::value::{Map, Text, Value};
+
+use super::ast::{Argument, Call, Comparison, Node, Operator, Over, Projection, Slice};
+use super::error::EvalError;
+use super::functions::{Function, Given, Invocation};
+use super::runtime::Runtime;
+
+static NULL: Value = Value::Null;
+
+/// Evaluates nodes. The depth of its recursion is the depth of the tree, which the parser bounds; each
+/// kind of node has a function of its own so that one level takes little stack.
+#[derive(Clone, Copy)]
+pub(super) struct Interpreter<'a> {
+    pub(super) runtime: &'a Runtime<'a>,
+}
+
+type Found = Result<Value, EvalError>;
+
+/// A key that is not there counts as null.
+fn or_null(found: Found) -> Found {
+    match found {
+        Err(error) if error.is_not_found() => Ok(Value::Null),
+        other => other,
+    }
+}
+
+/// Whether a value counts as true: everything but null, false and what is empty. 0 does.
+pub(super) fn is_true(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(value) => *value,
+        Value::Number(_) => true,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+    }
+}
+
+/// The members of an object in the order of their keys.
+pub(super) fn sorted(members: &Map) -> Vec<(&Text, &Value)> {
+    let mut entries: Vec<_> = members.iter().collect();
+    entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
+    entries
+}
+
+impl Interpreter<'_> {
+    /// Evaluates a node.
+    pub(super) fn search(&self, node: &Node, on: &Value) -> Found {
+        self.runtime.spend(1)?;
+        match node {
+            Node::Current => Ok(on.clone()),
+            Node::Literal(value) => Ok(value.clone()),
+            Node::Field(_) | Node::Index(_) => step(node, on).cloned(),
+            Node::Chain(parts) => self.chain(parts, on),
+            Node::Pipe(stages) => self.pipe(stages, on),
+            Node::Or(parts) => self.or(parts, on),
+            Node::And(parts) => self.and(parts, on),
+            Node::Not(operand) => self.not(operand, on),
+            Node::Comparison(comparison) => self.comparison(comparison, on),
+            Node::List(items) => self.list(items, on),
+            Node::Hash(members) => self.hash(members, on),
+            Node::Projection(projection) => self.projection(projection, on),
+            Node::Call(call) => self.call(call, on),
+        }
+    }
+
+    /// Evaluates a node; a key that is not there gives null.
+    pub(super) fn search_or_null(&self, node: &Node, on: &Value) -> Found {
+        or_null(self.search(node, on))
+    }
+
+    fn chain(&self, parts: &[Node], on: &Value) -> Found {
+        // As long as the steps are keys and indexes they lead on by reference.
+        let plain = parts.iter().take_while(|part| matches!(part, Node::Field(_) | Node::Index(_))).count();
+        let (plain, rest) = parts.split_at(plain);
+        self.runtime.spend_for(plain.len())?;
+        let start = plain.iter().try_fold(on, |value, part| step(part, value))?;
+        let Some((first, rest)) = rest.split_first() else { return Ok(start.clone()) };
+        let mut value = self.search(first, start)?;
+        for part in rest {
+            value = self.search(part, &value)?;
+        }
+        Ok(value)
+    }
+
+    fn pipe(&self, stages: &[Node], on: &Value) -> Found {
+        let Some((first, rest)) = stages.split_first() else { return Ok(on.clone()) };
+        let mut value = self.search_or_null(first, on)?;
+        for stage in rest {
+            value = self.search_or_null(stage, &value)?;
+        }
+        Ok(value)
+    }
+
+    fn or(&self, parts: &[Node], on: &Value) -> Found {
+        let mut value = Value::Null;
+        for part in parts {
+            value = self.search_or_null(part, on)?;
+            if is_true(&value) {
+                break;
+            }
+        }
+        Ok(value)
+    }
+
+    /// A missing key on the right side stays an error, so the last part is not protected.
+    fn and(&self, parts: &[Node], on: &Value) -> Found {
+        let Some((last, before)) = parts.split_last() else { return Ok(Value::Null) };
+        for part in before {
+            let value = self.search_or_null(part, on)?;
+            if !is_true(&value) {
+                return Ok(value);
+            }
+        }
+        self.search(last, on)
+    }
+
+    fn not(&self, operand: &Node, on: &Value) -> Found {
+        Ok(Value::Bool(!is_true(&self.search_or_null(operand, on)?)))
+    }
+
+    fn comparison(&self, comparison: &Comparison, on: &Value) -> Found {
+        let left = self.search_or_null(&comparison.left, on)?;
+        let right = self.search_or_null(&comparison.right, on)?;
+        let result = self.compare(comparison.operator, &left, &right)?;
+        self.compared_oddly(comparison, result)
+    }
+
+    fn compare(&self, operator: Operator, left: &Value, right: &Value) -> Found {
+        if let Operator::Equal | Operator::NotEqual = operator {
+            let equal = self.runtime.equal(left, right)?;
+            return Ok(Value::Bool(equal == (operator == Operator::Equal)));
+        }
+        let (Value::Number(left), Value::Number(right)) = (left, right) else { return Ok(Value::Null) };
+        let order = left.cmp(right);
+        Ok(Value::Bool(match operator {
+            Operator::Less => order == Ordering::Less,
+            Operator::LessOrEqual => order != Ordering::Greater,
+            Operator::Greater => order == Ordering::Greater,
+            _ => order != Ordering::Less,
+        }))
+    }
+
+    /// The controllers give the results of some functions types that no comparison takes for a number or a
+    /// list; two of a kind still compare equal.
+    fn compared_oddly(&self, comparison: &Comparison, documented: Value) -> Found {
+        type Test = fn(&Node) -> bool;
+        let kinds: [(Test, _); 2] = [
+            (Node::is_odd_number, Difference::CompareResult),
+            (|node| node.calls("items"), Difference::ItemsResult),
+        ];
+        for (is_odd, difference) in kinds {
+            let sides = [&comparison.left, &comparison.right].map(is_odd);
+            let controllers = match comparison.operator {
+                Operator::Equal if sides[0] != sides[1] => Value::Bool(false),
+                Operator::NotEqual if sides[0] != sides[1] => Value::Bool(true),
+                Operator::Equal | Operator::NotEqual => continue,
+                _ if sides[0] || sides[1] => Value::Null,
+                _ => continue,
+            };
+            if controllers != documented && !self.runtime.reading.documented(difference) {
+                return Ok(controllers);
+            }
+        }
+        Ok(documented)
+    }
+
+    /// On null there is nothing to choose from.
+    fn list(&self, items: &[Node], on: &Value) -> Found {
+        if on.is_null() {
+            return Ok(Value::Null);
+        }
+        let mut list = Vec::with_capacity(items.len());
+        for item in items {
+            list.push(self.search_or_null(item, on)?);
+        }
+        self.runtime.allow(Value::array(list))
+    }
+
+    fn hash(&self, members: &[(Text, Node)], on: &Value) -> Found {
+        if on.is_null() {
+            return Ok(Value::Null);
+        }
+        let mut object = Map::default();
+        for (key, member) in members {
+            object.insert(key.clone(), self.search_or_null(member, on)?);
+        }
+        self.runtime.allow(Value::object(object))
+    }
+
+    fn projection(&self, projection: &Projection, on: &Value) -> Found {
+        match self.search(&projection.left, on) {
+            Ok(left) => self.projected(projection, &left),
+            Err(error) if projection.over.forgives(&error) => Ok(Value::Null),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn projected(&self, projection: &Projection, left: &Value) -> Found {
+        match (&projection.over, left) {
+            (Over::Elements, Value::Array(items)) => {
+                let all = matches!(projection.right, Node::Current) && !items.iter().any(Value::is_null);
+                if all { Ok(left.clone()) } else { self.on_each(&projection.right, items) }
+            }
+            (Over::Slice(slice), Value::Array(items)) => {
+                self.on_each(&projection.right, &sliced(slice, items)?)
+            }
+            (Over::Flattened, Value::Array(items)) => self.on_each(&projection.right, &flattened(items)),
+            (Over::Matching(condition), Value::Array(items)) => {
+                self.on_matching(condition, &projection.right, items)
+            }
+            (Over::Members, Value::Object(members)) => self.on_each(&projection.right, &values(members)),
+            _ => Ok(Value::Null),
+        }
+    }
+
+    /// Evaluates a node on each value; null and missing keys are left out.
+    fn on_each(&self, node: &Node, values: &[Value]) -> Found {
+        let mut results = Vec::new();
+        for value in values {
+            self.collect(node, value, &mut results)?;
+        }
+        self.collected(node, results)
+    }
+
+    fn on_matching(&self, condition: &Node, node: &Node, items: &[Value]) -> Found {
+        let mut results = Vec::new();
+        for item in items {
+            if is_true(&self.search_or_null(condition, item)?) {
+                self.collect(node, item, &mut results)?;
+            }
+        }
+        self.collected(node, results)
+    }
+
+    fn collect(&self, node: &Node, on: &Value, into: &mut Vec<Value>) -> Result<(), EvalError> {
+        let found = self.search_or_null(node, on)?;
+        if !found.is_null() {
+            into.push(found);
+        }
+        Ok(())
+    }
+
+    /// A list of what was found. Parts of the input alone can not grow, everything else is measured.
+    fn collected(&self, node: &Node, results: Vec<Value>) -> Found {
+        let list = Value::array(results);
+        match node {
+            Node::Current | Node::Field(_) | Node::Index(_) => Ok(list),
+            _ => self.runtime.allow(list),
+        }
+    }
+
+    fn call(&self, call: &Call, on: &Value) -> Found {
+        let Some(function) = call.function else {
+            let nearest = Function::nearest(&call.name);
+            return Err(EvalError::UnknownFunction { name: call.name.clone(), nearest });
+        };
+        let mut given = Vec::with_capacity(call.arguments.len());
+        for argument in &call.arguments {
+            given.push(match argument {
+                Argument::Expression(node) => Given::Expression(node),
+                Argument::Value(node) => Given::Value(self.search_or_null(node, on)?),
+            });
+        }
+        let prepared = call.regexp.as_ref();
+        let invocation = Invocation { function, given, prepared, interpreter: *self };
+        invocation.check()?;
+        match invocation.given_oddly(&call.arguments) {
+            Some(odd) => odd,
+            None => (function.run)(&invocation),
+        }
+    }
+}
+
+/// Follows a key or an index.
+fn step<'v>(node: &Node, on: &'v Value) -> Result<&'v Value, EvalError> {
+    match (node, on) {
+        (Node::Field(key), Value::Object(members)) => {
+            members.get(key).ok_or_else(|| EvalError::NotFound { key: key.clone() })
+        }
+        (Node::Index(index), Value::Array(items)) => Ok(element(items, *index).unwrap_or(&NULL)),
+        _ => Ok(&NULL),
+    }
+}
+
+/// The element at an index that may count from the end.
+fn element(items: &[Value], index: i64) -> Option<&Value> {
+    let from_end = usize::try_from(index.unsigned_abs()).ok()?;
+    let index = if index < 0 { items.len().checked_sub(from_end)? } else { from_end };
+    items.get(index)
+}
+
+impl Over {
+    /// Whether an error on the left side makes the projection null.
+    const fn forgives(&self, error: &EvalError) -> bool {
+        match self {
+            Self::Elements | Self::Slice(_) => error.is_not_found(),
+            Self::Flattened | Self::Matching(_) | Self::Members => !error.is_limit(),
+        }
+    }
+}
+
+fn values(members: &Map) -> Vec<Value> {
+    sorted(members).into_iter().map(|(_, value)| value.clone()).collect()
+}
+
+/// The elements, those that are lists replaced by their own elements.
+fn flattened(items: &[Value]) -> Vec<Value> {
+    let mut flat = Vec::with_capacity(items.len());
+    for item in items {
+        match item {
+            Value::Array(inner) => flat.extend(inner.iter().cloned()),
+            _ => flat.push(item.clone()),
+        }
+    }
+    flat
+}
+
+/// The elements that a slice visits.
+fn sliced(slice: &Slice, items: &[Value]) -> Result<Vec<Value>, EvalError> {
+    let length = i128::try_from(items.len()).unwrap_or(i128::MAX);
+    let step = i128::from(slice.step.unwrap_or(1));
+    if step == 0 {
+        return Err(EvalError::ZeroStep);
+    }
+    let (first, last) = if step < 0 { (length - 1, -1) } else { (0, length) };
+    let bound = |index: i64| {
+        let index = i128::from(index);
+        let index = if index < 0 { index + length } else { index };
+        index.clamp(if step < 0 { -1 } else { 0 }, if step < 0 { length - 1 } else { length })
+    };
+    let mut next = slice.start.map_or(first, bound);
+    let stop = slice.stop.map_or(last, bound);
+    let mut chosen = Vec::new();
+    while if step < 0 { next > stop } else { next < stop } {
+        chosen.extend(usize::try_from(next).ok().and_then(|index| items.get(index)).cloned());
+        next += step;
+    }
+    Ok(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jmespath::trial::{DOCUMENT, check, check_difference, searched};
+    use crate::jmespath::{Expression, FixedClock, SeededChance};
+    use crate::semantics::{Reading, Semantics};
+
+    #[test]
+    fn missing_keys_are_errors_but_where_the_language_provides_for_them() {
+        check(&[
+            ("a.b", r#""B""#),
+            ("a.missing", r#"error: Unknown key "missing" in path"#),
+            ("missing.x", r#"error: Unknown key "missing" in path"#),
+            ("missing[0]", r#"error: Unknown key "missing" in path"#),
+            ("missing.{x: y}", r#"error: Unknown key "missing" in path"#),
+            (r#""missing key""#, r#"error: Unknown key "missing key" in path"#),
+            ("a && missing", r#"error: Unknown key "missing" in path"#),
+            ("a && missing.x", r#"error: Unknown key "missing" in path"#),
+            ("missing && 'd'", "null"),
+            ("a.b | missing", "null"),
+            ("a | missing", "null"),
+            ("missing | @", "null"),
+            ("missing || 'd'", r#""d""#),
+            ("missing.x || n", "7"),
+            ("a.missing.deep || n", "7"),
+            ("!missing", "true"),
+            ("missing == `null`", "true"),
+            ("missing != 'x'", "true"),
+            ("missing > `5`", "null"),
+            ("nul == missing", "true"),
+            ("n > `5` || missing.x == 'q'", "true"),
+            ("missing[*].x", "null"),
+            ("missing[].x", "null"),
+            ("missing[?x]", "null"),
+            ("missing[0:1]", "null"),
+            ("missing.*", "null"),
+            ("list[*].missing", "[]"),
+            ("list[?missing.x == 'a']", "[]"),
+            ("length(list[?missing])", "0"),
+            ("[missing, a.b]", r#"[null,"B"]"#),
+            ("{x: missing, y: a.b}", r#"{"x":null,"y":"B"}"#),
+            ("a.{x: missing}", r#"{"x":null}"#),
+            ("list[*].[x,y]", r#"[[1,"p"],[2,null],[null,null]]"#),
+            ("list[*].{a: x}", r#"[{"a":1},{"a":2},{"a":null}]"#),
+            ("nul.foo", "null"),
+            ("str.foo", "null"),
+            ("list.foo", "null"),
+            ("nul[0]", "null"),
+            ("list[10]", "null"),
+            ("list[10].x", "null"),
+            ("str[0]", "null"),
+            ("obj[0]", "null"),
+            ("obj[*]", "null"),
+            ("obj[]", "null"),
+            ("obj[?k1]", "null"),
+            ("str[0:1]", "null"),
+            ("[0]", "null"),
+            ("[]", "null"),
+            (
+                "length(missing)",
+                r#"error: Invalid type for: <nil>, expected: []jmespath.JpType{"string", "array", "object"}"#,
+            ),
+            ("not_null(missing.x, n)", "7"),
+            ("to_string(missing)", r#""null""#),
+            ("type(missing)", r#""null""#),
+            ("map(&missing, list)", "[null,null,null]"),
+            ("map(&x, list)", "[1,2,null]"),
+            ("missing.x[*]", r#"error: Unknown key "missing" in path"#),
+            ("a.missing[*].x", "null"),
+            ("missing.x[]", "null"),
+            ("a.missing[0]", r#"error: Unknown key "missing" in path"#),
+        ]);
+    }
+
+    #[test]
+    fn other_errors_pass_through_all_but_three_projections() {
+        check(&[
+            ("abs(s)[]", "null"),
+            ("abs(s)[?x]", "null"),
+            ("abs(s).*", "null"),
+            ("abs(s)[*]", "error: Invalid type for: string"),
+            ("abs(s)[0:1]", "error: Invalid type"),
+            ("abs(s) || 'x'", "error: Invalid type"),
+            ("abs(s) | 'x'", "error: Invalid type"),
+            ("!abs(s)", "error: Invalid type"),
+            ("[abs(s)]", "error: Invalid type"),
+            ("list[?abs(y)]", "error: Invalid type for: string"),
+            ("list[*].abs(y)", "error: Invalid type for: string"),
+            ("length(abs(s))", "error: Invalid type for: string, expected: []jmespath.JpType{\"number\"}"),
+            ("abs(nul)", "error: Invalid type for: <nil>, expected: []jmespath.JpType{\"number\"}"),
+            ("abs(`true`)", "error: Invalid type for: true"),
+            ("abs(n, n)", "error: incorrect number of args"),
+            ("abs()", "error: incorrect number of args"),
+            ("merge()", "error: Invalid arity."),
+            ("foo(a)", "error: unknown function: foo"),
+            ("to_uper(s)", "error: unknown function: to_uper, did you mean to_upper?"),
+            ("trim_suffix(s, 'r')", "error: unknown function: trim_suffix"),
+            ("length(&a)", "error: Invalid type for: expref"),
+        ]);
+    }
+
+    #[test]
+    fn values_are_compared_chosen_and_projected() {
+        check(&[
+            ("s > 'a'", "null"),
+            ("'a' < 'b'", "null"),
+            ("`true` < `false`", "null"),
+            ("`1` <= `1`", "true"),
+            ("`1` == '1'", "false"),
+            (r#"`{"a":1}` == `{"a":1.0}`"#, "true"),
+            ("`[1,2]` == `[2,1]`", "false"),
+            ("n == `7` == `true`", "true"),
+            (" !n == `7`", "false"),
+            ("!e", "true"),
+            ("!`0`", "false"),
+            ("e || 'x'", r#""x""#),
+            ("eo || 'x'", r#""x""#),
+            (r#"`""` || 'x'"#, r#""x""#),
+            ("`0` || 'x'", "0"),
+            ("`false` || `null`", "null"),
+            ("e && 'x'", "[]"),
+            ("`0` && 'x'", r#""x""#),
+            ("!!n", "true"),
+            ("list[*].x", "[1,2]"),
+            ("list[].x", "[1,2]"),
+            ("list[?x == `1`]", r#"[{"x":1,"y":"p"}]"#),
+            ("list[?!y].x", "[2]"),
+            ("list[?x > `1` || z].z", "[3]"),
+            ("list[?contains(@.y || '', 'p')]", r#"[{"x":1,"y":"p"}]"#),
+            ("list[1:]", r#"[{"x":2},{"z":3}]"#),
+            ("list[-1]", r#"{"z":3}"#),
+            ("list[::0]", "error: Invalid slice, step cannot be 0"),
+            ("nums[-2:]", "[1,2]"),
+            ("nums[::2]", "[3,2]"),
+            ("nums[5:1]", "[]"),
+            ("nums[2::-1]", "[2,1,3]"),
+            ("nested[]", "[1,2,3,[4]]"),
+            ("nested[][]", "[1,2,3,4]"),
+            ("nested[*][0]", "[1,3]"),
+            ("nested[-1][-1][0]", "4"),
+            ("`[1,[2,[3]]]`[]", "[1,2,[3]]"),
+            ("`[[1],[2]]`[][0]", "[]"),
+            ("`[[1],[2]]`[*][0]", "[1,2]"),
+            ("list[*].x | [0]", "1"),
+            ("list[*].x[0]", "[]"),
+            ("(list[*].x)[0]", "1"),
+            ("a.*", r#"["B",{"d":1}]"#),
+            ("a.*.d", "[1]"),
+            ("eo.*", "[]"),
+            ("*.b", r#"["B"]"#),
+            (r#"'it\'s'"#, r#""it's""#),
+            ("(n)", "7"),
+            ("@.n", "7"),
+            ("abs(`-1`,)", "1"),
+            (r"'a\nb'", r#""a\\nb""#),
+            (r#""a\u0062" || 'no'"#, r#""no""#),
+            ("list[::-1]", r#"[{"z":3},{"x":2},{"x":1,"y":"p"}]"#),
+            ("*.*", r#"[["B",{"d":1}],[],[1,2]]"#),
+            ("@.*.*.*", "[[[1]],[],[]]"),
+            ("nums[::-2]", "[2,3]"),
+            ("nums[9223372036854775807:]", "[]"),
+            ("nums[-9223372036854775808:]", "[3,1,2]"),
+            ("nums[::9223372036854775807]", "[3]"),
+            ("nums[::-9223372036854775808]", "[2]"),
+            ("nums[-4]", "null"),
+            ("{a: n, a: str}", r#"{"a":"abc"}"#),
+            ("list.*", "null"),
+            ("obj.*.to_string(@)", r#"["1","2"]"#),
+            ("nul.[a, b]", "null"),
+            ("nul.{a: b}", "null"),
+            ("missing | {a: 'x'}", "null"),
+            ("`[null,1]`[*]", "[1]"),
+            ("`[[null,1]]`[]", "[1]"),
+            ("`9007199254740993` == `9007199254740992`", "false"),
+        ]);
+    }
+
+    #[test]
+    fn a_result_shares_the_storage_of_its_input() {
+        let document = Value::from_json(r#"{"a":{"b":[1,2]}}"#).unwrap();
+        let reading = Reading::default();
+        let chance = SeededChance::new(0);
+        let runtime = Runtime::new(&FixedClock::EPOCH, &chance, &reading);
+        for text in ["a.b", "a.b[*]", "a.b || a", "a | b", "[a.b][0]"] {
+            let expression = Expression::parse(text, Semantics::default()).unwrap();
+            let found = expression.search(&document, &runtime).unwrap();
+            assert!(found.same_storage(document.path(&["a", "b"]).unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn results_of_compare_and_items_differ_in_the_controllers() {
+        check_difference(
+            Difference::CompareResult,
+            &[
+                ("compare('a','b') == `-1`", "true", "false"),
+                ("compare('a','b') != `-1`", "false", "true"),
+                ("compare('a','b') < `0`", "true", "null"),
+                ("compare('a','b') < compare('a','c')", "false", "null"),
+                ("type(compare('a','b'))", r#""number""#, "error: unknown type"),
+                (
+                    "abs(compare('a','b'))",
+                    "1",
+                    r#"error: Invalid type for: -1, expected: []jmespath.JpType{"number"}"#,
+                ),
+            ],
+        );
+        check_difference(
+            Difference::ItemsResult,
+            &[
+                ("type(items(obj,'k','v'))", r#""array""#, "error: unknown type"),
+                ("to_array(items(`{\"a\":1}`,'k','v'))", r#"[{"k":"a","v":1}]"#, r#"[[{"k":"a","v":1}]]"#),
+                ("items(`{\"a\":1}`,'k','v') == `[{\"k\":\"a\",\"v\":1}]`", "true", "false"),
+                ("map(&k, items(obj,'k','v'))", r#"["k1","k2"]"#, "error: argument #2 is not of type Array"),
+            ],
+        );
+        for text in ["compare('a','b') == `1`", "to_string(compare('a','b'))", "items(obj,'k','v')[0]"] {
+            let (_, reached) = searched(DOCUMENT, text, Semantics::Kyverno);
+            assert!(reached.is_empty(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! JMESPath in the dialect of Kyverno: parsed once, searched often.
+//!
+//! Knows expressions, values, a table of functions, and the clock, the chance and the limits that a
+//! [`Runtime`] hands it; knows nothing of policies, of `{{ }}` and of Kubernetes objects.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod ast;
+mod base64;
+mod error;
+mod functions;
+mod image;
+mod interpreter;
+mod layout;
+mod lexer;
+mod moment;
+mod parser;
+mod print;
+mod regexp;
+mod runtime;
+mod semver;
+#[cfg(test)]
+mod trial;
+mod url;
+mod x509;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::semantics::{Corners, Semantics};
+use crate::value::{Text, Value};
+
+pub use error::{EvalError, Limit, ParseError};
+pub use functions::{Signature, functions};
+pub use image::{ImageError, ImageReference};
+pub use runtime::{Chance, Clock, FixedClock, Limits, Runtime, SeededChance};
+
+/// How many bytes an expression may have.
+pub const MAX_EXPRESSION_BYTES: usize = 64 * 1024;
+
+/// How deep an expression may be nested.
+pub const MAX_EXPRESSION_DEPTH: usize = 256;
+
+/// One expression, parsed; a clone shares what was parsed.
+///
+/// ```
+/// use kyv::jmespath::{Expression, FixedClock, Runtime, SeededChance};
+/// use kyv::semantics::{Reading, Semantics};
+/// use kyv::value::Value;
+///
+/// let expression = Expression::parse("spec.containers[*].name", Semantics::Documented).unwrap();
+/// let pod = Value::from_json(r#"{"spec":{"containers":[{"name":"a"},{"name":"b"}]}}"#).unwrap();
+/// let reading = Reading::default();
+/// let chance = SeededChance::new(0);
+/// let runtime = Runtime::new(&FixedClock::EPOCH, &chance, &reading);
+/// assert_eq!(expression.search(&pod, &runtime).unwrap().to_json(), r#"["a","b"]"#);
+/// ```
+#[derive(Clone)]
+pub struct Expression {
+    text: Text,
+    root: Arc<ast::Node>,
+    corners: Corners,
+}
+
+impl Expression {
+    /// Parses an expression.
+    ///
+    /// # Errors
+    ///
+    /// Text outside the grammar, longer than [`MAX_EXPRESSION_BYTES`] or nested deeper than
+    /// [`MAX_EXPRESSION_DEPTH`].
+    pub fn parse(text: &str, semantics: Semantics) -> Result<Self, ParseError> {
+        let parsed = parser::parse(text, semantics)?;
+        Ok(Self { text: text.into(), root: Arc::new(parsed.root), corners: parsed.corners })
+    }
+
+    /// The text it was parsed from.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The differences that parsing came through.
+    pub const fn corners(&self) -> Corners {
+        self.corners
+    }
+
+    /// Evaluates the expression on a value; the result shares storage with it.
+    ///
+    /// # Errors
+    ///
+    /// A key that is not there ([`EvalError::NotFound`]), an argument that a function does not take, a
+    /// limit of the runtime that was passed.
+    pub fn search(&self, root: &Value, runtime: &Runtime<'_>) -> Result<Value, EvalError> {
+        for corner in self.corners.iter() {
+            runtime.reading.reach(corner);
+        }
+        interpreter::Interpreter { runtime }.search(&self.root, root)
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Expression").field(&self.text).finish()
+    }
+}
+
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::semantics::Reading;
+
+    #[test]
+    fn an_expression_is_shared_between_threads() {
+        const fn shared<T: Send + Sync>() {}
+        shared::<Expression>();
+    }
+
+    #[test]
+    fn a_corner_that_parsing_came_through_is_reported_by_each_search() {
+        let expression = Expression::parse("join(',' @)", Semantics::Kyverno).unwrap();
+        let reading = Reading::new(Semantics::Kyverno);
+        let chance = SeededChance::new(0);
+        let runtime = Runtime::new(&FixedClock::EPOCH, &chance, &reading);
+        let list = Value::from_json(r#"["a","b"]"#).unwrap();
+        assert_eq!(expression.search(&list, &runtime).unwrap(), Value::from("a,b"));
+        assert_eq!(reading.reached(), expression.corners());
+        assert!(!reading.reached().is_empty());
+    }
+}

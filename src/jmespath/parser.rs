@@ -1,0 +1,605 @@
+//! Tokens to a tree, by the binding powers of the operators.
+
+use std::fmt;
+
+use crate::semantics::{Corners, Difference, Semantics};
+use crate::value::Text;
+
+use super::ast::{Argument, Call, Comparison, Node, Operator, Over, Projection, Slice};
+use super::error::ParseError;
+use super::lexer::{self, Kind, Token};
+use super::{MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH};
+
+/// A parsed expression and the differences that parsing came through.
+pub(super) struct Parsed {
+    pub(super) root: Node,
+    pub(super) corners: Corners,
+}
+
+/// Parses a whole text.
+pub(super) fn parse(text: &str, semantics: Semantics) -> Result<Parsed, ParseError> {
+    if text.len() > MAX_EXPRESSION_BYTES {
+        let message = format!("longer than {MAX_EXPRESSION_BYTES} bytes");
+        return Err(ParseError::syntax(message, MAX_EXPRESSION_BYTES));
+    }
+    let tokens = lexer::tokens(text)?;
+    let mut parser = Parser { tokens, position: 0, depth: 0, semantics, corners: Corners::NONE };
+    let tree = parser.expression(0)?;
+    match parser.peek() {
+        Kind::End => Ok(Parsed { root: tree.node, corners: parser.corners }),
+        other => {
+            let message = format!("Unexpected token at the end of the expression: {other}");
+            parser.fail(message)
+        }
+    }
+}
+
+/// A node and how deep it is nested.
+struct Tree {
+    node: Node,
+    depth: usize,
+}
+
+impl Tree {
+    const fn leaf(node: Node) -> Self {
+        Self { node, depth: 1 }
+    }
+}
+
+struct Parser {
+    tokens: Vec<Token>,
+    position: usize,
+    /// How many expressions are open.
+    depth: usize,
+    semantics: Semantics,
+    corners: Corners,
+}
+
+/// How strongly an operator binds its left side.
+const fn binding_power(kind: &Kind) -> u8 {
+    match kind {
+        Kind::Pipe => 1,
+        Kind::Or => 2,
+        Kind::And => 3,
+        Kind::Equal
+        | Kind::NotEqual
+        | Kind::Less
+        | Kind::LessOrEqual
+        | Kind::Greater
+        | Kind::GreaterOrEqual => 5,
+        Kind::Flatten => 9,
+        Kind::Star => STAR,
+        Kind::Filter => FILTER,
+        Kind::Dot => DOT,
+        Kind::Not => NOT,
+        Kind::LeftBrace => 50,
+        Kind::LeftBracket => 55,
+        Kind::LeftParen => 60,
+        _ => 0,
+    }
+}
+
+const FLATTEN: u8 = 9;
+const STAR: u8 = 20;
+const FILTER: u8 = 21;
+const DOT: u8 = 40;
+const NOT: u8 = 45;
+/// What binds less than this ends a projection.
+const PROJECTION_STOP: u8 = 10;
+
+impl Parser {
+    fn peek(&self) -> &Kind {
+        self.ahead(0)
+    }
+
+    fn ahead(&self, distance: usize) -> &Kind {
+        self.tokens.get(self.position + distance).map_or(&Kind::End, |token| &token.kind)
+    }
+
+    fn offset(&self) -> usize {
+        self.tokens.get(self.position).map_or(0, |token| token.offset)
+    }
+
+    /// Passes the current token; the last one is never passed.
+    fn advance(&mut self) {
+        self.position = (self.position + 1).min(self.tokens.len() - 1);
+    }
+
+    fn fail<T>(&self, message: impl fmt::Display) -> Result<T, ParseError> {
+        Err(ParseError::syntax(message, self.offset()))
+    }
+
+    fn expect(&mut self, wanted: &Kind) -> Result<(), ParseError> {
+        if self.peek() != wanted {
+            return self.fail(format_args!("Expected {wanted}, received: {}", self.peek()));
+        }
+        self.advance();
+        Ok(())
+    }
+
+    /// A node above others, the deepest of which has this depth.
+    fn nest(&self, node: Node, below: usize) -> Result<Tree, ParseError> {
+        if below >= MAX_EXPRESSION_DEPTH {
+            return self.too_deep();
+        }
+        Ok(Tree { node, depth: below + 1 })
+    }
+
+    fn too_deep<T>(&self) -> Result<T, ParseError> {
+        self.fail(format_args!("nested deeper than {MAX_EXPRESSION_DEPTH} levels"))
+    }
+
+    fn expression(&mut self, power: u8) -> Result<Tree, ParseError> {
+        if self.depth >= MAX_EXPRESSION_DEPTH {
+            return self.too_deep();
+        }
+        self.depth += 1;
+        let mut left = self.prefix()?;
+        while power < binding_power(self.peek()) {
+            left = self.infix(left)?;
+        }
+        self.depth -= 1;
+        Ok(left)
+    }
+
+    /// What starts an expression. Each kind has a function of its own, so that one level takes little stack.
+    fn prefix(&mut self) -> Result<Tree, ParseError> {
+        match self.peek() {
+            Kind::Identifier(_) | Kind::Quoted(_) if *self.ahead(1) == Kind::LeftParen => self.call(),
+            Kind::LeftParen => self.parenthesised(),
+            Kind::LeftBracket => self.bracketed(),
+            Kind::LeftBrace => self.hash(),
+            Kind::Not => self.not(),
+            Kind::Filter => self.filter(Tree::leaf(Node::Current)),
+            Kind::Flatten => self.flattened(Tree::leaf(Node::Current)),
+            Kind::Star => self.members(),
+            _ => self.leaf(),
+        }
+    }
+
+    fn leaf(&mut self) -> Result<Tree, ParseError> {
+        let node = match self.peek().clone() {
+            Kind::Literal(value) => Node::Literal(value),
+            Kind::Raw(text) => Node::Literal(text.into()),
+            Kind::Current => Node::Current,
+            Kind::Identifier(name) | Kind::Quoted(name) => Node::Field(name),
+            Kind::End => return self.fail("Incomplete expression"),
+            other => return self.invalid(&other),
+        };
+        self.advance();
+        Ok(Tree::leaf(node))
+    }
+
+    fn invalid<T>(&self, kind: &Kind) -> Result<T, ParseError> {
+        self.fail(format_args!("Invalid token: {kind}"))
+    }
+
+    fn parenthesised(&mut self) -> Result<Tree, ParseError> {
+        self.advance();
+        let inner = self.expression(0)?;
+        self.expect(&Kind::RightParen)?;
+        Ok(inner)
+    }
+
+    fn bracketed(&mut self) -> Result<Tree, ParseError> {
+        match (self.ahead(1), self.ahead(2)) {
+            (Kind::Number(_) | Kind::Colon, _) => self.indexed(Tree::leaf(Node::Current)),
+            (Kind::Star, Kind::RightBracket) => self.elements(Tree::leaf(Node::Current)),
+            _ => self.list(),
+        }
+    }
+
+    fn not(&mut self) -> Result<Tree, ParseError> {
+        self.advance();
+        let operand = self.expression(NOT)?;
+        self.nest(Node::Not(Box::new(operand.node)), operand.depth)
+    }
+
+    /// `*`, at the start of an expression.
+    fn members(&mut self) -> Result<Tree, ParseError> {
+        self.advance();
+        let right = if *self.peek() == Kind::RightBracket {
+            Tree::leaf(Node::Current)
+        } else {
+            self.projected(STAR)?
+        };
+        self.projection(Tree::leaf(Node::Current), Over::Members, right)
+    }
+
+    /// What continues an expression.
+    fn infix(&mut self, left: Tree) -> Result<Tree, ParseError> {
+        match self.peek() {
+            Kind::Dot if *self.ahead(1) == Kind::Star => self.members_of(left),
+            Kind::Dot => self.dotted(left),
+            Kind::Pipe | Kind::Or | Kind::And => self.logical(left),
+            Kind::Filter => self.filter(left),
+            Kind::Flatten => self.flattened(left),
+            Kind::LeftBracket => match self.ahead(1) {
+                Kind::Number(_) | Kind::Colon => self.indexed(left),
+                _ => self.elements(left),
+            },
+            _ => self.compared(left),
+        }
+    }
+
+    fn members_of(&mut self, left: Tree) -> Result<Tree, ParseError> {
+        self.advance();
+        self.advance();
+        let right = self.projected(DOT)?;
+        self.projection(left, Over::Members, right)
+    }
+
+    fn dotted(&mut self, left: Tree) -> Result<Tree, ParseError> {
+        self.advance();
+        let right = self.after_dot(DOT)?;
+        self.chain(left, right)
+    }
+
+    fn logical(&mut self, left: Tree) -> Result<Tree, ParseError> {
+        type Join = (fn(&Node) -> bool, fn(Vec<Node>) -> Node);
+        let (same, join): Join = match self.peek() {
+            Kind::Pipe => (|node| matches!(node, Node::Pipe(_)), Node::Pipe),
+            Kind::Or => (|node| matches!(node, Node::Or(_)), Node::Or),
+            _ => (|node| matches!(node, Node::And(_)), Node::And),
+        };
+        let power = binding_power(self.peek());
+        self.advance();
+        let right = self.expression(power)?;
+        self.joined(left, right, same, join)
+    }
+
+    fn compared(&mut self, left: Tree) -> Result<Tree, ParseError> {
+        let Some(operator) = operator(self.peek()) else { return self.invalid(self.peek()) };
+        let power = binding_power(self.peek());
+        self.advance();
+        let right = self.expression(power)?;
+        let depth = left.depth.max(right.depth);
+        self.nest(
+            Node::Comparison(Box::new(Comparison { operator, left: left.node, right: right.node })),
+            depth,
+        )
+    }
+
+    /// Joins two sides of an operator whose chains are flat.
+    fn joined(
+        &self,
+        left: Tree,
+        right: Tree,
+        same: fn(&Node) -> bool,
+        join: fn(Vec<Node>) -> Node,
+    ) -> Result<Tree, ParseError> {
+        if same(&left.node) {
+            let depth = left.depth.max(right.depth + 1);
+            if depth > MAX_EXPRESSION_DEPTH {
+                return self.too_deep();
+            }
+            let mut node = left.node;
+            if let Node::Pipe(parts) | Node::Or(parts) | Node::And(parts) | Node::Chain(parts) = &mut node {
+                parts.push(right.node);
+            }
+            return Ok(Tree { node, depth });
+        }
+        let depth = left.depth.max(right.depth);
+        self.nest(join(vec![left.node, right.node]), depth)
+    }
+
+    fn chain(&self, left: Tree, right: Tree) -> Result<Tree, ParseError> {
+        self.joined(left, right, |node| matches!(node, Node::Chain(_)), Node::Chain)
+    }
+
+    fn projection(&self, left: Tree, over: Over, right: Tree) -> Result<Tree, ParseError> {
+        let depth = left.depth.max(right.depth);
+        self.nest(Node::Projection(Box::new(Projection { left: left.node, over, right: right.node })), depth)
+    }
+
+    fn after_dot(&mut self, power: u8) -> Result<Tree, ParseError> {
+        match self.peek() {
+            Kind::Identifier(_) | Kind::Quoted(_) | Kind::Star => self.expression(power),
+            Kind::LeftBracket => self.list(),
+            Kind::LeftBrace => self.hash(),
+            _ => self.fail("Expected identifier, lbracket, or lbrace"),
+        }
+    }
+
+    /// What is evaluated on each value of a projection.
+    fn projected(&mut self, power: u8) -> Result<Tree, ParseError> {
+        match self.peek() {
+            kind if binding_power(kind) < PROJECTION_STOP => Ok(Tree::leaf(Node::Current)),
+            // `[*][0]`: the index belongs to each value, so its expression starts with it.
+            Kind::LeftBracket | Kind::Filter => self.expression(power),
+            Kind::Dot => {
+                self.advance();
+                self.after_dot(power)
+            }
+            other => self.invalid(other),
+        }
+    }
+
+    /// `[]`
+    fn flattened(&mut self, left: Tree) -> Result<Tree, ParseError> {
+        self.advance();
+        let right = self.projected(FLATTEN)?;
+        self.projection(left, Over::Flattened, right)
+    }
+
+    /// `[*]`
+    fn elements(&mut self, left: Tree) -> Result<Tree, ParseError> {
+        self.advance();
+        self.expect(&Kind::Star)?;
+        self.expect(&Kind::RightBracket)?;
+        let right = self.projected(STAR)?;
+        self.projection(left, Over::Elements, right)
+    }
+
+    /// `[1]` or `[1:2:3]`
+    fn indexed(&mut self, left: Tree) -> Result<Tree, ParseError> {
+        self.advance();
+        if *self.peek() != Kind::Colon && *self.ahead(1) != Kind::Colon {
+            let index = self.integer()?;
+            self.expect(&Kind::RightBracket)?;
+            return self.chain(left, Tree::leaf(Node::Index(index)));
+        }
+        let mut parts = [None; 3];
+        let mut part = 0;
+        while *self.peek() != Kind::RightBracket && part < parts.len() {
+            match self.peek() {
+                Kind::Colon => {
+                    part += 1;
+                    self.advance();
+                }
+                Kind::Number(_) if parts[part].is_none() => parts[part] = Some(self.integer()?),
+                other => {
+                    let message = format!("Expected tColon or tNumber, received: {other}");
+                    return self.fail(message);
+                }
+            }
+        }
+        self.expect(&Kind::RightBracket)?;
+        let right = self.projected(STAR)?;
+        let [start, stop, step] = parts;
+        self.projection(left, Over::Slice(Slice { start, stop, step }), right)
+    }
+
+    fn integer(&mut self) -> Result<i64, ParseError> {
+        let Kind::Number(text) = self.peek() else {
+            return self.fail(format_args!("Expected tNumber, received: {}", self.peek()));
+        };
+        let value = text.parse().map_err(|_| {
+            let why = if &**text == "-" { "invalid syntax" } else { "value out of range" };
+            ParseError::new(format!("strconv.Atoi: parsing {text:?}: {why}"), self.offset())
+        })?;
+        self.advance();
+        Ok(value)
+    }
+
+    /// `[?condition]`
+    fn filter(&mut self, left: Tree) -> Result<Tree, ParseError> {
+        self.advance();
+        let condition = self.expression(0)?;
+        self.expect(&Kind::RightBracket)?;
+        let right =
+            if *self.peek() == Kind::Flatten { Tree::leaf(Node::Current) } else { self.projected(FILTER)? };
+        let below = left.depth.max(condition.depth);
+        let left = Tree { node: left.node, depth: below };
+        self.projection(left, Over::Matching(condition.node), right)
+    }
+
+    /// `[a, b]`
+    fn list(&mut self) -> Result<Tree, ParseError> {
+        self.advance();
+        let mut items = Vec::new();
+        let mut depth = 0;
+        loop {
+            let item = self.expression(0)?;
+            depth = depth.max(item.depth);
+            items.push(item.node);
+            if *self.peek() == Kind::RightBracket {
+                self.advance();
+                return self.nest(Node::List(items), depth);
+            }
+            self.expect(&Kind::Comma)?;
+        }
+    }
+
+    /// `{k: a}`
+    fn hash(&mut self) -> Result<Tree, ParseError> {
+        self.advance();
+        let mut members = Vec::new();
+        let mut depth = 0;
+        loop {
+            let (Kind::Identifier(key) | Kind::Quoted(key)) = self.peek().clone() else {
+                return self.fail("Expected tQuotedIdentifier or tUnquotedIdentifier");
+            };
+            self.advance();
+            self.expect(&Kind::Colon)?;
+            let member = self.expression(0)?;
+            depth = depth.max(member.depth);
+            members.push((key, member.node));
+            match self.peek() {
+                Kind::Comma => self.advance(),
+                Kind::RightBrace => {
+                    self.advance();
+                    return self.nest(Node::Hash(members), depth);
+                }
+                Kind::Identifier(_) | Kind::Quoted(_) => self.missing_comma(&Kind::RightBrace)?,
+                _ => return self.fail("Expected tQuotedIdentifier or tUnquotedIdentifier"),
+            }
+        }
+    }
+
+    /// `name(a, b)`
+    fn call(&mut self) -> Result<Tree, ParseError> {
+        let name = self.function_name()?;
+        self.advance();
+        let mut arguments = Vec::new();
+        let mut depth = 0;
+        while *self.peek() != Kind::RightParen {
+            let by_reference = *self.peek() == Kind::Ampersand;
+            if by_reference {
+                self.advance();
+            }
+            let Tree { node, depth: deep } = self.expression(0)?;
+            depth = depth.max(deep);
+            arguments.push(if by_reference { Argument::Expression(node) } else { Argument::Value(node) });
+            match self.peek() {
+                Kind::Comma => self.advance(),
+                Kind::RightParen | Kind::End => {}
+                _ => self.missing_comma(&Kind::RightParen)?,
+            }
+        }
+        self.advance();
+        self.nest(Node::Call(Box::new(Call::new(name, arguments))), depth)
+    }
+
+    fn function_name(&mut self) -> Result<Text, ParseError> {
+        let kind = self.peek().clone();
+        self.advance();
+        match kind {
+            Kind::Identifier(name) => Ok(name),
+            _ => self.fail("Can't have quoted identifier as function name."),
+        }
+    }
+
+    /// Decides about two arguments or members without a comma between them.
+    fn missing_comma(&mut self, or: &Kind) -> Result<(), ParseError> {
+        if self.semantics == Semantics::Documented {
+            let message = format!("Expected tComma or {or}, received: {}", self.peek());
+            let mut error = ParseError::syntax(message, self.offset());
+            error.difference = Some(Difference::MissingComma);
+            return Err(error);
+        }
+        self.corners.insert(Difference::MissingComma);
+        Ok(())
+    }
+}
+
+const fn operator(kind: &Kind) -> Option<Operator> {
+    Some(match kind {
+        Kind::Equal => Operator::Equal,
+        Kind::NotEqual => Operator::NotEqual,
+        Kind::Less => Operator::Less,
+        Kind::LessOrEqual => Operator::LessOrEqual,
+        Kind::Greater => Operator::Greater,
+        Kind::GreaterOrEqual => Operator::GreaterOrEqual,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jmespath::Expression;
+
+    fn refused(text: &str) -> ParseError {
+        Expression::parse(text, Semantics::Documented).expect_err(text)
+    }
+
+    #[test]
+    fn what_is_no_expression_is_refused_with_the_reason_and_the_place() {
+        for (text, message, offset) in [
+            ("", "SyntaxError: Incomplete expression", 0),
+            ("a b", "SyntaxError: Unexpected token at the end of the expression: tUnquotedIdentifier", 2),
+            ("a-b", "SyntaxError: Unexpected token at the end of the expression: tNumber", 1),
+            ("a = b", "SyntaxError: Unexpected token at the end of the expression: tUnknown", 2),
+            ("a & b", "SyntaxError: Unexpected token at the end of the expression: tExpref", 2),
+            ("-1", "SyntaxError: Invalid token: tNumber", 0),
+            ("&a", "SyntaxError: Invalid token: tExpref", 0),
+            ("a || &b", "SyntaxError: Invalid token: tExpref", 5),
+            ("[n,]", "SyntaxError: Invalid token: tRbracket", 3),
+            ("[a b]", "SyntaxError: Expected tComma, received: tUnquotedIdentifier", 3),
+            ("a.[0]", "SyntaxError: Invalid token: tNumber", 3),
+            ("{}", "SyntaxError: Expected tQuotedIdentifier or tUnquotedIdentifier", 1),
+            ("{a: n,}", "SyntaxError: Expected tQuotedIdentifier or tUnquotedIdentifier", 6),
+            ("a.{b c}", "SyntaxError: Expected tColon, received: tUnquotedIdentifier", 5),
+            ("'abc", "SyntaxError: Unclosed delimiter: '", 0),
+            ("\"abc", "SyntaxError: Unclosed delimiter: \"", 0),
+            ("`1", "SyntaxError: Unclosed delimiter: `", 0),
+            (r"'a\\'", "SyntaxError: Unclosed delimiter: '", 0),
+            ("a #", "SyntaxError: Unknown char: '#'", 2),
+            ("a + b", "SyntaxError: Unknown char: '+'", 2),
+            ("a ==", "SyntaxError: Incomplete expression", 4),
+            ("(a", "SyntaxError: Expected tRparen, received: tEOF", 2),
+            ("a[", "SyntaxError: Expected tStar, received: tEOF", 2),
+            ("a[x]", "SyntaxError: Expected tStar, received: tUnquotedIdentifier", 2),
+            ("a['x']", "SyntaxError: Expected tStar, received: tStringLiteral", 2),
+            ("a[?x", "SyntaxError: Expected tRbracket, received: tEOF", 4),
+            ("a[0", "SyntaxError: Expected tRbracket, received: tEOF", 3),
+            ("a[1:2:3:4]", "SyntaxError: Expected tRbracket, received: tNumber", 8),
+            ("a[:x]", "SyntaxError: Expected tColon or tNumber, received: tUnquotedIdentifier", 3),
+            ("a[1.5]", "SyntaxError: Expected tRbracket, received: tDot", 3),
+            ("a[-]", "strconv.Atoi: parsing \"-\": invalid syntax", 2),
+            (
+                "a[99999999999999999999]",
+                "strconv.Atoi: parsing \"99999999999999999999\": value out of range",
+                2,
+            ),
+            ("a.b(", "SyntaxError: Incomplete expression", 4),
+            ("a.'x'", "SyntaxError: Expected identifier, lbracket, or lbrace", 2),
+            ("nested[].[]", "SyntaxError: Expected identifier, lbracket, or lbrace", 9),
+            ("\"abs\"(n)", "SyntaxError: Can't have quoted identifier as function name.", 5),
+            ("'abs'(n)", "SyntaxError: Invalid token: tLparen", 5),
+            ("(abs)(n)", "SyntaxError: Invalid token: tLparen", 5),
+            ("abs(n)(n)", "SyntaxError: Invalid token: tLparen", 6),
+        ] {
+            let error = refused(text);
+            assert_eq!((error.to_string().as_str(), error.offset), (message, offset), "{text}");
+        }
+        for text in ["`abc`", "`'a'`", "`01`", "``", "\"\\x\""] {
+            assert!(!refused(text).message.starts_with("SyntaxError"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_missing_comma_is_refused_as_documented_and_accepted_as_the_controllers_do() {
+        for text in ["join(',' nums)", "{a: n b: s}", "join(&a b)"] {
+            let error = refused(text);
+            assert_eq!(error.difference, Some(Difference::MissingComma), "{text}");
+            let accepted = Expression::parse(text, Semantics::Kyverno).unwrap();
+            assert!(accepted.corners().contains(Difference::MissingComma), "{text}");
+        }
+        for text in ["join(',', nums)", "abs(n,)", "{a: n, b: s}"] {
+            assert!(Expression::parse(text, Semantics::Kyverno).unwrap().corners().is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_or_too_deep_is_refused() {
+        let long = format!("'{}'", "x".repeat(MAX_EXPRESSION_BYTES));
+        assert_eq!(refused(&long).message, "SyntaxError: longer than 65536 bytes");
+        for (open, inner, close) in [
+            ("(", "a", ")"),
+            ("[", "a", "]"),
+            ("{a:", "a", "}"),
+            ("!", "a", ""),
+            ("abs(", "a", ")"),
+            ("map(&", "a", ",a)"),
+            ("a[?", "a", "]"),
+            ("", "a", "[]"),
+            ("", "a", "[*]"),
+            ("", "a", ".*"),
+            ("", "a", "[?a]"),
+            ("", "a", " == a"),
+            ("`[", "1", "]`"),
+        ] {
+            let nested = |depth| format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
+            let deep = if open == "`[" {
+                format!("`{}{}`", "[".repeat(10_000), "]".repeat(10_000))
+            } else {
+                nested(if open.len() + close.len() > 5 { 8_000 } else { 10_000 })
+            };
+            let error = refused(&deep);
+            assert!(error.message.contains("nested deeper than 256 levels"), "{open}{close}: {error}");
+            if open != "`[" {
+                assert!(Expression::parse(&nested(120), Semantics::Documented).is_ok(), "{open}{close}");
+            }
+        }
+    }
+
+    #[test]
+    fn chains_of_one_operator_are_not_deep() {
+        for joint in [".a", "[0]", " | a", " || a", " && a"] {
+            let text = format!("a{}", joint.repeat(5_000));
+            assert!(Expression::parse(&text, Semantics::Documented).is_ok(), "{joint}");
+        }
+    }
+}

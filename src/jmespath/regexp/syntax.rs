@@ -1,0 +1,281 @@
+//! Go's syntax, checked and rewritten.
+
+use std::fmt::Write as _;
+
+use crate::jmespath::print::excerpt;
+
+use super::RegexpError;
+use super::class::{self, Escape};
+
+/// The highest count of a repetition, nested ones multiplied.
+const MOST_REPEATS: u32 = 1000;
+
+/// How deep groups may be nested.
+const MOST_GROUPS: usize = 200;
+
+/// An expression for the `regex` crate.
+#[derive(Debug)]
+pub(in crate::jmespath) struct Translated {
+    pub(in crate::jmespath) pattern: String,
+    /// The name of each capturing group; the first is the whole match.
+    pub(super) names: Vec<Option<String>>,
+}
+
+/// Rewrites an expression.
+pub(in crate::jmespath) fn translate(pattern: &str) -> Result<Translated, RegexpError> {
+    let mut translator = Translator {
+        pattern,
+        offset: 0,
+        out: String::with_capacity(pattern.len() + 8),
+        names: vec![None],
+        groups: Vec::new(),
+        repeats: 1,
+        last: Last::Nothing,
+        last_end: 0,
+    };
+    while translator.offset < pattern.len() {
+        translator.item()?;
+    }
+    if !translator.groups.is_empty() {
+        return Err(fault("missing closing )", pattern));
+    }
+    Ok(Translated { pattern: translator.out, names: translator.names })
+}
+
+/// The error of a text inside the expression.
+pub(super) fn fault(what: &str, text: &str) -> RegexpError {
+    RegexpError(format!("{what}: `{}`", excerpt(text)))
+}
+
+/// What stands before the current place.
+#[derive(Clone, Copy)]
+enum Last {
+    /// Nothing that could be repeated.
+    Nothing,
+    /// Something that can be repeated, with the product of the counts inside it.
+    Item(u32),
+    /// A repetition that starts here.
+    Repetition(usize),
+}
+
+struct Translator<'a> {
+    pattern: &'a str,
+    offset: usize,
+    out: String,
+    names: Vec<Option<String>>,
+    /// For each open group the product of counts seen before it.
+    groups: Vec<u32>,
+    /// The greatest product of counts in the group at hand.
+    repeats: u32,
+    last: Last,
+    /// Where what `last` is about ends; flags can stand after it.
+    last_end: usize,
+}
+
+impl<'a> Translator<'a> {
+    fn rest(&self) -> &'a str {
+        &self.pattern[self.offset..]
+    }
+
+    /// Appends something that can be repeated.
+    fn push(&mut self, text: &str, taken: usize) {
+        self.out.push_str(text);
+        self.offset += taken;
+        self.last = Last::Item(1);
+        self.last_end = self.out.len();
+    }
+
+    fn item(&mut self) -> Result<(), RegexpError> {
+        let rest = self.rest();
+        let Some(first) = rest.chars().next() else { return Ok(()) };
+        match first {
+            '(' => self.open()?,
+            ')' => self.close()?,
+            '|' => {
+                self.out.push('|');
+                self.offset += 1;
+                self.last = Last::Nothing;
+            }
+            '.' | '^' | '$' => self.push(&rest[..1], 1),
+            '[' => {
+                let (class, taken) = class::bracketed(rest)?;
+                self.push(&class, taken);
+            }
+            '*' | '+' | '?' => self.repetition(1, 1)?,
+            '{' => match counted(rest) {
+                Some((least, most, taken)) => {
+                    let bad =
+                        least > MOST_REPEATS || most.is_some_and(|most| most > MOST_REPEATS || most < least);
+                    if bad {
+                        return Err(fault("invalid repeat count", &rest[..taken]));
+                    }
+                    self.repetition(taken, most.unwrap_or(least))?;
+                }
+                None => self.push(r"\{", 1),
+            },
+            '\\' => self.escape()?,
+            c => {
+                let mut literal = String::new();
+                class::push_char(&mut literal, c);
+                self.push(&literal, c.len_utf8());
+            }
+        }
+        Ok(())
+    }
+
+    fn repetition(&mut self, length: usize, count: u32) -> Result<(), RegexpError> {
+        let rest = self.rest();
+        let operator = &rest[..length];
+        let lazy = rest[length..].starts_with('?');
+        let end = self.offset + length + usize::from(lazy);
+        match self.last {
+            Last::Nothing => Err(fault("missing argument to repetition operator", operator)),
+            Last::Repetition(start) => {
+                Err(fault("invalid nested repetition operator", &self.pattern[start..self.offset + length]))
+            }
+            Last::Item(inside) => {
+                let product = inside.saturating_mul(count.max(1));
+                if product > MOST_REPEATS {
+                    return Err(fault("invalid repeat count", operator));
+                }
+                self.repeats = self.repeats.max(product);
+                let operator = &self.pattern[self.offset..end];
+                self.out.insert_str(self.last_end, operator);
+                self.last_end += operator.len();
+                self.last = Last::Repetition(self.offset);
+                self.offset = end;
+                Ok(())
+            }
+        }
+    }
+
+    fn close(&mut self) -> Result<(), RegexpError> {
+        let Some(before) = self.groups.pop() else { return Err(fault("unexpected )", self.pattern)) };
+        self.push(")", 1);
+        self.last = Last::Item(self.repeats);
+        self.repeats = self.repeats.max(before);
+        Ok(())
+    }
+
+    fn enter(&mut self, opening: &str, taken: usize) -> Result<(), RegexpError> {
+        if self.groups.len() == MOST_GROUPS {
+            return Err(fault("expression nests too deeply", self.pattern));
+        }
+        self.out.push_str(opening);
+        self.offset += taken;
+        self.groups.push(std::mem::replace(&mut self.repeats, 1));
+        self.last = Last::Nothing;
+        Ok(())
+    }
+
+    fn open(&mut self) -> Result<(), RegexpError> {
+        let rest = self.rest();
+        if !rest.starts_with("(?") {
+            self.names.push(None);
+            return self.enter("(", 1);
+        }
+        for start in ["(?P<", "(?<"] {
+            if let Some(name) = rest.strip_prefix(start) {
+                let Some(end) = name.find('>') else { return Err(fault("invalid named capture", rest)) };
+                let taken = start.len() + end + 1;
+                let name = &name[..end];
+                if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+                    return Err(fault("invalid named capture", &rest[..taken]));
+                }
+                self.names.push(Some(name.to_owned()));
+                return self.enter("(", taken);
+            }
+        }
+        self.flags(rest)
+    }
+
+    /// `(?i)`, `(?i-s:` and the like.
+    fn flags(&mut self, rest: &str) -> Result<(), RegexpError> {
+        const FLAGS: [char; 4] = ['i', 'm', 's', 'U'];
+        let mut set: [Option<bool>; 4] = [None; 4];
+        let mut on = true;
+        let mut flag_seen = false;
+        let mut taken = 2;
+        for c in rest[2..].chars() {
+            taken += c.len_utf8();
+            match c {
+                '-' if on => {
+                    on = false;
+                    flag_seen = false;
+                }
+                ':' | ')' if on || flag_seen => {
+                    let chosen = |wanted: bool| {
+                        let flags = FLAGS.iter().zip(set);
+                        flags
+                            .filter(move |flag| flag.1 == Some(wanted))
+                            .map(|flag| *flag.0)
+                            .collect::<String>()
+                    };
+                    let (plus, minus) = (chosen(true), chosen(false));
+                    let minus = if minus.is_empty() { minus } else { format!("-{minus}") };
+                    if c == ':' {
+                        return self.enter(&format!("(?{plus}{minus}:"), taken);
+                    }
+                    // Flags alone are nothing that could be repeated, and leave what stands before as it is.
+                    if !(plus.is_empty() && minus.is_empty()) {
+                        let _ = write!(self.out, "(?{plus}{minus})");
+                    }
+                    self.offset += taken;
+                    return Ok(());
+                }
+                c => match FLAGS.iter().position(|flag| *flag == c) {
+                    Some(flag) => {
+                        set[flag] = Some(on);
+                        flag_seen = true;
+                    }
+                    None => break,
+                },
+            }
+        }
+        Err(fault("invalid or unsupported Perl syntax", &rest[..taken]))
+    }
+
+    fn escape(&mut self) -> Result<(), RegexpError> {
+        let rest = self.rest();
+        match rest[1..].chars().next() {
+            Some('Q') => {
+                let quoted = rest[2..].split_once(r"\E").map_or(&rest[2..], |(quoted, _)| quoted);
+                let closed = rest[2 + quoted.len()..].starts_with(r"\E");
+                for c in quoted.chars() {
+                    class::push_char(&mut self.out, c);
+                    self.last = Last::Item(1);
+                    self.last_end = self.out.len();
+                }
+                self.offset += 2 + quoted.len() + if closed { 2 } else { 0 };
+            }
+            Some(boundary @ ('b' | 'B')) => self.push(&format!(r"(?-u:\{boundary})"), 2),
+            Some('A' | 'z') => self.push(&rest[..2], 2),
+            _ => match class::escape(rest)? {
+                (Escape::Char(c), taken) => {
+                    let mut literal = String::new();
+                    class::push_point(&mut literal, c);
+                    let never = literal.is_empty();
+                    self.push(if never { r"[^\x00-\x{10FFFF}]" } else { &literal }, taken);
+                }
+                (Escape::Class(class), taken) => self.push(&class, taken),
+            },
+        }
+        Ok(())
+    }
+}
+
+/// `{2}`, `{2,}` or `{2,3}`: the counts and the length; anything else is plain text.
+fn counted(rest: &str) -> Option<(u32, Option<u32>, usize)> {
+    let (inside, _) = rest.strip_prefix('{')?.split_once('}')?;
+    let number = |text: &str| {
+        let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        // No number has a leading zero; one too large is refused later.
+        (fits && (text.len() == 1 || !text.starts_with('0'))).then(|| text.parse().unwrap_or(u32::MAX))
+    };
+    let (least, most) = match inside.split_once(',') {
+        None => (number(inside)?, Some(number(inside)?)),
+        Some((least, "")) => (number(least)?, None),
+        Some((least, most)) => (number(least)?, Some(number(most)?)),
+    };
+    Some((least, most, inside.len() + 2))
+}

@@ -1,0 +1,62 @@
+//! How the tests of this room evaluate tables of expressions.
+
+use crate::semantics::{Corners, Difference, Reading, Semantics};
+use crate::value::{JsonReader, Value};
+
+use super::{Expression, FixedClock, Runtime, SeededChance};
+
+/// The document that the tables of the language are about.
+pub(super) const DOCUMENT: &str = r#"{"a":{"b":"B","c":{"d":1}},"n":7,"s":"str",
+    "list":[{"x":1,"y":"p"},{"x":2},{"z":3}],"nested":[[1,2],[3,[4]]],"nul":null,"e":[],"eo":{},
+    "obj":{"k1":1,"k2":2},"nums":[3,1,2],"str":"abc"}"#;
+
+/// What an expression gives: its result as JSON, or the text of its error after `error: `.
+pub(super) fn search(document: &str, expression: &str) -> String {
+    searched(document, expression, Semantics::Documented).0
+}
+
+/// The same under one reading, with the differences that were reached.
+pub(super) fn searched(document: &str, expression: &str, semantics: Semantics) -> (String, Corners) {
+    let document = JsonReader::new(document).last_wins().read().unwrap();
+    let expression = match Expression::parse(expression, semantics) {
+        Ok(expression) => expression,
+        Err(error) => return (format!("error: {error}"), Corners::NONE),
+    };
+    let reading = Reading::new(semantics);
+    let chance = SeededChance::new(1);
+    let clock = FixedClock("2024-02-29T12:34:56.789Z".parse().unwrap());
+    let runtime = Runtime::new(&clock, &chance, &reading);
+    let result = match expression.search(&document, &runtime) {
+        Ok(value) => value.to_json(),
+        Err(error) => format!("error: {error}"),
+    };
+    (result, reading.reached())
+}
+
+/// Checks a table of expressions and what they give on [`DOCUMENT`]: JSON, or `error: ` and the start of
+/// the error's text.
+pub(super) fn check(table: &[(&str, &str)]) {
+    let mut faults = Vec::new();
+    for (expression, expected) in table {
+        let found = search(DOCUMENT, expression);
+        let same = match expected.strip_prefix("error:") {
+            Some(start) => found.strip_prefix("error:").is_some_and(|text| text.starts_with(start)),
+            None => Value::from_json(&found).ok() == Some(Value::from_json(expected).expect(expected)),
+        };
+        if !same {
+            faults.push(format!("{expression}\n    gives {found}\n    not   {expected}"));
+        }
+    }
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
+/// Checks expressions that the two readings give different results for, and that both say so.
+pub(super) fn check_difference(difference: Difference, table: &[(&str, &str, &str)]) {
+    for (expression, documented, kyverno) in table {
+        for (semantics, expected) in [(Semantics::Documented, documented), (Semantics::Kyverno, kyverno)] {
+            let (found, reached) = searched(DOCUMENT, expression, semantics);
+            assert_eq!(found, *expected, "{expression} under {semantics}");
+            assert!(reached.contains(difference), "{expression} under {semantics} does not say {difference}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Names of subjects and issuers.
+
+use x509_parser::x509::X509Name;
+
+use crate::value::Value;
+
+use super::der::oid_numbers;
+use super::{list, numbers, object};
+
+/// A name as object.
+pub(super) fn object_of(name: &X509Name<'_>) -> Result<Value, String> {
+    let mut names = Vec::new();
+    let mut lists: [Vec<Value>; 7] = Default::default();
+    let (mut common_name, mut serial_number) = (Value::from(""), Value::from(""));
+    for attribute in name.iter_attributes() {
+        let kind = oid_numbers(attribute.attr_type().as_bytes());
+        let value = attribute.attr_value();
+        let text = Value::from(text(value.header.tag().0, value.data)?);
+        match kind.as_slice() {
+            [2, 5, 4, 3] => common_name = text.clone(),
+            [2, 5, 4, 5] => serial_number = text.clone(),
+            [2, 5, 4, place] => {
+                let place = LISTS.iter().position(|(number, _)| number == place);
+                if let Some(list) = place.and_then(|place| lists.get_mut(place)) {
+                    list.push(text.clone());
+                }
+            }
+            _ => {}
+        }
+        names.push(object([("Type", numbers(&kind)), ("Value", text)]));
+    }
+    let mut members: Vec<_> = LISTS.iter().zip(lists).map(|((_, key), items)| (*key, list(items))).collect();
+    members.extend([
+        ("CommonName", common_name),
+        ("ExtraNames", Value::Null),
+        ("Names", list(names)),
+        ("SerialNumber", serial_number),
+    ]);
+    members.sort_by(|a, b| a.0.cmp(b.0));
+    Ok(Value::from_iter(members))
+}
+
+/// The attributes that may stand several times, by the last number of their identifier.
+const LISTS: [(u64, &str); 7] = [
+    (6, "Country"),
+    (7, "Locality"),
+    (8, "Province"),
+    (9, "StreetAddress"),
+    (10, "Organization"),
+    (11, "OrganizationalUnit"),
+    (17, "PostalCode"),
+];
+
+/// A string of one of ASN.1's many kinds.
+fn text(tag: u32, data: &[u8]) -> Result<String, String> {
+    match tag {
+        // UTF-8, numeric, printable, teletex, IA5
+        12 | 18 | 19 | 20 | 22 => Ok(String::from_utf8_lossy(data).into_owned()),
+        // BMP
+        30 => {
+            let units =
+                data.chunks_exact(2).map(|pair| pair.iter().fold(0, |sum, byte| sum << 8 | u16::from(*byte)));
+            let units: Vec<u16> = units.collect();
+            Ok(String::from_utf16_lossy(&units).trim_end_matches('\0').to_owned())
+        }
+        _ => Err(format!("x509: unsupported string type {tag} in a name")),
+    }
+}
