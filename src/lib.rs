@@ -4,4 +4,5 @@ pub mod jmespath;
 pub mod pattern;
 pub mod semantics;
 pub mod value;
+pub mod variables;
 pub mod yaml;

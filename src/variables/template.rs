@@ -1,0 +1,222 @@
+//! A document prepared for substitution.
+
+use std::ops::Range;
+
+use crate::semantics::{Corners, Reading, Semantics};
+use crate::value::{Pointer, Text, Value};
+
+use super::reference;
+use super::scan;
+use super::{Query, SubstitutionError};
+
+/// A document whose variables were found and parsed once.
+#[derive(Clone, Debug)]
+pub struct Template {
+    pub(super) root: Node,
+    pub(super) at: Pointer,
+    pub(super) semantics: Semantics,
+    source: Value,
+    corners: Corners,
+}
+
+/// A node of a prepared document.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    /// Nothing in it varies.
+    Fixed(Value),
+    /// A string that cannot be resolved, whatever the scope.
+    Broken(SubstitutionError),
+    /// A string with variables.
+    Text(TextTemplate),
+    /// A list with variables somewhere below.
+    List(Vec<Self>),
+    /// A map with variables somewhere below.
+    Map(Vec<Member>),
+}
+
+/// A member of a prepared map.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) key: Text,
+    /// The key's variables, if it has any.
+    pub(super) key_template: Option<TextTemplate>,
+    pub(super) value: Node,
+}
+
+/// A string with variables, those of the first round parsed.
+#[derive(Clone, Debug)]
+pub(super) struct TextTemplate {
+    pub(super) text: Text,
+    pub(super) found: Vec<Found>,
+}
+
+/// A variable in a string.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    /// Where it stands, braces included.
+    pub(super) range: Range<usize>,
+    pub(super) query: Query,
+    pub(super) shallow: bool,
+}
+
+impl Found {
+    /// Whether it is `{{@}}`.
+    pub(super) fn is_inline(&self) -> bool {
+        &**self.query.text() == "@"
+    }
+}
+
+impl TextTemplate {
+    /// Finds and parses the variables of a string.
+    pub(super) fn new(text: Text, semantics: Semantics) -> Self {
+        let found = scan::variables(&text)
+            .into_iter()
+            .map(|variable| Found {
+                query: Query::new(variable.expression, semantics),
+                range: variable.range,
+                shallow: variable.shallow,
+            })
+            .collect();
+        Self { text, found }
+    }
+}
+
+impl Template {
+    /// Prepares a whole document.
+    pub fn prepare(document: &Value, semantics: Semantics) -> Self {
+        Self::prepare_at(document, &Pointer::ROOT, semantics)
+    }
+
+    /// Prepares the node of a document that a pointer leads to. References may lead anywhere in the
+    /// document, and errors name places from its root. A pointer that leads nowhere prepares `null`.
+    pub fn prepare_at(document: &Value, at: &Pointer, semantics: Semantics) -> Self {
+        let source = document.pointed(at).cloned().unwrap_or_default();
+        let reading = Reading::new(semantics);
+        let mut preparation = Preparation { document, reading: &reading, at: at.clone() };
+        let root = preparation.node(&source);
+        Self { root, at: at.clone(), semantics, source, corners: reading.reached() }
+    }
+
+    /// The document as written.
+    pub const fn source(&self) -> &Value {
+        &self.source
+    }
+
+    /// The value, if nothing in the document varies.
+    pub const fn fixed(&self) -> Option<&Value> {
+        if let Node::Fixed(value) = &self.root { Some(value) } else { None }
+    }
+
+    /// The differences between the two semantics that the document itself reaches.
+    pub const fn corners(&self) -> Corners {
+        self.corners
+    }
+
+    /// The texts of all expressions of the first round, in document order.
+    pub fn expressions(&self) -> Vec<&Query> {
+        let mut found = Vec::new();
+        let mut open = vec![&self.root];
+        while let Some(node) = open.pop() {
+            match node {
+                Node::Fixed(_) | Node::Broken(_) => {}
+                Node::Text(text) => found.extend(text.found.iter().map(|variable| &variable.query)),
+                Node::List(items) => open.extend(items.iter().rev()),
+                Node::Map(members) => {
+                    for member in members.iter().rev() {
+                        open.push(&member.value);
+                    }
+                    let keys = members.iter().filter_map(|member| member.key_template.as_ref());
+                    found.extend(keys.flat_map(|key| key.found.iter().map(|variable| &variable.query)));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The walk that prepares a document.
+struct Preparation<'a> {
+    document: &'a Value,
+    reading: &'a Reading,
+    at: Pointer,
+}
+
+impl Preparation<'_> {
+    fn node(&mut self, value: &Value) -> Node {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => Node::Fixed(value.clone()),
+            Value::String(text) => self.string(text),
+            Value::Array(items) => {
+                let mut nodes = Vec::with_capacity(items.len());
+                for (index, item) in items.iter().enumerate() {
+                    self.at.push_index(index);
+                    nodes.push(self.node(item));
+                    self.at.pop();
+                }
+                fold_list(nodes)
+            }
+            Value::Object(members) => {
+                let mut prepared = Vec::with_capacity(members.len());
+                for (key, member) in members.iter() {
+                    let (key, key_template) = self.key(key);
+                    self.at.push_key(key.clone());
+                    prepared.push(Member { key, key_template, value: self.node(member) });
+                    self.at.pop();
+                }
+                fold_map(prepared)
+            }
+        }
+    }
+
+    fn string(&self, text: &Text) -> Node {
+        let text = if text.contains("$(") {
+            match reference::resolve(text, self.document, &self.at, self.reading) {
+                Ok(resolved) => resolved.into(),
+                Err(fault) => return Node::Broken(fault),
+            }
+        } else {
+            text.clone()
+        };
+        if !text.contains("{{") {
+            return Node::Fixed(Value::String(text));
+        }
+        let template = TextTemplate::new(text, self.reading.semantics());
+        if template.found.is_empty() {
+            return Node::Fixed(scan::unescape_variables(&template.text).into());
+        }
+        Node::Text(template)
+    }
+
+    fn key(&self, key: &Text) -> (Text, Option<TextTemplate>) {
+        if !key.contains("{{") {
+            return (key.clone(), None);
+        }
+        let template = TextTemplate::new(key.clone(), self.reading.semantics());
+        if template.found.is_empty() {
+            return (scan::unescape_variables(key).into(), None);
+        }
+        (key.clone(), Some(template))
+    }
+}
+
+/// A list of fixed elements is fixed.
+fn fold_list(nodes: Vec<Node>) -> Node {
+    let fixed =
+        nodes.iter().map(|node| if let Node::Fixed(value) = node { Some(value.clone()) } else { None });
+    match fixed.collect::<Option<Vec<_>>>() {
+        Some(items) => Node::Fixed(Value::array(items)),
+        None => Node::List(nodes),
+    }
+}
+
+/// A map of fixed members under fixed keys is fixed.
+fn fold_map(members: Vec<Member>) -> Node {
+    let fixed = members.iter().map(|member| match member {
+        Member { key, key_template: None, value: Node::Fixed(value) } => Some((key.clone(), value.clone())),
+        _ => None,
+    });
+    match fixed.collect::<Option<Vec<_>>>() {
+        Some(members) => Node::Fixed(members.into_iter().collect()),
+        None => Node::Map(members),
+    }
+}
