@@ -1,6 +1,7 @@
 //! The engine of `kubectl kyv`: what Kyverno mutate policies do to Kubernetes objects.
 
 pub mod jmespath;
+pub mod patch;
 pub mod pattern;
 pub mod semantics;
 pub mod value;

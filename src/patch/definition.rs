@@ -1,0 +1,127 @@
+//! Custom resource definitions: which of their lists merge.
+
+use indexmap::IndexMap;
+
+use crate::value::{GroupVersionKind, Text, Value};
+
+use super::PatchError;
+use super::schema::Strategy;
+
+/// One version of a custom resource.
+#[derive(Clone, Debug)]
+pub(super) struct Definition(Schema);
+
+/// One node of the schema of a custom resource, as far as lists matter.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Schema {
+    /// Whether it is an object of its own, with metadata.
+    resource: bool,
+    members: IndexMap<Text, Self>,
+    any_member: Option<Box<Self>>,
+    element: Option<Box<Self>>,
+    merging: Merging,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Merging {
+    #[default]
+    Replace,
+    Set,
+    Keys(Vec<Text>),
+}
+
+impl Definition {
+    /// Reads all versions of a `CustomResourceDefinition`.
+    pub(super) fn read(value: &Value) -> Result<Vec<(GroupVersionKind, Self)>, PatchError> {
+        let refused = |message: &str| PatchError::Definition { message: message.into() };
+        if value.get("kind").and_then(Value::as_str) != Some("CustomResourceDefinition") {
+            return Err(refused("kind is not CustomResourceDefinition"));
+        }
+        let text = |path: &[&str]| value.path(path).and_then(Value::as_text).cloned();
+        let group = text(&["spec", "group"]).ok_or_else(|| refused("spec.group is missing"))?;
+        let kind = text(&["spec", "names", "kind"]).ok_or_else(|| refused("spec.names.kind is missing"))?;
+        // The older form has one schema for all versions.
+        let common = value.path(&["spec", "validation", "openAPIV3Schema"]);
+        let versions = value.path(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
+        let mut found: Vec<(Text, Option<&Value>)> = versions
+            .iter()
+            .filter_map(|version| {
+                let own = version.path(&["schema", "openAPIV3Schema"]);
+                Some((version.get("name")?.as_text()?.clone(), own.or(common)))
+            })
+            .collect();
+        if let (true, Some(version)) = (found.is_empty(), text(&["spec", "version"])) {
+            found.push((version, common));
+        }
+        if found.is_empty() {
+            return Err(refused("spec.versions is missing"));
+        }
+        let definition = |(version, schema): (Text, Option<&Value>)| {
+            let mut schema = schema.map(Schema::read).unwrap_or_default();
+            schema.resource = true;
+            (GroupVersionKind { group: group.clone(), version, kind: kind.clone() }, Self(schema))
+        };
+        Ok(found.into_iter().map(definition).collect())
+    }
+
+    pub(super) const fn schema(&self) -> &Schema {
+        &self.0
+    }
+}
+
+impl Schema {
+    fn read(value: &Value) -> Self {
+        let members = value.get("properties").and_then(Value::as_object);
+        Self {
+            resource: value.get("x-kubernetes-embedded-resource").and_then(Value::as_bool) == Some(true),
+            members: members
+                .into_iter()
+                .flatten()
+                .map(|(name, schema)| (name.clone(), Self::read(schema)))
+                .collect(),
+            any_member: value.get("additionalProperties").map(|schema| Box::new(Self::read(schema))),
+            element: value.get("items").map(|schema| Box::new(Self::read(schema))),
+            merging: Merging::read(value),
+        }
+    }
+
+    pub(super) const fn is_resource(&self) -> bool {
+        self.resource
+    }
+
+    pub(super) fn member(&self, name: &str) -> Option<&Self> {
+        self.members.get(name).or(self.any_member.as_deref())
+    }
+
+    pub(super) fn element(&self) -> Option<&Self> {
+        self.element.as_deref()
+    }
+
+    pub(super) fn strategy(&self) -> Strategy<'_> {
+        match &self.merging {
+            Merging::Replace => Strategy::Replace,
+            Merging::Set => Strategy::Set,
+            Merging::Keys(keys) => Strategy::Keys(keys.iter().map(|key| &**key).collect()),
+        }
+    }
+}
+
+impl Merging {
+    fn read(schema: &Value) -> Self {
+        let text = |name: &str| schema.get(name).and_then(Value::as_str);
+        let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array).unwrap_or_default();
+        let keys: Vec<Text> = keys.iter().filter_map(Value::as_text).cloned().collect();
+        match text("x-kubernetes-list-type") {
+            Some("map") if !keys.is_empty() => return Self::Keys(keys),
+            Some("set") => return Self::Set,
+            _ => {}
+        }
+        let merges = text("x-kubernetes-patch-strategy")
+            .is_some_and(|strategies| strategies.split(',').any(|strategy| strategy.trim() == "merge"));
+        match (merges, text("x-kubernetes-patch-merge-key")) {
+            (true, Some(key)) => Self::Keys(vec![key.into()]),
+            (true, None) => Self::Set,
+            (false, _) => Self::Replace,
+        }
+    }
+}

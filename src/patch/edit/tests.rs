@@ -1,0 +1,244 @@
+//! What operations do, and where they are refused.
+
+use super::*;
+
+const BASE: &str = r#"{"spec":{"c":["a","b","c"],"m":{"x":1},"n":[null,"b"],"s":"t"}}"#;
+
+fn applied(base: &str, patch: &str, semantics: Semantics) -> (Result<String, String>, String) {
+    let reading = Reading::new(semantics);
+    let base = Value::from_json(base).unwrap();
+    let result = JsonPatch::parse(patch).and_then(|patch| patch.apply(&base, &reading));
+    let reached = reading.reached().iter().map(|difference| difference.to_string());
+    (
+        result.map(|value| value.to_json()).map_err(|error| error.to_string()),
+        reached.collect::<Vec<_>>().join(" "),
+    )
+}
+
+fn spec(result: Result<String, String>) -> Result<String, String> {
+    result.map(|text| text.strip_prefix(r#"{"spec":"#).unwrap().strip_suffix('}').unwrap().into())
+}
+
+/// Where both sides agree and no difference is reached.
+#[test]
+fn operations_do_what_both_sides_promise() {
+    for (patch, expected) in [
+        (r#"{"op":"add","path":"/spec/c/1","value":"q"}"#, r#""c":["a","q","b","c"]"#),
+        (r#"{"op":"add","path":"/spec/c/3","value":"q"}"#, r#""c":["a","b","c","q"]"#),
+        (r#"{"op":"add","path":"/spec/c/-","value":"q"}"#, r#""c":["a","b","c","q"]"#),
+        (r#"{"op":"add","path":"/spec/c/-1","value":"q"}"#, r#""c":["a","b","c","q"]"#),
+        (r#"{"op":"add","path":"/spec/c/-2","value":"q"}"#, r#""c":["a","b","q","c"]"#),
+        (r#"{"op":"add","path":"/spec/c/-4","value":"q"}"#, r#""c":["q","a","b","c"]"#),
+        (r#"{"op":"add","path":"/spec/c/-4/k","value":1}"#, r#""c":[{"k":1},"a","b","c"]"#),
+        (r#"{"op":"add","path":"/spec/m","value":7}"#, r#""m":7"#),
+        (r#"{"op":"add","path":"/spec/m/a~1b~0c","value":1}"#, r#""m":{"x":1,"a/b~c":1}"#),
+        (r#"{"op":"add","path":"/spec/m/k/","value":1}"#, r#""m":{"x":1,"k":{"":1}}"#),
+        (r#"{"op":"add","path":"/spec/z/0","value":"q"}"#, r#""z":["q"]"#),
+        (r#"{"op":"add","path":"/spec/z/-","value":"q"}"#, r#""z":["q"]"#),
+        (r#"{"op":"add","path":"/spec/z/-1","value":"q"}"#, r#""z":["q"]"#),
+        (r#"{"op":"add","path":"/spec/z/0/k","value":"q"}"#, r#""z":[{"k":"q"}]"#),
+        (r#"{"op":"add","path":"/spec/z/-1/k","value":"q"}"#, r#""z":[{"k":"q"}]"#),
+        (r#"{"op":"add","path":"/spec/y/z/k","value":"q"}"#, r#""y":{"z":{"k":"q"}}"#),
+        (r#"{"op":"replace","path":"/spec/c/-1","value":"q"}"#, r#""c":["a","b","q"]"#),
+        (r#"{"op":"replace","path":"/spec/m/x","value":null}"#, r#""m":{"x":null}"#),
+        (r#"{"op":"replace","path":"/spec/m/","value":2}"#, r#""m":{"x":1,"":2}"#),
+        (r#"{"op":"remove","path":"/spec/c/-1"}"#, r#""c":["a","b"]"#),
+        (r#"{"op":"remove","path":"/spec/c/007"}"#, r#""c":["a","b","c"]"#),
+        (r#"{"op":"remove","path":"/spec/c/01"}"#, r#""c":["a","c"]"#),
+        (r#"{"op":"remove","path":"/spec/c/-9"}"#, r#""c":["a","b","c"]"#),
+        (r#"{"op":"remove","path":"/spec/q/r"}"#, r#""m":{"x":1}"#),
+        (r#"{"op":"remove","path":""}"#, r#""m":{"x":1}"#),
+        (r#"{"op":"move","from":"/spec/c/0","path":"/spec/c/2"}"#, r#""c":["b","c","a"]"#),
+        (r#"{"op":"copy","from":"/spec/c/0","path":"/spec/c/-"}"#, r#""c":["a","b","c","a"]"#),
+        (r#"{"op":"copy","from":"/spec/m","path":"/spec/m/y"}"#, r#""m":{"x":1,"y":{"x":1}}"#),
+        (r#"{"op":"test","path":"/spec/m/x","value":1.0}"#, r#""m":{"x":1}"#),
+        (r#"{"op":"test","path":"/spec/m/y"}"#, r#""m":{"x":1}"#),
+    ] {
+        for semantics in [Semantics::Documented, Semantics::Kyverno] {
+            let (result, reached) = applied(BASE, &format!("[{patch}]"), semantics);
+            let result = result.unwrap();
+            assert!(result.contains(expected), "{patch} {semantics}: {result}");
+            assert_eq!(reached, "", "{patch} {semantics}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_applied_is_an_error_on_both_sides() {
+    for (patch, expected) in [
+        (
+            r#"{"op":"add","path":"/spec/c/9","value":"q"}"#,
+            "error in add for path: '/spec/c/9': Unable to access invalid index: 9: invalid index referenced",
+        ),
+        (
+            r#"{"op":"add","path":"/spec/c/x","value":"q"}"#,
+            "error in add for path: '/spec/c/x': value was not a proper array index: 'x'",
+        ),
+        (
+            r#"{"op":"add","path":"/spec/c/-/y","value":"q"}"#,
+            "add operation does not apply: doc is missing path: /spec/c/-/y: missing value",
+        ),
+        (
+            r#"{"op":"add","path":"/spec//x","value":"q"}"#,
+            "add operation does not apply: doc is missing path: /spec//x: missing value",
+        ),
+        (
+            r#"{"op":"add","path":"/spec/z/-2","value":"q"}"#,
+            "Unable to ensure path for negative index other than -1: -2: invalid index referenced",
+        ),
+        (
+            r#"{"op":"add","path":"/spec/s/x","value":"q"}"#,
+            "invalid state detected: a parent of '/spec/s/x' is neither an object nor a list",
+        ),
+        (
+            r#"{"op":"replace","path":"/spec/c/9","value":"q"}"#,
+            "replace operation does not apply: doc is missing key: /spec/c/9: missing value",
+        ),
+        (
+            r#"{"op":"remove","path":"/spec/c/x"}"#,
+            "error in remove for path: '/spec/c/x': value was not a proper array index: 'x'",
+        ),
+        (r#"{"op":"test","path":"/spec/m/x","value":"1"}"#, "testing value /spec/m/x failed: test failed"),
+        (
+            r#"{"op":"test","path":"/spec/q/x"}"#,
+            "test operation does not apply: doc is missing path: /spec/q/x: missing value",
+        ),
+        (
+            r#"{"op":"test","path":"/spec/c/9"}"#,
+            "error in test for path: '/spec/c/9': Unable to access invalid index: 9: invalid index referenced",
+        ),
+        (
+            r#"{"op":"move","from":"/spec/q","path":"/spec/z"}"#,
+            "move operation does not apply: doc is missing from path: /spec/q: missing value",
+        ),
+        (
+            r#"{"op":"move","from":"/spec/c/0","path":"/spec/z/y"}"#,
+            "move operation does not apply: doc is missing destination path: /spec/z/y: missing value",
+        ),
+        (
+            r#"{"op":"copy","from":"/spec/c/9","path":"/spec/z"}"#,
+            "error in copy for path: '/spec/c/9': Unable to access invalid index: 9: invalid index referenced",
+        ),
+        (
+            r#"{"op":"replace","path":"","value":1}"#,
+            "replace of the whole document: value must be an object or a list",
+        ),
+    ] {
+        for semantics in [Semantics::Documented, Semantics::Kyverno] {
+            let (result, reached) = applied(BASE, &format!("[{patch}]"), semantics);
+            assert_eq!(result.unwrap_err(), expected, "{patch} {semantics}");
+            assert_eq!(reached, "", "{patch} {semantics}");
+        }
+    }
+}
+
+#[test]
+fn where_the_sides_part_the_difference_is_named() {
+    let missing = |part: &str, path: &str| {
+        Err(format!("replace operation does not apply: doc is missing {part}: {path}: missing value"))
+    };
+    let data = |text: &str| Ok(text.to_owned());
+    for (base, patch, documented, kyverno, difference) in [
+        (
+            r#"{"spec":{"x":"z"}}"#,
+            r#"{"op":"replace","path":"/spec/k","value":1}"#,
+            data(r#"{"x":"z","k":1}"#),
+            missing("key", "/spec/k"),
+            "KYV-D01",
+        ),
+        (
+            r#"{"spec":{}}"#,
+            r#"{"op":"replace","path":"/spec/d/k","value":1}"#,
+            data(r#"{"d":{"k":1}}"#),
+            missing("path", "/spec/d/k"),
+            "KYV-D01",
+        ),
+        (
+            r#"{"spec":["b"]}"#,
+            r#"{"op":"replace","path":"/spec/1","value":1}"#,
+            data(r#"["b",1]"#),
+            missing("key", "/spec/1"),
+            "KYV-D01",
+        ),
+        (
+            r#"{"spec":["b"]}"#,
+            r#"{"op":"replace","path":"/spec/-","value":1}"#,
+            data(r#"["b",1]"#),
+            missing("key", "/spec/-"),
+            "KYV-D01",
+        ),
+        (
+            r#"{"spec":{}}"#,
+            r#"{"op":"add","path":"/spec/data/3","value":"q"}"#,
+            data(r#"{"data":{"3":"q"}}"#),
+            data(r#"{"data":[null,null,null,"q"]}"#),
+            "KYV-D26",
+        ),
+        (
+            r#"{"spec":{}}"#,
+            r#"{"op":"add","path":"/spec/zz/2/a","value":1}"#,
+            data(r#"{"zz":{"2":{"a":1}}}"#),
+            data(r#"{"zz":[null,null,{"a":1}]}"#),
+            "KYV-D26",
+        ),
+        (
+            r#"{"spec":{"c":["a"]}}"#,
+            r#"{"op":"add","path":"/spec/c/3/a","value":1}"#,
+            Err("error in add for path: '/spec/c/3/a': Unable to access invalid index: 3: invalid index referenced".into()),
+            data(r#"{"c":["a",null,null,{"a":1}]}"#),
+            "KYV-D26",
+        ),
+        (
+            r#"{"spec":{"c":[null,"b"]}}"#,
+            r#"{"op":"add","path":"/spec/c/0/a","value":1}"#,
+            data(r#"{"c":[{"a":1},"b"]}"#),
+            data(r#"{"c":[{"a":1},null,"b"]}"#),
+            "KYV-D26",
+        ),
+        (
+            r#"{"spec":{}}"#,
+            r#"{"op":"add","path":"/spec/a~1b/c","value":1}"#,
+            data(r#"{"a/b":{"c":1}}"#),
+            Err("add operation does not apply: doc is missing path: /spec/a~1b/c: missing value".into()),
+            "KYV-D26",
+        ),
+    ] {
+        let patch = format!("[{patch}]");
+        let (result, reached) = applied(base, &patch, Semantics::Documented);
+        assert_eq!((spec(result), reached.as_str()), (documented, difference), "{patch} documented");
+        let (result, reached) = applied(base, &patch, Semantics::Kyverno);
+        assert_eq!((spec(result), reached.as_str()), (kyverno, difference), "{patch} kyverno");
+    }
+}
+
+#[test]
+fn later_operations_see_earlier_results_and_the_input_stays() {
+    let base = Value::from_json(BASE).unwrap();
+    let patch = JsonPatch::parse(
+        r#"[{"op":"test","path":"/spec/m/x","value":1},{"op":"add","path":"/spec/m/y","value":2},
+            {"op":"move","from":"/spec/m/y","path":"/spec/m/z"}]"#,
+    );
+    let patched = patch.unwrap().apply(&base, &Reading::default()).unwrap();
+    assert_eq!(patched.path(&["spec", "m"]).unwrap().to_json(), r#"{"x":1,"z":2}"#);
+    assert_eq!(base, Value::from_json(BASE).unwrap());
+    let untouched = |value: &Value| value.path(&["spec", "c"]).cloned().unwrap();
+    assert!(untouched(&patched).same_storage(&untouched(&base)));
+}
+
+#[test]
+fn growth_by_copies_and_nesting_by_moves_are_bounded() {
+    let doubling = vec![r#"{"op":"copy","from":"/a","path":"/a/-"}"#; 60].join(",");
+    let (result, _) = applied(r#"{"a":["0123456789"]}"#, &format!("[{doubling}]"), Semantics::Documented);
+    assert_eq!(result.unwrap_err(), "patch limit: more than 64 MiB copied");
+    let nesting = vec![
+        r#"{"op":"copy","from":"/a","path":"/b/a"},{"op":"move","from":"/b","path":"/a"},
+        {"op":"add","path":"/b","value":{}}"#;
+        300
+    ]
+    .join(",");
+    let (result, _) = applied(r#"{"a":{},"b":{}}"#, &format!("[{nesting}]"), Semantics::Documented);
+    assert_eq!(result.unwrap_err(), "patch limit: nested deeper than 256 levels");
+    let padding = r#"[{"op":"add","path":"/a/100001","value":1}]"#;
+    let (result, _) = applied("{}", padding, Semantics::Kyverno);
+    assert_eq!(result.unwrap_err(), "patch limit: a list padded to more than 100000 elements");
+}

@@ -1,0 +1,50 @@
+//! What Kyverno 1.19 made of overlays: each result is that of the real program.
+
+use crate::patch::{Merged, Overlay, Schemas};
+use crate::semantics::{Reading, Semantics};
+use crate::value::Value;
+
+/// A line each: kind, object, overlay and result; `=` where nothing changed, `crash` where the program
+/// crashed, the start of the message after `error: `.
+const RESULTS: &str = include_str!("results.tsv");
+
+fn api_version(kind: &str) -> &'static str {
+    match kind {
+        "Deployment" => "apps/v1",
+        "Widget" => "ex.io/v1",
+        _ => "v1",
+    }
+}
+
+#[test]
+fn results_are_those_of_the_real_program() {
+    let mut wrong = Vec::new();
+    for line in RESULTS.lines() {
+        let fields: Vec<_> = line.split('\t').collect();
+        let [kind, base, overlay, expected] = fields[..] else { panic!("{line}") };
+        let json = |text: &str| Value::from_json(text).unwrap();
+        let object = |text: &str| {
+            let mut object = json(text);
+            object.insert("apiVersion", Value::from(api_version(kind)));
+            object.insert("kind", Value::from(kind));
+            object
+        };
+        let base = object(base);
+        let reading = Reading::new(Semantics::Kyverno);
+        let result = Overlay::prepare(&json(overlay), &reading)
+            .and_then(|overlay| overlay.apply(&base, &Schemas::kubernetes(), &reading, None));
+        let fits = match &result {
+            Ok(Merged::Patched(value)) if expected == "=" => *value == base,
+            Ok(Merged::ConditionFailed(_)) => expected == "=",
+            Ok(Merged::Patched(value)) => !expected.starts_with(['c', 'e']) && *value == object(expected),
+            Err(error) => match expected.strip_prefix("error: ") {
+                Some(text) => error.to_string().starts_with(text),
+                None => expected == "crash",
+            },
+        };
+        if !fits {
+            wrong.push(format!("{line}\n  {result:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

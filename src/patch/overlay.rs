@@ -1,0 +1,237 @@
+//! Strategic merge: overlays with anchors, applied.
+
+use crate::semantics::{Difference, Reading, Semantics};
+use crate::value::{MAX_DEPTH, Pointer, Value};
+
+use super::condition::Steps;
+use super::keyed::Keys;
+use super::merge::{Merger, Patch};
+use super::observed::{Observer, normalised};
+use super::planner::{Planner, Stop};
+use super::schema::{Position, Strategy};
+use super::tree::{Planter, Tree};
+use super::{Limit, PatchError, Schemas};
+
+/// A strategic merge patch, prepared: anchors parsed and conditions turned into tests.
+///
+/// ```
+/// use kyv::patch::{Merged, Overlay, Schemas};
+/// use kyv::semantics::Reading;
+/// use kyv::value::Value;
+///
+/// let reading = Reading::default();
+/// let overlay = r#"{"spec": {"containers": [{"(image)": "*:latest", "imagePullPolicy": "Always"}]}}"#;
+/// let overlay = Overlay::prepare(&Value::from_json(overlay).unwrap(), &reading).unwrap();
+/// let pod = r#"{"apiVersion": "v1", "kind": "Pod",
+///               "spec": {"containers": [{"name": "a", "image": "nginx:latest"}]}}"#;
+/// let pod = Value::from_json(pod).unwrap();
+/// let merged = overlay.apply(&pod, &Schemas::kubernetes(), &reading, None).unwrap();
+/// let Merged::Patched(pod) = merged else { panic!("the overlay has no condition outside a list") };
+/// assert!(pod.to_json().contains(r#""imagePullPolicy":"Always""#));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Overlay {
+    tree: Tree,
+}
+
+/// What an overlay makes of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Merged {
+    /// The object after the patch; equal to the one before where there was nothing to do.
+    Patched(Value),
+    /// A condition for the whole patch does not hold.
+    ConditionFailed(FailedCondition),
+}
+
+/// A condition that keeps an overlay from being applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedCondition {
+    /// Where the condition stands in the overlay.
+    pub overlay: Pointer,
+    /// What was tested in the object, or is missing there.
+    pub at: Pointer,
+    /// Why it does not hold, in words and without values.
+    pub reason: String,
+    /// Whether it is a global condition, which decides on the whole rule wherever it stands.
+    pub global: bool,
+}
+
+/// Resolves the leaves of an overlay that stand for the value they replace.
+pub trait InlineResolver {
+    /// The value of a string leaf; none where the leaf is no such reference.
+    ///
+    /// `overlay` points to the leaf in the overlay, `at` to the node of the object that is patched
+    /// there, and `base` is that node, if it exists. An error says what could not be resolved.
+    fn resolve(&self, overlay: &Pointer, at: &Pointer, base: Option<&Value>)
+    -> Option<Result<Value, String>>;
+}
+
+impl Overlay {
+    /// Prepares an overlay.
+    ///
+    /// # Errors
+    ///
+    /// An overlay that is no object or is nested too deep, anchors with blanks around them and, as the
+    /// documentation has it, anchors of validate patterns and directives that only kubectl knows.
+    pub fn prepare(overlay: &Value, reading: &Reading) -> Result<Self, PatchError> {
+        if overlay.as_object().is_none() {
+            return Err(PatchError::NotAnObject { found: overlay.type_name() });
+        }
+        if overlay.depth() > MAX_DEPTH {
+            return Err(PatchError::Limit(Limit::Depth));
+        }
+        Ok(Self { tree: Planter::new(reading).plant(overlay)? })
+    }
+
+    /// Applies the overlay to an object.
+    ///
+    /// # Errors
+    ///
+    /// A patch that does not fit the object, an in-line value that cannot be resolved, a passed limit,
+    /// and what crashes Kyverno where its semantics are asked for.
+    pub fn apply(
+        &self,
+        base: &Value,
+        schemas: &Schemas,
+        reading: &Reading,
+        inline: Option<&dyn InlineResolver>,
+    ) -> Result<Merged, PatchError> {
+        let position = schemas.root(base, &self.tree.value);
+        // The documented side knows where the other may part from it. Whether it does shows when both
+        // are done: a difference is named only if the results differ.
+        let suspected = Reading::new(Semantics::Documented);
+        let documented = || self.documented(base, position, &suspected, inline);
+        let observed = || self.observed(base, position, inline);
+        let mark = |documented: &Result<Merged, PatchError>, observed: &Result<Merged, PatchError>| {
+            if differ(base, documented, observed) {
+                for difference in suspected.reached().iter() {
+                    reading.reach(difference);
+                }
+            }
+        };
+        match reading.semantics() {
+            Semantics::Documented => {
+                let result = documented();
+                if !suspected.reached().is_empty() {
+                    mark(&result, &observed());
+                }
+                result
+            }
+            Semantics::Kyverno => {
+                let result = observed();
+                mark(&documented(), &result);
+                result
+            }
+        }
+    }
+
+    fn documented(
+        &self,
+        base: &Value,
+        position: Position<'_>,
+        reading: &Reading,
+        inline: Option<&dyn InlineResolver>,
+    ) -> Result<Merged, PatchError> {
+        suspect_irregular(base, position, reading);
+        let mut planner = Planner {
+            reading,
+            inline,
+            steps: Steps::default(),
+            overlay: Pointer::ROOT,
+            at: Pointer::ROOT,
+            in_element: false,
+            shared: false,
+        };
+        let plan = match planner.plan(&self.tree, Some(base), position) {
+            Ok(None) => return Ok(Merged::Patched(base.clone())),
+            Ok(Some(plan)) => plan,
+            Err(stop) => return stopped(stop),
+        };
+        merged(base, Patch::Plan(&plan), position, reading)
+    }
+
+    fn observed(
+        &self,
+        base: &Value,
+        position: Position<'_>,
+        inline: Option<&dyn InlineResolver>,
+    ) -> Result<Merged, PatchError> {
+        let reading = Reading::new(Semantics::Kyverno);
+        // Kyverno does not know the definitions of custom resources.
+        let position = if position.is_custom() { Position::Unknown } else { position };
+        let plan = match Observer::new(&reading).plan(&self.tree.value, base, inline) {
+            Ok(plan) => plan,
+            Err(stop) => {
+                // Lists are rewritten though the patch is not applied.
+                return match (normalised(base, position)?, stopped(stop)?) {
+                    (Some(value), _) => Ok(Merged::Patched(value)),
+                    (None, failed) => Ok(failed),
+                };
+            }
+        };
+        merged(base, Patch::Value(&plan), position, &reading)
+    }
+}
+
+fn merged(
+    base: &Value,
+    patch: Patch<'_>,
+    position: Position<'_>,
+    reading: &Reading,
+) -> Result<Merged, PatchError> {
+    let mut merger = Merger { reading, steps: Steps::default(), at: Pointer::ROOT, custom: false };
+    merger.merge_object(base, patch, position).map(Merged::Patched)
+}
+
+fn stopped(stop: Stop) -> Result<Merged, PatchError> {
+    match stop {
+        Stop::Error(error) => Err(error),
+        Stop::Global(failed) | Stop::Condition(Some(failed)) => Ok(Merged::ConditionFailed(*failed)),
+        Stop::Condition(None) => Ok(Merged::ConditionFailed(FailedCondition {
+            overlay: Pointer::ROOT,
+            at: Pointer::ROOT,
+            reason: "a condition does not hold".into(),
+            global: false,
+        })),
+    }
+}
+
+/// Whether both sides leave the object in another state.
+fn differ(
+    base: &Value,
+    documented: &Result<Merged, PatchError>,
+    observed: &Result<Merged, PatchError>,
+) -> bool {
+    let state = |result: &Result<Merged, PatchError>| match result {
+        Ok(Merged::Patched(value)) => Some(value.clone()),
+        Ok(Merged::ConditionFailed(_)) => Some(base.clone()),
+        Err(_) => None,
+    };
+    state(documented) != state(observed)
+}
+
+/// Marks what Kyverno does to lists of an object that no patch names.
+fn suspect_irregular(value: &Value, position: Position<'_>, reading: &Reading) {
+    for (name, _) in position.fields() {
+        let Some(member) = value.get(name) else { continue };
+        let place = position.member(name);
+        match (place.strategy(), member) {
+            (Strategy::Keys(keys), Value::Array(items)) => {
+                if let Some(difference) = Keys::new(&keys).irregular(items) {
+                    reading.reach(difference);
+                }
+                for item in items.iter() {
+                    suspect_irregular(item, place.element(), reading);
+                }
+            }
+            (Strategy::Set, Value::Array(items)) => {
+                let repeated = |(index, item): (usize, &Value)| items[..index].contains(item);
+                if items.len() > 1000 || items.iter().enumerate().any(repeated) {
+                    reading.reach(Difference::DuplicateMergeKey);
+                }
+            }
+            (Strategy::Replace, Value::Object(_)) => suspect_irregular(member, place, reading),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Which lists merge, and by which keys.
+
+use std::collections::BTreeMap;
+
+use crate::value::{GroupVersionKind, Value};
+
+use super::PatchError;
+use super::builtin::{self, Field, Type};
+use super::definition::{Definition, Schema};
+
+/// What is known of the lists of objects, by kind.
+///
+/// The kinds of Kubernetes are built in, as Kyverno knows them: those of Kubernetes 1.21. Custom
+/// resources are known once their definition was added.
+#[derive(Clone, Debug, Default)]
+pub struct Schemas {
+    definitions: BTreeMap<GroupVersionKind, Definition>,
+}
+
+impl Schemas {
+    /// The kinds of Kubernetes alone.
+    pub fn kubernetes() -> Self {
+        Self::default()
+    }
+
+    /// Adds the lists of a custom resource, all its versions.
+    ///
+    /// # Errors
+    ///
+    /// A value that is no `CustomResourceDefinition` with a group, a kind and versions.
+    pub fn add_crd(&mut self, definition: &Value) -> Result<(), PatchError> {
+        for (kind, definition) in Definition::read(definition)? {
+            self.definitions.insert(kind, definition);
+        }
+        Ok(())
+    }
+
+    /// Whether lists of this kind can merge.
+    pub fn knows(&self, kind: &GroupVersionKind) -> bool {
+        builtin::kind(kind).is_some() || self.definitions.contains_key(kind)
+    }
+
+    /// The root of an object; kinds are looked up by the object, and by the patch where it has none.
+    pub(super) fn root(&self, base: &Value, patch: &Value) -> Position<'_> {
+        let text = |name: &str| {
+            let of = |value: &Value| value.get(name)?.as_text().filter(|text| !text.is_empty()).cloned();
+            of(base).or_else(|| of(patch))
+        };
+        let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else {
+            return Position::Unknown;
+        };
+        let kind = GroupVersionKind::new(&api_version, &kind);
+        if let Some(known) = builtin::kind(&kind) {
+            return Position::Object(known);
+        }
+        match self.definitions.get(&kind) {
+            Some(definition) => Position::Custom(definition.schema()),
+            None => Position::Unknown,
+        }
+    }
+}
+
+/// A place in the schema of an object.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Position<'s> {
+    /// Nothing is known: every list is replaced.
+    Unknown,
+    /// An object of a built-in type.
+    Object(&'static Type),
+    /// A list of a built-in type.
+    List(&'static Field),
+    /// A node of a custom resource.
+    Custom(&'s Schema),
+}
+
+/// What becomes of a list that a patch names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Strategy<'s> {
+    /// The patch replaces it.
+    Replace,
+    /// Scalars are added that are not there.
+    Set,
+    /// Elements with the same keys are merged; the first key is the primary one.
+    Keys(Vec<&'s str>),
+}
+
+impl<'s> Position<'s> {
+    /// The place of a member.
+    pub(super) fn member(self, name: &str) -> Self {
+        match self {
+            Self::Object(known) => match known.field(name) {
+                None => Self::Unknown,
+                Some(Field::Object(inner)) => Self::Object(inner),
+                Some(list) => Self::List(list),
+            },
+            Self::Custom(schema) if schema.is_resource() && name == "metadata" => {
+                Self::Object(&builtin::OBJECT_META)
+            }
+            Self::Custom(schema) => schema.member(name).map_or(Self::Unknown, Self::Custom),
+            Self::Unknown | Self::List(_) => Self::Unknown,
+        }
+    }
+
+    /// The place of the elements of a list.
+    pub(super) fn element(self) -> Self {
+        match self {
+            Self::List(Field::Keyed(_, inner) | Field::Listed(inner)) => Self::Object(inner),
+            Self::Custom(schema) => schema.element().map_or(Self::Unknown, Self::Custom),
+            Self::Unknown | Self::Object(_) | Self::List(Field::Set | Field::Object(_)) => Self::Unknown,
+        }
+    }
+
+    /// What becomes of the list at this place.
+    pub(super) fn strategy(self) -> Strategy<'s> {
+        match self {
+            Self::List(Field::Set) => Strategy::Set,
+            Self::List(Field::Keyed(keys, _)) => Strategy::Keys(keys.to_vec()),
+            Self::Custom(schema) => schema.strategy(),
+            Self::Unknown | Self::Object(_) | Self::List(Field::Listed(_) | Field::Object(_)) => {
+                Strategy::Replace
+            }
+        }
+    }
+
+    /// Whether this is a place in a custom resource.
+    pub(super) const fn is_custom(self) -> bool {
+        matches!(self, Self::Custom(_))
+    }
+
+    /// The members of a built-in type that can hold lists which merge.
+    pub(super) const fn fields(self) -> &'static [(&'static str, Field)] {
+        if let Self::Object(known) = self { known.0 } else { &[] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strategy(schemas: &Schemas, kind: &str, path: &str) -> String {
+        let object = Value::from_json(kind).unwrap();
+        let mut place = schemas.root(&object, &Value::Null);
+        for step in path.split('.') {
+            place = if step == "[]" { place.element() } else { place.member(step) };
+        }
+        match place.strategy() {
+            Strategy::Replace => "replace".into(),
+            Strategy::Set => "set".into(),
+            Strategy::Keys(keys) => keys.join(","),
+        }
+    }
+
+    #[test]
+    fn lists_of_kubernetes_merge_as_in_its_version_1_21() {
+        let pod = r#"{"apiVersion":"v1","kind":"Pod"}"#;
+        let deployment = r#"{"apiVersion":"apps/v1","kind":"Deployment"}"#;
+        let cron_job = r#"{"apiVersion":"batch/v1beta1","kind":"CronJob"}"#;
+        let schemas = Schemas::kubernetes();
+        for (kind, path, expected) in [
+            (pod, "metadata.finalizers", "set"),
+            (pod, "metadata.ownerReferences", "uid"),
+            (pod, "spec.containers", "name"),
+            (pod, "spec.initContainers", "name"),
+            (pod, "spec.ephemeralContainers", "name"),
+            (pod, "spec.ephemeralContainers.[].env", "name"),
+            (pod, "spec.ephemeralContainers.[].ports", "replace"),
+            (pod, "spec.volumes", "name"),
+            (pod, "spec.imagePullSecrets", "name"),
+            (pod, "spec.hostAliases", "ip"),
+            (pod, "spec.topologySpreadConstraints", "topologyKey,whenUnsatisfiable"),
+            (pod, "spec.tolerations", "replace"),
+            (pod, "spec.containers.[].env", "name"),
+            (pod, "spec.containers.[].envFrom", "replace"),
+            (pod, "spec.containers.[].args", "replace"),
+            (pod, "spec.containers.[].ports", "containerPort,protocol"),
+            (pod, "spec.containers.[].volumeMounts", "mountPath"),
+            (pod, "spec.containers.[].volumeDevices", "devicePath"),
+            (pod, "spec.volumes.[].ephemeral.volumeClaimTemplate.metadata.finalizers", "set"),
+            (pod, "status.podIPs", "ip"),
+            (pod, "status.conditions", "type"),
+            (deployment, "spec.template.spec.containers.[].env", "name"),
+            (deployment, "spec.template.metadata.finalizers", "set"),
+            (deployment, "status.conditions", "type"),
+            (cron_job, "spec.jobTemplate.spec.template.spec.containers", "name"),
+            (cron_job, "spec.jobTemplate.metadata.ownerReferences", "uid"),
+            (r#"{"apiVersion":"v1","kind":"Service"}"#, "spec.ports", "port,protocol"),
+            (r#"{"apiVersion":"v1","kind":"ServiceAccount"}"#, "secrets", "name"),
+            (r#"{"apiVersion":"v1","kind":"ServiceAccount"}"#, "imagePullSecrets", "replace"),
+            (r#"{"apiVersion":"v1","kind":"Node"}"#, "spec.podCIDRs", "set"),
+            (r#"{"apiVersion":"v1","kind":"Node"}"#, "status.addresses", "type"),
+            (r#"{"apiVersion":"v1","kind":"Endpoints"}"#, "subsets", "replace"),
+            (r#"{"apiVersion":"v1","kind":"ComponentStatus"}"#, "conditions", "type"),
+            (r#"{"apiVersion":"storage.k8s.io/v1","kind":"CSINode"}"#, "spec.drivers", "name"),
+            (r#"{"apiVersion":"policy/v1beta1","kind":"PodDisruptionBudget"}"#, "status.conditions", "type"),
+            (r#"{"apiVersion":"networking.k8s.io/v1","kind":"Ingress"}"#, "metadata.finalizers", "set"),
+            (r#"{"apiVersion":"networking.k8s.io/v1","kind":"Ingress"}"#, "spec.rules", "replace"),
+            (
+                r#"{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingWebhookConfiguration"}"#,
+                "webhooks",
+                "name",
+            ),
+            (
+                r#"{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService"}"#,
+                "status.conditions",
+                "type",
+            ),
+            (
+                r#"{"apiVersion":"kustomize.config.k8s.io/v1beta1","kind":"Kustomization"}"#,
+                "secretGenerator",
+                "name",
+            ),
+            (
+                r#"{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler"}"#,
+                "metadata.finalizers",
+                "replace",
+            ),
+            (
+                r#"{"apiVersion":"apps/v1beta1","kind":"Deployment"}"#,
+                "spec.template.spec.containers",
+                "replace",
+            ),
+            (r#"{"apiVersion":"v1","kind":"Widget"}"#, "metadata.finalizers", "replace"),
+            (r#"{"kind":"Pod"}"#, "spec.containers", "replace"),
+        ] {
+            assert_eq!(strategy(&schemas, kind, path), expected, "{kind} {path}");
+        }
+    }
+
+    #[test]
+    fn a_kind_that_the_object_lacks_is_taken_from_the_patch() {
+        let schemas = Schemas::kubernetes();
+        let base = Value::from_json(r#"{"kind":"Pod"}"#).unwrap();
+        let patch = Value::from_json(r#"{"apiVersion":"v1"}"#).unwrap();
+        assert!(matches!(schemas.root(&base, &patch), Position::Object(_)));
+    }
+
+    #[test]
+    fn definitions_of_custom_resources_name_their_lists() {
+        let definition = Value::from_json(
+            r#"{"kind":"CustomResourceDefinition","spec":{"group":"ex.io","names":{"kind":"Widget"},
+            "versions":[{"name":"v1","schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{
+              "type":"object","properties":{
+                "items":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name","zone"],
+                  "items":{"type":"object","properties":{"tags":{"type":"array","x-kubernetes-list-type":"set"}}}},
+                "old":{"type":"array","x-kubernetes-patch-strategy":"merge,retainKeys",
+                  "x-kubernetes-patch-merge-key":"id"},
+                "plain":{"type":"array"},
+                "template":{"type":"object","x-kubernetes-embedded-resource":true},
+                "any":{"type":"object","additionalProperties":{"type":"object","properties":{
+                  "l":{"type":"array","x-kubernetes-list-type":"set"}}}}}}}}}}]}}"#,
+        );
+        let mut schemas = Schemas::kubernetes();
+        schemas.add_crd(&definition.unwrap()).unwrap();
+        let widget = r#"{"apiVersion":"ex.io/v1","kind":"Widget"}"#;
+        for (path, expected) in [
+            ("spec.items", "name,zone"),
+            ("spec.items.[].tags", "set"),
+            ("spec.old", "id"),
+            ("spec.plain", "replace"),
+            ("spec.template.metadata.finalizers", "set"),
+            ("spec.any.q.l", "set"),
+            ("metadata.finalizers", "set"),
+            ("spec.nothing", "replace"),
+        ] {
+            assert_eq!(strategy(&schemas, widget, path), expected, "{path}");
+        }
+        assert_eq!(
+            strategy(&schemas, r#"{"apiVersion":"ex.io/v2","kind":"Widget"}"#, "spec.items"),
+            "replace"
+        );
+    }
+
+    #[test]
+    fn other_documents_are_no_definitions() {
+        let mut schemas = Schemas::kubernetes();
+        for text in ["{}", r#"{"kind":"Pod"}"#, r#"{"kind":"CustomResourceDefinition","spec":{}}"#] {
+            assert!(schemas.add_crd(&Value::from_json(text).unwrap()).is_err(), "{text}");
+        }
+    }
+}
