@@ -1,0 +1,549 @@
+//! What is refused, where, and under which semantics.
+
+use crate::policy::{Mutation, Why};
+use crate::semantics::Difference;
+
+use super::*;
+
+/// Both semantics refuse each of these, at this place, in words like these.
+#[track_caller]
+fn refused(document: &Value, place: &str, words: &str) {
+    for semantics in [Semantics::Documented, Semantics::Kyverno] {
+        let faults = faults(document, semantics);
+        let found = faults.iter().any(|fault| {
+            fault.pointer.to_string() == place && fault.message.contains(words) && fault.difference.is_none()
+        });
+        assert!(found, "{semantics}: no `{words}` at {place} in: {}", shown(&faults));
+    }
+}
+
+#[test]
+fn policies_are_refused_as_a_whole() {
+    let rule = format!(r#"{{"name":"r",{MATCH},{PATCH}}}"#);
+    for (spec, place, words) in [
+        (format!(r#""admission":false,"rules":[{rule}]"#), "spec.admission", "disabling admission"),
+        (
+            format!(r#""webhookTimeoutSeconds":31,"rules":[{rule}]"#),
+            "spec.webhookTimeoutSeconds",
+            "between 1 and 30",
+        ),
+        (
+            format!(r#""webhookConfiguration":{{"timeoutSeconds":0}},"rules":[{rule}]"#),
+            "spec.webhookConfiguration.timeoutSeconds",
+            "between 1 and 30",
+        ),
+        (format!(r#""rules":[{rule},{rule}]"#), "spec.rules[1].name", "Duplicate rule name: 'r'"),
+        (
+            format!(r#""mutateExistingOnPolicyUpdate":true,"rules":[{rule}]"#),
+            "spec.rules[0].mutate",
+            "targets has to be specified when mutateExistingOnPolicyUpdate is set",
+        ),
+        (
+            format!(r#""rules":[{}]"#, rule.replace(r#""r""#, &format!("{:?}", "x".repeat(64)))),
+            "spec.rules[0].name",
+            "at most 63",
+        ),
+    ] {
+        refused(&policy(&spec), place, words);
+    }
+    let mut document = with_rule(PATCH);
+    document.as_object_mut().unwrap()["metadata"].insert("namespace", Value::from("x"));
+    refused(&document, "metadata.namespace", "should not have the namespace defined");
+    let mut document = with_rule(PATCH);
+    let annotations = json(r#"{"pod-policies.kyverno.io/autogen-controllers":"all"}"#);
+    document.as_object_mut().unwrap()["metadata"].insert("annotations", annotations);
+    refused(
+        &document,
+        r#"metadata.annotations["pod-policies.kyverno.io/autogen-controllers"]"#,
+        "does not support 'all' anymore",
+    );
+}
+
+#[test]
+fn rules_do_one_thing() {
+    for (fields, place, words) in [
+        (r#""context":[]"#, "spec.rules[0]", "No operation defined in the rule 'r'"),
+        (r#""mutate":{}"#, "spec.rules[0]", "No operation defined"),
+        (
+            r#""mutate":{"patchStrategicMerge":null,"patchesJson6902":""}"#,
+            "spec.rules[0]",
+            "No operation defined",
+        ),
+        (
+            r#""mutate":{"patchesJson6902":"","patchStrategicMerge":{"a":1}},"validate":{"message":"x"}"#,
+            "spec.rules[0]",
+            "Multiple operations defined in the rule 'r', only one is allowed: mutate, validate",
+        ),
+        (
+            r#""mutate":{"patchStrategicMerge":{},"patchesJson6902":"[]"}"#,
+            "spec.rules[0].mutate",
+            "only one of `patchStrategicMerge` or `patchesJson6902` is allowed",
+        ),
+        (
+            r#""mutate":{"patchStrategicMerge":{},"foreach":[{"list":"request.object.x","patchStrategicMerge":{}}]}"#,
+            "spec.rules[0].mutate",
+            "only one of `foreach`,",
+        ),
+        (r#""mutate":{"patchStrategicMerge":[1]}"#, "spec.rules[0].mutate.patchStrategicMerge", ""),
+        (
+            r#""mutate":{"foreach":[{"list":"request.object.x"}]}"#,
+            "spec.rules[0].mutate.foreach[0]",
+            "only one of",
+        ),
+        (
+            r#""mutate":{"foreach":[{"list":"request.object.x","foreach":[{"list":"element","patchStrategicMerge":{}}],"context":[{"name":"c","variable":{"value":1}}]}]}"#,
+            "spec.rules[0].mutate.foreach[0]",
+            "a nested foreach cannot contain other declarations",
+        ),
+        (
+            r#""mutate":{"foreach":[{"list":"request.object.x","foreach":[{"list":"element"}]}]}"#,
+            "spec.rules[0].mutate.foreach[0].foreach[0]",
+            "only one of",
+        ),
+        (
+            r#""mutate":{"foreach":[{"list":"request.object.x","patchStrategicMerge":{},"preconditions":[]}]}"#,
+            "spec.rules[0].mutate.foreach[0].preconditions",
+            "expected an object",
+        ),
+        (
+            r#""mutate":{"foreach":[{"list":"request.object.x","patchStrategicMerge":{},"preconditions":{"all":[{"key":"a","operator":"Foo","value":1}]}}]}"#,
+            "spec.rules[0].mutate.foreach[0].preconditions.all[0].operator",
+            "",
+        ),
+        (
+            r#""mutate":{"mutateExistingOnPolicyUpdate":true,"patchStrategicMerge":{}}"#,
+            "spec.rules[0].mutate",
+            "targets has to be specified",
+        ),
+        (
+            r#""celPreconditions":[{"name":"a","expression":"true"}],"mutate":{"patchStrategicMerge":{}}"#,
+            "spec.rules[0].celPreconditions",
+            "celPrecondition can only be used with validate.cel",
+        ),
+        (
+            r#""imageExtractors":{"ConfigMap":[{"path":"/x"}]},"mutate":{"patchStrategicMerge":{}}"#,
+            "spec.rules[0].imageExtractors",
+            "only be defined for verifyImages",
+        ),
+        (r#""preconditions":"x","mutate":{"patchStrategicMerge":{}}"#, "spec.rules[0].preconditions", ""),
+        (
+            r#""context":[{"name":"request","variable":{"value":1}}],"mutate":{"patchStrategicMerge":{}}"#,
+            "spec.rules[0].context[0].name",
+            "conflicts with a pre-defined variable",
+        ),
+    ] {
+        refused(&with_rule(fields), place, words);
+    }
+}
+
+#[test]
+fn json_patches_are_checked_with_their_variables_set_aside() {
+    for (patch, words) in [
+        ("- {op: merge, path: /data/a, value: x}", "unsupported operation `merge`"),
+        ("- {op: Add, path: /data/a, value: x}", "unsupported operation `Add`"),
+        ("- {path: /data/a, value: x}", "missing op field"),
+        ("- {op: add, path: /data/a}", "missing value field"),
+        ("- {op: test, path: /data/a}", "missing value field"),
+        ("- {op: add, value: x}", "missing path field"),
+        ("- {op: move, path: /data/a}", "missing from field"),
+        ("- {op: add, path: data/a, value: x}", "path must begin with a forward slash"),
+        ("- {op: add, path: '', value: {}}", "path must begin with a forward slash"),
+        ("- 1", "expected an object"),
+        ("op: add", "expected a list of operations"),
+        ("{{ request.object.metadata.ops }}", "expected a list of operations"),
+        ("- {", "failed to decode patches"),
+        ("[{op: add, path: /data/a, value: x}]", "failed to decode patches"),
+        (
+            "- {op: add, path: '/data/{{ request.object.metadata.name }}', value: x}",
+            "rule \"r\" should not have variables in patchesJSON6902 path section",
+        ),
+        ("- {op: '{{ request.object.op }}', path: /data/a, value: x}", "unsupported operation"),
+    ] {
+        let document =
+            with_rule(&format!(r#""mutate":{{"patchesJson6902":{}}}"#, Value::from(patch).to_json()));
+        refused(&document, "spec.rules[0].mutate.patchesJson6902", words);
+    }
+    for patch in [
+        "[]",
+        "- op: add\n  path: /data/a\n  value: {{ request.object.metadata.name }}",
+        r"- {op: add, path: '/data/\{{ request.object.metadata.name }}', value: x}",
+        "- {op: add, path: /data/a, value: null, more: x}",
+        r#"[{"op":"remove","path":"/data/a"}]"#,
+    ] {
+        load(&with_rule(&format!(r#""mutate":{{"patchesJson6902":{}}}"#, Value::from(patch).to_json())));
+    }
+}
+
+#[test]
+fn all_faults_are_listed_in_the_order_of_the_document() {
+    let document = json(
+        r#"{"apiVersion":"kyverno.io/v1","kind":"ClusterPolicy","metadata":{"name":"p","namespace":"x"},
+            "spec":{"failurePolicie":"Ignore","rules":[
+                {"name":"r","match":{"any":[{"resources":{"kinds":"Pod"}}]},"mutate":{"patchStrategicMerg":{}}},
+                {"name":"r","match":{"resources":{"kinds":["ConfigMap"],"selector":{}}},"mutate":{"patchesJson6902":"- {op: ad, path: x}"}}]}}"#,
+    );
+    let found: Vec<_> = faults(&document, Semantics::Documented).iter().map(ToString::to_string).collect();
+    let places: Vec<_> = found.iter().map(|fault| fault.split([':', ' ']).next().unwrap()).collect();
+    assert_eq!(
+        places,
+        [
+            "metadata.namespace",
+            "spec.failurePolicie",
+            "spec.rules[0].match.any[0].resources.kinds",
+            "spec.rules[0].mutate.patchStrategicMerg",
+            "spec.rules[1].name",
+            "spec.rules[1].match.resources.selector",
+            "spec.rules[1].mutate.patchesJson6902",
+            "spec.rules[1].mutate.patchesJson6902",
+        ],
+        "{found:#?}"
+    );
+    assert!(found[6].ends_with("did you mean `add`?"), "{}", found[6]);
+}
+
+#[test]
+fn filters_are_checked() {
+    let any = |filter: &str| format!(r#"{{"any":[{filter}]}}"#);
+    let resources = |more: &str| any(&format!(r#"{{"resources":{{"kinds":["ConfigMap"]{more}}}}}"#));
+    let users = |more: &str| any(&format!(r#"{{"resources":{{"kinds":["ConfigMap"]}},{more}}}"#));
+    for (block, background, below, words) in [
+        ("{}".to_owned(), true, "", "at least one element must be specified in a kind block"),
+        (any("{}"), true, ".any[0]", "at least one element"),
+        (any(r#"{"resources":{"names":["a"]}}"#), true, ".any[0].resources", "at least one element"),
+        (r#"{"resources":{"kinds":[]}}"#.into(), true, ".resources", "at least one element"),
+        (
+            r#"{"any":[{"resources":{"kinds":["Pod"]}}],"all":[{"resources":{"kinds":["Pod"]}}]}"#.into(),
+            true,
+            "",
+            "Can't specify any and all together",
+        ),
+        (
+            r#"{"any":[{"resources":{"kinds":["Pod"]}}],"resources":{"kinds":["Pod"]}}"#.into(),
+            true,
+            "",
+            "can't specify any/all together with match resources",
+        ),
+        (
+            resources(r#","name":"a","names":["b"]"#),
+            true,
+            ".any[0].resources",
+            "only one of `name` and `names`",
+        ),
+        (
+            resources(r#","selector":{}"#),
+            true,
+            ".any[0].resources.selector",
+            "The requirements are not specified in selector",
+        ),
+        (
+            resources(r#","selector":{"matchLabels":{"a b":"c"}}"#),
+            true,
+            ".any[0].resources.selector",
+            "cannot be used",
+        ),
+        (
+            resources(r#","selector":{"matchExpressions":[{"key":"a","operator":"In"}]}"#),
+            true,
+            ".any[0].resources.selector",
+            "cannot be used",
+        ),
+        (
+            resources(r#","selector":{"matchExpressions":[{"key":"a","operator":"in","values":["b"]}]}"#),
+            true,
+            ".any[0].resources.selector.matchExpressions[0].operator",
+            "unsupported value",
+        ),
+        (
+            resources(r#","operations":["create"]"#),
+            true,
+            ".any[0].resources.operations[0]",
+            "expected `CREATE`",
+        ),
+        (
+            resources(r#","names":["{{ request.object.metadata.name }}"]"#),
+            true,
+            ".any[0].resources.names[0]",
+            "rule \"r\" should not have variables in match section",
+        ),
+        (
+            any(r#"{"resources":{"kinds":["*","Pod"]}}"#),
+            false,
+            ".any[0].resources.kinds",
+            "must be the only one",
+        ),
+        (any(r#"{"resources":{"kinds":["*"]}}"#), true, ".any[0].resources.kinds", "background mode"),
+        (
+            users(r#""roles":["a:b"]"#),
+            true,
+            ".any[0].roles",
+            "invalid variable used at path: spec/rules[0]/match/any[0]/roles",
+        ),
+        (users(r#""clusterRoles":["a"]"#), true, ".any[0].clusterRoles", "background"),
+        (users(r#""subjects":[{"kind":"User","name":"a"}]"#), true, ".any[0].subjects", "background"),
+        (users(r#""roles":["edit"]"#), false, ".any[0].roles[0]", "namespace:name"),
+        (users(r#""roles":["a:b:c"]"#), false, ".any[0].roles[0]", "namespace:name"),
+        (users(r#""subjects":[{"kind":"Robot","name":"a"}]"#), false, ".any[0].subjects[0].kind", "`Robot`"),
+        (users(r#""subjects":[{"kind":"User","name":""}]"#), false, ".any[0].subjects[0]", "needs a name"),
+        (
+            users(r#""subjects":[{"kind":"User"}]"#),
+            false,
+            ".any[0].subjects[0]",
+            "required field `name` is missing",
+        ),
+        (
+            users(r#""subjects":[{"kind":"ServiceAccount","name":"a"}]"#),
+            false,
+            ".any[0].subjects[0]",
+            "namespace",
+        ),
+    ] {
+        let document = policy(&format!(
+            r#""background":{background},"rules":[{{"name":"r","match":{block},"mutate":{{"patchStrategicMerge":{{"metadata":{{"labels":{{"a":"b"}}}}}}}}}}]"#
+        ));
+        refused(&document, &format!("spec.rules[0].match{below}"), words);
+    }
+    // The same holds for `exclude`, which needs no kinds.
+    for (block, below, words) in [
+        (
+            r#"{"any":[{"subjects":[{"kind":"User","name":"a"}]}]}"#,
+            "any[0].subjects",
+            "spec/rules[0]/exclude/any[0]/subjects",
+        ),
+        (r#"{"any":[{"resources":{"selector":{}}}]}"#, "any[0].resources.selector", "The requirements"),
+        (
+            r#"{"any":[{"resources":{"namespaces":["{{ request.namespace }}"]}}]}"#,
+            "any[0].resources.namespaces[0]",
+            "variables in exclude section",
+        ),
+    ] {
+        refused(
+            &with_rule(&format!(r#"{PATCH},"exclude":{block}"#)),
+            &format!("spec.rules[0].exclude.{below}"),
+            words,
+        );
+    }
+    load(&with_rule(&format!(r#"{PATCH},"exclude":{{"any":[{{}}]}}"#)));
+    load(&with_rule(&format!(r#"{PATCH},"exclude":{{"any":[{{"resources":{{"names":["a"]}}}}]}}"#)));
+}
+
+#[test]
+fn a_rule_for_every_kind_may_write_metadata_alone() {
+    let document = |overlay: &str| {
+        policy(&format!(
+            r#""background":false,"rules":[{{"name":"r","match":{{"any":[{{"resources":{{"kinds":["*"]}}}}]}},
+                "mutate":{{"patchStrategicMerge":{overlay}}}}}]"#
+        ))
+    };
+    refused(
+        &document(r#"{"spec":{"a":"b"}}"#),
+        "spec.rules[0].mutate.patchStrategicMerge",
+        "can only deal with the metadata field",
+    );
+    load(&document(r#"{"metadata":{"labels":{"a":"b"}}}"#));
+}
+
+#[test]
+fn a_namespaced_policy_keeps_to_its_namespace() {
+    let document = |rule: &str| {
+        json(&format!(
+            r#"{{"apiVersion":"kyverno.io/v1","kind":"Policy","metadata":{{"name":"p","namespace":"x"}},"spec":{{"rules":[{{"name":"r",{rule}}}]}}}}"#
+        ))
+    };
+    for (rule, place, words) in [
+        (
+            format!(r#""match":{{"any":[{{"resources":{{"kinds":["Pod"],"namespaces":["x"]}}}}]}},{PATCH}"#),
+            "match.any[0].resources.namespaces",
+            "namespace",
+        ),
+        (
+            format!(r#"{MATCH},"exclude":{{"any":[{{"resources":{{"namespaces":["x"]}}}}]}},{PATCH}"#),
+            "exclude.any[0].resources.namespaces",
+            "namespace",
+        ),
+        (
+            format!(r#""match":{{"any":[{{"resources":{{"kinds":["v1/Namespace"]}}}}]}},{PATCH}"#),
+            "match.any[0].resources.kinds[0]",
+            "`Namespace`",
+        ),
+        (
+            format!(
+                r#"{MATCH},"mutate":{{"targets":[{{"apiVersion":"v1","kind":"Secret","namespace":"y"}}],"patchStrategicMerge":{{}}}}"#
+            ),
+            "mutate.targets[0].namespace",
+            "its own namespace",
+        ),
+    ] {
+        refused(&document(&rule), &format!("spec.rules[0].{place}"), words);
+    }
+    assert_eq!(load(&document(&format!("{MATCH},{PATCH}"))).full_name().as_ref(), "x/p");
+}
+
+#[test]
+fn the_later_version_knows_no_direct_match() {
+    let mut document =
+        policy(&format!(r#""rules":[{{"name":"r","match":{{"resources":{{"kinds":["Pod"]}}}},{PATCH}}}]"#));
+    load(&document);
+    document.insert("apiVersion", Value::from("kyverno.io/v2beta1"));
+    refused(&document, "spec.rules[0].match.resources", "unknown field `resources`");
+}
+
+#[test]
+fn typed_labels_are_texts_or_refused() {
+    let document = with_rule(r#""mutate":{"patchStrategicMerge":{"metadata":{"labels":{"a":true}}}}"#);
+    let policy = load(&document);
+    assert_eq!(policy.corners.iter().collect::<Vec<_>>(), [Difference::TypedLabel]);
+    let Mutation::StrategicMerge { overlay, prepared: Some(_) } = &policy.rules[0].mutation else {
+        panic!("a fixed overlay is prepared")
+    };
+    assert_eq!(overlay.source().to_json(), r#"{"metadata":{"labels":{"a":"true"}}}"#);
+    let found = faults(&document, Semantics::Kyverno);
+    assert_eq!(found[0].difference, Some(Difference::TypedLabel));
+    assert_eq!(found[0].pointer.to_string(), "spec.rules[0].mutate.patchStrategicMerge.metadata.labels.a");
+}
+
+#[test]
+fn anchors_and_directives_without_meaning_are_refused_at_their_key() {
+    for (overlay, place, difference) in [
+        (r#"{"data":{"=(k)":"v"}}"#, "data.=(k)", Difference::ForeignAnchor),
+        (r#"{"data":{"=(k)":"{{ request.object.metadata.name }}"}}"#, "data.=(k)", Difference::ForeignAnchor),
+        (r#"{"data":{"$retainKeys":["a"]}}"#, "data.$retainKeys", Difference::PatchDirective),
+    ] {
+        let document = with_rule(&format!(r#""mutate":{{"patchStrategicMerge":{overlay}}}"#));
+        let found = faults(&document, Semantics::Documented);
+        assert_eq!(found[0].pointer.to_string(), format!("spec.rules[0].mutate.patchStrategicMerge.{place}"));
+        assert_eq!((found[0].difference, found[0].rule.as_deref()), (Some(difference), Some("r")));
+        assert!(load_as(&document, Semantics::Kyverno).corners.contains(difference));
+    }
+}
+
+#[test]
+fn a_foreach_needs_a_plain_list() {
+    for entry in [r#""patchStrategicMerge":{}"#, r#""list":"{{request.object.x}}","patchStrategicMerge":{}"#]
+    {
+        let document = with_rule(&format!(r#""mutate":{{"foreach":[{{{entry}}}]}}"#));
+        let found = faults(&document, Semantics::Documented);
+        assert_eq!(found[0].difference, Some(Difference::ForeachBadList), "{entry}");
+        let policy = load_as(&document, Semantics::Kyverno);
+        assert!(policy.corners.contains(Difference::ForeachBadList));
+    }
+}
+
+#[test]
+fn the_early_syntax_is_carried_and_clusters_refuse_it() {
+    let document = with_rule(r#""mutate":{"overlay":{"metadata":{"labels":{"a":"b"}}}}"#);
+    let documented = load(&document);
+    assert!(documented.refused.is_empty());
+    assert!(matches!(documented.rules[0].mutation, Mutation::Early(_)));
+    assert_eq!(documented.not_evaluated[0].why, Why::EarlySyntax);
+    assert!(documented.corners.contains(Difference::EarlySyntax));
+    let kyverno = load_as(&document, Semantics::Kyverno);
+    assert_eq!(kyverno.refused[0].difference, Some(Difference::EarlySyntax));
+    assert_eq!(kyverno.refused[0].pointer.to_string(), "spec.rules[0].mutate.overlay");
+}
+
+#[test]
+fn what_is_not_evaluated_is_listed() {
+    let document = policy(&format!(
+        r#""webhookConfiguration":{{"matchConditions":[{{"name":"a","expression":"true"}}]}},"rules":[
+            {{"name":"v",{MATCH},"validate":{{"message":"x","pattern":{{"a":"b"}}}}}},
+            {{"name":"g",{MATCH},"generate":{{"kind":"Secret"}}}},
+            {{"name":"i",{MATCH},"verifyImages":[{{"imageReferences":["*"]}}]}},
+            {{"name":"f",{MATCH},"mutate":{{"foreach":[{{"list":"request.object.x","patchStrategicMerge":{{}}}}]}}}},
+            {{"name":"t",{MATCH},"mutate":{{"targets":[{{"apiVersion":"v1","kind":"Secret"}}],"patchStrategicMerge":{{"a":1}}}}}},
+            {{"name":"c",{MATCH},"context":[{{"name":"c","variable":{{"value":1}}}}],{PATCH}}},
+            {{"name":"m",{MATCH},{PATCH}}}]"#
+    ));
+    let policy = load(&document);
+    let listed: Vec<_> =
+        policy.not_evaluated.iter().map(|entry| (entry.rule.as_deref().unwrap_or("-"), entry.why)).collect();
+    assert_eq!(
+        listed,
+        [
+            ("-", Why::MatchConditions),
+            ("v", Why::Validate),
+            ("g", Why::Generate),
+            ("i", Why::VerifyImages),
+            ("t", Why::Targets),
+        ]
+    );
+    let rules: Vec<_> = policy.rules.iter().map(|rule| &*rule.name).collect();
+    assert_eq!(rules, ["f", "t", "c", "m"]);
+}
+
+#[test]
+fn only_what_does_not_vary_is_prepared() {
+    for (mutate, expected) in [
+        (r#"{"patchStrategicMerge":{"data":{"a":"b"}}}"#, true),
+        (r#"{"patchStrategicMerge":{"data":{"a":"{{ request.object.metadata.name }}"}}}"#, false),
+        (r#"{"patchesJson6902":"- {op: add, path: /data/a, value: b}"}"#, true),
+        (
+            r#"{"patchesJson6902":"- {op: add, path: /data/a, value: '{{ request.object.metadata.name }}'}"}"#,
+            false,
+        ),
+        (r#"{"patchStrategicMerge":"{{ request.object.data }}"}"#, false),
+    ] {
+        let policy = load(&with_rule(&format!(r#""mutate":{mutate}"#)));
+        let prepared = match &policy.rules[0].mutation {
+            Mutation::StrategicMerge { prepared, .. } => prepared.is_some(),
+            Mutation::Json6902 { prepared, .. } => prepared.is_some(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(prepared, expected, "{mutate}");
+    }
+}
+
+#[test]
+fn generated_rules_follow_the_written_ones() {
+    let pod = |name: &str| {
+        format!(
+            r#"{{"name":"{name}","match":{{"any":[{{"resources":{{"kinds":["Pod"]}}}}]}},
+                "mutate":{{"patchStrategicMerge":{{"metadata":{{"labels":{{"a":1}}}}}}}}}}"#
+        )
+    };
+    let policy = load(&policy(&format!(r#""rules":[{},{},{}]"#, pod("a"), pod("autogen-x"), pod("b"))));
+    let rules: Vec<_> = policy
+        .rules
+        .iter()
+        .map(|rule| (&*rule.name, rule.generated_from.as_deref().unwrap_or("-"), rule.pointer.to_string()))
+        .collect();
+    let at = |index: usize| format!("spec.rules[{index}]");
+    assert_eq!(
+        rules,
+        [
+            ("a", "-", at(0)),
+            ("b", "-", at(2)),
+            ("autogen-a", "a", at(0)),
+            ("autogen-cronjob-a", "a", at(0)),
+            ("autogen-autogen-x", "autogen-x", at(1)),
+            ("autogen-cronjob-autogen-x", "autogen-x", at(1)),
+            ("autogen-b", "b", at(2)),
+            ("autogen-cronjob-b", "b", at(2)),
+        ]
+    );
+    assert!(policy.rules.iter().all(|rule| rule.corners.contains(Difference::TypedLabel)));
+    assert_eq!(&**policy.rules[2].source_name(), "a");
+}
+
+#[test]
+fn notes_tell_what_is_probably_not_meant() {
+    let note = |document: &Value| {
+        load(document).notes.iter().map(|note| note.text.clone()).collect::<Vec<_>>().join("; ")
+    };
+    let kinds = policy(&format!(
+        r#""rules":[{{"name":"r","match":{{"any":[{{"resources":{{"kinds":["apps/Deployment"]}}}}]}},{PATCH}}}]"#
+    ));
+    assert!(note(&kinds).contains("did you mean `apps/*/Deployment`?"));
+    for kind in ["a/b/c/d/e", ""] {
+        let unusable = policy(&format!(
+            r#""rules":[{{"name":"r","match":{{"any":[{{"resources":{{"kinds":["{kind}"]}}}}]}},{PATCH}}}]"#
+        ));
+        assert!(note(&unusable).contains("no kind fits the selector"), "{kind}");
+    }
+    let selector = policy(&format!(
+        r#""rules":[{{"name":"r","match":{{"any":[{{"resources":{{"kinds":["Pod"],"namespaceSelector":{{"matchLabels":{{"a b":"c"}}}}}}}}]}},{PATCH}}}]"#
+    ));
+    assert!(note(&selector).contains("`namespaceSelector` of a filter cannot be used"));
+    let moved = with_rule(r#""mutate":{"patchesJson6902":"- {op: move, path: /data/a, from: /data/b}"}"#);
+    assert!(note(&moved).contains("`move`"));
+    assert_eq!(note(&with_rule(PATCH)), "");
+}
