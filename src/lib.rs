@@ -4,6 +4,7 @@ pub mod jmespath;
 pub mod patch;
 pub mod pattern;
 pub mod policy;
+pub mod report;
 pub mod semantics;
 pub mod value;
 pub mod variables;

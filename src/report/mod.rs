@@ -1,0 +1,124 @@
+//! What became of objects, policies and rules: data, before anything is shown.
+//!
+//! Every outcome that a user would name is a variant of its own. Places are pointers, not lines; nothing
+//! here knows colours, formats or exit codes.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod outcome;
+mod suite;
+mod tally;
+mod trace;
+
+use crate::semantics::Corners;
+use crate::value::{Change, ObjectRef, Text, Value, changes};
+
+pub use outcome::{Outcome, RuleError, SkipReason};
+pub use suite::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, Verdict};
+pub use tally::{Tally, TallyKey, TallyRow};
+pub use trace::{SeenCondition, SeenVariable, Trace};
+
+/// What the policies made of one object.
+#[derive(Clone, Debug)]
+pub struct ObjectReport {
+    /// The object's identity; `None` where it lacks `apiVersion` or `kind`, and so was not evaluated.
+    pub object: Option<ObjectRef>,
+    /// The object as it was.
+    pub before: Value,
+    /// The object as the policies leave it.
+    pub after: Value,
+    /// The policies that concern the object, in the order they ran.
+    pub policies: Vec<PolicyReport>,
+    /// What `match` and `exclude` of some rule ask for and nobody gave.
+    pub unknown: Unknown,
+}
+
+/// What was taken as absent because nobody gave it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unknown {
+    /// The labels of this namespace.
+    pub namespace: Option<Text>,
+    /// Who sends the request.
+    pub user: bool,
+}
+
+impl ObjectReport {
+    /// The report of an object that no policy concerns.
+    pub fn untouched(object: Value) -> Self {
+        Self {
+            object: ObjectRef::of(&object),
+            before: object.clone(),
+            after: object,
+            policies: Vec::new(),
+            unknown: Unknown::default(),
+        }
+    }
+
+    /// Whether the object became another.
+    pub fn is_changed(&self) -> bool {
+        self.before != self.after
+    }
+
+    /// Whether some rule could not be evaluated.
+    pub fn has_error(&self) -> bool {
+        self.policies.iter().any(PolicyReport::has_error)
+    }
+
+    /// What leads from the object as it was to the object as it is.
+    pub fn changes(&self) -> Vec<Change> {
+        changes(&self.before, &self.after)
+    }
+
+    /// Every corner between the two semantics that the object came through.
+    pub fn corners(&self) -> Corners {
+        let mut all = Corners::NONE;
+        for policy in &self.policies {
+            all.extend(policy.corners);
+        }
+        all
+    }
+
+    /// The reports of all rules, with their policies.
+    pub fn rules(&self) -> impl Iterator<Item = (&PolicyReport, &RuleReport)> {
+        self.policies.iter().flat_map(|policy| policy.rules.iter().map(move |rule| (policy, rule)))
+    }
+}
+
+/// What one policy made of one object.
+#[derive(Clone, Debug)]
+pub struct PolicyReport {
+    /// The policy's name; `namespace/name` for a namespaced one.
+    pub policy: Text,
+    /// Its rules that gave a result, in the order they ran. With a trace, also those that do not match.
+    pub rules: Vec<RuleReport>,
+    /// The corners that the policy reached with this object.
+    pub corners: Corners,
+}
+
+impl PolicyReport {
+    /// Whether some rule could not be evaluated: none of the policy's changes is kept then, because a
+    /// cluster would refuse the request.
+    pub fn has_error(&self) -> bool {
+        self.rules.iter().any(|rule| matches!(rule.outcome, Outcome::Error(_)))
+    }
+}
+
+/// What one rule made of one object.
+#[derive(Clone, Debug)]
+pub struct RuleReport {
+    /// The rule's name; generated rules carry their generated name.
+    pub rule: Text,
+    /// The outcome.
+    pub outcome: Outcome,
+    /// How it came about, if that was asked for.
+    pub trace: Option<Box<Trace>>,
+}
+
+impl RuleReport {
+    /// What the rule changed: empty unless it patched the object.
+    pub fn changes(&self) -> Vec<Change> {
+        match &self.outcome {
+            Outcome::Patched { before, after } => changes(before, after),
+            Outcome::NoChange | Outcome::Skipped(_) | Outcome::Error(_) => Vec::new(),
+        }
+    }
+}

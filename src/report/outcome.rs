@@ -1,0 +1,107 @@
+//! The outcomes of a rule.
+
+use crate::value::{Pointer, Text, Value};
+
+/// What became of one rule on one object.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// The rule changed the object.
+    Patched {
+        /// The object as the rule found it.
+        before: Value,
+        /// The object as the rule left it.
+        after: Value,
+    },
+    /// The rule applies and asks for what is already there.
+    NoChange,
+    /// The rule does not apply.
+    Skipped(SkipReason),
+    /// The rule could not be evaluated.
+    Error(RuleError),
+}
+
+impl Outcome {
+    /// The outcome in one word.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Patched { .. } => "patched",
+            Self::NoChange => "no change",
+            Self::Skipped(_) => "skipped",
+            Self::Error(_) => "error",
+        }
+    }
+}
+
+/// Why a rule does not apply to an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SkipReason {
+    /// `match` and `exclude` do not select the object; reported only in a trace.
+    NotSelected(Vec<String>),
+    /// The preconditions do not hold.
+    Preconditions {
+        /// The messages of the conditions that failed; empty where none was written.
+        message: String,
+    },
+    /// A condition anchor of the overlay does not hold.
+    Anchor {
+        /// The anchor's place in the overlay.
+        overlay: Pointer,
+        /// The place of the object that was tested.
+        at: Pointer,
+        /// What is wrong there; never the value itself.
+        reason: String,
+    },
+    /// The loops of the rule changed nothing.
+    NoElements {
+        /// The lists that are not there, which count as empty.
+        missing: Vec<Text>,
+    },
+    /// An earlier rule of the policy applied, and the policy asks for one only.
+    ApplyOne,
+    /// The request deletes the object, so that there is nothing to patch.
+    Deleted,
+}
+
+impl std::fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotSelected(reasons) => write!(f, "not selected: {}", reasons.join("; ")),
+            Self::Preconditions { message } if message.is_empty() => f.write_str("preconditions not met"),
+            Self::Preconditions { message } => write!(f, "preconditions not met; {message}"),
+            Self::Anchor { overlay, at, reason } => {
+                write!(f, "condition at `{overlay}` not met: {reason}")?;
+                if at.is_root() { Ok(()) } else { write!(f, " (at `{at}` of the object)") }
+            }
+            Self::NoElements { missing } if missing.is_empty() => f.write_str("0 elements processed"),
+            Self::NoElements { missing } => {
+                write!(f, "0 elements processed: the object has no {}", missing.join(", "))
+            }
+            Self::Deleted => f.write_str("the request deletes the object: there is nothing to patch"),
+            Self::ApplyOne => f.write_str("an earlier rule applied, and the policy has `applyRules: One`"),
+        }
+    }
+}
+
+/// Why a rule could not be evaluated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct RuleError {
+    /// What happened, in Kyverno's words where it has some.
+    pub message: String,
+    /// What would help, such as the flag that gives a missing input.
+    pub hint: Option<String>,
+}
+
+impl RuleError {
+    /// An error without a hint.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+
+    /// The same error with a hint.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
