@@ -1,5 +1,6 @@
 //! The engine of `kubectl kyv`: what Kyverno mutate policies do to Kubernetes objects.
 
+pub mod engine;
 pub mod jmespath;
 pub mod patch;
 pub mod pattern;

@@ -1,0 +1,417 @@
+//! The JSON context that variables are answered from.
+
+use std::cell::{Cell, RefCell};
+
+use jiff::Timestamp;
+
+use crate::jmespath::{Chance, Clock, Runtime};
+use crate::policy::{Operation, Rule, UserInfo};
+use crate::report::{SeenCondition, SeenVariable, Trace};
+use crate::semantics::Reading;
+use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
+use crate::variables::{Inline, Query, QueryError, Scope, Substitution};
+
+use super::images;
+use super::limits::Limits;
+use super::loading::{Loader, Window};
+use super::values::{DottedName, Values};
+use super::world::World;
+
+/// The world's clock, for expressions.
+pub(super) struct WorldClock<'a>(pub(super) &'a dyn World);
+
+impl Clock for WorldClock<'_> {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+}
+
+/// The world's chance, for expressions: a sequence for each object, policy and rule.
+pub(super) struct WorldChance<'a> {
+    world: &'a dyn World,
+    object: Option<&'a ObjectRef>,
+    rule: RefCell<(Text, Text)>,
+    call: Cell<u64>,
+}
+
+impl<'a> WorldChance<'a> {
+    pub(super) fn new(world: &'a dyn World, object: Option<&'a ObjectRef>) -> Self {
+        Self { world, object, rule: RefCell::default(), call: Cell::new(0) }
+    }
+
+    /// Starts the sequence of a policy's rule.
+    fn restart(&self, policy: &Text, rule: &Text) {
+        *self.rule.borrow_mut() = (policy.clone(), rule.clone());
+        self.call.set(0);
+    }
+}
+
+impl Chance for WorldChance<'_> {
+    fn next(&self) -> u64 {
+        let call = self.call.get();
+        self.call.set(call + 1);
+        let (policy, rule) = &*self.rule.borrow();
+        let object = self.object.map(|object| format!("{}/{object}", object.kind));
+        self.world.chance(&format!("{}/{policy}/{rule}", object.unwrap_or_default()), call)
+    }
+}
+
+/// The request that an evaluation stands for.
+#[derive(Clone, Debug)]
+pub(super) struct Subject<'a> {
+    pub(super) operation: Operation,
+    /// The stored object, where there is one.
+    pub(super) old: Option<Value>,
+    pub(super) kind: &'a GroupVersionKind,
+    pub(super) namespace: &'a str,
+    pub(super) name: &'a str,
+    pub(super) subresource: &'a str,
+    pub(super) user: Option<&'a UserInfo>,
+}
+
+impl Subject<'_> {
+    /// The context that the request alone gives, `request.object` left to be filled in.
+    pub(super) fn base(&self) -> Value {
+        let kind: Value = [
+            ("group", Value::String(self.kind.group.clone())),
+            ("version", Value::String(self.kind.version.clone())),
+            ("kind", Value::String(self.kind.kind.clone())),
+        ]
+        .into_iter()
+        .collect();
+        let mut request: Value = [
+            ("operation", Value::from(self.operation.name())),
+            ("namespace", Value::from(self.namespace)),
+            ("kind", kind.clone()),
+            ("requestKind", kind),
+            ("object", Value::Null),
+            ("oldObject", self.old.clone().unwrap_or_default()),
+            ("dryRun", Value::Bool(false)),
+        ]
+        .into_iter()
+        .collect();
+        for (name, text) in [("name", self.name), ("subResource", self.subresource)] {
+            if !text.is_empty() {
+                request.insert(name, text.into());
+            }
+        }
+        let Some(user) = self.user else { return [("request", request)].into_iter().collect() };
+        request.insert("userInfo", user.raw.clone());
+        for (name, roles) in [("roles", &user.roles), ("clusterRoles", &user.cluster_roles)] {
+            let roles: Vec<Value> = roles.iter().flatten().cloned().map(Value::String).collect();
+            if !roles.is_empty() {
+                request.insert(name, roles.into());
+            }
+        }
+        let (namespace, name) = service_account(&user.username);
+        [
+            ("request", request),
+            ("serviceAccountName", name.into()),
+            ("serviceAccountNamespace", namespace.into()),
+        ]
+        .into_iter()
+        .collect()
+    }
+}
+
+/// What variables are answered from while one policy runs on one object.
+pub(super) struct Context<'a> {
+    root: Value,
+    /// `request.object`, which the root is given only when something is asked.
+    object: Value,
+    is_in_root: bool,
+    runtime: Runtime<'a>,
+    clock: &'a WorldClock<'a>,
+    chance: &'a WorldChance<'a>,
+    reading: &'a Reading,
+    limits: Limits,
+    /// The object that `images` is computed from.
+    imaged: Value,
+    /// The value of `images`, once it was asked for.
+    images: Option<Option<Value>>,
+    has_images: bool,
+    trace: Option<Trace>,
+    policy: &'a Text,
+    /// The namespace of a policy that has one.
+    pub(super) namespace: Option<&'a Text>,
+    /// The context entries, in the order they were registered.
+    pub(super) loaders: Vec<Loader>,
+    /// How many checkpoints are open.
+    pub(super) level: usize,
+    /// Which entries the one that is loading may ask for.
+    pub(super) window: Option<Window>,
+    /// How many entries are loading.
+    pub(super) loading: usize,
+    /// The elements that the loops of the rule went through.
+    iterations: usize,
+}
+
+impl<'a> Context<'a> {
+    /// The context of a policy for an object, given what the request alone says.
+    pub(super) fn new(
+        (base, object): (Value, Value),
+        (policy, namespace): (&'a Text, Option<&'a Text>),
+        limits: Limits,
+        (clock, chance): (&'a WorldClock<'a>, &'a WorldChance<'a>),
+        reading: &'a Reading,
+    ) -> Self {
+        Self {
+            root: base,
+            imaged: object.clone(),
+            images: None,
+            has_images: false,
+            object,
+            is_in_root: false,
+            runtime: Runtime::new(clock, chance, reading).with_limits(limits.of_expressions()),
+            clock,
+            chance,
+            reading,
+            limits,
+            trace: None,
+            policy,
+            namespace,
+            loaders: Vec::new(),
+            level: 0,
+            window: None,
+            loading: 0,
+            iterations: 0,
+        }
+    }
+
+    /// Gives names of the context values; they may reach into the object.
+    pub(super) fn assign<'v>(&mut self, assignments: impl Iterator<Item = &'v (DottedName, Value)>) {
+        for (name, value) in assignments {
+            self.fill_in();
+            name.merge_into(&mut self.root, value);
+        }
+        if self.is_in_root {
+            self.object = self.root.path(&["request", "object"]).cloned().unwrap_or_default();
+            self.imaged = self.object.clone();
+        }
+    }
+
+    /// The semantics of this evaluation and the corners it came through.
+    pub(super) const fn reading(&self) -> &'a Reading {
+        self.reading
+    }
+
+    /// How a document is substituted.
+    pub(super) const fn substitution(&self, inline: Inline) -> Substitution<'a> {
+        Substitution {
+            reading: self.reading,
+            deleting: false,
+            inline,
+            inline_root: "request.object",
+            limits: self.limits.of_substitution(),
+        }
+    }
+
+    /// `request.object` as it stands.
+    pub(super) const fn object(&self) -> &Value {
+        &self.object
+    }
+
+    /// Makes this value `request.object`.
+    pub(super) fn set_object(&mut self, object: &Value) {
+        self.object = object.clone();
+        self.is_in_root = false;
+    }
+
+    /// Gives the root the object.
+    fn fill_in(&mut self) {
+        if !self.is_in_root
+            && let Some(request) = self.root.as_object_mut().and_then(|root| root.get_mut("request"))
+        {
+            request.insert("object", self.object.clone());
+            self.is_in_root = true;
+        }
+    }
+
+    /// Gives a rule its own steps, chance, values and trace; what the rule adds to the context goes when
+    /// the returned state is restored.
+    pub(super) fn enter(&mut self, rule: &Rule, values: &Values, traced: bool) -> Saved {
+        let saved = self.checkpoint();
+        self.iterations = 0;
+        self.chance.restart(self.policy, &rule.name);
+        self.runtime =
+            Runtime::new(self.clock, self.chance, self.reading).with_limits(self.limits.of_expressions());
+        self.trace = traced.then(Trace::default);
+        for (name, value) in values.of_rule(self.policy, rule.source_name()) {
+            self.fill_in();
+            name.merge_into(&mut self.root, value);
+        }
+        self.register(&rule.context);
+        saved
+    }
+
+    /// Takes back what a rule added, and hands out its trace.
+    pub(super) fn leave(&mut self, saved: Saved) -> Option<Box<Trace>> {
+        self.restore(&saved);
+        self.trace.take().map(Box::new)
+    }
+
+    /// Opens a checkpoint: the context as it stands, to come back to.
+    pub(super) fn checkpoint(&mut self) -> Saved {
+        self.level += 1;
+        Saved {
+            root: self.root.clone(),
+            object: self.object.clone(),
+            is_in_root: self.is_in_root,
+            has_images: self.has_images,
+            level: self.level,
+        }
+    }
+
+    /// Takes back what was added since, and leaves the checkpoint open. What older context entries were
+    /// found to be stays.
+    pub(super) fn reset(&mut self, saved: &Saved) {
+        self.root = saved.root.clone();
+        self.object = saved.object.clone();
+        self.is_in_root = saved.is_in_root;
+        self.has_images = saved.has_images;
+        self.keep_loaders_below(saved.level);
+    }
+
+    /// Takes back what was added since, and closes the checkpoint.
+    pub(super) fn restore(&mut self, saved: &Saved) {
+        self.reset(saved);
+        self.level = saved.level.saturating_sub(1);
+    }
+
+    /// Gives the context a value under a name.
+    pub(super) fn put(&mut self, name: &Text, value: Value) {
+        self.root.insert(name.clone(), value);
+    }
+
+    /// What the context holds under a name.
+    pub(super) fn held(&self, name: &str) -> Option<&Value> {
+        self.root.get(name)
+    }
+
+    /// What evaluates expressions.
+    pub(super) const fn runtime(&self) -> &Runtime<'a> {
+        &self.runtime
+    }
+
+    /// What bounds the evaluation.
+    pub(super) const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The outside.
+    pub(super) const fn world(&self) -> &'a dyn World {
+        self.clock.0
+    }
+
+    /// Makes this value the element of a loop that so many others are around.
+    pub(super) fn set_element(&mut self, element: &Value, index: usize, nesting: usize) {
+        let index = Value::from(i64::try_from(index).unwrap_or(i64::MAX));
+        self.root.insert(format!("element{nesting}"), element.clone());
+        self.root.insert(format!("elementIndex{nesting}"), index.clone());
+        self.root.insert("element", element.clone());
+        self.root.insert("elementIndex", index);
+    }
+
+    /// Whether a loop goes through its elements.
+    pub(super) fn is_in_loop(&self) -> bool {
+        self.root.get("elementIndex").is_some()
+    }
+
+    /// Answers an expression without braces around it.
+    pub(super) fn evaluate(&mut self, query: &Query) -> Result<Value, QueryError> {
+        self.query(query)
+    }
+
+    /// Counts the elements of a loop; the limit where they are too many.
+    pub(super) fn count_iterations(&mut self, elements: usize) -> Result<(), usize> {
+        self.iterations = self.iterations.saturating_add(elements);
+        let maximum = self.limits.foreach_iterations;
+        if self.iterations > maximum { Err(maximum) } else { Ok(()) }
+    }
+
+    /// Notes a condition for the trace.
+    pub(super) fn see(&mut self, condition: SeenCondition) {
+        if let Some(trace) = &mut self.trace {
+            trace.conditions.push(condition);
+        }
+    }
+
+    /// Gives the root the images of the object that the policy was given.
+    fn add_images(&mut self) -> Result<(), QueryError> {
+        if self.images.is_none() {
+            self.images = Some(images::images(&self.imaged).map_err(QueryError::Load)?);
+        }
+        if let Some(Some(images)) = &self.images {
+            self.root.insert("images", images.clone());
+        }
+        self.has_images = true;
+        Ok(())
+    }
+
+    fn answer(&mut self, query: &Query) -> Result<Value, QueryError> {
+        self.load_matching(query.text())?;
+        let expression = query.expression()?;
+        self.fill_in();
+        if !self.has_images && names(query.text(), "images") {
+            self.add_images()?;
+        }
+        expression.search(&self.root, &self.runtime).map_err(QueryError::Failed)
+    }
+}
+
+/// The context at some time, without what is the same for the whole policy.
+pub(super) struct Saved {
+    root: Value,
+    object: Value,
+    is_in_root: bool,
+    has_images: bool,
+    level: usize,
+}
+
+impl Scope for Context<'_> {
+    fn query(&mut self, query: &Query) -> Result<Value, QueryError> {
+        let answer = self.answer(query);
+        if let Some(trace) = &mut self.trace {
+            let value = answer.clone().map_err(|error| error.to_string());
+            let seen = SeenVariable { expression: Text::clone(query.text()), value };
+            trace.variables.push(seen);
+        }
+        answer
+    }
+}
+
+/// The namespace and name of a service account, from its user name; empty for other users.
+fn service_account(username: &str) -> (&str, &str) {
+    let account = username.strip_prefix("system:serviceaccount:").unwrap_or_default();
+    let mut parts = account.split(':');
+    match (parts.next(), parts.next()) {
+        (Some(namespace), Some(name)) => (namespace, name),
+        _ => ("", ""),
+    }
+}
+
+/// Whether an expression names a variable of the context: the name stands in it as a word that no `.`,
+/// letter or digit goes before.
+pub(super) fn names(expression: &str, name: &str) -> bool {
+    expression.match_indices(name).any(|(start, _)| {
+        let before = expression[..start].chars().next_back();
+        let after = expression[start + name.len()..].chars().next();
+        !before.is_some_and(|c| c == '.' || c.is_ascii_alphanumeric())
+            && !after.is_some_and(|c| c == '_' || c.is_ascii_alphanumeric())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stands_as_a_word() {
+        for text in ["one<two", "(one)", "one.two", "one-two", "one, two", "\"one-two\"", "x_one"] {
+            assert!(names(text, "one"), "{text}");
+        }
+        for text in ["oneTwo", "one1", "one_two", "two.one"] {
+            assert!(!names(text, "one"), "{text}");
+        }
+    }
+}

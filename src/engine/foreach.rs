@@ -1,0 +1,136 @@
+//! The loops of a rule.
+
+use crate::patch::Schemas;
+use crate::policy::{ForeachEntry, Mutation};
+use crate::report::{Outcome, RuleError, SkipReason};
+use crate::semantics::Difference;
+use crate::value::{Text, Value};
+
+use super::context::Context;
+use super::rule;
+
+/// Runs the loops of a rule, one after the other: each sees in `request.object` what the earlier ones left.
+///
+/// # Errors
+///
+/// A list or an element that cannot be evaluated; nothing of the rule counts then.
+pub(super) fn run(
+    entries: &[ForeachEntry],
+    object: &Value,
+    context: &mut Context<'_>,
+    schemas: &Schemas,
+) -> Result<Outcome, RuleError> {
+    let mut loops = Loops { context, schemas, missing: Vec::new() };
+    let after = loops.entries(entries, object, 0)?;
+    if after == *object {
+        let missing = std::mem::take(&mut loops.missing);
+        return Ok(Outcome::Skipped(SkipReason::NoElements { missing }));
+    }
+    Ok(Outcome::Patched { before: object.clone(), after })
+}
+
+struct Loops<'a, 'c> {
+    context: &'a mut Context<'c>,
+    schemas: &'a Schemas,
+    /// The lists that are not there.
+    missing: Vec<Text>,
+}
+
+impl Loops<'_, '_> {
+    /// What loops side by side make of an object; `nesting` tells how many are around them.
+    fn entries(
+        &mut self,
+        entries: &[ForeachEntry],
+        object: &Value,
+        nesting: usize,
+    ) -> Result<Value, RuleError> {
+        let mut current = object.clone();
+        for entry in entries {
+            let elements = self.list(entry)?;
+            let after = self.elements(entry, &elements, &current, nesting).map_err(|error| RuleError {
+                message: format!("failed to mutate elements: {}", error.message),
+                ..error
+            })?;
+            if after != current {
+                current = after;
+                self.context.set_object(&current);
+            }
+        }
+        Ok(current)
+    }
+
+    /// The elements of a loop. What is no list is its own and only element.
+    fn list(&mut self, entry: &ForeachEntry) -> Result<Vec<Value>, RuleError> {
+        let error = match self.context.evaluate(&entry.list) {
+            Ok(Value::Array(elements)) => return Ok(elements.to_vec()),
+            Ok(element) => return Ok(vec![element]),
+            Err(error) => error,
+        };
+        if error.is_not_found() && self.context.reading().documented(Difference::ForeachMissingList) {
+            self.missing.push(entry.list.text().clone());
+            return Ok(Vec::new());
+        }
+        let list = entry.list.text();
+        Err(RuleError::new(format!("failed to evaluate list {list}: {error}: {error}")))
+    }
+
+    /// What the elements of one loop make of an object. They see in `request.object` what was there before
+    /// the first of them.
+    fn elements(
+        &mut self,
+        entry: &ForeachEntry,
+        elements: &[Value],
+        object: &Value,
+        nesting: usize,
+    ) -> Result<Value, RuleError> {
+        let due = elements.iter().filter(|element| !element.is_null()).count();
+        self.context.count_iterations(due).map_err(|maximum| {
+            RuleError::new(format!("too many elements in loops (limit foreach-iterations={maximum})"))
+                .with_hint("`--limit foreach-iterations=N` allows more")
+        })?;
+        let before = self.context.checkpoint();
+        let mut current = object.clone();
+        let indexes: Box<dyn Iterator<Item = usize>> = if entry.is_descending() {
+            Box::new((0..elements.len()).rev())
+        } else {
+            Box::new(0..elements.len())
+        };
+        for index in indexes {
+            let Some(element) = elements.get(index).filter(|element| !element.is_null()) else { continue };
+            self.context.reset(&before);
+            self.context.set_element(element, index, nesting);
+            self.context.register(&entry.context);
+            if let Some(after) = self.element(entry, index, &current, nesting)? {
+                current = after;
+            }
+        }
+        self.context.restore(&before);
+        Ok(current)
+    }
+
+    /// What one element makes of an object; `None` where it changes nothing.
+    fn element(
+        &mut self,
+        entry: &ForeachEntry,
+        index: usize,
+        object: &Value,
+        nesting: usize,
+    ) -> Result<Option<Value>, RuleError> {
+        if let Some(conditions) = &entry.preconditions {
+            let verdict = rule::decide(conditions, self.context).map_err(|error| {
+                let message = format!("failed to evaluate mutate.foreach[{index}].preconditions: {error}");
+                RuleError { message, hint: rule::hint(&error.into_cause(), self.context) }
+            })?;
+            if !verdict.met {
+                return Ok(None);
+            }
+        }
+        if let Mutation::Foreach(nested) = &entry.body {
+            return self.entries(nested, object, nesting + 1).map(Some);
+        }
+        match rule::patch(&entry.body, object, self.context, self.schemas)? {
+            Outcome::Patched { after, .. } => Ok(Some(after)),
+            Outcome::NoChange | Outcome::Skipped(_) | Outcome::Error(_) => Ok(None),
+        }
+    }
+}

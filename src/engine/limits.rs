@@ -1,0 +1,80 @@
+//! What bounds the evaluation of one rule on one object.
+
+use crate::jmespath;
+use crate::variables;
+
+/// Bounds on steps and sizes. A rule that passes one is an error that names it; there are no bounds on time,
+/// so that the same input always gives the same answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The steps that the expressions of one rule may take on one object.
+    pub steps: usize,
+    /// The bytes that a value built by an expression, or a string with variables, may have.
+    pub result_bytes: usize,
+    /// How often the text of one string is scanned for variables again.
+    pub rounds: usize,
+    /// How many elements the loops of one rule may go through on one object, those of inner loops included.
+    pub foreach_iterations: usize,
+    /// How many context entries may be loading at once, each because another asks for it.
+    pub context_depth: usize,
+}
+
+impl Limits {
+    /// The names that [`Limits::set`] knows.
+    pub const NAMES: [&'static str; 5] =
+        ["steps", "result-bytes", "rounds", "foreach-iterations", "context-depth"];
+
+    /// Sets the limit of this name; `false` for a name that is no limit.
+    pub fn set(&mut self, name: &str, value: usize) -> bool {
+        match name {
+            "steps" => self.steps = value,
+            "result-bytes" => self.result_bytes = value,
+            "rounds" => self.rounds = value,
+            "foreach-iterations" => self.foreach_iterations = value,
+            "context-depth" => self.context_depth = value,
+            _ => return false,
+        }
+        true
+    }
+
+    pub(super) fn of_expressions(&self) -> jmespath::Limits {
+        jmespath::Limits {
+            steps: self.steps as u64,
+            result_bytes: self.result_bytes,
+            ..jmespath::Limits::default()
+        }
+    }
+
+    pub(super) const fn of_substitution(&self) -> variables::Limits {
+        variables::Limits { bytes: self.result_bytes, rounds: self.rounds, ..variables::Limits::DEFAULT }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let jmespath::Limits { steps, result_bytes, .. } = jmespath::Limits::default();
+        Self {
+            steps: usize::try_from(steps).unwrap_or(usize::MAX),
+            result_bytes,
+            rounds: variables::Limits::DEFAULT.rounds,
+            foreach_iterations: 100_000,
+            context_depth: 64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_named_limit_can_be_set() {
+        let mut limits = Limits::default();
+        assert!(Limits::NAMES.into_iter().all(|name| limits.set(name, 7)));
+        assert_eq!(
+            limits,
+            Limits { steps: 7, result_bytes: 7, rounds: 7, foreach_iterations: 7, context_depth: 7 }
+        );
+        assert!(!limits.set("seconds", 7));
+    }
+}

@@ -1,0 +1,324 @@
+//! One rule on one object.
+
+use std::cell::RefCell;
+
+use crate::patch::{InlineResolver, JsonPatch, Merged, Overlay, Schemas};
+use crate::pattern::{ConditionError, Conditions, Evaluated, Verdict};
+use crate::policy::{Mutation, Rule, labels_as_texts};
+use crate::report::{Outcome, RuleError, SeenCondition, SkipReason};
+use crate::semantics::{Difference, Reading, Semantics};
+use crate::value::{Pointer, Segment, Value};
+use crate::variables::{Inline, InlineLeaf, QueryError, Scope, Substituted, SubstitutionError, Template};
+
+use super::context::Context;
+use super::foreach;
+
+/// What a rule did.
+pub(super) struct Run {
+    pub(super) outcome: Outcome,
+    /// The rule failed in its handler: Kyverno goes on with an empty object.
+    pub(super) emptied: bool,
+}
+
+impl Run {
+    const fn of(outcome: Outcome) -> Self {
+        Self { outcome, emptied: false }
+    }
+}
+
+/// Runs a rule that selects the object.
+pub(super) fn run(rule: &Rule, object: &Value, context: &mut Context<'_>, schemas: &Schemas) -> Run {
+    if let Some(conditions) = &rule.preconditions {
+        match preconditions(rule, conditions, context) {
+            Ok(None) => {}
+            Ok(Some(message)) => return Run::of(Outcome::Skipped(SkipReason::Preconditions { message })),
+            Err(error) => return Run::of(Outcome::Error(error)),
+        }
+    }
+    let outcome = match &rule.mutation {
+        Mutation::Foreach(entries) => foreach::run(entries, object, context, schemas),
+        other => patch(other, object, context, schemas),
+    };
+    let is_loop = matches!(rule.mutation, Mutation::Foreach(_));
+    let outcome = outcome.and_then(|outcome| {
+        if !is_loop {
+            unused(rule, context)?;
+        }
+        Ok(outcome)
+    });
+    match outcome {
+        Ok(outcome) => Run::of(outcome),
+        Err(error) => Run { outcome: Outcome::Error(error), emptied: true },
+    }
+}
+
+/// Evaluates the preconditions: `None` if they hold, else their message.
+fn preconditions(
+    rule: &Rule,
+    conditions: &Conditions<Template>,
+    context: &mut Context<'_>,
+) -> Result<Option<String>, RuleError> {
+    let verdict = decide(conditions, context).map_err(|error| {
+        let message = format!("failed to evaluate preconditions: {error}");
+        RuleError { message, hint: hint(&error.into_cause(), context) }
+    })?;
+    if !verdict.met {
+        return Ok(Some(verdict.message));
+    }
+    if !matches!(rule.mutation, Mutation::Foreach(_)) {
+        unseen(conditions, &verdict.seen, context)?;
+    }
+    Ok(None)
+}
+
+/// Decides whether conditions hold, and notes those that were looked at.
+pub(super) fn decide(
+    conditions: &Conditions<Template>,
+    context: &mut Context<'_>,
+) -> Result<Verdict, Box<ConditionError<SubstitutionError>>> {
+    let reading = context.reading();
+    let settings = context.substitution(Inline::Path);
+    let verdict = {
+        let mut resolve = |operand: &Template, _at: &Pointer| {
+            let resolved = operand.substitute(context, settings);
+            resolved.map(|substituted| substituted.value)
+        };
+        conditions.evaluate(&mut resolve, reading)
+    };
+    let verdict = verdict.map_err(Box::new)?;
+    for seen in &verdict.seen {
+        context.see(seen_condition(seen));
+    }
+    Ok(verdict)
+}
+
+fn seen_condition(seen: &Evaluated) -> SeenCondition {
+    SeenCondition {
+        pointer: Pointer::clone(&seen.pointer),
+        key: seen.key.clone(),
+        operator: seen.operator.name().into(),
+        value: seen.value.clone(),
+        met: seen.met,
+    }
+}
+
+/// Kyverno substitutes the whole rule before it patches, conditions included that nobody had to look at:
+/// a variable without a value fails the rule there, unless it has a foreach. Here such conditions are left alone.
+fn unseen(
+    conditions: &Conditions<Template>,
+    seen: &[Evaluated],
+    context: &mut Context<'_>,
+) -> Result<(), RuleError> {
+    let reading = context.reading();
+    for condition in conditions.iter() {
+        if seen.iter().any(|seen| *seen.pointer == *condition.pointer()) {
+            continue;
+        }
+        for operand in [&condition.key, &condition.value] {
+            let settings = context.substitution(Inline::Path);
+            if let Err(error) = operand.substitute(context, settings)
+                && !reading.documented(Difference::WholeRuleSubstitution)
+            {
+                return Err(unresolved(&error, context));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Kyverno substitutes context entries with the rule, those included that nobody asked for: a variable
+/// without a value fails the rule there. Here such entries are left alone.
+fn unused(rule: &Rule, context: &mut Context<'_>) -> Result<(), RuleError> {
+    let reading = context.reading();
+    for entry in &rule.context {
+        if entry.whole.fixed().is_some() || context.is_loaded(entry) {
+            continue;
+        }
+        let settings = context.substitution(Inline::Path);
+        let Err(error) = entry.whole.substitute(context, settings) else { continue };
+        // What another entry could not be loaded for is told there, or is known to a cluster alone.
+        let of_another = matches!(&error, SubstitutionError::Variable { cause: QueryError::Load(_), .. });
+        let is_documented = if of_another {
+            reading.semantics() == Semantics::Documented
+        } else {
+            reading.documented(Difference::WholeRuleSubstitution)
+        };
+        if !is_documented {
+            return Err(unresolved(&error, context));
+        }
+    }
+    Ok(())
+}
+
+/// Applies a patch.
+pub(super) fn patch(
+    mutation: &Mutation,
+    object: &Value,
+    context: &mut Context<'_>,
+    schemas: &Schemas,
+) -> Result<Outcome, RuleError> {
+    if let Mutation::StrategicMerge { overlay: template, .. } | Mutation::Json6902 { patch: template, .. } =
+        mutation
+    {
+        context.reading().reach_all(template.corners());
+    }
+    let after = match mutation {
+        Mutation::StrategicMerge { overlay, prepared } => {
+            let merged = match prepared {
+                Some(overlay) => apply_overlay(overlay, object, context, schemas, None)?,
+                None => substituted_overlay(overlay, object, context, schemas)?,
+            };
+            match merged {
+                Merged::Patched(after) => after,
+                Merged::ConditionFailed(failed) => {
+                    let reason =
+                        SkipReason::Anchor { overlay: failed.overlay, at: failed.at, reason: failed.reason };
+                    return Ok(Outcome::Skipped(reason));
+                }
+            }
+        }
+        Mutation::Json6902 { patch, prepared } => {
+            let parsed;
+            let patch = match prepared {
+                Some(patch) => patch,
+                None => {
+                    parsed = substituted_patch(patch, context)?;
+                    &parsed
+                }
+            };
+            patch.apply(object, context.reading()).map_err(|error| failed_patch(&error))?
+        }
+        Mutation::Foreach(_) | Mutation::Existing(_) | Mutation::Early(_) => {
+            return Err(RuleError::new("this kind of mutate rule is not evaluated by this version"));
+        }
+    };
+    if after == *object {
+        return Ok(Outcome::NoChange);
+    }
+    if after.get("kind").and_then(Value::as_str).is_none_or(str::is_empty) {
+        return Err(RuleError::new("failed to unmarshal patched resource: Object 'Kind' is missing"));
+    }
+    Ok(Outcome::Patched { before: object.clone(), after })
+}
+
+fn failed_patch(error: &dyn std::fmt::Display) -> RuleError {
+    RuleError::new(format!("failed to patch resource: {error}"))
+}
+
+fn unresolved(error: &SubstitutionError, context: &Context<'_>) -> RuleError {
+    RuleError { message: format!("variable substitution failed: {error}"), hint: hint(error, context) }
+}
+
+/// The overlay of a rule with variables: replaced, prepared, applied.
+fn substituted_overlay(
+    template: &Template,
+    object: &Value,
+    context: &mut Context<'_>,
+    schemas: &Schemas,
+) -> Result<Merged, RuleError> {
+    let reading = context.reading();
+    // What Kyverno finds at the place of `{{@}}` and what stands at the patched element can differ; the
+    // documented side leaves such strings open until the element is known.
+    let inline = match reading.semantics() {
+        Semantics::Documented => Inline::Deferred,
+        Semantics::Kyverno => Inline::Path,
+    };
+    let settings = context.substitution(inline);
+    let replaced = template.substitute(context, settings);
+    let Substituted { value, inline } = replaced.map_err(|error| unresolved(&error, context))?;
+    if value.is_null() {
+        return Err(RuleError::new("empty mutate rule"));
+    }
+    let mut value = value;
+    labels_as_texts(&mut value, reading);
+    let overlay = Overlay::prepare(&value, reading).map_err(|error| failed_patch(&error))?;
+    if inline.is_empty() {
+        return apply_overlay(&overlay, object, context, schemas, None);
+    }
+    let leaves = Leaves { inline: &inline, context: RefCell::new(context), reading };
+    overlay.apply(object, schemas, reading, Some(&leaves)).map_err(|error| failed_patch(&error))
+}
+
+fn apply_overlay(
+    overlay: &Overlay,
+    object: &Value,
+    context: &Context<'_>,
+    schemas: &Schemas,
+    leaves: Option<&dyn InlineResolver>,
+) -> Result<Merged, RuleError> {
+    overlay.apply(object, schemas, context.reading(), leaves).map_err(|error| failed_patch(&error))
+}
+
+/// The strings of an overlay whose `{{@}}` is the value at the patched element.
+struct Leaves<'a, 'c> {
+    inline: &'a std::collections::BTreeMap<Pointer, InlineLeaf>,
+    context: RefCell<&'a mut Context<'c>>,
+    reading: &'a Reading,
+}
+
+impl InlineResolver for Leaves<'_, '_> {
+    fn resolve(
+        &self,
+        overlay: &Pointer,
+        at: &Pointer,
+        base: Option<&Value>,
+    ) -> Option<Result<Value, String>> {
+        let leaf = self.inline.get(overlay)?;
+        if overlay.segments() != at.segments() || self.context.borrow().is_in_loop() {
+            self.reading.reach(Difference::InlineElement);
+        }
+        let Some(here) = base else {
+            let key = match at.segments().last() {
+                Some(Segment::Key(key)) => key.to_string(),
+                Some(Segment::Index(index)) => index.to_string(),
+                None => String::new(),
+            };
+            return Some(Err(format!("`{{{{@}}}}` has no value at `{at}`: Unknown key \"{key}\" in path")));
+        };
+        let mut context = self.context.borrow_mut();
+        let settings = context.substitution(Inline::Deferred);
+        let scope: &mut dyn Scope = &mut **context;
+        let resolved = leaf.resolve(here, scope, settings);
+        Some(resolved.map_err(|error| format!("variable substitution failed: {error}")))
+    }
+}
+
+/// The JSON patch of a rule with variables: replaced, then parsed.
+fn substituted_patch(template: &Template, context: &mut Context<'_>) -> Result<JsonPatch, RuleError> {
+    let settings = context.substitution(Inline::Path);
+    let replaced = template.substitute(context, settings);
+    let value = replaced.map_err(|error| unresolved(&error, context))?.value;
+    let parsed = match &value {
+        Value::String(text) => JsonPatch::parse(text),
+        Value::Array(_) if template.source().as_array().is_some() => JsonPatch::from_value(&value),
+        Value::Null => return Err(RuleError::new("empty mutate rule")),
+        other => {
+            let found = other.type_name();
+            return Err(RuleError::new(format!(
+                "variable substitution failed: expected a string at path /mutate/patchesJson6902, found {found}"
+            )));
+        }
+    };
+    parsed.map_err(|error| failed_patch(&error))
+}
+
+/// What would help where a variable has no value.
+pub(super) fn hint(error: &SubstitutionError, context: &Context<'_>) -> Option<String> {
+    let SubstitutionError::Variable { expression, cause, .. } = error else { return None };
+    if !cause.is_not_found() {
+        return None;
+    }
+    let metadata = context.object().get("metadata");
+    let named = |field: &str| metadata.and_then(|metadata| metadata.get(field)).is_some();
+    if expression.contains("metadata.name") && !named("name") && named("generateName") {
+        return Some("the object has a generateName and no name yet: only a created object has one".into());
+    }
+    let user = ["request.userInfo", "request.roles", "request.clusterRoles", "serviceAccount"];
+    if user.iter().any(|name| expression.contains(name)) {
+        return Some("`--userinfo FILE` says who makes the request".into());
+    }
+    if !expression.contains("request.object") && !expression.contains("element") {
+        return Some("`--values FILE` or `--set NAME=VALUE` gives names of the context a value".into());
+    }
+    None
+}

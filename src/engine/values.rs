@@ -1,0 +1,188 @@
+//! Values that a user gives for names of the JSON context, in the shape of Kyverno's `Values` documents.
+
+use indexmap::IndexMap;
+
+use crate::policy::Operation;
+use crate::value::{GroupVersionKind, Text, Value};
+
+/// A dotted name, split: `a."b.c".d` has three parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DottedName(Vec<Text>);
+
+impl DottedName {
+    /// Splits a name at its dots; a part in double quotes may hold dots, `""` in it is a quote.
+    ///
+    /// # Errors
+    ///
+    /// A quote that is not closed, text after a closed one, and an empty name, in words.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let mut parts = Vec::new();
+        let mut rest = name;
+        loop {
+            let part;
+            (part, rest) = if let Some(quoted) = rest.strip_prefix('"') {
+                quoted_part(quoted).ok_or_else(|| format!("unclosed quote in `{name}`"))?
+            } else {
+                let end = rest.find('.').unwrap_or(rest.len());
+                (rest[..end].to_owned(), &rest[end..])
+            };
+            if part.is_empty() {
+                return Err(format!("empty part in `{name}`"));
+            }
+            parts.push(part.into());
+            match rest.strip_prefix('.') {
+                Some(more) => rest = more,
+                None if rest.is_empty() => return Ok(Self(parts)),
+                None => return Err(format!("text after a closing quote in `{name}`")),
+            }
+        }
+    }
+
+    /// The parts.
+    pub fn parts(&self) -> &[Text] {
+        &self.0
+    }
+
+    /// Whether the name has just these parts.
+    pub fn is(&self, parts: &[&str]) -> bool {
+        self.0.len() == parts.len() && self.0.iter().zip(parts).all(|(part, wanted)| &**part == *wanted)
+    }
+
+    /// Writes a value under this name: objects are merged into objects, everything else replaces.
+    pub fn merge_into(&self, root: &mut Value, value: &Value) {
+        let mut node = root;
+        for part in &self.0 {
+            if node.as_object().is_none() {
+                *node = Value::empty_object();
+            }
+            let Some(members) = node.as_object_mut() else { return };
+            node = members.entry(part.clone()).or_default();
+        }
+        merge(node, value);
+    }
+}
+
+/// The part up to the closing quote, and what follows it.
+fn quoted_part(text: &str) -> Option<(String, &str)> {
+    let mut part = String::new();
+    let mut rest = text;
+    loop {
+        let end = rest.find('"')?;
+        part.push_str(&rest[..end]);
+        rest = &rest[end + 1..];
+        match rest.strip_prefix('"') {
+            Some(more) => {
+                part.push('"');
+                rest = more;
+            }
+            None => return Some((part, rest)),
+        }
+    }
+}
+
+fn merge(node: &mut Value, value: &Value) {
+    match (node.as_object_mut(), value.as_object()) {
+        (Some(members), Some(new)) => {
+            for (key, value) in new {
+                merge(members.entry(key.clone()).or_default(), value);
+            }
+        }
+        _ => *node = value.clone(),
+    }
+}
+
+/// Values by what they are for.
+#[derive(Clone, Debug, Default)]
+pub struct Values {
+    /// For every policy.
+    pub global: Assignments,
+    /// For one policy, by its name.
+    pub policies: IndexMap<Text, PolicyValues>,
+    /// From the command line: over all others.
+    pub set: Assignments,
+    /// Labels of namespaces, by name.
+    pub namespaces: IndexMap<Text, Value>,
+    /// Kinds that stand for a subresource of another kind.
+    pub subresources: Vec<SubresourceKind>,
+}
+
+/// Names and their values, in the order given.
+pub type Assignments = Vec<(DottedName, Value)>;
+
+/// Values for one policy.
+#[derive(Clone, Debug, Default)]
+pub struct PolicyValues {
+    /// For objects of a name.
+    pub resources: IndexMap<Text, Assignments>,
+    /// For rules of a name; generated rules take those of their source.
+    pub rules: IndexMap<Text, Assignments>,
+}
+
+/// A kind whose objects are a subresource of a parent kind.
+#[derive(Clone, Debug)]
+pub struct SubresourceKind {
+    /// The kind of the subresource's objects.
+    pub kind: GroupVersionKind,
+    /// The parent's kind.
+    pub parent: GroupVersionKind,
+    /// The subresource's name, such as `scale`.
+    pub name: Text,
+}
+
+impl Values {
+    /// What is given for a policy and an object's name, later assignments over earlier ones.
+    pub(super) fn of(&self, policy: &str, object: &str) -> impl Iterator<Item = &(DottedName, Value)> {
+        let own = self.policies.get(policy).and_then(|policy| policy.resources.get(object));
+        self.global.iter().chain(own.into_iter().flatten()).chain(&self.set)
+    }
+
+    /// What is given for a rule of a policy.
+    pub(super) fn of_rule(&self, policy: &str, rule: &str) -> impl Iterator<Item = &(DottedName, Value)> {
+        self.policies.get(policy).and_then(|policy| policy.rules.get(rule)).into_iter().flatten()
+    }
+
+    /// The operation that the values give a policy's request for an object of this name.
+    pub(super) fn operation(&self, policy: &str, object: &str) -> Option<Operation> {
+        let given = self.of(policy, object).filter(|(name, _)| name.is(&["request", "operation"]));
+        given.last().and_then(|(_, value)| Operation::parse(value.as_str()?))
+    }
+
+    /// The parent's kind and the subresource's name where a kind stands for a subresource; else the kind
+    /// itself and nothing.
+    pub(super) fn as_subresource<'a>(
+        &'a self,
+        kind: &'a GroupVersionKind,
+    ) -> (&'a GroupVersionKind, &'a str) {
+        let listed = self.subresources.iter().find(|subresource| subresource.kind == *kind);
+        listed.map_or((kind, ""), |subresource| (&subresource.parent, &subresource.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(name: &str) -> Result<Vec<String>, String> {
+        Ok(DottedName::parse(name)?.parts().iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn quotes_protect_dots() {
+        assert_eq!(parts("a.b").unwrap(), ["a", "b"]);
+        assert_eq!(parts(r#"a."b.c".d"#).unwrap(), ["a", "b.c", "d"]);
+        assert_eq!(parts(r#""a""b""#).unwrap(), ["a\"b"]);
+        for name in ["", "a..b", "a.", r#""a"#, r#""a"b"#] {
+            assert!(parts(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn objects_merge_and_other_values_replace() {
+        let json = |text| Value::from_json(text).unwrap();
+        let mut root = json(r#"{"a":{"b":{"x":1},"c":[1]},"d":5}"#);
+        let name = |text| DottedName::parse(text).unwrap();
+        name("a").merge_into(&mut root, &json(r#"{"b":{"y":2},"c":[2]}"#));
+        name("d.e").merge_into(&mut root, &json("true"));
+        assert_eq!(root, json(r#"{"a":{"b":{"x":1,"y":2},"c":[2]},"d":{"e":true}}"#));
+    }
+}
