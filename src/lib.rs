@@ -5,6 +5,7 @@ pub mod jmespath;
 pub mod patch;
 pub mod pattern;
 pub mod policy;
+pub mod render;
 pub mod report;
 pub mod semantics;
 pub mod value;

@@ -1,0 +1,133 @@
+//! An explanation as JSON.
+
+use crate::render::patch::{identity, json_patch};
+use crate::report::Outcome;
+use crate::value::{Change, ChangeKind, Text, Value};
+
+use super::{Anchor, Condition, Explained, Explanation};
+
+impl Explanation<'_> {
+    /// The explanation as data: the same as on the screen, and nothing cut.
+    pub fn json(&self) -> Value {
+        let mut row: Value = [("origin", Value::from(self.origin.to_string()))].into_iter().collect();
+        if let Some(object) = &self.report.object {
+            row.insert("object", identity(object));
+        }
+        row.insert("changed", self.report.is_changed().into());
+        row.insert("rules", Value::array(self.rules.iter().map(|rule| self.rule_json(rule)).collect()));
+        let others = self.others.iter().map(|source| {
+            let mut row = named(&source.policy, &source.rule);
+            row.insert("kinds", texts(source.kinds.iter().flatten()));
+            row
+        });
+        row.insert("otherKinds", Value::array(others.collect()));
+        let corners = self.corners.iter().flat_map(|(policy, corners)| {
+            corners.iter().map(|difference| -> Value {
+                [
+                    ("policy", Value::String((*policy).clone())),
+                    ("id", difference.to_string().into()),
+                    ("title", difference.title().into()),
+                    ("documented", difference.documented().into()),
+                    ("kyverno", difference.kyverno().into()),
+                ]
+                .into_iter()
+                .collect()
+            })
+        });
+        row.insert("differences", Value::array(corners.collect()));
+        row
+    }
+
+    fn rule_json(&self, rule: &Explained<'_>) -> Value {
+        let mut row = named(rule.policy, rule.rule);
+        if let Some(from) = rule.source.and_then(|source| source.generated_from.as_ref()) {
+            row.insert("generatedFrom", Value::String(from.clone()));
+        }
+        row.insert("outcome", rule.verdict.word().into());
+        if !rule.why.is_empty() {
+            row.insert("why", rule.why.as_str().into());
+        }
+        if !rule.reasons.is_empty() {
+            row.insert(
+                "reasons",
+                Value::array(rule.reasons.iter().map(|text| text.as_str().into()).collect()),
+            );
+        }
+        if let Some(Outcome::Error(error)) = rule.report.map(|report| &report.outcome)
+            && let Some(hint) = &error.hint
+        {
+            row.insert("hint", self.shade.text(hint).into());
+        }
+        if let Some(anchor) = &rule.anchor {
+            row.insert("anchor", anchor_json(anchor));
+        }
+        if !rule.changes.is_empty() {
+            let masked: Vec<Change> = rule.changes.iter().map(|change| self.masked(change)).collect();
+            row.insert("patch", json_patch(&masked));
+        }
+        row.insert("conditions", Value::array(rule.conditions.iter().map(condition_json).collect()));
+        let variables = rule.variables.iter().map(|variable| -> Value {
+            let (name, value) = match &variable.value {
+                Ok(value) => ("value", value.clone()),
+                Err(error) => ("error", error.as_str().into()),
+            };
+            [("expression", Value::String(variable.expression.clone())), (name, value)].into_iter().collect()
+        });
+        row.insert("variables", Value::array(variables.collect()));
+        row
+    }
+
+    fn masked(&self, change: &Change) -> Change {
+        let shown = |value: &Value| self.shade.at(&change.pointer, value);
+        let kind = match &change.kind {
+            ChangeKind::Add(value) => ChangeKind::Add(shown(value)),
+            ChangeKind::Remove(value) => ChangeKind::Remove(shown(value)),
+            ChangeKind::Replace { before, after } => {
+                ChangeKind::Replace { before: shown(before), after: shown(after) }
+            }
+        };
+        Change { pointer: change.pointer.clone(), kind }
+    }
+}
+
+fn named(policy: &Text, rule: &Text) -> Value {
+    [("policy", Value::String(policy.clone())), ("rule", Value::String(rule.clone()))].into_iter().collect()
+}
+
+fn texts<'t>(texts: impl Iterator<Item = &'t Text>) -> Value {
+    Value::array(texts.cloned().map(Value::String).collect())
+}
+
+fn condition_json(condition: &Condition) -> Value {
+    let mut row: Value = [
+        ("path", Value::from(condition.path.as_str())),
+        ("key", condition.key.clone()),
+        ("operator", Value::String(condition.operator.clone())),
+        ("value", condition.value.clone()),
+        ("met", condition.met.into()),
+    ]
+    .into_iter()
+    .collect();
+    for (name, written) in ["keyWritten", "valueWritten"].into_iter().zip(&condition.written) {
+        if let Some(written) = written {
+            row.insert(name, written.clone());
+        }
+    }
+    row
+}
+
+fn anchor_json(anchor: &Anchor) -> Value {
+    let mut row: Value = [
+        ("overlay", Value::from(anchor.overlay.as_str())),
+        ("object", anchor.object.as_str().into()),
+        ("reason", anchor.reason.as_str().into()),
+    ]
+    .into_iter()
+    .collect();
+    for (name, value) in [("wanted", &anchor.wanted), ("found", &anchor.found)] {
+        if let Some(value) = value {
+            row.insert(name, value.clone());
+        }
+    }
+    row
+}

@@ -1,0 +1,126 @@
+//! Reports as JSON.
+
+use crate::report::{ObjectReport, Outcome, RuleReport, SkipReason, Tally};
+use crate::semantics::Corners;
+use crate::value::{Pointer, Value, changes};
+
+use super::Origin;
+use super::mask::{Masked, mask};
+use super::patch::{identity, json_patch};
+
+/// Rows of a JSON list that is written piece by piece.
+#[derive(Debug, Default)]
+pub struct JsonRows {
+    started: bool,
+}
+
+impl JsonRows {
+    /// One more element, with what separates it from the one before.
+    pub fn row(&mut self, value: &Value) -> String {
+        let lead = if std::mem::replace(&mut self.started, true) { ",\n" } else { "[\n" };
+        format!("{lead}{}", value.to_json())
+    }
+
+    /// What ends the list.
+    pub fn end(self) -> &'static str {
+        if self.started { "\n]\n" } else { "[]\n" }
+    }
+}
+
+/// One object's report: identity, origin, rules with outcome and patch, the differences announced.
+/// Secrets are masked.
+pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
+    let mut row: Value = [("origin", Value::from(origin.to_string()))].into_iter().collect();
+    if let Some(object) = &report.object {
+        row.insert("object", identity(object));
+    }
+    row.insert("changed", report.is_changed().into());
+    let shown = mask(&report.before, &report.after);
+    row.insert("patch", json_patch(&changes(&shown.before, &shown.after)));
+    let rules = report.rules().map(|(policy, rule)| {
+        let mut row = rule_json(rule, &shown);
+        row.insert(
+            "applied",
+            (!policy.has_error() && matches!(rule.outcome, Outcome::Patched { .. })).into(),
+        );
+        let mut named: Value = [("policy", Value::String(policy.policy.clone()))].into_iter().collect();
+        for (key, value) in row.as_object().into_iter().flatten() {
+            named.insert(key.clone(), value.clone());
+        }
+        named
+    });
+    row.insert("rules", Value::array(rules.collect()));
+    row.insert("differences", corners_json(report.corners()));
+    row
+}
+
+fn rule_json(rule: &RuleReport, object: &Masked) -> Value {
+    let mut row: Value =
+        [("rule", Value::String(rule.rule.clone())), ("outcome", rule.outcome.word().into())]
+            .into_iter()
+            .collect();
+    match &rule.outcome {
+        Outcome::Patched { before, after } => {
+            let shown = mask(before, after);
+            row.insert("patch", json_patch(&changes(&shown.before, &shown.after)));
+        }
+        Outcome::NoChange => {}
+        Outcome::Skipped(reason) => {
+            row.insert("reason", reason.to_string().into());
+            if let SkipReason::Anchor { overlay, at, .. } = reason {
+                let place = |pointer: &Pointer| Value::from(pointer.to_json_pointer());
+                row.insert("overlayPath", place(overlay));
+                row.insert("objectPath", place(at));
+            }
+        }
+        Outcome::Error(error) => {
+            row.insert("error", object.message(&error.message).into());
+            if let Some(hint) = &error.hint {
+                row.insert("hint", hint.as_str().into());
+            }
+        }
+    }
+    row
+}
+
+fn corners_json(corners: Corners) -> Value {
+    let entries = corners.iter().map(|difference| {
+        [
+            ("id", Value::from(difference.to_string())),
+            ("title", difference.title().into()),
+            ("documented", difference.documented().into()),
+            ("kyverno", difference.kyverno().into()),
+        ]
+        .into_iter()
+        .collect()
+    });
+    Value::array(entries.collect())
+}
+
+/// Counts: objects, changed, errors, and a row for each policy, rule, kind and namespace.
+pub fn tally_json(tally: &Tally) -> Value {
+    let count = |number: usize| Value::from(i64::try_from(number).unwrap_or(i64::MAX));
+    let rows = tally.rows.iter().map(|(key, row)| {
+        [
+            ("policy", Value::String(key.policy.clone())),
+            ("rule", Value::String(key.rule.clone())),
+            ("kind", Value::String(key.kind.clone())),
+            ("namespace", Value::String(key.namespace.clone())),
+            ("patched", count(row.patched)),
+            ("dropped", count(row.dropped)),
+            ("noChange", count(row.no_change)),
+            ("skipped", count(row.skipped)),
+            ("errors", count(row.errors)),
+        ]
+        .into_iter()
+        .collect()
+    });
+    [
+        ("objects", count(tally.objects)),
+        ("changed", count(tally.changed)),
+        ("errors", count(tally.errors)),
+        ("rules", Value::array(rows.collect())),
+    ]
+    .into_iter()
+    .collect()
+}

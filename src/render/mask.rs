@@ -1,0 +1,219 @@
+//! Secrets, masked the way kubectl masks them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use indexmap::IndexMap;
+
+use crate::value::{Map, Text, Value};
+
+const MASK: &str = "***";
+const MASK_BEFORE: &str = "*** (before)";
+const MASK_AFTER: &str = "*** (after)";
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// A secret text this short is masked only where it is the whole of a string: inside of other text it would
+/// hide what is no secret.
+const SHORTEST_INSIDE: usize = 4;
+
+/// Two states of an object, fit to be shown.
+#[derive(Clone, Debug)]
+pub struct Masked {
+    /// The object as it was.
+    pub before: Value,
+    /// The object as it became.
+    pub after: Value,
+    secrets: Secrets,
+}
+
+impl Masked {
+    /// A message about the object without the secret texts of either state.
+    pub fn message(&self, text: &str) -> String {
+        self.secrets.hide_inside(text).unwrap_or_else(|| text.to_owned())
+    }
+}
+
+/// Masks the values of a Secret, its last-applied copy, and whatever in the object equals or holds such a
+/// value, decoded or not, wherever a policy moved it to. A value that changed in its place is shown as
+/// `*** (before)` and `*** (after)`. Objects of other kinds come back as they are.
+pub fn mask(before: &Value, after: &Value) -> Masked {
+    let is_secret = |object: &Value| object.get("kind").and_then(Value::as_str) == Some("Secret");
+    if !is_secret(before) && !is_secret(after) {
+        return Masked { before: before.clone(), after: after.clone(), secrets: Secrets::default() };
+    }
+    let (old, new) = (fields(before), fields(after));
+    let secrets = Secrets::of(old.values().chain(new.values()));
+    Masked {
+        before: secrets.masked(before, &changed(&old, &new), MASK_BEFORE),
+        after: secrets.masked(after, &changed(&new, &old), MASK_AFTER),
+        secrets,
+    }
+}
+
+/// The secret texts of an object, by field and key.
+type Fields = IndexMap<(&'static str, Text), Text>;
+
+fn fields(object: &Value) -> Fields {
+    let mut found = IndexMap::new();
+    for field in ["data", "stringData"] {
+        for (key, value) in object.get(field).and_then(Value::as_object).into_iter().flatten() {
+            let text = match value {
+                Value::String(text) => text.clone(),
+                other => other.to_json().into(),
+            };
+            found.insert((field, key.clone()), text);
+        }
+    }
+    found
+}
+
+/// The places whose text differs from that of the other state.
+fn changed(own: &Fields, other: &Fields) -> Vec<(&'static str, Text)> {
+    let differs = |(place, text): &(&(&'static str, Text), &Text)| {
+        other.get(*place).is_some_and(|other| other != *text)
+    };
+    own.iter().filter(differs).map(|(place, _)| place.clone()).collect()
+}
+
+/// Texts that must not be shown.
+#[derive(Clone, Debug, Default)]
+struct Secrets(Vec<Text>);
+
+impl Secrets {
+    /// The texts themselves and what they decode to, the longest first.
+    fn of<'a>(texts: impl Iterator<Item = &'a Text>) -> Self {
+        let mut all = Vec::new();
+        for text in texts.filter(|text| !text.is_empty()) {
+            let decoded =
+                STANDARD.decode(text.as_bytes()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+            all.extend(decoded.filter(|decoded| !decoded.is_empty()).map(Text::from));
+            all.push(text.clone());
+        }
+        all.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        all.dedup();
+        Self(all)
+    }
+
+    /// The text without secrets; `None` where it holds none.
+    fn hide(&self, text: &str) -> Option<String> {
+        if self.0.iter().any(|secret| **secret == *text) {
+            Some(MASK.to_owned())
+        } else {
+            self.hide_inside(text)
+        }
+    }
+
+    fn hide_inside(&self, text: &str) -> Option<String> {
+        let mut hidden: Option<String> = None;
+        for secret in self.0.iter().filter(|secret| secret.chars().count() >= SHORTEST_INSIDE) {
+            // Messages quote texts as Go or JSON do.
+            let quoted = Value::String(secret.clone()).to_json();
+            for form in [&**secret, quoted.trim_matches('"')] {
+                let current = hidden.as_deref().unwrap_or(text);
+                if current.contains(form) {
+                    hidden = Some(current.replace(form, MASK));
+                }
+            }
+        }
+        hidden
+    }
+
+    fn masked(&self, object: &Value, changed: &[(&'static str, Text)], changed_mask: &str) -> Value {
+        let mut shown = self.replaced(object);
+        let Some(members) = shown.as_object_mut() else { return shown };
+        for field in ["data", "stringData"] {
+            let Some(node) = members.get_mut(field).filter(|node| !node.is_null()) else { continue };
+            let covered: Option<Map> = node.as_object().map(|entries| {
+                let mask = |key: &Text| {
+                    let differs = changed.iter().any(|(name, changed)| *name == field && changed == key);
+                    Value::from(if differs { changed_mask } else { MASK })
+                };
+                entries.keys().map(|key| (key.clone(), mask(key))).collect()
+            });
+            *node = covered.map_or_else(|| MASK.into(), Value::object);
+        }
+        let annotations = members.get_mut("metadata").and_then(Value::as_object_mut);
+        if let Some(annotations) = annotations.and_then(|metadata| metadata.get_mut("annotations"))
+            && annotations.get(LAST_APPLIED).is_some()
+        {
+            annotations.insert(LAST_APPLIED, MASK.into());
+        }
+        shown
+    }
+
+    /// The same value without secret texts, keys included.
+    fn replaced(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => self.hide(text).map_or_else(|| value.clone(), Value::from),
+            Value::Array(items) => Value::array(items.iter().map(|item| self.replaced(item)).collect()),
+            Value::Object(members) => {
+                let key = |key: &Text| self.hide_inside(key).map_or_else(|| key.clone(), Text::from);
+                members.iter().map(|(name, member)| (key(name), self.replaced(member))).collect()
+            }
+            Value::Number(number) => {
+                self.hide(&number.to_string()).map_or_else(|| value.clone(), Value::from)
+            }
+            Value::Null | Value::Bool(_) => value.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Value {
+        Value::from_json(text).unwrap()
+    }
+
+    #[test]
+    fn values_of_a_secret_are_masked_and_changed_ones_differ() {
+        let before = json(
+            r#"{"kind":"Secret","metadata":{"annotations":{"copy":"cGFzcw==",
+            "kubectl.kubernetes.io/last-applied-configuration":"{}"}},"data":{"a":"cGFzcw==","b":"eA=="}}"#,
+        );
+        let after = json(
+            r#"{"kind":"Secret","metadata":{"annotations":{"copy":"cGFzcw==",
+            "kubectl.kubernetes.io/last-applied-configuration":"{}"}},"data":{"a":"cGFzcw==","b":"eQ=="}}"#,
+        );
+        let shown = mask(&before, &after);
+        assert_eq!(
+            shown.before,
+            json(
+                r#"{"kind":"Secret","metadata":{"annotations":{"copy":"***",
+                "kubectl.kubernetes.io/last-applied-configuration":"***"}},"data":{"a":"***","b":"*** (before)"}}"#
+            )
+        );
+        assert_eq!(shown.after.path(&["data", "b"]), Some(&Value::from("*** (after)")));
+    }
+
+    #[test]
+    fn secrets_that_a_policy_moves_stay_masked() {
+        let before = json(r#"{"kind":"Secret","data":{"p":"aHVudGVyMg=="}}"#);
+        let after = json(
+            r#"{"kind":"ConfigMap","metadata":{"annotations":{"p":"aHVudGVyMg==","q":"pw is hunter2!"}},"other":{"aHVudGVyMg==":1}}"#,
+        );
+        let shown = mask(&before, &after).after.to_json();
+        assert!(!shown.contains("hunter2") && !shown.contains("aHVudGVyMg=="), "{shown}");
+    }
+
+    #[test]
+    fn messages_lose_secret_texts_in_any_quoting() {
+        let secret = json(r#"{"kind":"Secret","stringData":{"p":"a\"b\ncd"}}"#);
+        let shown = mask(&secret, &secret);
+        assert_eq!(shown.message(r#"parsing "a\"b\ncd": no"#), r#"parsing "***": no"#);
+        assert_eq!(shown.message("x a\"b\ncd y"), "x *** y");
+    }
+
+    #[test]
+    fn secret_values_of_odd_types_are_masked_too() {
+        let odd = json(r#"{"kind":"Secret","data":{"a":5,"b":{"c":"d"}},"stringData":"text"}"#);
+        let shown = mask(&odd, &odd);
+        assert_eq!(shown.after, json(r#"{"kind":"Secret","data":{"a":"***","b":"***"},"stringData":"***"}"#));
+    }
+
+    #[test]
+    fn other_kinds_are_shown_as_they_are() {
+        let map = json(r#"{"kind":"ConfigMap","data":{"a":"b"}}"#);
+        assert_eq!(mask(&map, &map).after, map);
+    }
+}

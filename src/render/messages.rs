@@ -1,0 +1,44 @@
+//! What is said about an object on standard error.
+
+use std::fmt::Write as _;
+
+use crate::report::{ObjectReport, Outcome};
+use crate::semantics::Corners;
+
+use super::Origin;
+use super::harmless::harmless_name;
+use super::mask::mask;
+
+/// A line for each rule of an object that could not be evaluated, with its hint.
+pub fn lines(report: &ObjectReport, origin: &Origin) -> String {
+    let mut out = String::new();
+    let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
+    let mut shown = None;
+    for (policy, rule) in report.rules() {
+        let Outcome::Error(error) = &rule.outcome else { continue };
+        let shown = shown.get_or_insert_with(|| mask(&report.before, &report.after));
+        let rule = harmless_name(&format!("{origin}: {name}: {}/{}", policy.policy, rule.rule));
+        // No line of a message can pass for one of its own.
+        let message = shown.message(&error.message).replace('\n', "\n  ");
+        let _ = writeln!(out, "error: {rule}: {message}");
+        if let Some(hint) = &error.hint {
+            let _ = writeln!(out, "  hint: {hint}");
+        }
+    }
+    out
+}
+
+/// A line for each difference between the two semantics that a run came through.
+pub fn announced(corners: Corners, semantics: &str) -> String {
+    let mut out = String::new();
+    for difference in corners.iter() {
+        let _ = writeln!(
+            out,
+            "note: {difference} {}: documented: {}; kyverno: {} (this run: {semantics})",
+            difference.title(),
+            difference.documented(),
+            difference.kyverno(),
+        );
+    }
+    out
+}

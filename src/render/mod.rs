@@ -1,0 +1,49 @@
+//! Reports and values as text: diff, patches, JSON, tables, Markdown, with secrets masked.
+//!
+//! Every format is a function from a report to text; where the bytes go is the caller's business.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod diff;
+mod explain;
+mod harmless;
+mod json;
+mod junit;
+mod mask;
+mod messages;
+mod patch;
+mod suite;
+mod table;
+
+use std::fmt;
+
+use crate::value::Text;
+
+pub use diff::{Palette, unified_diff};
+pub use explain::{Explanation, IdleReasons, RuleSource, RuleSources};
+pub use harmless::{harmless, harmless_name};
+pub use json::{JsonRows, object_json, tally_json};
+pub use junit::suites_junit;
+pub use mask::{Masked, mask};
+pub use messages::{announced, lines};
+pub use patch::{json_patch, kubectl_name};
+pub use suite::{SuiteView, suite_difference, suite_totals, suites_json, suites_markdown, suites_text};
+pub use table::{markdown, summary_table};
+
+/// Where an object came from: a file and the line its document starts on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The file's name as given, or what stands for it.
+    pub name: Text,
+    /// The first line of the object, counted from 1; `None` where lines mean nothing.
+    pub line: Option<usize>,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        match self.line {
+            Some(line) => write!(f, ":{line}"),
+            None => Ok(()),
+        }
+    }
+}
