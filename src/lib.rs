@@ -8,6 +8,7 @@ pub mod policy;
 pub mod render;
 pub mod report;
 pub mod semantics;
+pub mod suite;
 pub mod value;
 pub mod variables;
 pub mod yaml;

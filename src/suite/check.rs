@@ -1,0 +1,320 @@
+//! Expectations beside what the engine made of the objects.
+
+use std::collections::BTreeMap;
+
+use crate::engine::{KindScope, World};
+use crate::policy::{Operation, Policy, Rule, Why};
+use crate::report::{Difference, ObjectReport, Outcome, RuleReport, Subject, SuiteRow, Verdict};
+use crate::value::{ObjectRef, Text, Value};
+
+use super::compare::{in_order_of, is_same, without_noise};
+use super::document::{Expectation, ResourceSpec, Status, Suite};
+
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// The files with expected objects, by the name that the suite gives them: their objects, or why they have
+/// none.
+pub type ExpectedFiles = BTreeMap<Text, Result<Vec<Value>, String>>;
+
+/// What the engine made of a suite's objects.
+#[derive(Debug)]
+pub struct Course {
+    /// The operation that an expectation asked for; `None` for the suite's own.
+    pub operation: Option<Operation>,
+    /// The objects' reports, in the order of the objects.
+    pub reports: Vec<ObjectReport>,
+}
+
+/// Everything that the expectations of a suite are laid beside.
+#[derive(Debug)]
+pub struct Evaluation<'a> {
+    /// The policies that ran, in their order.
+    pub policies: &'a [Policy],
+    /// Policies that did not run, with the reason.
+    pub left_out: &'a BTreeMap<Text, String>,
+    /// The runs, one for each operation.
+    pub courses: &'a [Course],
+    /// The expected objects.
+    pub expected: &'a ExpectedFiles,
+}
+
+/// The rows of a suite: one for each expectation, object and rule that gave a result.
+pub fn check(suite: &Suite, evaluation: &Evaluation<'_>, world: &dyn World) -> Vec<SuiteRow> {
+    let mut rows = Vec::new();
+    for expectation in &suite.results {
+        Checker { expectation, evaluation, world }.rows(&mut rows);
+    }
+    rows
+}
+
+struct Checker<'a> {
+    expectation: &'a Expectation,
+    evaluation: &'a Evaluation<'a>,
+    world: &'a dyn World,
+}
+
+impl Checker<'_> {
+    fn rows(&self, rows: &mut Vec<SuiteRow>) {
+        let name = self.expectation.policy_name();
+        if let Some(why) = self.evaluation.left_out.get(name) {
+            return rows.push(self.general(Verdict::NotEvaluated, why.clone()));
+        }
+        let mut policies = self.evaluation.policies.iter().filter(|policy| &*policy.name == name).peekable();
+        if policies.peek().is_none() {
+            return rows.push(self.general(Verdict::Fail, "Not found: the suite has no such policy".into()));
+        }
+        let mut left_out = None;
+        let mut runs = false;
+        for policy in policies {
+            match self.runnable(policy) {
+                Runnable::Yes => runs = true,
+                Runnable::No(why) => left_out = Some(why),
+                Runnable::Nothing => {}
+            }
+        }
+        if !runs {
+            let row = match left_out {
+                Some(why) => self.general(Verdict::NotEvaluated, why),
+                None => self.general(Verdict::Fail, "Not found: the policy has no such rule".into()),
+            };
+            return rows.push(row);
+        }
+        let operation = self.expectation.operation;
+        let Some(course) = self.evaluation.courses.iter().find(|course| course.operation == operation) else {
+            return rows.push(self.general(Verdict::Fail, "Not found: no run with this operation".into()));
+        };
+        let mut selected = course.reports.iter().filter(|report| self.selects(report)).peekable();
+        if selected.peek().is_none() {
+            return rows.push(self.general(Verdict::Fail, "Not found: the suite has no such object".into()));
+        }
+        for report in selected {
+            self.rows_of_object(report, rows);
+        }
+    }
+
+    /// Whether a policy has rules that the expectation is about, and that run.
+    fn runnable(&self, policy: &Policy) -> Runnable {
+        if let Some(whole) = policy.not_evaluated.iter().find(|left_out| left_out.rule.is_none()) {
+            return Runnable::No(whole.why.to_string());
+        }
+        let could = |rule: &str| self.expectation.could_be_about(rule);
+        let about = |rule: &&Rule| could(&rule.name) || could(rule.source_name());
+        if policy.rules.iter().filter(about).any(|rule| rule.not_evaluated().is_none()) {
+            return Runnable::Yes;
+        }
+        let rules = policy.rules.iter().filter(about).find_map(Rule::not_evaluated);
+        let others = || {
+            let mut others = policy.not_evaluated.iter();
+            others.find(|left_out| left_out.rule.as_deref().is_some_and(could)).map(|left_out| left_out.why)
+        };
+        rules.or_else(others).map_or(Runnable::Nothing, |why| Runnable::No(why.to_string()))
+    }
+
+    /// Why what the policy makes of an object may be incomplete: a rule of it, or of a policy before it, was
+    /// not evaluated.
+    fn incomplete(&self) -> Option<String> {
+        let name = self.expectation.policy_name();
+        let last = self.evaluation.policies.iter().rposition(|policy| &*policy.name == name)?;
+        let so_far = self.evaluation.policies.get(..=last).unwrap_or_default();
+        so_far.iter().find_map(|policy| {
+            // Rules for other objects leave this one alone.
+            let why = policy.rules.iter().filter_map(Rule::not_evaluated).find(|why| *why != Why::Targets)?;
+            Some(format!("{why} in policy {}", policy.name))
+        })
+    }
+
+    fn selects(&self, report: &ObjectReport) -> bool {
+        let Expectation { resources, specs, .. } = self.expectation;
+        let Some(object) = &report.object else { return false };
+        let namespace = self.namespace(object);
+        let named = |wanted: &Text| match wanted.split_once('/') {
+            Some((wanted, name)) => wanted == namespace && name == &*object.name,
+            None => **wanted == *object.name,
+        };
+        let specified = |spec: &ResourceSpec| {
+            spec.group == object.kind.group
+                && (spec.version.is_empty() || spec.version == object.kind.version)
+                && spec.name == object.name
+                && (*spec.namespace == *namespace
+                    || spec.namespace.is_empty() && namespace == DEFAULT_NAMESPACE)
+        };
+        resources.is_empty() && specs.is_empty() || resources.iter().any(named) || specs.iter().any(specified)
+    }
+
+    /// The namespace that an object is evaluated in; empty for objects of the cluster.
+    fn namespace<'o>(&self, object: &'o ObjectRef) -> &'o str {
+        match &object.namespace {
+            Some(namespace) => namespace,
+            None if self.world.scope(&object.kind) == KindScope::Cluster => "",
+            None => DEFAULT_NAMESPACE,
+        }
+    }
+
+    fn rows_of_object(&self, report: &ObjectReport, rows: &mut Vec<SuiteRow>) {
+        let name = self.expectation.policy_name();
+        let mut state = &report.before;
+        let mut found = false;
+        for policy in &report.policies {
+            if !policy.has_error() {
+                let after = policy.rules.iter().rev().find_map(|rule| match &rule.outcome {
+                    Outcome::Patched { after, .. } => Some(after),
+                    _ => None,
+                });
+                state = after.unwrap_or(state);
+            }
+            if policy.policy.rsplit('/').next() != Some(name) {
+                continue;
+            }
+            for rule in policy.rules.iter().filter(|rule| self.expectation.is_about(&rule.rule)) {
+                found = true;
+                rows.push(self.row(report, rule, state));
+            }
+        }
+        if !found {
+            let mut row = self.of(report, Verdict::Skip, "Excluded".into());
+            row.message = "no such rule of the policy takes the object".into();
+            if let Some(namespace) = &report.unknown.namespace {
+                row.message.push_str("; the values do not give the labels of namespace ");
+                row.message.push_str(namespace);
+            }
+            if report.unknown.user {
+                row.message.push_str("; the suite has no `userinfo`");
+            }
+            rows.push(row);
+        }
+    }
+
+    /// The row of a rule that gave a result.
+    fn row(&self, report: &ObjectReport, rule: &RuleReport, state: &Value) -> SuiteRow {
+        let mut row = self.of(report, Verdict::Pass, "Ok".into());
+        row.rule = rule.rule.clone();
+        let (status, message) = match &rule.outcome {
+            Outcome::Patched { .. } => (Status::Pass, String::new()),
+            Outcome::NoChange => (Status::Skip, "the rule asks for what is already there".to_owned()),
+            Outcome::Skipped(reason) => (Status::Skip, reason.to_string()),
+            Outcome::Error(error) => (Status::Error, error.to_string()),
+        };
+        row.message = message;
+        if let Some(file) = &self.expectation.patched {
+            match self.compare(file, state) {
+                Comparison::Same => {}
+                Comparison::Unreadable(fault) => {
+                    (row.verdict, row.reason) = (Verdict::Fail, "Resource error".to_owned());
+                    row.message = fault;
+                    return row;
+                }
+                Comparison::Missing if self.expectation.fail_on_missing => {
+                    (row.verdict, row.reason) = (Verdict::Fail, "Resource error".to_owned());
+                    row.message = format!("{file} does not hold the object");
+                    return row;
+                }
+                Comparison::Missing => {
+                    (row.verdict, row.reason) =
+                        (Verdict::Dropped, format!("{file} does not hold the object"));
+                    return row;
+                }
+                Comparison::Differs(difference) => {
+                    if let Some(why) = self.incomplete() {
+                        (row.verdict, row.reason) = (Verdict::NotEvaluated, why);
+                    } else {
+                        (row.verdict, row.reason) = (Verdict::Fail, "Resource diff".to_owned());
+                        row.difference = Some(difference);
+                    }
+                    return row;
+                }
+            }
+        }
+        let wanted = self.expectation.result;
+        if status != wanted {
+            row.verdict = Verdict::Fail;
+            row.reason = format!("Want {}, got {}", wanted.word(), status.word());
+        }
+        row
+    }
+
+    /// Lays an object beside the expected one of a file.
+    fn compare(&self, file: &Text, actual: &Value) -> Comparison {
+        let documents = match self.evaluation.expected.get(file) {
+            Some(Ok(documents)) => documents,
+            Some(Err(fault)) => return Comparison::Unreadable(fault.clone()),
+            None => return Comparison::Unreadable(format!("{file} was not read")),
+        };
+        let actual = self.placed(actual);
+        let Some(identity) = ObjectRef::of(&actual) else { return Comparison::Missing };
+        let name = |object: &Value| object.path(&["metadata", "name"]).cloned();
+        let wanted = name(&actual);
+        let namesakes = documents.iter().enumerate().filter(|(_, document)| name(document) == wanted);
+        let mut documents = namesakes.map(|(index, document)| (index, document, self.placed(document)));
+        let found = documents.find(|(_, _, placed)| ObjectRef::of(placed).as_ref() == Some(&identity));
+        let Some((index, document, expected)) = found else { return Comparison::Missing };
+        if is_same(&expected, &actual) {
+            return Comparison::Same;
+        }
+        // What both sides have only for the comparison is not shown, and not written.
+        let mut object = actual;
+        if document.path(&["metadata", "namespace"]).is_none()
+            && let Some(metadata) = object.as_object_mut().and_then(|members| members.get_mut("metadata"))
+        {
+            metadata.remove("namespace");
+        }
+        let object = in_order_of(document, &object);
+        let (expected, actual) = (without_noise(document), without_noise(&object));
+        Comparison::Differs(Difference { file: file.clone(), index, expected, actual, object })
+    }
+
+    /// The object with the namespace that it is evaluated in.
+    fn placed(&self, object: &Value) -> Value {
+        let mut placed = object.clone();
+        let Some(identity) = ObjectRef::of(object) else { return placed };
+        let namespace = self.namespace(&identity);
+        if identity.namespace.is_none()
+            && !namespace.is_empty()
+            && let Some(metadata) = placed.as_object_mut().and_then(|members| members.get_mut("metadata"))
+        {
+            metadata.insert("namespace", namespace.into());
+        }
+        placed
+    }
+
+    fn of(&self, report: &ObjectReport, verdict: Verdict, reason: String) -> SuiteRow {
+        let mut row = self.general(verdict, reason);
+        row.states = Some((report.before.clone(), report.after.clone()));
+        if let Some(object) = &report.object {
+            row.resource = Subject::Object(object.clone());
+        }
+        row
+    }
+
+    /// A row that is about no single object.
+    fn general(&self, verdict: Verdict, reason: String) -> SuiteRow {
+        let Expectation { policy, rule, resources, specs, .. } = self.expectation;
+        let specs = specs.iter().map(|spec| format!("{}/{}", spec.namespace, spec.name));
+        let names: Vec<String> = resources.iter().map(ToString::to_string).chain(specs).collect();
+        SuiteRow {
+            policy: policy.clone(),
+            rule: rule.clone().unwrap_or_default(),
+            resource: Subject::Named(names.join(", ").into()),
+            verdict,
+            reason,
+            message: String::new(),
+            difference: None,
+            states: None,
+        }
+    }
+}
+
+/// Whether the rules that an expectation is about run.
+enum Runnable {
+    Yes,
+    No(String),
+    /// There are none.
+    Nothing,
+}
+
+/// An object beside the expected ones.
+enum Comparison {
+    Same,
+    Differs(Difference),
+    Missing,
+    Unreadable(String),
+}
