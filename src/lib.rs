@@ -2,6 +2,7 @@
 
 pub mod engine;
 pub mod jmespath;
+pub mod krm;
 pub mod patch;
 pub mod pattern;
 pub mod policy;

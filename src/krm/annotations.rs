@@ -1,0 +1,173 @@
+//! The annotations that an orchestrator keeps its books in.
+
+use crate::value::{Map, Text, Value};
+
+const PREFIXES: [&str; 2] = ["internal.config.kubernetes.io/", "internal.config.k8s.io/"];
+const NAMES: [&str; 8] = [
+    "config.kubernetes.io/path",
+    "config.kubernetes.io/index",
+    "config.k8s.io/id",
+    "kustomize.config.k8s.io/id",
+    "kustomize.config.k8s.io/needs-hash",
+    "kustomize.config.k8s.io/behavior",
+    "config.kubernetes.io/origin",
+    "alpha.config.kubernetes.io/transformations",
+];
+
+/// Whether an annotation belongs to the orchestrator and not to the object.
+pub fn is_internal(name: &str) -> bool {
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || NAMES.contains(&name)
+}
+
+/// The internal annotations that were taken from an object, and how they stood there.
+#[derive(Clone, Debug, Default)]
+pub struct Hidden {
+    /// All annotations in their order: internal ones with their value, others without.
+    order: Vec<(Text, Option<Value>)>,
+    /// Where `annotations` stood in `metadata`, if it held nothing but internal ones and so was hidden too.
+    emptied_at: Option<usize>,
+}
+
+/// Takes the internal annotations from an item, so that policies see the object that a cluster would.
+pub fn hide(item: &Value) -> (Value, Hidden) {
+    let Some(annotations) = item.path(&["metadata", "annotations"]).and_then(Value::as_object) else {
+        return (item.clone(), Hidden::default());
+    };
+    if !annotations.keys().any(|name| is_internal(name)) {
+        return (item.clone(), Hidden::default());
+    }
+    let order = annotations
+        .iter()
+        .map(|(name, value)| (name.clone(), is_internal(name).then(|| value.clone())))
+        .collect();
+    let own: Value = annotations
+        .iter()
+        .filter(|(name, _)| !is_internal(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let mut shown = item.clone();
+    let mut emptied_at = None;
+    if let Some(metadata) = metadata_of(&mut shown) {
+        if own.as_object().is_some_and(Map::is_empty) {
+            emptied_at = metadata.shift_remove_full("annotations").map(|(index, _, _)| index);
+        } else {
+            metadata.insert("annotations".into(), own);
+        }
+    }
+    (shown, Hidden { order, emptied_at })
+}
+
+impl Hidden {
+    /// Gives an object the internal annotations back, exactly those it came with and where they stood,
+    /// whatever the policies made of its annotations.
+    pub fn restore(&self, object: &Value) -> Value {
+        let current = object.path(&["metadata", "annotations"]).and_then(Value::as_object);
+        if self.order.is_empty()
+            && !current.is_some_and(|current| current.keys().any(|name| is_internal(name)))
+        {
+            return object.clone();
+        }
+        let mut annotations = Map::default();
+        for (name, internal) in &self.order {
+            let value = internal.as_ref().or_else(|| current?.get(name));
+            annotations.extend(value.map(|value| (name.clone(), value.clone())));
+        }
+        for (name, value) in current.into_iter().flatten().filter(|(name, _)| !is_internal(name)) {
+            annotations.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        let mut restored = object.clone();
+        let Some(root) = restored.as_object_mut() else { return restored };
+        let metadata = root.entry("metadata".into()).or_default();
+        if metadata.as_object().is_none() {
+            *metadata = Value::empty_object();
+        }
+        if let Some(metadata) = metadata.as_object_mut() {
+            match self.emptied_at.filter(|_| !metadata.contains_key("annotations")) {
+                Some(index) => {
+                    let index = index.min(metadata.len());
+                    metadata.shift_insert(index, "annotations".into(), Value::object(annotations));
+                }
+                None => {
+                    metadata.insert("annotations".into(), Value::object(annotations));
+                }
+            }
+        }
+        restored
+    }
+}
+
+fn metadata_of(object: &mut Value) -> Option<&mut Map> {
+    object.as_object_mut()?.get_mut("metadata")?.as_object_mut()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Value {
+        Value::from_json(text).unwrap()
+    }
+
+    #[test]
+    fn internal_annotations_are_hidden_and_come_back() {
+        let item = json(
+            r#"{"kind":"Pod","metadata":{"annotations":{"a":"b","config.kubernetes.io/index":"0",
+            "internal.config.kubernetes.io/path":"x.yaml","config.kubernetes.io/depends-on":"y"}}}"#,
+        );
+        let (shown, hidden) = hide(&item);
+        assert_eq!(
+            shown,
+            json(
+                r#"{"kind":"Pod","metadata":{"annotations":{"a":"b","config.kubernetes.io/depends-on":"y"}}}"#
+            )
+        );
+        assert_eq!(hidden.restore(&shown), item);
+    }
+
+    #[test]
+    fn annotations_that_were_all_internal_vanish_as_a_whole() {
+        let item = json(r#"{"metadata":{"annotations":{"config.k8s.io/id":"1"}}}"#);
+        let (shown, hidden) = hide(&item);
+        assert_eq!(shown, json(r#"{"metadata":{}}"#));
+        assert_eq!(hidden.restore(&shown), item);
+    }
+
+    #[test]
+    fn they_come_back_where_they_stood() {
+        let item = json(
+            r#"{"metadata":{"annotations":{"config.kubernetes.io/index":"0","a":"b","config.k8s.io/id":"1","c":"d"},
+            "name":"x"}}"#,
+        );
+        let (_, hidden) = hide(&item);
+        let patched = json(r#"{"metadata":{"annotations":{"new":"1","c":"e","a":"b"},"name":"x"}}"#);
+        assert_eq!(
+            hidden.restore(&patched).to_json(),
+            r#"{"metadata":{"annotations":{"config.kubernetes.io/index":"0","a":"b","config.k8s.io/id":"1","c":"e","new":"1"},"name":"x"}}"#
+        );
+        let item = json(r#"{"metadata":{"annotations":{"config.k8s.io/id":"1"},"name":"x"}}"#);
+        let (shown, hidden) = hide(&item);
+        assert_eq!(hidden.restore(&shown).to_json(), item.to_json());
+    }
+
+    #[test]
+    fn a_policy_cannot_add_them() {
+        let (_, hidden) = hide(&json(r#"{"metadata":{"name":"x"}}"#));
+        let patched = json(r#"{"metadata":{"name":"x","annotations":{"config.k8s.io/id":"1","a":"b"}}}"#);
+        assert_eq!(hidden.restore(&patched), json(r#"{"metadata":{"name":"x","annotations":{"a":"b"}}}"#));
+    }
+
+    #[test]
+    fn a_policy_cannot_delete_or_change_them() {
+        let item = json(r#"{"metadata":{"annotations":{"a":"b","config.k8s.io/id":"1"}}}"#);
+        let (_, hidden) = hide(&item);
+        for patched in
+            [r#"{"metadata":{}}"#, r#"{"metadata":{"annotations":{"config.k8s.io/id":"9"}}}"#, "{}"]
+        {
+            assert_eq!(
+                hidden.restore(&json(patched)),
+                json(r#"{"metadata":{"annotations":{"config.k8s.io/id":"1"}}}"#),
+                "{patched}"
+            );
+        }
+    }
+}

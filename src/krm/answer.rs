@@ -1,0 +1,208 @@
+//! The text of an answer: what was not touched is repeated as it came.
+
+use std::ops::Range;
+
+use crate::value::{Pointer, Value};
+use crate::yaml::{self, Document};
+
+use super::ResourceList;
+
+/// The answer to a list, in block YAML. `items` holds for each item what it became, `None` where it
+/// stayed as it is: such an item is repeated with its comments, quotes and order of keys.
+pub fn answer_text(
+    document: &Document,
+    list: &ResourceList,
+    items: &[Option<Value>],
+    results: Vec<Value>,
+) -> String {
+    let whole: Vec<Value> = list
+        .items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| items.get(index).and_then(Option::as_ref).unwrap_or(item).clone())
+        .collect();
+    let answer = list.answer(whole, results);
+    let mut canonical = String::new();
+    if document.is_json() || items.iter().all(Option::is_some) {
+        yaml::print(&answer, &mut canonical);
+        return canonical;
+    }
+    match spliced(document, list, items, &answer) {
+        // An alias that lost its anchor, and whatever else a copied text cannot carry.
+        Some(text) if yaml::parse_value(&text).is_ok_and(|read| read == answer) => text,
+        _ => {
+            yaml::print(&answer, &mut canonical);
+            canonical
+        }
+    }
+}
+
+fn spliced(
+    document: &Document,
+    list: &ResourceList,
+    items: &[Option<Value>],
+    answer: &Value,
+) -> Option<String> {
+    let chunks = chunks(document)?;
+    let mut out = String::with_capacity(document.text().len() + 1024);
+    for (key, value) in answer.as_object()? {
+        if &**key != "items" {
+            let member: Value = [(key.clone(), value.clone())].into_iter().collect();
+            yaml::print(&member, &mut out);
+            continue;
+        }
+        out.push_str("items:\n");
+        for ((item, became), chunk) in list.items.iter().zip(items).zip(&chunks) {
+            let copied = became.is_none() && copy(document.source().text().get(chunk.clone())?, &mut out);
+            if !copied {
+                let item = became.as_ref().unwrap_or(item).clone();
+                yaml::print(&Value::array(vec![item]), &mut out);
+            }
+        }
+    }
+    (chunks.len() == list.items.len()).then_some(out)
+}
+
+/// The lines of each item, with the comments above it; `None` where items share lines.
+fn chunks(document: &Document) -> Option<Vec<Range<usize>>> {
+    let text = document.source().text();
+    let (spans, end) = document.element_spans(&Pointer::ROOT.key("items"))?;
+    let mut starts: Vec<usize> = Vec::with_capacity(spans.len());
+    for span in &spans {
+        let floor = starts.last().map_or(0, |last| last + 1);
+        let dash = dash_line(text, span.start, floor)?;
+        let indent = text[dash..].len() - text[dash..].trim_start_matches(' ').len();
+        starts.push(with_comments(text, dash, indent, floor));
+    }
+    let end = if line_start(text, end) == end { end } else { line_end(text, end) };
+    let ends = starts.iter().skip(1).copied().chain([end]).collect::<Vec<_>>();
+    Some(starts.into_iter().zip(ends).map(|(start, end)| start..end).collect())
+}
+
+/// Where the line with the dash of an item starts: the one its first node stands on, or one above with
+/// nothing but comments between; `None` where the dash shares its line with more, as in flow style.
+fn dash_line(text: &str, node: usize, floor: usize) -> Option<usize> {
+    let mut start = line_start(text, node);
+    let mut before = text.get(start..node)?;
+    loop {
+        let (lead, comment) = before.find('#').map_or((before, false), |index| (&before[..index], true));
+        match lead.trim_matches([' ', '\n']) {
+            "-" => return Some(start),
+            "" if start > floor && (comment || start + before.len() == node) => {}
+            _ => return None,
+        }
+        let end = start;
+        start = line_start(text, end - 1);
+        before = &text[start..end];
+    }
+}
+
+/// Where the comment lines start that stand right above a line, indented as it is.
+fn with_comments(text: &str, line: usize, indent: usize, floor: usize) -> usize {
+    let mut start = line;
+    while start > floor {
+        let above = line_start(text, start - 1);
+        let comment = text[above..start].trim_start_matches(' ');
+        if above < floor || !comment.starts_with('#') || start - above - comment.len() != indent {
+            break;
+        }
+        start = above;
+    }
+    start
+}
+
+fn line_start(text: &str, offset: usize) -> usize {
+    text[..offset].rfind('\n').map_or(0, |index| index + 1)
+}
+
+fn line_end(text: &str, offset: usize) -> usize {
+    text[offset..].find('\n').map_or(text.len(), |index| offset + index + 1)
+}
+
+/// Copies the lines of an item with its dash in the first column; `false`, with nothing copied, where
+/// they cannot be moved there and for an item in flow style.
+fn copy(chunk: &str, out: &mut String) -> bool {
+    let Some(dash) = chunk.lines().find(|line| !line.trim_start().starts_with('#')) else { return false };
+    let item = dash.trim_start_matches(' ');
+    let indent = dash.len() - item.len();
+    if item.trim_start_matches(['-', ' ']).starts_with(['{', '[', '"', '\'']) {
+        return false;
+    }
+    let length = out.len();
+    for line in chunk.lines() {
+        let lead = line.len() - line.trim_start_matches(' ').len();
+        if lead < indent && !line.trim().is_empty() {
+            out.truncate(length);
+            return false;
+        }
+        out.push_str(&line[lead.min(indent)..]);
+        out.push('\n');
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::yaml::{Limits, Source};
+
+    use super::*;
+
+    /// The answer with the items of these numbers replaced by `{"a":0}`.
+    fn answer(text: &str, changed: &[usize]) -> String {
+        let source = Arc::new(Source::new("stdin", text));
+        let document = yaml::read(&source, &Limits::default()).unwrap().remove(0);
+        let list = ResourceList::from_value(document.value().unwrap()).unwrap();
+        let became = |index| changed.contains(&index).then(|| Value::from_json(r#"{"a":0}"#).unwrap());
+        let items: Vec<_> = (0..list.items.len()).map(became).collect();
+        answer_text(&document, &list, &items, Vec::new())
+    }
+
+    const HEAD: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n";
+
+    #[test]
+    fn untouched_items_are_repeated_as_they_came() {
+        let items = "- # odd\n  b: 'x'\n  c: |\n    # text\n\n    more\n# about the next\n- b:   >-\n    folded\n    text\n  d: {e: 0x10}\n";
+        let text = format!("{HEAD}items:\n{items}functionConfig:\n  a: 'b'\n");
+        assert_eq!(answer(&text, &[]), format!("{HEAD}items:\n{items}functionConfig:\n  a: b\n"));
+        let second = items.split_once("# about").map(|(first, _)| first.to_owned() + "- a: 0\n").unwrap();
+        assert_eq!(answer(&text, &[1]), format!("{HEAD}items:\n{second}functionConfig:\n  a: b\n"));
+    }
+
+    #[test]
+    fn indented_items_move_to_the_margin() {
+        let text = format!("{HEAD}items:\n  - b: |\n      x\n\n    c: 'y'\n  # two\n  - b: 2\n");
+        assert_eq!(answer(&text, &[]), format!("{HEAD}items:\n- b: |\n    x\n\n  c: 'y'\n# two\n- b: 2\n"));
+    }
+
+    #[test]
+    fn what_cannot_be_copied_is_printed_anew() {
+        for (items, changed, expected) in [
+            ("- {b: 'x'}\n- c: 'y'\n", &[][..], "- b: x\n- c: 'y'\n"),
+            ("- &x {b: 'x'}\n- c: *x\n", &[], "- b: x\n- c:\n    b: x\n"),
+            ("- b: &x 'y'\n- c: *x\n", &[0], "- a: 0\n- c: \"y\"\n"),
+            ("- b: &x 'y'\n- c: *x\n", &[], "- b: &x 'y'\n- c: *x\n"),
+        ] {
+            let text = format!("{HEAD}items:\n{items}");
+            assert_eq!(answer(&text, changed), format!("{HEAD}items:\n{expected}"), "{items}");
+        }
+        assert_eq!(answer(&format!("{HEAD}items: [{{b: 'x'}}]\n"), &[]), format!("{HEAD}items:\n- b: x\n"));
+        let json = r#"{"kind":"ResourceList","apiVersion":"config.kubernetes.io/v1","items":[{"b":"x"}]}"#;
+        assert_eq!(answer(json, &[]), format!("{HEAD}items:\n- b: x\n"));
+    }
+
+    #[test]
+    fn a_list_without_items_has_an_empty_one() {
+        assert_eq!(answer(HEAD, &[]), format!("{HEAD}items: []\n"));
+        assert_eq!(answer(&format!("{HEAD}items:\n"), &[]), format!("{HEAD}items: []\n"));
+    }
+
+    #[test]
+    fn the_last_item_ends_with_the_text() {
+        let text = format!("{HEAD}items:\n- b: |+\n    x\n\n");
+        assert_eq!(answer(&text, &[]), text);
+        let open = format!("{HEAD}items:\n- b: x");
+        assert_eq!(answer(&open, &[]), format!("{open}\n"));
+    }
+}

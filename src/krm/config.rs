@@ -1,0 +1,304 @@
+//! The function's configuration: a typed `Kyv`, or a ConfigMap of strings.
+
+use crate::policy::Operation;
+use crate::semantics::Semantics;
+use crate::value::{Map, Pointer, Text, Value};
+
+use super::results::Severity;
+
+/// What a function is asked to do.
+#[derive(Clone, Debug)]
+pub struct FunctionConfig {
+    /// The policies, paths and whole ones in the order given.
+    pub policies: Vec<PolicyInput>,
+    /// Whether policies among the items are run too.
+    pub policies_from_items: bool,
+    /// A `Values` document.
+    pub values: Option<Value>,
+    /// A `UserInfo` document.
+    pub user_info: Option<Value>,
+    /// The operation of the requests.
+    pub operation: Option<Operation>,
+    /// Which semantics.
+    pub semantics: Semantics,
+    /// What a rule that cannot be evaluated does.
+    pub on_error: OnError,
+}
+
+/// Where policies come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PolicyInput {
+    /// A path, relative to where the function runs.
+    Path(Text),
+    /// A policy written in the configuration.
+    Inline(Value),
+    /// A YAML stream of policies, from a ConfigMap.
+    Stream(Text),
+}
+
+/// What a rule that cannot be evaluated does to the function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// It fails.
+    #[default]
+    Fail,
+    /// It warns.
+    Warn,
+}
+
+impl OnError {
+    /// The severity of a failed rule's result.
+    pub const fn severity(self) -> Severity {
+        match self {
+            Self::Fail => Severity::Error,
+            Self::Warn => Severity::Warning,
+        }
+    }
+}
+
+/// What is wrong with a configuration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("functionConfig: {pointer}: {message}")]
+#[non_exhaustive]
+pub struct ConfigFault {
+    /// The field.
+    pub pointer: Pointer,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// The fields of `spec`, and of a ConfigMap's `data` (there `inline` too).
+const FIELDS: [&str; 11] = [
+    "mode",
+    "policies",
+    "policiesFromItems",
+    "manifests",
+    "values",
+    "userInfo",
+    "exceptions",
+    "contextFrom",
+    "operation",
+    "semantics",
+    "onError",
+];
+const LATER: [&str; 4] = ["manifests", "exceptions", "contextFrom", "severity"];
+
+impl FunctionConfig {
+    /// Reads a `Kyv` or a ConfigMap.
+    ///
+    /// # Errors
+    ///
+    /// Every fault: another kind, unknown fields, values of a wrong type, fields that this version does
+    /// not act on.
+    pub fn from_value(config: &Value) -> Result<Self, Vec<ConfigFault>> {
+        let text = |key| config.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (fields, at) = match (text("apiVersion"), text("kind")) {
+            ("kyv.dev/v1alpha1", "Kyv") => ("spec", Form::Typed),
+            ("v1", "ConfigMap") => ("data", Form::Strings),
+            _ => {
+                return Err(vec![ConfigFault {
+                    pointer: Pointer::ROOT.key("kind"),
+                    message: "expected kyv.dev/v1alpha1 Kyv or v1 ConfigMap".into(),
+                }]);
+            }
+        };
+        let mut reader = Reader { form: at, at: Pointer::ROOT.key(fields), faults: Vec::new() };
+        let empty = Map::default();
+        let members = match config.get(fields) {
+            None | Some(Value::Null) => &empty,
+            Some(Value::Object(members)) => &**members,
+            Some(other) => {
+                reader.fault(None, format!("expected an object, found {}", other.type_name()));
+                &empty
+            }
+        };
+        let config = reader.config(members);
+        if reader.faults.is_empty() { Ok(config) } else { Err(reader.faults) }
+    }
+}
+
+/// How fields are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// With their types.
+    Typed,
+    /// As strings, lists one per line.
+    Strings,
+}
+
+struct Reader {
+    form: Form,
+    at: Pointer,
+    faults: Vec<ConfigFault>,
+}
+
+impl Reader {
+    fn fault(&mut self, field: Option<&str>, message: impl Into<String>) {
+        let pointer = field.map_or_else(|| self.at.clone(), |field| self.at.key(field));
+        self.faults.push(ConfigFault { pointer, message: message.into() });
+    }
+
+    fn config(&mut self, members: &Map) -> FunctionConfig {
+        let inline = self.form == Form::Strings;
+        for key in members.keys() {
+            let known = FIELDS.contains(&&**key) || &**key == "severity" || (inline && &**key == "inline");
+            if !known {
+                self.fault(Some(key), format!("unknown field; known are {}", FIELDS.join(", ")));
+            } else if LATER.contains(&&**key) {
+                self.fault(Some(key), "not acted on by this version");
+            }
+        }
+        if let Some(mode) = self.word(members, "mode", &["mutate", "generate", "validate"])
+            && mode != "mutate"
+        {
+            self.fault(Some("mode"), format!("mode {mode} is not acted on by this version"));
+        }
+        let mut policies = self.policies(members.get("policies"));
+        if let (true, Some(Value::String(stream))) = (inline, members.get("inline")) {
+            policies.push(PolicyInput::Stream(stream.clone()));
+        }
+        FunctionConfig {
+            policies,
+            policies_from_items: self.flag(members, "policiesFromItems"),
+            values: self.document(members, "values"),
+            user_info: self.document(members, "userInfo"),
+            operation: self
+                .word(members, "operation", &["CREATE", "UPDATE", "DELETE", "CONNECT"])
+                .and_then(|word| Operation::parse(&word)),
+            semantics: match self.word(members, "semantics", &["documented", "kyverno"]).as_deref() {
+                Some("kyverno") => Semantics::Kyverno,
+                _ => Semantics::Documented,
+            },
+            on_error: match self.word(members, "onError", &["fail", "warn"]).as_deref() {
+                Some("warn") => OnError::Warn,
+                _ => OnError::Fail,
+            },
+        }
+    }
+
+    fn policies(&mut self, value: Option<&Value>) -> Vec<PolicyInput> {
+        match value {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::String(lines)) if self.form == Form::Strings => lines
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty())
+                .map(|line| PolicyInput::Path(line.into()))
+                .collect(),
+            Some(Value::Array(items)) if self.form == Form::Typed => {
+                let mut found = Vec::new();
+                for (index, item) in items.iter().enumerate() {
+                    match item {
+                        Value::String(path) => found.push(PolicyInput::Path(path.clone())),
+                        Value::Object(_) => found.push(PolicyInput::Inline(item.clone())),
+                        other => {
+                            let pointer = self.at.key("policies").index(index);
+                            let message = format!("expected a path or a policy, found {}", other.type_name());
+                            self.faults.push(ConfigFault { pointer, message });
+                        }
+                    }
+                }
+                found
+            }
+            Some(other) => {
+                self.fault(Some("policies"), format!("expected a list, found {}", other.type_name()));
+                Vec::new()
+            }
+        }
+    }
+
+    fn flag(&mut self, members: &Map, field: &str) -> bool {
+        match members.get(field) {
+            None | Some(Value::Null) => false,
+            // In a ConfigMap too: some orchestrators write `key=value` arguments as untyped scalars.
+            Some(Value::Bool(flag)) => *flag,
+            Some(Value::String(text))
+                if self.form == Form::Strings && matches!(&**text, "true" | "false") =>
+            {
+                &**text == "true"
+            }
+            Some(_) => {
+                self.fault(Some(field), "expected true or false");
+                false
+            }
+        }
+    }
+
+    fn word(&mut self, members: &Map, field: &str, words: &[&str]) -> Option<String> {
+        match members.get(field) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(word)) if words.contains(&&**word) => Some(word.to_string()),
+            Some(_) => {
+                self.fault(Some(field), format!("expected one of {}", words.join(", ")));
+                None
+            }
+        }
+    }
+
+    /// A document: an object, or in a ConfigMap its text.
+    fn document(&mut self, members: &Map, field: &str) -> Option<Value> {
+        match members.get(field) {
+            None | Some(Value::Null) => None,
+            Some(value @ Value::Object(_)) if self.form == Form::Typed => Some(value.clone()),
+            Some(Value::String(text)) if self.form == Form::Strings => match crate::yaml::parse_value(text) {
+                Ok(value @ Value::Object(_)) => Some(value),
+                Ok(other) => {
+                    self.fault(Some(field), format!("expected an object, found {}", other.type_name()));
+                    None
+                }
+                Err(error) => {
+                    self.fault(Some(field), error.to_string());
+                    None
+                }
+            },
+            Some(other) => {
+                self.fault(Some(field), format!("expected an object, found {}", other.type_name()));
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<FunctionConfig, Vec<String>> {
+        FunctionConfig::from_value(&Value::from_json(text).unwrap())
+            .map_err(|faults| faults.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn both_forms_say_the_same() {
+        let typed = read(
+            r#"{"apiVersion":"kyv.dev/v1alpha1","kind":"Kyv","spec":{"policies":["a.yaml","b"],
+            "onError":"warn","semantics":"kyverno","policiesFromItems":true,"operation":"UPDATE"}}"#,
+        )
+        .unwrap();
+        let strings = read(
+            r#"{"apiVersion":"v1","kind":"ConfigMap","data":{"policies":"a.yaml\n b\n","onError":"warn",
+            "semantics":"kyverno","policiesFromItems":"true","operation":"UPDATE"}}"#,
+        )
+        .unwrap();
+        for config in [typed, strings] {
+            assert_eq!(config.policies, [PolicyInput::Path("a.yaml".into()), PolicyInput::Path("b".into())]);
+            assert_eq!(config.on_error, OnError::Warn);
+            assert_eq!(config.semantics, Semantics::Kyverno);
+            assert!(config.policies_from_items);
+            assert_eq!(config.operation, Some(Operation::Update));
+        }
+    }
+
+    #[test]
+    fn every_fault_is_listed_with_its_field() {
+        let faults = read(
+            r#"{"apiVersion":"kyv.dev/v1alpha1","kind":"Kyv","spec":{"policys":[],"onError":"maybe",
+            "policies":[5],"policiesFromItems":"yes","values":[]}}"#,
+        )
+        .unwrap_err();
+        assert_eq!(faults.len(), 5, "{faults:?}");
+        assert!(faults.iter().any(|fault| fault.contains("spec.policies[0]")), "{faults:?}");
+        assert!(read(r#"{"kind":"Pod"}"#).is_err());
+        assert!(read(r#"{"apiVersion":"kyv.dev/v1alpha1","kind":"Kyv","spec":5}"#).is_err());
+    }
+}

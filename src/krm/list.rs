@@ -1,0 +1,177 @@
+//! The ResourceList.
+
+use crate::value::{Text, Value};
+
+const DEFAULT_VERSION: &str = "config.kubernetes.io/v1";
+
+/// A ResourceList as it came in.
+#[derive(Clone, Debug)]
+pub struct ResourceList {
+    /// Its `apiVersion`; the answer carries the same.
+    pub api_version: Text,
+    /// The items, in order.
+    pub items: Vec<Value>,
+    /// The configuration of the function; `null` where there is none.
+    pub function_config: Value,
+    /// Results that earlier functions left.
+    pub results: Vec<Value>,
+}
+
+/// Why a value is no ResourceList.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ListFault {
+    /// It is of another kind.
+    #[error("expected a document of kind ResourceList, found kind {0}")]
+    Kind(String),
+    /// A field has another type.
+    #[error("`{field}` must be a {expected}, found {found}")]
+    Type {
+        /// The field.
+        field: &'static str,
+        /// What it must be.
+        expected: &'static str,
+        /// What it is.
+        found: &'static str,
+    },
+}
+
+impl ResourceList {
+    /// Takes a document apart. Items may be missing or `null`: the list is empty then. Results may stand
+    /// in a list or, as early SDKs wrote them, in an object's `items`.
+    ///
+    /// # Errors
+    ///
+    /// A document of another kind, items or results that are no lists.
+    pub fn from_value(document: &Value) -> Result<Self, ListFault> {
+        let kind = document.get("kind").and_then(Value::as_str).unwrap_or("none");
+        if kind != "ResourceList" && kind != "List" {
+            return Err(ListFault::Kind(kind.into()));
+        }
+        let results = document.get("results");
+        let results = results.and_then(|results| results.get("items")).or(results);
+        Ok(Self {
+            api_version: document
+                .get("apiVersion")
+                .and_then(Value::as_text)
+                .cloned()
+                .unwrap_or_else(|| DEFAULT_VERSION.into()),
+            items: list(document.get("items"), "items")?,
+            function_config: document.get("functionConfig").cloned().unwrap_or_default(),
+            results: list(results, "results")?,
+        })
+    }
+
+    /// The answer with these items: `items` always stands in it, even empty, because a list without it
+    /// counts as one resource.
+    pub fn answer(&self, items: Vec<Value>, results: Vec<Value>) -> Value {
+        let mut answer: Value = [
+            ("apiVersion", Value::String(self.api_version.clone())),
+            ("kind", Value::from("ResourceList")),
+            ("items", Value::array(items)),
+        ]
+        .into_iter()
+        .collect();
+        if !self.function_config.is_null() {
+            answer.insert("functionConfig", self.function_config.clone());
+        }
+        let results: Vec<Value> = self.results.iter().cloned().chain(results).collect();
+        if !results.is_empty() {
+            answer.insert("results", Value::array(results));
+        }
+        answer
+    }
+}
+
+fn list(value: Option<&Value>, field: &'static str) -> Result<Vec<Value>, ListFault> {
+    match value {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(items)) => Ok(items.to_vec()),
+        Some(other) => Err(ListFault::Type { field, expected: "list", found: other.type_name() }),
+    }
+}
+
+/// Whether an item is an object of a cluster: not a file of kpt or kustomize, not kept local, not the
+/// function's own configuration.
+pub fn is_resource(item: &Value, function_config: &Value) -> bool {
+    let text = |path: &[&str]| item.path(path).and_then(Value::as_str).unwrap_or_default();
+    let (version, kind) = (text(&["apiVersion"]), text(&["kind"]));
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    let local = text(&["metadata", "annotations", "config.kubernetes.io/local-config"]);
+    !(version.is_empty() || kind.is_empty())
+        && group != "kpt.dev"
+        && group != "kustomize.config.k8s.io"
+        && group != "kyv.dev"
+        && (local.is_empty() || local == "false")
+        && !is_same_object(item, function_config)
+}
+
+/// Whether two values are one object: an orchestrator may have annotated one of them.
+fn is_same_object(item: &Value, other: &Value) -> bool {
+    let same = |path: &[&str]| item.path(path) == other.path(path);
+    item.path(&["metadata", "name"]).is_some()
+        && same(&["apiVersion"])
+        && same(&["kind"])
+        && same(&["metadata", "name"])
+        && same(&["metadata", "namespace"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Value {
+        Value::from_json(text).unwrap()
+    }
+
+    #[test]
+    fn missing_items_are_an_empty_list_and_stand_in_the_answer() {
+        for text in [r#"{"kind":"ResourceList"}"#, r#"{"kind":"ResourceList","items":null}"#] {
+            let list = ResourceList::from_value(&json(text)).unwrap();
+            assert_eq!(
+                list.answer(Vec::new(), Vec::new()),
+                json(r#"{"apiVersion":"config.kubernetes.io/v1","kind":"ResourceList","items":[]}"#)
+            );
+        }
+    }
+
+    #[test]
+    fn other_kinds_and_types_are_refused() {
+        assert!(ResourceList::from_value(&json(r#"{"kind":"Pod"}"#)).is_err());
+        assert!(ResourceList::from_value(&json(r#"{"kind":"ResourceList","items":{}}"#)).is_err());
+        assert!(ResourceList::from_value(&json("[]")).is_err());
+    }
+
+    #[test]
+    fn earlier_results_are_kept_in_either_shape() {
+        let wrapped = json(r#"{"kind":"ResourceList","results":{"name":"f","items":[{"message":"a"}]}}"#);
+        let list = ResourceList::from_value(&wrapped).unwrap();
+        assert_eq!(list.answer(Vec::new(), Vec::new()).get("results"), Some(&json(r#"[{"message":"a"}]"#)));
+    }
+
+    #[test]
+    fn files_of_the_orchestrators_are_no_resources() {
+        let none = Value::Null;
+        assert!(is_resource(&json(r#"{"apiVersion":"v1","kind":"Pod"}"#), &none));
+        for text in [
+            r#"{"kind":"Pod"}"#,
+            r#"{"apiVersion":"kpt.dev/v1","kind":"Kptfile"}"#,
+            r#"{"apiVersion":"kustomize.config.k8s.io/v1beta1","kind":"Kustomization"}"#,
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"annotations":{"config.kubernetes.io/local-config":"true"}}}"#,
+        ] {
+            assert!(!is_resource(&json(text), &none), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_configuration_among_the_items_is_no_resource() {
+        let config = json(r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"config"},"data":{}}"#);
+        let item = json(
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"config",
+            "annotations":{"config.kubernetes.io/index":"0"}},"data":{}}"#,
+        );
+        assert!(!is_resource(&item, &config));
+        let other = json(r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"},"data":{}}"#);
+        assert!(is_resource(&other, &config));
+    }
+}
