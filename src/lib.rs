@@ -9,6 +9,7 @@ pub mod policy;
 pub mod render;
 pub mod report;
 pub mod semantics;
+pub mod source;
 pub mod suite;
 pub mod value;
 pub mod variables;

@@ -1,0 +1,56 @@
+//! What keeps a cluster from answering, in kubectl's words where it has some.
+
+/// Why a cluster gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// The kubeconfig cannot be read or is incomplete.
+    #[error("kubeconfig: {0}")]
+    Config(String),
+    /// The kubeconfig has no such context.
+    #[error("context \"{0}\" does not exist")]
+    UnknownContext(String),
+    /// The server refuses the credentials.
+    #[error("You must be logged in to the server (Unauthorized)")]
+    Unauthorized,
+    /// The server refuses the request.
+    #[error("Error from server ({reason}): {message}")]
+    Refused {
+        /// The reason, as one word.
+        reason: String,
+        /// The server's own sentence.
+        message: String,
+    },
+    /// Nobody answers at the server's address.
+    #[error("The connection to the server {0} was refused - did you specify the right host or port?")]
+    ConnectionRefused(String),
+    /// The server cannot be reached, or the connection broke.
+    #[error("Unable to connect to the server: {0}")]
+    Unreachable(String),
+    /// The server answers something that is no answer.
+    #[error("the server's answer for {asked} cannot be read: {fault}")]
+    Malformed {
+        /// What was asked for.
+        asked: String,
+        /// What is wrong with the answer.
+        fault: String,
+    },
+    /// The server serves no kind of this name.
+    #[error("the server doesn't have a resource type \"{0}\"")]
+    UnknownType(String),
+    /// The server does not list objects of this kind.
+    #[error("the server does not allow this method on the requested resource ({0} cannot be listed)")]
+    NotListed(String),
+}
+
+impl ClusterError {
+    /// Whether this was told by the server itself; kubectl marks everything else with `error:`.
+    pub const fn is_from_server(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::ConnectionRefused(_) | Self::Unreachable(_))
+    }
+
+    /// Whether the cluster was never asked: the configuration is at fault.
+    pub const fn is_configuration(&self) -> bool {
+        matches!(self, Self::Config(_) | Self::UnknownContext(_))
+    }
+}

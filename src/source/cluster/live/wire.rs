@@ -1,0 +1,107 @@
+//! Paths asked for, and answers taken apart.
+
+use kube::client::APIResourceDiscovery;
+
+use crate::value::{GroupVersionKind, Text, Value};
+
+use super::{Page, Resource};
+
+/// The path of a kind's objects.
+pub(super) fn path(resource: &Resource, namespace: Option<&str>) -> String {
+    let GroupVersionKind { group, version, .. } = &resource.kind;
+    let mut path =
+        if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+    if let Some(namespace) = namespace.filter(|_| resource.is_namespaced) {
+        path.push_str("/namespaces/");
+        path.push_str(&segment(namespace));
+    }
+    path.push('/');
+    path.push_str(&segment(&resource.plural));
+    path
+}
+
+/// A name as one segment of a path.
+pub(super) fn segment(name: &str) -> String {
+    let bytes = name.bytes().map(|byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => char::from(byte).into(),
+        _ => format!("%{byte:02X}"),
+    });
+    bytes.collect()
+}
+
+pub(super) fn resource(group: &str, version: Option<&str>, found: &APIResourceDiscovery) -> Option<Resource> {
+    let told = found.response_kind.as_ref();
+    let own = |told: Option<&String>, outer: &str| -> Text {
+        told.filter(|text| !text.is_empty()).map_or_else(|| outer.into(), |text| text.as_str().into())
+    };
+    let kind = told.and_then(|kind| kind.kind.as_deref()).filter(|kind| !kind.is_empty())?;
+    let plural = found.resource.as_deref().filter(|plural| !plural.is_empty())?;
+    let singular = found.singular_resource.as_deref().filter(|singular| !singular.is_empty());
+    Some(Resource {
+        kind: GroupVersionKind { group: group.into(), version: own(None, version?), kind: kind.into() },
+        plural: plural.into(),
+        singular: singular.map_or_else(|| kind.to_lowercase().into(), Into::into),
+        short_names: found.short_names.iter().map(|name| Text::from(name.as_str())).collect(),
+        is_namespaced: found.scope.as_deref() == Some("Namespaced"),
+        is_listed: found.verbs.iter().any(|verb| verb == "list"),
+    })
+}
+
+/// Takes a list's answer apart.
+pub(super) fn page(text: &str, kind: &GroupVersionKind) -> Result<Page, String> {
+    let list = Value::from_json(text).map_err(|error| error.to_string())?;
+    let next = list.path(&["metadata", "continue"]).and_then(Value::as_text);
+    let next = next.filter(|token| !token.is_empty()).cloned();
+    let objects = match list.get("items") {
+        Some(Value::Array(items)) => items.iter().map(|item| with_kind(item.clone(), kind)).collect(),
+        Some(Value::Null) => Vec::new(),
+        Some(other) => return Err(format!("expected items to be a list, found {}", other.type_name())),
+        None => return Err("it has no items".into()),
+    };
+    Ok(Page { objects, next })
+}
+
+/// An object with its `apiVersion` and `kind` in front; the elements of a list lack them.
+pub(super) fn with_kind(object: Value, kind: &GroupVersionKind) -> Value {
+    let Some(members) = object.as_object() else { return object };
+    let own =
+        |key: &str, other: Text| (Text::from(key), members.get(key).cloned().unwrap_or(Value::String(other)));
+    [own("apiVersion", kind.api_version().into()), own("kind", kind.kind.clone())]
+        .into_iter()
+        .chain(
+            members
+                .iter()
+                .filter(|(key, _)| !matches!(&***key, "apiVersion" | "kind"))
+                .map(|(key, value)| (key.clone(), value.clone())),
+        )
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_leave_their_segment_of_the_path() {
+        let mut resource = Resource::namespaces();
+        assert_eq!(path(&resource, Some("web")), "/api/v1/namespaces");
+        resource.kind = GroupVersionKind::new("apps/v1", "Deployment");
+        resource.plural = "deployments".into();
+        resource.is_namespaced = true;
+        assert_eq!(path(&resource, Some("web")), "/apis/apps/v1/namespaces/web/deployments");
+        assert_eq!(path(&resource, Some("a/b?c")), "/apis/apps/v1/namespaces/a%2Fb%3Fc/deployments");
+        assert_eq!(segment("system:admin"), "system:admin");
+    }
+
+    #[test]
+    fn elements_of_a_list_get_their_kind_in_front() {
+        let kind = GroupVersionKind::new("v1", "Pod");
+        let text = r#"{"kind":"PodList","metadata":{"continue":"x"},"items":[{"metadata":{"name":"a"}}]}"#;
+        let read = page(text, &kind).unwrap();
+        assert_eq!(read.next.as_deref(), Some("x"));
+        assert_eq!(read.objects[0].to_json(), r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}"#);
+        assert_eq!(page(r#"{"metadata":{"continue":""},"items":null}"#, &kind).unwrap().next, None);
+        assert!(page("{}", &kind).is_err());
+        assert!(page("<html>", &kind).is_err());
+    }
+}

@@ -1,0 +1,237 @@
+//! Objects as texts give them, in input order.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+
+use crate::value::Value;
+use crate::yaml::{Document, Limits, Source};
+
+use super::namespaces::namespaces_in;
+use super::text::{parse, read_text};
+use super::{Location, SourceError, Walk, expand};
+
+/// So many files, or so many bytes of them, are parsed at once.
+const BATCH_FILES: usize = 64;
+const BATCH_BYTES: u64 = 4 << 20;
+
+/// What is evaluated and printed as one.
+#[derive(Debug)]
+pub struct Piece {
+    /// The number of the input it comes from, from 0.
+    pub input: usize,
+    /// What it is.
+    pub content: Content,
+}
+
+/// What a [`Piece`] is.
+#[derive(Debug)]
+pub enum Content {
+    /// A document of a text; its text matters, too.
+    Document(Document),
+    /// An object without a text, such as a live one.
+    Object(Value),
+}
+
+impl Piece {
+    /// What the piece says; `None` for a document of nothing but blanks and comments.
+    pub const fn value(&self) -> Option<&Value> {
+        match &self.content {
+            Content::Document(document) => document.value(),
+            Content::Object(object) => Some(object),
+        }
+    }
+
+    /// About how many bytes it holds.
+    pub fn weight(&self) -> usize {
+        match &self.content {
+            Content::Document(document) => document.text().len(),
+            Content::Object(object) => weight(object),
+        }
+    }
+}
+
+/// About how many bytes a value takes as JSON.
+fn weight(value: &Value) -> usize {
+    let mut sum = 0;
+    let mut open = vec![value];
+    while let Some(node) = open.pop() {
+        match node {
+            Value::String(text) => sum += text.len() + 2,
+            Value::Array(items) => open.extend(items.iter()),
+            Value::Object(members) => {
+                sum += members.keys().map(|key| key.len() + 4).sum::<usize>();
+                open.extend(members.values());
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => sum += 4,
+        }
+    }
+    sum
+}
+
+/// The texts that hold a run's objects.
+///
+/// Files are read when their turn comes, and forgotten after it; what can be read only once is read when
+/// it is added.
+#[derive(Debug, Default)]
+pub struct Manifests {
+    inputs: Vec<Input>,
+    limits: Limits,
+}
+
+#[derive(Debug)]
+enum Input {
+    /// A file that can be read as often as wanted.
+    File { path: PathBuf, bytes: u64 },
+    /// A text in memory.
+    Text(Arc<Source>),
+}
+
+impl Manifests {
+    /// No texts yet.
+    pub const fn new(limits: Limits) -> Self {
+        Self { inputs: Vec::new(), limits }
+    }
+
+    /// Adds what an argument stands for.
+    ///
+    /// # Errors
+    ///
+    /// As [`expand`], and as [`read_text`] for what is read at once.
+    pub fn add(&mut self, argument: &Path, walk: Walk) -> Result<(), SourceError> {
+        for location in expand(argument, walk)? {
+            let regular = match &location {
+                Location::File { path, .. } => fs::metadata(path).ok().filter(fs::Metadata::is_file),
+                Location::Stdin => None,
+            };
+            self.inputs.push(match (location, regular) {
+                (Location::File { path, .. }, Some(metadata)) => Input::File { path, bytes: metadata.len() },
+                (location, _) => Input::Text(read_text(&location, &self.limits)?),
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds a text.
+    pub fn add_text(&mut self, text: Arc<Source>) {
+        self.inputs.push(Input::Text(text));
+    }
+
+    /// The file that is an input; `None` for standard input and other passing things.
+    pub fn file(&self, input: usize) -> Option<&Path> {
+        match self.inputs.get(input)? {
+            Input::File { path, .. } => Some(path),
+            Input::Text(_) => None,
+        }
+    }
+
+    /// The Namespace objects among the inputs. What cannot be read or parsed is passed over here: the
+    /// reading of the pieces names it.
+    pub fn namespaces(&self) -> Vec<Value> {
+        let found = self.inputs.par_iter().map(|input| {
+            self.text(input).map_or_else(|_| Vec::new(), |text| namespaces_in(&text, &self.limits))
+        });
+        found.collect::<Vec<_>>().into_iter().flatten().collect()
+    }
+
+    /// The pieces of all inputs, in order. An input that cannot be read gives its errors in its place, and
+    /// the next one follows.
+    pub fn pieces(&self) -> impl Iterator<Item = Result<Piece, SourceError>> {
+        Pieces { manifests: self, next: 0, ready: VecDeque::new() }
+    }
+
+    fn text(&self, input: &Input) -> Result<Arc<Source>, SourceError> {
+        match input {
+            Input::Text(text) => Ok(Arc::clone(text)),
+            Input::File { path, .. } => {
+                read_text(&Location::File { path: path.clone(), named: true }, &self.limits)
+            }
+        }
+    }
+
+    fn documents(&self, input: &Input) -> Result<Vec<Document>, Vec<SourceError>> {
+        let text = self.text(input).map_err(|error| vec![error])?;
+        parse(&text, &self.limits)
+    }
+}
+
+struct Pieces<'a> {
+    manifests: &'a Manifests,
+    /// The first input that was not parsed yet.
+    next: usize,
+    ready: VecDeque<Result<Piece, SourceError>>,
+}
+
+impl Pieces<'_> {
+    /// Parses further inputs, several at once.
+    fn batch(&mut self) {
+        let rest = self.manifests.inputs.get(self.next..).unwrap_or_default();
+        let mut bytes = 0;
+        let few = rest.iter().take(BATCH_FILES).take_while(|input| {
+            let before = bytes;
+            bytes += match input {
+                Input::File { bytes, .. } => *bytes,
+                Input::Text(text) => text.text().len() as u64,
+            };
+            before < BATCH_BYTES
+        });
+        let batch = &rest[..few.count()];
+        let parsed: Vec<_> = batch.par_iter().map(|input| self.manifests.documents(input)).collect();
+        for (offset, documents) in parsed.into_iter().enumerate() {
+            let input = self.next + offset;
+            match documents {
+                Ok(documents) => self.ready.extend(
+                    documents
+                        .into_iter()
+                        .map(|document| Ok(Piece { input, content: Content::Document(document) })),
+                ),
+                Err(errors) => self.ready.extend(errors.into_iter().map(Err)),
+            }
+        }
+        self.next += batch.len();
+    }
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = Result<Piece, SourceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.ready.is_empty() && self.next < self.manifests.inputs.len() {
+            self.batch();
+        }
+        self.ready.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_text_does_not_hide_the_next() {
+        let mut manifests = Manifests::new(Limits::default());
+        for (name, text) in [("a", "a: 1\n---\nb: 1\n"), ("b", "a: [\n"), ("c", "c: 1\n")] {
+            manifests.add_text(Arc::new(Source::new(name, text)));
+        }
+        let pieces: Vec<_> = manifests.pieces().collect();
+        let inputs: Vec<_> =
+            pieces.iter().map(|piece| piece.as_ref().ok().map(|piece| piece.input)).collect();
+        assert_eq!(inputs, [Some(0), Some(0), None, Some(2)]);
+    }
+
+    #[test]
+    fn what_goes_through_many_batches_keeps_its_order() {
+        let mut manifests = Manifests::new(Limits::default());
+        for number in 0..200 {
+            manifests.add_text(Arc::new(Source::new("n", format!("number: {number}\n"))));
+        }
+        let numbers: Vec<_> = manifests
+            .pieces()
+            .map(|piece| piece.unwrap().value().unwrap().get("number").unwrap().to_json())
+            .collect();
+        assert_eq!(numbers, (0..200).map(|number| number.to_string()).collect::<Vec<_>>());
+    }
+}

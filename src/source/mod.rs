@@ -1,0 +1,40 @@
+//! Where objects, policies and look-ups come from: files, standard input, child programs, the cluster.
+//!
+//! Knows paths, globs, the documents that a user hands over beside policies and manifests, and how files
+//! are written; answers the engine's questions from what was given ([`OfflineWorld`]). Knows nothing of
+//! arguments, and nothing of how outcomes look.
+
+pub mod cluster;
+mod crds;
+mod error;
+mod given;
+mod kustomize;
+mod label_query;
+mod manifests;
+mod namespaces;
+mod old;
+mod paths;
+mod policies;
+mod strict;
+mod suites;
+mod text;
+mod user;
+mod values;
+mod world;
+mod write;
+
+pub use crds::{CustomKind, custom_kinds};
+pub use error::{Place, SourceError};
+pub use given::GivenObjects;
+pub use kustomize::{Kustomize, kustomize};
+pub use manifests::{Content, Manifests, Piece};
+pub use old::OldObjects;
+pub use paths::{Location, Walk, expand};
+pub use policies::{LoadedPolicies, PolicyLoader, PolicyNote, Refused, load_policies};
+pub use strict::Head;
+pub use suites::{find_suites, items_of, read_all, read_file};
+pub use text::read_text;
+pub use user::{load_user, user_in};
+pub use values::{LoadedValues, assignment, load_values, values_in, values_inside};
+pub use world::OfflineWorld;
+pub use write::replace_file;

@@ -1,0 +1,301 @@
+//! Policies, from files, folders, globs and standard input.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::policy::{DocumentKind, Policy, kind_of, parse};
+use crate::semantics::{Corners, Semantics};
+use crate::value::{Pointer, Text, Value};
+use crate::yaml::{Document, Limits, Source};
+
+use super::crds::documents_in;
+use super::text::{documents_of, read_documents};
+use super::{Location, SourceError, Walk, expand};
+
+/// What the inputs hold.
+#[derive(Debug, Default)]
+pub struct LoadedPolicies {
+    /// The policies, in input order.
+    pub policies: Vec<Policy>,
+    /// The file and line of each.
+    pub origins: Vec<String>,
+    /// What was met beside them.
+    pub notes: Vec<PolicyNote>,
+}
+
+/// Something met among policies that is not evaluated, or odd.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PolicyNote {
+    /// A policy of a kind that is not run yet.
+    Planned {
+        /// The file and line.
+        origin: String,
+        /// The kind.
+        kind: Text,
+        /// The name.
+        name: String,
+    },
+    /// A policy of a kind that mutates nothing, or a companion of one.
+    Other {
+        /// The file and line.
+        origin: String,
+        /// The kind.
+        kind: Text,
+        /// The name.
+        name: String,
+    },
+    /// Documents of a folder or glob that are no policies.
+    NoPolicies {
+        /// How many.
+        documents: usize,
+        /// In how many files.
+        files: usize,
+    },
+    /// Two policies of one name: a cluster would hold only the later one.
+    Twice {
+        /// The file and line of the later one.
+        origin: String,
+        /// The file and line of the earlier one.
+        first: String,
+        /// The name.
+        name: String,
+    },
+}
+
+/// Why the policies are refused, and the corners that decided it.
+#[derive(Debug, Default)]
+pub struct Refused {
+    /// Everything that is wrong, in input order.
+    pub errors: Vec<SourceError>,
+    /// The differences between the semantics by which some of it is wrong.
+    pub corners: Corners,
+}
+
+/// Loads all policies of the inputs. In folders and globs other documents are passed over; a named file
+/// must hold a policy.
+///
+/// # Errors
+///
+/// Everything that is wrong with any of the inputs, and inputs without a single policy.
+pub fn load_policies(
+    arguments: &[PathBuf],
+    semantics: Semantics,
+    limits: &Limits,
+) -> Result<LoadedPolicies, Refused> {
+    let mut loader = PolicyLoader::new(semantics, *limits);
+    for argument in arguments {
+        loader.path(argument);
+    }
+    let paths: Vec<_> = arguments.iter().map(|path| path.display().to_string()).collect();
+    loader.finish(&paths.join(", "))
+}
+
+/// Gathers policies from inputs of several kinds.
+#[derive(Debug, Default)]
+pub struct PolicyLoader {
+    semantics: Semantics,
+    limits: Limits,
+    loaded: LoadedPolicies,
+    refused: Refused,
+    /// Where each policy stands, by kind and name.
+    seen: IndexMap<String, String>,
+    /// Documents that are no policies, and the files with such.
+    documents: usize,
+    files: usize,
+}
+
+impl PolicyLoader {
+    /// Starts without policies.
+    pub fn new(semantics: Semantics, limits: Limits) -> Self {
+        Self { semantics, limits, ..Self::default() }
+    }
+
+    /// Takes in what a path, a folder, a glob or `-` stands for.
+    pub fn path(&mut self, argument: &Path) {
+        match expand(argument, Walk::DeepWithoutDots) {
+            Ok(locations) => locations.iter().for_each(|location| self.location(location)),
+            Err(error) => self.refused.errors.push(error),
+        }
+    }
+
+    /// Takes in the documents of a text, which must hold a policy.
+    pub fn text(&mut self, source: &Arc<Source>) {
+        let documents = documents_of(source, &self.limits);
+        self.documents(documents, source.name(), true);
+    }
+
+    fn location(&mut self, location: &Location) {
+        let named = !matches!(location, Location::File { named: false, .. });
+        self.documents(read_documents(location, &self.limits), &location.name(), named);
+    }
+
+    fn documents(&mut self, read: Result<Vec<Document>, Vec<SourceError>>, name: &str, named: bool) {
+        let documents = match read {
+            Ok(documents) => documents,
+            Err(errors) => return self.refused.errors.extend(errors),
+        };
+        let mut policies = 0;
+        let mut others = 0;
+        for document in &documents {
+            for (pointer, value) in documents_in(document) {
+                if self.node(document, &pointer, &value) { policies += 1 } else { others += 1 }
+            }
+        }
+        if named && policies == 0 {
+            return self.refused.errors.push(SourceError::NoPolicy { path: name.to_owned() });
+        }
+        self.documents += others;
+        self.files += usize::from(others > 0);
+    }
+
+    /// What was gathered. `inputs` is what to call the inputs where they hold no policy.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with any of the inputs, and inputs without a single policy.
+    pub fn finish(mut self, inputs: &str) -> Result<LoadedPolicies, Refused> {
+        if self.documents > 0 {
+            self.loaded.notes.push(PolicyNote::NoPolicies { documents: self.documents, files: self.files });
+        }
+        let planned = |note: &PolicyNote| matches!(note, PolicyNote::Planned { .. });
+        if self.refused.errors.is_empty()
+            && self.loaded.policies.is_empty()
+            && !self.loaded.notes.iter().any(planned)
+        {
+            self.refused.errors.push(SourceError::NoPolicy { path: inputs.to_owned() });
+        }
+        if self.refused.errors.is_empty() { Ok(self.loaded) } else { Err(self.refused) }
+    }
+
+    /// Takes in one node of a document; `false` if it is no policy.
+    pub fn node(&mut self, document: &Document, at: &Pointer, value: &Value) -> bool {
+        let origin = || format!("{}:{}", document.source().name(), document.nearest_position(at).line);
+        let name = || {
+            let text = |field| value.path(&["metadata", field]).and_then(Value::as_str);
+            let name = text("name").unwrap_or_default();
+            text("namespace").map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"))
+        };
+        match kind_of(value) {
+            DocumentKind::NotAPolicy => return false,
+            DocumentKind::Planned(kind) => {
+                self.loaded.notes.push(PolicyNote::Planned { origin: origin(), kind, name: name() });
+            }
+            DocumentKind::OtherPolicy(kind) => {
+                self.loaded.notes.push(PolicyNote::Other { origin: origin(), kind, name: name() });
+            }
+            DocumentKind::Misspelt { kind, nearest } => {
+                let message = format!("there is no policy of kind `{kind}`, did you mean `{nearest}`?");
+                self.refused.errors.push(SourceError::at(document, &at.key("kind"), message));
+            }
+            DocumentKind::Classic => match parse(value, self.semantics) {
+                Ok(policy) => self.add(policy, value, name(), origin()),
+                Err(faults) => {
+                    for fault in faults {
+                        if let Some(difference) = fault.difference {
+                            self.refused.corners.insert(difference);
+                        }
+                        let place = at.join(&fault.pointer);
+                        let rule = fault.rule.as_ref();
+                        let rule = rule.map_or_else(String::new, |rule| format!(", rule {rule}"));
+                        let message = format!("policy {}{rule}: {fault}", name());
+                        self.refused.errors.push(SourceError::at(document, &place, message));
+                    }
+                }
+            },
+        }
+        true
+    }
+
+    fn add(&mut self, policy: Policy, value: &Value, name: String, origin: String) {
+        let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
+        if let Some(first) = self.seen.insert(format!("{kind}/{name}"), origin.clone()) {
+            self.loaded.notes.push(PolicyNote::Twice { origin: origin.clone(), first, name });
+        }
+        self.loaded.policies.push(policy);
+        self.loaded.origins.push(origin);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const POLICY: &str = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}
+";
+
+    fn load(files: &[(&str, &str)], arguments: &[&str]) -> Result<LoadedPolicies, Vec<String>> {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::create_dir_all(folder.path().join(name).parent().unwrap()).unwrap();
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let arguments: Vec<_> = arguments.iter().map(|name| folder.path().join(name)).collect();
+        load_policies(&arguments, Semantics::Documented, &Limits::default()).map_err(|refused| {
+            let prefix = format!("{}/", folder.path().display());
+            refused.errors.iter().map(|error| error.to_string().replace(&prefix, "")).collect()
+        })
+    }
+
+    #[test]
+    fn other_documents_of_a_folder_are_counted() {
+        let files = [
+            ("d/a.yaml", &*format!("{POLICY}---\nkind: Pod\napiVersion: v1\n")),
+            ("d/sub/b.yaml", "a: 1\n---\nb: 1\n"),
+        ];
+        let loaded = load(&files, &["d"]).unwrap();
+        assert_eq!(loaded.policies.len(), 1);
+        assert_eq!(loaded.notes, [PolicyNote::NoPolicies { documents: 3, files: 2 }]);
+        assert_eq!(load(&files, &["d/sub/b.yaml"]).unwrap_err(), ["d/sub/b.yaml: no policy found"]);
+        assert_eq!(load(&files, &["d/sub"]).unwrap_err(), ["d/sub: no policy found"]);
+    }
+
+    #[test]
+    fn faults_of_all_files_are_named_with_their_places() {
+        let wrong = POLICY.replace("    mutate:", "    mode: x\n    mutate:");
+        let errors = load(
+            &[("a.yaml", &wrong), ("b.yaml", "a: [\n"), ("c.yaml", &wrong)],
+            &["a.yaml", "b.yaml", "c.yaml"],
+        )
+        .unwrap_err();
+        assert!(errors[0].starts_with("a.yaml:8:5: policy p, rule r: spec.rules[0].mode: "), "{errors:?}");
+        assert!(errors[0].ends_with("\n8 |     mode: x\n  |     ^"), "{errors:?}");
+        assert!(errors.iter().any(|error| error.starts_with("b.yaml:")), "{errors:?}");
+        assert!(errors.iter().any(|error| error.starts_with("c.yaml:8:5: ")), "{errors:?}");
+    }
+
+    #[test]
+    fn policies_inside_a_list_are_found() {
+        let list =
+            format!("apiVersion: v1\nkind: List\nitems:\n- {}", POLICY.trim_end().replace('\n', "\n  "));
+        assert_eq!(load(&[("a.yaml", &list)], &["a.yaml"]).unwrap().policies.len(), 1);
+    }
+
+    #[test]
+    fn kinds_that_are_not_run_are_told_apart() {
+        let text = format!(
+            "{POLICY}---\napiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {{name: m}}\n\
+             ---\napiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {{name: e, namespace: ns}}\n"
+        );
+        let notes = load(&[("a.yaml", &text)], &["a.yaml"]).unwrap().notes;
+        assert!(matches!(&notes[0], PolicyNote::Planned { name, .. } if name == "m"), "{notes:?}");
+        assert!(matches!(&notes[1], PolicyNote::Other { name, .. } if name == "ns/e"), "{notes:?}");
+    }
+
+    #[test]
+    fn a_name_that_stands_twice_is_noted() {
+        let notes = load(&[("a.yaml", &format!("{POLICY}---\n{POLICY}"))], &["a.yaml"]).unwrap().notes;
+        assert!(matches!(&notes[0], PolicyNote::Twice { name, .. } if name == "p"), "{notes:?}");
+    }
+}

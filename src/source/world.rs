@@ -1,0 +1,123 @@
+//! The outside, as far as the inputs tell of it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::engine::{KindScope, Lookup, LookupError, World, builtin_scope};
+use crate::value::{GroupVersionKind, Text, Value};
+
+use super::{CustomKind, GivenObjects};
+
+/// Every namespace of a cluster carries its name as this label.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
+/// A world without a cluster: time and chance are fixed for the run, namespaces and kinds are those that
+/// were given.
+#[derive(Clone, Debug)]
+pub struct OfflineWorld {
+    now: Timestamp,
+    seed: u64,
+    namespaces: BTreeMap<Text, Value>,
+    scopes: BTreeMap<(Text, Text), KindScope>,
+    objects: GivenObjects,
+}
+
+impl OfflineWorld {
+    /// A world at a time, with a seed for all chance.
+    pub const fn new(now: Timestamp, seed: u64) -> Self {
+        Self { now, seed, namespaces: BTreeMap::new(), scopes: BTreeMap::new(), objects: GivenObjects::NONE }
+    }
+
+    /// Makes kinds known.
+    pub fn add_kinds(&mut self, kinds: &[CustomKind]) {
+        for kind in kinds {
+            self.scopes.insert((kind.group.clone(), kind.kind.clone()), kind.scope);
+        }
+    }
+
+    /// Gives the objects that context entries are answered from.
+    pub fn set_objects(&mut self, objects: GivenObjects) {
+        self.objects = objects;
+    }
+
+    /// Makes a Namespace object known, with the label that every cluster adds.
+    pub fn add_namespace(&mut self, namespace: &Value) {
+        let Some(name) = namespace.path(&["metadata", "name"]).and_then(Value::as_text) else { return };
+        let mut labels = namespace
+            .path(&["metadata", "labels"])
+            .filter(|labels| labels.as_object().is_some())
+            .cloned()
+            .unwrap_or_else(Value::empty_object);
+        labels.insert(NAME_LABEL, Value::String(name.clone()));
+        self.namespaces.insert(name.clone(), labels);
+    }
+
+    /// Makes the labels of a namespace known, over what its object says.
+    pub fn set_namespace_labels(&mut self, name: Text, labels: Value) {
+        self.namespaces.insert(name, labels);
+    }
+}
+
+impl World for OfflineWorld {
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    fn chance(&self, key: &str, call: u64) -> u64 {
+        // FNV-1a, then the finish of SplitMix64: equal on every machine and in every release.
+        let mut state = 0xcbf2_9ce4_8422_2325 ^ self.seed;
+        for byte in key.bytes().chain(call.to_le_bytes()) {
+            state = (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        state ^ (state >> 31)
+    }
+
+    fn namespace_labels(&self, namespace: &str) -> Option<Value> {
+        self.namespaces.get(namespace).cloned()
+    }
+
+    fn scope(&self, kind: &GroupVersionKind) -> KindScope {
+        let given = self.scopes.get(&(kind.group.clone(), kind.kind.clone()));
+        given.copied().unwrap_or_else(|| builtin_scope(kind))
+    }
+
+    fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {
+        self.objects.lookup(lookup)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chance_depends_on_seed_key_and_call() {
+        let world = |seed| OfflineWorld::new(Timestamp::UNIX_EPOCH, seed);
+        let one = world(1).chance("Pod/a: p/r", 0);
+        assert_eq!(one, world(1).chance("Pod/a: p/r", 0));
+        for other in [
+            world(2).chance("Pod/a: p/r", 0),
+            world(1).chance("Pod/b: p/r", 0),
+            world(1).chance("Pod/a: p/r", 1),
+        ] {
+            assert_ne!(one, other);
+        }
+    }
+
+    #[test]
+    fn a_namespace_carries_its_name() {
+        let mut world = OfflineWorld::new(Timestamp::UNIX_EPOCH, 0);
+        let json = |text| Value::from_json(text).unwrap();
+        world.add_namespace(&json(r#"{"metadata":{"name":"a","labels":{"x":"y"}}}"#));
+        assert_eq!(
+            world.namespace_labels("a").unwrap(),
+            json(r#"{"x":"y","kubernetes.io/metadata.name":"a"}"#)
+        );
+        world.set_namespace_labels("a".into(), json("{}"));
+        assert_eq!(world.namespace_labels("a").unwrap(), json("{}"));
+        assert!(world.namespace_labels("b").is_none());
+    }
+}
