@@ -14,3 +14,6 @@ pub mod suite;
 pub mod value;
 pub mod variables;
 pub mod yaml;
+
+#[cfg(feature = "cli")]
+pub mod commands;

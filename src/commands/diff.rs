@@ -1,0 +1,101 @@
+//! `diff`: what the policies would change.
+
+use clap::{Args, ValueEnum};
+
+use super::arguments::{Color, Inputs};
+use super::driver::Show as _;
+use super::exit::Exit;
+use super::ledger::{Ledger, SumUp};
+use super::live;
+use super::mutate::Print;
+use super::output::Format;
+use super::session::{Session, complain, manifests, on_threads};
+use super::talk::Talk;
+
+const EXAMPLES: &str = "\
+Examples:
+  # Show what the policies would change in the manifests of a directory
+  kubectl kyv diff -p policies/ -f manifests/ -R
+
+  # Count what would change, by policy, rule, kind and namespace
+  kubectl kyv diff -p policies/ -f manifests/ -R -o summary
+
+  # Show what would change in the Deployments of a namespace of the cluster, of all namespaces
+  kubectl kyv diff deployments -n web -p policies/
+  kubectl kyv diff deployments -A -p policies/ -o summary
+
+  # Fail a pipeline if manifests are not as the policies want them
+  kubectl kyv diff -p policies/ -k overlays/prod --quiet
+
+  # A comment for a pull request
+  kubectl kyv diff -p policies/ -f manifests/ -o markdown > comment.md";
+
+/// Show what Kyverno mutate policies would change.
+///
+/// Exits with 1 if something would change, with 0 if not, and with 4 if the cluster could not be read in
+/// part or whole. Nothing is written to a cluster. Values of Secrets are masked.
+#[derive(Debug, Args)]
+#[command(before_help = EXAMPLES, help_template = super::HELP)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    inputs: Inputs,
+    /// How to show it.
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Diff, help_heading = "Output")]
+    output: Output,
+    /// When to colour a diff.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    color: Color,
+}
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// A unified diff for each object.
+    Diff,
+    /// A table: objects by policy, rule, kind and namespace.
+    Summary,
+    /// A report of all objects that a rule matched, and the counts.
+    Json,
+    /// The counts and the diff, for a pull request.
+    Markdown,
+}
+
+impl Output {
+    const fn format(self) -> (Format, SumUp) {
+        match self {
+            Self::Diff => (Format::Diff, SumUp::Table),
+            Self::Summary => (Format::Summary, SumUp::Nothing),
+            Self::Json => (Format::Report, SumUp::Line),
+            Self::Markdown => (Format::Markdown, SumUp::Nothing),
+        }
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments) -> Exit {
+    let Arguments { inputs, output, color } = arguments;
+    on_threads(inputs, |talk| {
+        let session = Session::open(inputs, talk);
+        let (format, sum_up) = output.format();
+        let print = Print { format, palette: color.palette(), sum_up };
+        let ledger = if inputs.is_live() {
+            live::run(inputs, session.as_ref(), &print, talk)
+        } else {
+            of_manifests(inputs, session.as_ref(), print, talk)
+        };
+        if ledger.is_some_and(|ledger| ledger.tally.changed > 0) {
+            talk.worsen(Exit::Changes);
+        }
+    })
+}
+
+/// Shows what would change in manifests.
+fn of_manifests(inputs: &Inputs, session: Option<&Session>, print: Print, talk: &mut Talk) -> Option<Ledger> {
+    let manifests = manifests(inputs, talk)?;
+    let Some(session) = session else {
+        complain(manifests.pieces(), talk);
+        return None;
+    };
+    let world = session.offline_world(inputs, &manifests);
+    Some(print.run(session, &world, manifests.pieces(), talk))
+}

@@ -1,0 +1,86 @@
+//! The one driver: pieces come in order, are evaluated in parallel, and go out in order.
+
+use std::io;
+
+use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
+
+use crate::engine::World;
+use crate::source::{Piece, SourceError};
+
+use super::ledger::Ledger;
+use super::session::Session;
+use super::talk::Talk;
+
+/// So many pieces, or so many bytes of them, are in memory at once beside the text they come from.
+const CHUNK_PIECES: usize = 1024;
+const CHUNK_BYTES: usize = 8 << 20;
+
+/// What becomes of pieces.
+pub(super) trait Work: Sync {
+    /// What a piece is made into.
+    type Made: Send;
+
+    /// Evaluates a piece; called on many threads.
+    fn make(&self, piece: Piece) -> Self::Made;
+}
+
+/// A way to show what becomes of objects.
+pub(super) trait Show {
+    /// Evaluates all pieces in a world and prints the result, unless some input could not be read. Gives
+    /// what was counted.
+    fn run<W: World>(
+        &self,
+        session: &Session,
+        world: &W,
+        pieces: impl Iterator<Item = Result<Piece, SourceError>>,
+        talk: &mut Talk,
+    ) -> Ledger;
+}
+
+/// Drives all pieces through the work, in chunks. `take` gets what was made of them in the order they came
+/// in; `fail` gets the errors of the input. After one that spoils the rest nothing is evaluated any more:
+/// what is left of the input is read for its errors alone.
+///
+/// # Errors
+///
+/// What `take` cannot write.
+pub(super) fn drive<W: Work>(
+    pieces: impl Iterator<Item = Result<Piece, SourceError>>,
+    work: &W,
+    mut take: impl FnMut(W::Made) -> io::Result<()>,
+    mut fail: impl FnMut(SourceError),
+) -> io::Result<()> {
+    let mut chunk = Vec::new();
+    let mut bytes = 0;
+    let mut failed = false;
+    for piece in pieces {
+        match piece {
+            Ok(_) if failed => {}
+            Ok(piece) => {
+                bytes += piece.weight();
+                chunk.push(piece);
+                if chunk.len() >= CHUNK_PIECES || bytes >= CHUNK_BYTES {
+                    turn(&mut chunk, work, &mut take)?;
+                    bytes = 0;
+                }
+            }
+            Err(error) => {
+                if error.spoils_the_rest() {
+                    failed = true;
+                    chunk.clear();
+                }
+                fail(error);
+            }
+        }
+    }
+    turn(&mut chunk, work, &mut take)
+}
+
+fn turn<W: Work>(
+    chunk: &mut Vec<Piece>,
+    work: &W,
+    take: &mut impl FnMut(W::Made) -> io::Result<()>,
+) -> io::Result<()> {
+    let made: Vec<_> = std::mem::take(chunk).into_par_iter().map(|piece| work.make(piece)).collect();
+    made.into_iter().try_for_each(take)
+}

@@ -1,0 +1,215 @@
+//! One piece through the engine: an object, or all objects of a list.
+
+use crate::engine::{Engine, World};
+use crate::render::Origin;
+use crate::report::{ObjectReport, Outcome};
+use crate::source::{Content, OldObjects, Piece};
+use crate::value::{Change, GroupVersionKind, Pointer, Text, Value};
+
+/// What evaluation needs besides the objects.
+#[derive(Debug)]
+pub(super) struct Evaluator<'a, W> {
+    pub(super) engine: &'a Engine,
+    pub(super) world: &'a W,
+    pub(super) old: &'a OldObjects,
+    /// Whether each changed object is evaluated a second time.
+    pub(super) twice: bool,
+    /// Whether objects without a text come from a cluster.
+    pub(super) live: bool,
+}
+
+/// A piece with what became of its objects.
+#[derive(Debug)]
+pub(super) struct Evaluated {
+    pub(super) piece: Piece,
+    /// Its objects, in order: one, or the items of a list.
+    pub(super) objects: Vec<Evaluation>,
+    /// What the piece says now; `None` if nothing changed.
+    pub(super) after: Option<Value>,
+    /// How many of them have no `apiVersion` or `kind`, and so were not evaluated.
+    pub(super) unknown: usize,
+}
+
+/// One object with what became of it.
+#[derive(Debug)]
+pub(super) struct Evaluation {
+    /// Where it stands in the piece.
+    pub(super) pointer: Pointer,
+    pub(super) report: ObjectReport,
+    /// What a second run would change further, rule by rule.
+    pub(super) again: Vec<Unsettled>,
+}
+
+/// A rule whose result is no end.
+#[derive(Clone, Debug)]
+pub(super) struct Unsettled {
+    pub(super) policy: Text,
+    pub(super) rule: Text,
+    /// What the second run does.
+    pub(super) changes: Result<Vec<Change>, String>,
+}
+
+impl Evaluated {
+    /// Lets something through that is no object.
+    fn pass(&mut self, at: &Pointer, value: &Value) {
+        self.unknown += 1;
+        let report = ObjectReport::untouched(value.clone());
+        self.objects.push(Evaluation { pointer: at.clone(), report, again: Vec::new() });
+    }
+
+    /// Where an object of the piece comes from. Finding the line costs a second look at the text.
+    pub(super) fn origin(&self, evaluation: &Evaluation) -> Origin {
+        match &self.piece.content {
+            Content::Document(document) => Origin {
+                name: document.source().name().into(),
+                line: Some(document.nearest_position(&evaluation.pointer).line),
+            },
+            Content::Object(_) => Origin { name: "cluster".into(), line: None },
+        }
+    }
+
+    /// The name of the text that the piece comes from.
+    pub(super) fn input_name(&self) -> &str {
+        match &self.piece.content {
+            Content::Document(document) => document.source().name(),
+            Content::Object(_) => "cluster",
+        }
+    }
+}
+
+impl<W: World> Evaluator<'_, W> {
+    /// Evaluates a piece.
+    pub(super) fn evaluate(&self, piece: Piece) -> Evaluated {
+        let mut evaluated = Evaluated { objects: Vec::new(), after: None, unknown: 0, piece };
+        if let (true, Content::Object(object)) = (self.live, &evaluated.piece.content) {
+            let object = object.clone();
+            self.live(&object, &mut evaluated);
+        } else if let Some(value) = evaluated.piece.value().cloned() {
+            let after = self.value(&value, &mut Pointer::default(), None, &mut evaluated);
+            evaluated.after = after;
+        }
+        evaluated
+    }
+
+    /// Evaluates an object of a cluster, as an update that asks for what is there already. Policies see all
+    /// of it; what the cluster keeps for itself is not shown.
+    fn live(&self, object: &Value, into: &mut Evaluated) {
+        let mut report = self.engine.mutate(object, self.stored(object), self.world);
+        let again = if self.twice && report.is_changed() { self.again(object, &report) } else { Vec::new() };
+        report.before = without_bookkeeping(&report.before);
+        report.after = without_bookkeeping(&report.after);
+        into.after = report.is_changed().then(|| report.after.clone());
+        into.piece.content = Content::Object(report.before.clone());
+        into.objects.push(Evaluation { pointer: Pointer::default(), report, again });
+    }
+
+    /// Evaluates an object or the items of a list; what it becomes, if it changes.
+    fn value(
+        &self,
+        value: &Value,
+        at: &mut Pointer,
+        list: Option<&GroupVersionKind>,
+        into: &mut Evaluated,
+    ) -> Option<Value> {
+        let Some(kind) = GroupVersionKind::of(value) else {
+            return self.item_of_typed_list(value, at, list, into);
+        };
+        match value.get("items").and_then(Value::as_array) {
+            Some(items) if kind.kind.ends_with("List") => {
+                let mut after: Option<Vec<Value>> = None;
+                at.push_key("items");
+                for (index, item) in items.iter().enumerate() {
+                    at.push_index(index);
+                    if let Some(changed) = self.value(item, at, Some(&kind), into)
+                        && let Some(slot) = after.get_or_insert_with(|| items.to_vec()).get_mut(index)
+                    {
+                        *slot = changed;
+                    }
+                    at.pop();
+                }
+                at.pop();
+                let mut changed = value.clone();
+                changed.insert("items", Value::array(after?));
+                Some(changed)
+            }
+            _ => {
+                let report = self.engine.mutate(value, self.old.find(value), self.world);
+                let after = report.is_changed().then(|| report.after.clone());
+                let again =
+                    if self.twice && after.is_some() { self.again(value, &report) } else { Vec::new() };
+                into.objects.push(Evaluation { pointer: at.clone(), report, again });
+                after
+            }
+        }
+    }
+
+    /// An item without a kind of its own: in a `PodList` it is a Pod. What the evaluation adds for that is
+    /// taken away again.
+    fn item_of_typed_list(
+        &self,
+        value: &Value,
+        at: &mut Pointer,
+        list: Option<&GroupVersionKind>,
+        into: &mut Evaluated,
+    ) -> Option<Value> {
+        let kind = list.and_then(|list| list.kind.strip_suffix("List")).filter(|kind| !kind.is_empty());
+        let (Some(list), Some(kind), Some(_)) = (list, kind, value.as_object()) else {
+            into.pass(at, value);
+            return None;
+        };
+        let mut typed = value.clone();
+        let mut added = Vec::new();
+        for (field, text) in [("apiVersion", list.api_version()), ("kind", kind.to_owned())] {
+            if value.get(field).is_none() {
+                typed.insert(field, text.into());
+                added.push(field);
+            }
+        }
+        if GroupVersionKind::of(&typed).is_none() {
+            into.pass(at, value);
+            return None;
+        }
+        let mut after = self.value(&typed, at, None, into)?;
+        for field in added {
+            after.remove(field);
+        }
+        Some(after)
+    }
+
+    /// The stored object of an update.
+    fn stored<'b>(&'b self, object: &'b Value) -> Option<&'b Value> {
+        self.old.find(object).or_else(|| self.live.then_some(object))
+    }
+
+    /// What a second run would change.
+    fn again(&self, original: &Value, first: &ObjectReport) -> Vec<Unsettled> {
+        let second = self.engine.mutate(&first.after, self.stored(original), self.world);
+        if !second.is_changed() && (first.has_error() || !second.has_error()) {
+            return Vec::new();
+        }
+        let mut unsettled = Vec::new();
+        for (policy, rule) in second.rules() {
+            let changes = match &rule.outcome {
+                Outcome::Error(error) if !first.has_error() => Err(error.message.clone()),
+                _ => Ok(rule.changes()),
+            };
+            if changes.as_ref().is_ok_and(Vec::is_empty) {
+                continue;
+            }
+            unsettled.push(Unsettled { policy: policy.policy.clone(), rule: rule.rule.clone(), changes });
+        }
+        unsettled
+    }
+}
+
+/// A live object without `status` and `managedFields`, which an update does not touch.
+fn without_bookkeeping(object: &Value) -> Value {
+    let mut shown = object.clone();
+    shown.remove("status");
+    if shown.path(&["metadata", "managedFields"]).is_some()
+        && let Some(metadata) = shown.as_object_mut().and_then(|members| members.get_mut("metadata"))
+    {
+        metadata.remove("managedFields");
+    }
+    shown
+}

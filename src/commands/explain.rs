@@ -1,0 +1,305 @@
+//! `explain`: how the outcome of each rule came about.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use clap::{Args, ValueEnum};
+
+use crate::engine::World;
+use crate::pattern;
+use crate::policy::{Mutation, Policy, Rule};
+use crate::render::{Explanation, JsonRows, Palette, RuleSource, RuleSources, tally_json};
+use crate::semantics::Semantics;
+use crate::source::{Piece, SourceError};
+use crate::value::{ObjectRef, Text, Value};
+
+use super::arguments::{Color, Inputs};
+use super::driver::{Show, Work, drive};
+use super::evaluate::{Evaluated, Evaluation, Evaluator};
+use super::exit::Exit;
+use super::idle::unfit_lists;
+use super::ledger::Ledger;
+use super::live;
+use super::session::{Session, complain, manifests, on_threads};
+use super::spool::Spool;
+use super::talk::{About, Talk};
+
+const EXAMPLES: &str = "\
+Examples:
+  # Why does a rule not apply to these objects, and what do the others do?
+  kubectl kyv explain -p policies/ -f deployment.yaml
+
+  # One rule and one object of many
+  kubectl kyv explain -p policies/ -f manifests/ -R --rule 'add-labels/*' --object Deployment/web
+
+  # An object of the cluster
+  kubectl kyv explain deployment web -n shop -p policies/";
+
+/// Tell for each object and rule how the outcome came about.
+///
+/// What matched, and if not, why; the conditions with the values they saw; each change with the rule that made
+/// it; why a rule that matched changed nothing. Values of Secrets are masked.
+#[derive(Debug, Args)]
+#[command(before_help = EXAMPLES, help_template = super::HELP)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    inputs: Inputs,
+    /// How to print it.
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Text, help_heading = "Output")]
+    output: Output,
+    /// Only rules of these names; wildcards * and ? may stand in them. A name without / is that of a policy.
+    #[arg(long, value_name = "POLICY/RULE", value_delimiter = ',', help_heading = "Output")]
+    rule: Vec<String>,
+    /// Only these objects; wildcards * and ? may stand in them. A name without / is that of an object.
+    #[arg(long, value_name = "KIND/NAME", value_delimiter = ',', help_heading = "Output")]
+    object: Vec<String>,
+    /// List the rules for objects of other kinds, too, one by one.
+    #[arg(long, help_heading = "Output")]
+    all: bool,
+    /// When to colour the text.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    color: Color,
+}
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// A screen for each object.
+    Text,
+    /// The same as data.
+    Json,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments) -> Exit {
+    let inputs = &arguments.inputs;
+    on_threads(inputs, |talk| {
+        let session = Session::open_traced(inputs, talk);
+        let sources = session.as_ref().map(|session| arguments.sources(session)).unwrap_or_default();
+        if session.is_some() && !arguments.names_rules(&sources, talk) {
+            return;
+        }
+        let shown = sources.iter().filter(|source| source.shown);
+        let asked = shown.map(|source| source.policy.clone()).collect();
+        let screens = Screens { arguments, sources, asked };
+        if inputs.is_live() {
+            live::run(inputs, session.as_ref(), &screens, talk);
+            return;
+        }
+        let Some(manifests) = manifests(inputs, talk) else { return };
+        let Some(session) = session else { return complain(manifests.pieces(), talk) };
+        let world = session.offline_world(inputs, &manifests);
+        screens.run(&session, &world, manifests.pieces(), talk);
+    })
+}
+
+impl Arguments {
+    /// What the rules say of themselves.
+    fn sources(&self, session: &Session) -> RuleSources {
+        let policies = session.engine.policies().policies().iter();
+        let rules = policies.flat_map(|policy| policy.rules.iter().map(move |rule| (policy, rule)));
+        RuleSources::new(rules.map(|(policy, rule)| self.source(policy, rule)).collect())
+    }
+
+    fn source(&self, policy: &Policy, rule: &Rule) -> RuleSource {
+        let name = policy.full_name();
+        let part = |name: &str| rule.raw.get(name).cloned().unwrap_or_default();
+        let shown = self.rule.is_empty()
+            || self.rule.iter().any(|wanted| {
+                [&rule.name, rule.source_name()].into_iter().any(|rule| is_named(wanted, &name, rule))
+            });
+        let mut kinds =
+            rule.matching.only_kinds().map(|kinds| kinds.into_iter().cloned().collect::<Vec<_>>());
+        if let Some(kinds) = &mut kinds {
+            kinds.sort_unstable();
+            kinds.dedup();
+        }
+        RuleSource {
+            policy: name,
+            rule: rule.name.clone(),
+            generated_from: rule.generated_from.clone(),
+            kinds,
+            not_evaluated: rule.not_evaluated().map(|why| why.to_string()),
+            no_autogen: policy.no_autogen.clone(),
+            preconditions: part("preconditions"),
+            overlay: match &rule.mutation {
+                Mutation::StrategicMerge { overlay, .. } => overlay.source().clone(),
+                _ => Value::Null,
+            },
+            shown,
+        }
+    }
+
+    /// Whether each name of a rule that was asked about is that of some rule.
+    fn names_rules(&self, sources: &RuleSources, talk: &mut Talk) -> bool {
+        let mut all = true;
+        for wanted in &self.rule {
+            let named = |source: &RuleSource| {
+                let rules = [Some(&source.rule), source.generated_from.as_ref()];
+                rules.into_iter().flatten().any(|rule| is_named(wanted, &source.policy, rule))
+            };
+            if !sources.iter().any(named) {
+                all = false;
+                talk.error(Exit::Input, &format!("--rule {wanted}: no mutate rule has this name"));
+            }
+        }
+        all
+    }
+
+    fn wants(&self, object: Option<&ObjectRef>) -> bool {
+        self.object.is_empty()
+            || object.is_some_and(|object| {
+                self.object.iter().any(|wanted| match wanted.split_once('/') {
+                    Some((kind, name)) => {
+                        pattern::matches(&kind.to_lowercase(), &object.kind.kind.to_lowercase())
+                            && pattern::matches(name, &object.name)
+                    }
+                    None => pattern::matches(wanted, &object.name),
+                })
+            })
+    }
+}
+
+/// Whether an argument names a rule; policies of a namespace may be named without it.
+fn is_named(wanted: &str, policy: &str, rule: &str) -> bool {
+    let full = format!("{policy}/{rule}");
+    let short = full.split_once('/').map_or("", |(_, short)| short);
+    let policies = [policy, policy.split_once('/').map_or(policy, |(_, name)| name)];
+    pattern::matches(wanted, &full)
+        || policy.contains('/') && pattern::matches(wanted, short)
+        || !wanted.contains('/') && policies.iter().any(|policy| pattern::matches(wanted, policy))
+}
+
+/// A screen for each object.
+struct Screens<'a> {
+    arguments: &'a Arguments,
+    sources: RuleSources,
+    /// The policies that somebody asked about.
+    asked: BTreeSet<Text>,
+}
+
+impl Show for Screens<'_> {
+    fn run<W: World>(
+        &self,
+        session: &Session,
+        world: &W,
+        pieces: impl Iterator<Item = Result<Piece, SourceError>>,
+        talk: &mut Talk,
+    ) -> Ledger {
+        let mut ledger = Ledger::default();
+        if let Err(error) = self.print(session, world, pieces, &mut ledger, talk) {
+            talk.error(Exit::Input, &format!("the result cannot be written: {error}"));
+        }
+        ledger
+    }
+}
+
+impl Screens<'_> {
+    fn print<W: World>(
+        &self,
+        session: &Session,
+        world: &W,
+        pieces: impl Iterator<Item = Result<Piece, SourceError>>,
+        ledger: &mut Ledger,
+        talk: &mut Talk,
+    ) -> io::Result<()> {
+        let Arguments { inputs, output, rule, object, color, .. } = self.arguments;
+        let work = Explaining {
+            evaluator: session.evaluator(world),
+            screens: self,
+            semantics: session.engine.settings().semantics,
+            palette: color.palette(),
+        };
+        let mut spool = Spool::new();
+        let mut rows = JsonRows::default();
+        let mut faults = Vec::new();
+        let mut screens = 0_usize;
+        if *output == Output::Json {
+            spool.push("{\"objects\": ")?;
+        }
+        let take = |(evaluated, made): (Evaluated, Made)| {
+            ledger.count(&evaluated, talk);
+            match made {
+                Made::Text(texts) => texts.iter().try_for_each(|text| {
+                    screens += 1;
+                    let blank = if screens > 1 { "\n" } else { "" };
+                    spool.push(&format!("{blank}{text}"))
+                }),
+                Made::Rows(made) => made.iter().try_for_each(|row| spool.push(&rows.row(row))),
+            }
+        };
+        drive(pieces, &work, take, |error| faults.push(error))?;
+        for error in &faults {
+            talk.fault(error);
+        }
+        talk.finish_progress();
+        if talk.exit() == Exit::Input {
+            return Ok(());
+        }
+        if *output == Output::Json {
+            spool.push(rows.end().trim_end())?;
+            spool.push(&format!(",\n\"summary\": {}}}\n", tally_json(&ledger.tally).to_json()))?;
+        }
+        if !object.is_empty() && ledger.tally.objects == 0 {
+            talk.note(About::Omission, &format!("no object is called {}", object.join(" or ")));
+        }
+        ledger.close_explained(session, inputs.strict, rule.is_empty() && object.is_empty(), talk);
+        spool.release()
+    }
+}
+
+/// Evaluates pieces and explains them.
+struct Explaining<'a, W> {
+    evaluator: Evaluator<'a, W>,
+    screens: &'a Screens<'a>,
+    semantics: Semantics,
+    palette: Palette,
+}
+
+/// The explanations of a piece's objects.
+enum Made {
+    Text(Vec<String>),
+    Rows(Vec<Value>),
+}
+
+impl<W: World> Work for Explaining<'_, W> {
+    type Made = (Evaluated, Made);
+
+    fn make(&self, piece: Piece) -> Self::Made {
+        let arguments = self.screens.arguments;
+        let mut evaluated = self.evaluator.evaluate(piece);
+        if !arguments.object.is_empty() {
+            evaluated.objects.retain(|object| arguments.wants(object.report.object.as_ref()));
+            evaluated.unknown = 0;
+        }
+        if !arguments.rule.is_empty() {
+            for object in &mut evaluated.objects {
+                self.narrow(object);
+            }
+        }
+        let told = evaluated.objects.iter().filter(|object| object.report.object.is_some());
+        let made = match arguments.output {
+            Output::Text => Made::Text(told.map(|object| self.text(&evaluated, object)).collect()),
+            Output::Json => Made::Rows(told.map(|object| self.row(&evaluated, object)).collect()),
+        };
+        (evaluated, made)
+    }
+}
+
+impl<W: World> Explaining<'_, W> {
+    /// Leaves policies out that nobody asked about, so that their errors do not decide how the run ends.
+    fn narrow(&self, object: &mut Evaluation) {
+        object.report.policies.retain(|policy| self.screens.asked.contains(&policy.policy));
+    }
+
+    fn text(&self, evaluated: &Evaluated, object: &Evaluation) -> String {
+        let origin = evaluated.origin(object);
+        let explanation = Explanation::new(&object.report, &origin, &self.screens.sources, &unfit_lists);
+        explanation.text(self.semantics, self.screens.arguments.all, self.palette)
+    }
+
+    fn row(&self, evaluated: &Evaluated, object: &Evaluation) -> Value {
+        let origin = evaluated.origin(object);
+        Explanation::new(&object.report, &origin, &self.screens.sources, &unfit_lists).json()
+    }
+}

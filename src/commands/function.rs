@@ -1,0 +1,346 @@
+//! `fn`: the KRM function. A `ResourceList` comes in, a `ResourceList` goes out.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::Args;
+use jiff::Timestamp;
+use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
+
+use crate::engine::{Engine, Settings};
+use crate::krm::{
+    FunctionConfig, OnError, PolicyInput, ResourceList, Severity, answer_text, failure, hide, is_resource,
+    results,
+};
+use crate::patch::Schemas;
+use crate::policy::{PolicySet, Rule};
+use crate::render::{Origin, lines, mask};
+use crate::semantics::Corners;
+use crate::source::{
+    Content, LoadedPolicies, Location, OfflineWorld, OldObjects, Piece, PolicyLoader, SourceError, read_text,
+    user_in, values_in,
+};
+use crate::value::{Pointer, Value};
+use crate::yaml::{self, Document, Limits, Source};
+
+use super::evaluate::{Evaluated, Evaluator};
+use super::exit::Exit;
+use super::session::{planned, remarks, with_pool};
+use super::talk::{About, Manner, Talk};
+
+const EXAMPLES: &str = "\
+Examples:
+  # A transformer of a kustomization: transformers: [kyv.yaml], with this annotation in kyv.yaml
+  #   config.kubernetes.io/function: \"exec: {path: kubectl-kyv}\"
+  kustomize build --enable-alpha-plugins --enable-exec overlays/prod
+
+  # All resources of a kpt package
+  kpt fn eval PACKAGE --exec kubectl-kyv --fn-config kyv.yaml
+
+  # By hand
+  kpt fn source PACKAGE --fn-config kyv.yaml | kubectl kyv fn";
+
+/// Run as a KRM function: a ResourceList in, a ResourceList out.
+///
+/// The functionConfig is a Kyv (kyv.dev/v1alpha1) or a ConfigMap and names the policies. Whoever calls the
+/// program without arguments and with a ResourceList on standard input gets the same.
+///
+/// On failure the items come out as they came in, with the reasons as results and on standard error.
+#[derive(Debug, Args)]
+#[command(name = "fn", before_help = EXAMPLES, help_template = super::HELP)]
+pub(super) struct Arguments {}
+
+/// Runs the command.
+pub(super) fn run(_arguments: &Arguments) -> Exit {
+    let source = read_text(&Location::Stdin, &Limits::default());
+    run_on(source.map_err(|error| vec![error.to_string()]).and_then(|source| document(&source)))
+}
+
+/// Runs as a function if nobody says what else to do and standard input holds a ResourceList; `None`
+/// where it does not.
+pub(super) fn detect() -> Option<Exit> {
+    if io::stdin().is_terminal() {
+        return None;
+    }
+    let source = read_text(&Location::Stdin, &Limits::default()).ok()?;
+    if !source.text().contains("ResourceList") {
+        return None;
+    }
+    let document = document(&source);
+    let is_other = |document: &Document| {
+        document.value().and_then(|value| value.get("kind")).and_then(Value::as_str) != Some("ResourceList")
+    };
+    // One that is cut off or otherwise broken gets its reason, not a usage text.
+    (!document.as_ref().is_ok_and(is_other)).then(|| run_on(document))
+}
+
+fn run_on(document: Result<Document, Vec<String>>) -> Exit {
+    with_pool(0, Manner::default(), |talk| match document {
+        Ok(document) => serve(&document, talk),
+        Err(errors) => errors.iter().for_each(|error| talk.error(Exit::Input, error)),
+    })
+}
+
+/// The one document of standard input.
+fn document(source: &Arc<Source>) -> Result<Document, Vec<String>> {
+    let mut documents = yaml::read(source, &Limits::default())
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    documents.retain(|document| document.value().is_some());
+    let found = documents.len();
+    match documents.pop() {
+        Some(document) if found == 1 => Ok(document),
+        _ => Err(vec![format!("stdin: expected one document of kind ResourceList, found {found} documents")]),
+    }
+}
+
+/// Answers a document.
+fn serve(document: &Document, talk: &mut Talk) {
+    let list = match document.value().map(ResourceList::from_value) {
+        Some(Ok(list)) => list,
+        Some(Err(fault)) => return talk.error(Exit::Input, &format!("stdin: {fault}")),
+        None => return,
+    };
+    let answer = match Function::open(document, &list, talk) {
+        Ok(function) => function.answer(&list, talk),
+        Err(faults) => {
+            // The line that standard error shows besides means nothing in a result.
+            let first = |fault: &String| failure(fault.lines().next().unwrap_or_default());
+            let results = faults.iter().map(first).collect();
+            faults.iter().for_each(|fault| talk.error(Exit::Input, fault));
+            Answer::unchanged(&list, results)
+        }
+    };
+    let text = answer_text(document, &list, &answer.items, answer.results);
+    let mut out = io::stdout().lock();
+    // Half an answer must not pass for a whole one, so nothing is forgiven here, not even a closed pipe.
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        talk.error(Exit::Input, &format!("the result cannot be written: {error}"));
+    }
+}
+
+/// What goes out.
+struct Answer {
+    /// What each item became; `None` where it stays as it is.
+    items: Vec<Option<Value>>,
+    results: Vec<Value>,
+}
+
+impl Answer {
+    fn unchanged(list: &ResourceList, results: Vec<Value>) -> Self {
+        Self { items: vec![None; list.items.len()], results }
+    }
+}
+
+/// A function, configured.
+struct Function {
+    engine: Engine,
+    world: OfflineWorld,
+    on_error: OnError,
+    remarks: Vec<(About, String)>,
+}
+
+impl Function {
+    /// Loads whatever the configuration names.
+    fn open(document: &Document, list: &ResourceList, talk: &mut Talk) -> Result<Self, Vec<String>> {
+        if list.function_config.is_null() {
+            return Err(vec![
+                "no functionConfig: it is where a Kyv (kyv.dev/v1alpha1) or a ConfigMap names the policies"
+                    .into(),
+            ]);
+        }
+        let config = FunctionConfig::from_value(&list.function_config)
+            .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let limits = Limits::default();
+        let mut faults = Vec::new();
+        let loaded = policies(document, list, &config, limits, talk);
+        let loaded = loaded.map_err(|errors| faults.extend(errors)).ok();
+        let values =
+            config.values.as_ref().map(|value| values_in(&printed("values", value), &limits)).transpose();
+        let user =
+            config.user_info.as_ref().map(|value| user_in(&printed("userInfo", value), &limits)).transpose();
+        let said = |errors: Vec<SourceError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let values =
+            values.map_err(|errors| faults.extend(said(errors))).unwrap_or_default().unwrap_or_default();
+        let user = user.map_err(|errors| faults.extend(said(errors))).unwrap_or_default();
+        let Some(loaded) = loaded.filter(|_| faults.is_empty()) else { return Err(faults) };
+        let planned = planned(&loaded);
+        if !planned.is_empty() {
+            return Err(planned);
+        }
+        let mut notes = remarks(&loaded, talk);
+        notes.extend(values.notes.into_iter().map(|note| (About::Omission, note)));
+        let settings = Settings {
+            semantics: config.semantics,
+            schemas: Schemas::kubernetes(),
+            values: values.values,
+            user,
+            operation: config.operation,
+            ..Settings::default()
+        };
+        let engine = Engine::new(PolicySet::new(loaded.policies), settings);
+        let world = world(&engine, list);
+        Ok(Self { engine, world, on_error: config.on_error, remarks: notes })
+    }
+
+    /// Runs the policies over the items.
+    fn answer(&self, list: &ResourceList, talk: &mut Talk) -> Answer {
+        let old = OldObjects::default();
+        let evaluator =
+            Evaluator { engine: &self.engine, world: &self.world, old: &old, twice: false, live: false };
+        let severity = self.on_error.severity();
+        let ran: Vec<Option<Ran>> = list
+            .items
+            .par_iter()
+            .enumerate()
+            .map(|(index, item)| {
+                is_resource(item, &list.function_config).then(|| ran(&evaluator, index, item, severity))
+            })
+            .collect();
+        let mut corners = Corners::NONE;
+        let mut failed = false;
+        for ran in ran.iter().flatten() {
+            corners.extend(ran.corners);
+            if !ran.errors.is_empty() {
+                match self.on_error {
+                    OnError::Fail => {
+                        failed = true;
+                        talk.error_lines(Exit::Evaluation, &ran.errors);
+                    }
+                    OnError::Warn => talk.error_lines(Exit::Done, &as_warnings(&ran.errors)),
+                }
+            }
+        }
+        for (about, remark) in &self.remarks {
+            talk.note(*about, remark);
+        }
+        talk.announce(corners, self.engine.settings().semantics);
+        let mut answer = Answer { items: Vec::with_capacity(ran.len()), results: Vec::new() };
+        for ran in ran {
+            let Some(Ran { after, results, .. }) = ran else {
+                answer.items.push(None);
+                continue;
+            };
+            answer.items.push(after);
+            answer.results.extend(results);
+        }
+        if failed {
+            // What did not happen is not reported as if it had.
+            let error = Value::from(Severity::Error.word());
+            answer.results.retain(|result| result.get("severity") == Some(&error));
+            return Answer::unchanged(list, answer.results);
+        }
+        answer
+    }
+}
+
+/// The same lines, as warnings.
+fn as_warnings(errors: &str) -> String {
+    let lines = errors.lines().map(|line| match line.strip_prefix("error: ") {
+        Some(rest) => format!("warning: {rest}\n"),
+        None => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+/// What became of an item.
+struct Ran {
+    /// The item, if it changed.
+    after: Option<Value>,
+    results: Vec<Value>,
+    /// What could not be evaluated, in lines.
+    errors: String,
+    corners: Corners,
+}
+
+fn ran(evaluator: &Evaluator<'_, OfflineWorld>, index: usize, item: &Value, errors: Severity) -> Ran {
+    let (shown, hidden) = hide(item);
+    let Evaluated { objects, after, .. } =
+        evaluator.evaluate(Piece { input: 0, content: Content::Object(shown) });
+    let path = ["internal.config.kubernetes.io/path", "config.kubernetes.io/path"]
+        .iter()
+        .find_map(|name| item.path(&["metadata", "annotations", name])?.as_str());
+    let origin =
+        Origin { name: path.map_or_else(|| format!("items[{index}]").into(), Into::into), line: None };
+    let mut ran = Ran {
+        after: after.map(|after| hidden.restore(&after)),
+        results: Vec::new(),
+        errors: String::new(),
+        corners: Corners::NONE,
+    };
+    for object in &objects {
+        ran.corners.extend(object.report.corners());
+        let masked = mask(&object.report.before, &object.report.after);
+        ran.results.extend(results(&object.report, item, errors, &|text| masked.message(text)));
+        ran.errors.push_str(&lines(&object.report, &origin));
+    }
+    ran
+}
+
+/// The policies that the configuration names, and if it says so those among the items.
+fn policies(
+    document: &Document,
+    list: &ResourceList,
+    config: &FunctionConfig,
+    limits: Limits,
+    talk: &mut Talk,
+) -> Result<LoadedPolicies, Vec<String>> {
+    let mut loader = PolicyLoader::new(config.semantics, limits);
+    let mut strays = Vec::new();
+    let mut node = |loader: &mut PolicyLoader, at: &Pointer, value: &Value| {
+        if !loader.node(document, at, value) {
+            strays.push(format!("{at}: neither a path nor a policy"));
+        }
+    };
+    let inline = Pointer::ROOT.key("functionConfig").key("spec").key("policies");
+    for (index, input) in config.policies.iter().enumerate() {
+        match input {
+            PolicyInput::Path(path) => loader.path(Path::new(&**path)),
+            PolicyInput::Inline(policy) => node(&mut loader, &inline.index(index), policy),
+            PolicyInput::Stream(text) => {
+                loader.text(&Arc::new(Source::new("functionConfig.data.inline", &**text)));
+            }
+        }
+    }
+    if config.policies_from_items {
+        let at = Pointer::ROOT.key("items");
+        for (index, item) in list.items.iter().enumerate() {
+            loader.node(document, &at.index(index), &hide(item).0);
+        }
+    }
+    let name = if config.policies_from_items { "functionConfig and items" } else { "functionConfig" };
+    match loader.finish(name) {
+        Ok(loaded) if strays.is_empty() => Ok(loaded),
+        Ok(_) => Err(strays),
+        Err(refused) => {
+            talk.announce(refused.corners, config.semantics);
+            strays.extend(refused.errors.iter().map(ToString::to_string));
+            Err(strays)
+        }
+    }
+}
+
+/// What is known of the cluster that the items are meant for: the namespaces among them.
+fn world(engine: &Engine, list: &ResourceList) -> OfflineWorld {
+    let mut world = OfflineWorld::new(Timestamp::now(), 0);
+    let mut rules = engine.policies().policies().iter().flat_map(|policy| &policy.rules);
+    if rules.any(Rule::asks_for_namespace_labels) {
+        for item in &list.items {
+            let is = |field, text| item.get(field).and_then(Value::as_str) == Some(text);
+            if is("kind", "Namespace") && is("apiVersion", "v1") {
+                world.add_namespace(item);
+            }
+        }
+    }
+    for (name, labels) in &engine.settings().values.namespaces {
+        world.set_namespace_labels(name.clone(), labels.clone());
+    }
+    world
+}
+
+/// A document of the configuration, as a text of its own.
+fn printed(field: &str, value: &Value) -> Arc<Source> {
+    let mut text = String::new();
+    yaml::print(value, &mut text);
+    Arc::new(Source::new(format!("functionConfig.{field}"), text))
+}

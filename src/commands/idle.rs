@@ -1,0 +1,125 @@
+//! Why a rule that matched changed nothing: lists of which no element fits the conditions of the overlay.
+
+use crate::pattern::LeafPattern;
+use crate::render::RuleSource;
+use crate::value::{Pointer, Text, Value};
+
+/// So many elements are named for a list.
+const NAMED: usize = 3;
+
+/// A line for each list of the object of which no element fits the conditions that the rule's overlay has
+/// for elements. Conditions that are more than a text, or hold variables, are taken to fit.
+pub(super) fn unfit_lists(source: &RuleSource, object: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    visit(&source.overlay, object, &mut Pointer::default(), &mut found);
+    found
+}
+
+fn visit(overlay: &Value, object: &Value, at: &mut Pointer, found: &mut Vec<String>) {
+    match (overlay, object) {
+        (Value::Object(members), Value::Object(_)) => {
+            for (key, wanted) in members.iter() {
+                if let Some(has) = object.get(key) {
+                    at.push_key(key.clone());
+                    visit(wanted, has, at, found);
+                    at.pop();
+                }
+            }
+        }
+        (Value::Array(wanted), Value::Array(items)) => {
+            for element in wanted.iter() {
+                let conditions = conditions(element);
+                let fitting: Vec<(usize, &Value)> = items
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, item)| conditions.iter().all(|condition| condition.fits(item)))
+                    .collect();
+                if fitting.is_empty() && !conditions.is_empty() {
+                    found.push(unfit(at, &conditions, items));
+                }
+                for (index, item) in fitting {
+                    at.push_index(index);
+                    visit(element, item, at, found);
+                    at.pop();
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A condition of an element on one of its fields.
+struct Condition<'a> {
+    name: &'a str,
+    wanted: &'a Text,
+    pattern: LeafPattern,
+}
+
+impl Condition<'_> {
+    fn fits(&self, element: &Value) -> bool {
+        element.get(self.name).is_some_and(|value| match value {
+            Value::String(text) => self.pattern.matches_text(text),
+            other => self.pattern.matches_text(&other.to_json()),
+        })
+    }
+}
+
+fn conditions(element: &Value) -> Vec<Condition<'_>> {
+    let members = element.as_object().into_iter().flat_map(|members| members.iter());
+    let conditions = members.filter_map(|(key, value)| {
+        let name = key.strip_prefix("<(").or_else(|| key.strip_prefix('('))?.strip_suffix(')')?;
+        let wanted = value.as_text().filter(|text| !text.contains("{{"))?;
+        Some(Condition { name, wanted, pattern: LeafPattern::text(&**wanted) })
+    });
+    conditions.collect()
+}
+
+fn unfit(at: &Pointer, conditions: &[Condition<'_>], items: &[Value]) -> String {
+    let wanted: Vec<String> =
+        conditions.iter().map(|condition| format!("{} `{}`", condition.name, condition.wanted)).collect();
+    let wanted = wanted.join(" and ");
+    if items.is_empty() {
+        return format!("{at} is empty; wanted an element with {wanted}");
+    }
+    let has = |item: &Value| -> String {
+        let values = conditions.iter().map(|condition| match item.get(condition.name) {
+            Some(Value::String(text)) => format!("{} `{text}`", condition.name),
+            Some(value) => format!("{} `{}`", condition.name, value.to_json()),
+            None => format!("no {}", condition.name),
+        });
+        values.collect::<Vec<_>>().join(" and ")
+    };
+    let mut seen: Vec<String> = items.iter().take(NAMED).map(has).collect();
+    if items.len() > NAMED {
+        seen.push(format!("{} more", items.len() - NAMED));
+    }
+    format!("{at}: wanted {wanted}; found {}", seen.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lists_without_any_fitting_element_are_named() {
+        let object = r#"{"spec":{"containers":[{"image":"a:1","ports":[{"name":"http","port":80}]},{"image":"b:1"}]}}"#;
+        let object = Value::from_json(object).unwrap();
+        for (overlay, expected) in [
+            (r#"{"spec":{"containers":[{"(image)":"a:*","x":1}]}}"#, ""),
+            (r#"{"spec":{"containers":[{"(image)":"{{ x }}","x":1}]}}"#, ""),
+            (r#"{"spec":{"containers":[{"name":"c","x":1}],"volumes":[{"(name)":"v"}]}}"#, ""),
+            (
+                r#"{"spec":{"containers":[{"(image)":"c:*","(tty)":"?*","x":1}]}}"#,
+                "spec.containers: wanted image `c:*` and tty `?*`; found image `a:1` and no tty, image `b:1` and no tty",
+            ),
+            (
+                r#"{"spec":{"containers":[{"(image)":"a:*","ports":[{"<(port)":"8080","x":1}]}]}}"#,
+                "spec.containers[0].ports: wanted port `8080`; found port `80`",
+            ),
+        ] {
+            let mut found = Vec::new();
+            visit(&Value::from_json(overlay).unwrap(), &object, &mut Pointer::default(), &mut found);
+            assert_eq!(found.join("\n"), expected, "{overlay}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Files edited in place.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use crate::engine::World;
+use crate::source::{Content, Manifests, Piece, replace_file};
+
+use super::driver::{Work, drive};
+use super::evaluate::{Evaluated, Evaluator};
+use super::exit::Exit;
+use super::ledger::{Ledger, SumUp};
+use super::session::{Session, counted};
+use super::talk::Talk;
+
+/// The files of a run with their new texts.
+#[derive(Debug)]
+pub(super) struct Edits<'a> {
+    manifests: &'a Manifests,
+    /// The text of the current file as far as it was evaluated, and how many of its objects changed.
+    current: Option<Edit>,
+    /// The changed files.
+    changed: BTreeMap<usize, Edit>,
+}
+
+#[derive(Debug)]
+struct Edit {
+    input: usize,
+    text: String,
+    objects: usize,
+}
+
+impl<'a> Edits<'a> {
+    /// No edits yet.
+    pub(super) const fn new(manifests: &'a Manifests) -> Self {
+        Self { manifests, current: None, changed: BTreeMap::new() }
+    }
+
+    /// Evaluates all files, and then writes those that changed, unless a rule failed.
+    pub(super) fn run<W: World>(mut self, session: &Session, world: &W, keep_going: bool, talk: &mut Talk) {
+        let manifests = self.manifests;
+        let mut ledger = Ledger::default();
+        let mut faults = Vec::new();
+        let work = Editing(session.evaluator(world));
+        let take = |(evaluated, text): (Evaluated, Option<String>)| -> io::Result<()> {
+            ledger.take(&evaluated, talk);
+            self.take(&evaluated, text);
+            Ok(())
+        };
+        let driven = drive(manifests.pieces(), &work, take, |error| faults.push(error));
+        if let Err(error) = driven {
+            talk.error(Exit::Input, &error.to_string());
+        }
+        for error in &faults {
+            talk.error(Exit::of(error), &error.to_string());
+        }
+        if talk.exit() == Exit::Input {
+            return;
+        }
+        self.turn_page();
+        if !self.may_write(talk) {
+            return;
+        }
+        ledger.close(session, SumUp::Nothing, talk);
+        if talk.exit() == Exit::Evaluation && !keep_going && !self.changed.is_empty() {
+            let files = counted(self.changed.len(), "file");
+            let message =
+                format!("nothing was written because of these errors; --keep-going would write {files}");
+            talk.error(Exit::Evaluation, &message);
+        } else {
+            self.write(talk);
+        }
+        ledger.sum_up(SumUp::Line, talk);
+    }
+
+    fn take(&mut self, evaluated: &Evaluated, text: Option<String>) {
+        let input = evaluated.piece.input;
+        if self.current.as_ref().is_none_or(|current| current.input != input) {
+            self.turn_page();
+            self.current = Some(Edit { input, text: String::new(), objects: 0 });
+        }
+        let (Some(current), Content::Document(document)) = (&mut self.current, &evaluated.piece.content)
+        else {
+            return;
+        };
+        current.text.push_str(text.as_deref().unwrap_or_else(|| document.text()));
+        current.objects += evaluated.objects.iter().filter(|object| object.report.is_changed()).count();
+    }
+
+    /// Keeps the current file if it changed.
+    fn turn_page(&mut self) {
+        if let Some(edit) = self.current.take().filter(|edit| edit.objects > 0) {
+            self.changed.insert(edit.input, edit);
+        }
+    }
+
+    /// Whether everything that changed is a file; says what is not.
+    fn may_write(&self, talk: &mut Talk) -> bool {
+        let mut all = true;
+        for input in self.changed.keys() {
+            if self.manifests.file(*input).is_none() {
+                all = false;
+                talk.error(Exit::Input, "-i edits regular files only, and one of the inputs is none");
+            }
+        }
+        all
+    }
+
+    fn write(&self, talk: &mut Talk) {
+        for (input, edit) in &self.changed {
+            let Some(path) = self.manifests.file(*input) else { continue };
+            match replace_file(path, edit.text.as_bytes()) {
+                Ok(()) => {
+                    let objects = counted(edit.objects, "object");
+                    talk.summary(&format!("{}: {objects} changed", path.display()));
+                }
+                Err(error) => talk.error(Exit::of(&error), &error.to_string()),
+            }
+        }
+    }
+}
+
+/// Evaluates pieces and prints what changed.
+struct Editing<'a, W>(Evaluator<'a, W>);
+
+impl<W: World> Work for Editing<'_, W> {
+    type Made = (Evaluated, Option<String>);
+
+    fn make(&self, piece: Piece) -> Self::Made {
+        let evaluated = self.0.evaluate(piece);
+        let text = match (&evaluated.piece.content, &evaluated.after) {
+            (Content::Document(document), Some(after)) => Some(document.with_value(after)),
+            _ => None,
+        };
+        (evaluated, text)
+    }
+}

@@ -1,0 +1,286 @@
+//! `jp`: expressions of Kyverno's dialect of JMESPath, without a policy around them.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use jiff::Timestamp;
+
+use crate::engine;
+use crate::jmespath::{self, Expression, FixedClock, ParseError, Runtime, SeededChance, functions};
+use crate::pattern;
+use crate::semantics::{Corners, Reading, Semantics};
+use crate::source::{Location, SourceError, read_text};
+use crate::value::Value;
+use crate::yaml::{self, Limits, Source, excerpt};
+
+use super::arguments::{Side, limit};
+use super::exit::Exit;
+use super::session::with_pool;
+use super::spool::Spool;
+use super::talk::{Manner, Talk};
+use super::version::print;
+
+const EXAMPLES: &str = "\
+Examples:
+  # The images of a Pod
+  kubectl kyv jp query 'spec.containers[*].image' -f pod.yaml
+
+  # Of a live object, as plain text
+  kubectl get pod web -o json | kubectl kyv jp query -u 'metadata.name'
+
+  # Without any input
+  kubectl kyv jp query -n \"time_add('2026-01-31T12:00:00Z', '36h')\"";
+
+/// Evaluate JMESPath in Kyverno's dialect, and list its functions.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Query(Box<Query>),
+    Function(Function),
+}
+
+/// Evaluate an expression on documents.
+///
+/// Every document gives one result, in the order of the input. What a policy writes between {{ and }} is
+/// such an expression; there the document is the context, with the object at request.object.
+#[derive(Debug, Args)]
+#[command(before_help = EXAMPLES, help_template = super::HELP)]
+struct Query {
+    /// The expression.
+    expression: String,
+    /// Documents in YAML or JSON: a file, or - for standard input.
+    #[arg(short = 'f', long = "filename", value_name = "FILE", default_value = "-", help_heading = "Input")]
+    filename: PathBuf,
+    /// Read nothing: evaluate on null.
+    #[arg(short, long, conflicts_with = "filename", help_heading = "Input")]
+    null_input: bool,
+    /// Which side is taken where Kyverno's documentation and its controllers differ.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Side::Documented, help_heading = "Evaluation")]
+    semantics: Side,
+    /// The time that expressions see, such as 2026-01-31T12:00:00Z; the start of the run by default.
+    #[arg(long, value_name = "TIME", help_heading = "Evaluation")]
+    now: Option<Timestamp>,
+    /// Where random values start from.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Evaluation")]
+    seed: u64,
+    /// Another limit on the size of the input or on the work on a document, such as steps=5000000.
+    #[arg(long, value_name = "NAME=N", value_delimiter = ',', value_parser = limit, help_heading = "Evaluation")]
+    limit: Vec<(String, usize)>,
+    /// How to print results.
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Json, help_heading = "Output")]
+    output: Output,
+    /// Print each JSON result on a line of its own.
+    #[arg(long, help_heading = "Output")]
+    compact: bool,
+    /// Print a result that is a string without quotes.
+    #[arg(short, long, help_heading = "Output")]
+    unquoted: bool,
+    /// Print errors only on standard error, no notes.
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// JSON, indented.
+    Json,
+    /// YAML, a document for each result.
+    Yaml,
+}
+
+/// List the functions, with what they take, give and do.
+#[derive(Debug, Args)]
+#[command(help_template = super::HELP, before_help = "\
+Examples:
+  # All functions
+  kubectl kyv jp function
+
+  # Those about time
+  kubectl kyv jp function 'time_*'")]
+struct Function {
+    /// Names of functions; wildcards * and ? may stand in them.
+    name: Vec<String>,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments) -> Exit {
+    match &arguments.command {
+        Command::Query(query) => {
+            // The stack of the threads suits the limits on depth.
+            let manner = Manner { quiet: query.quiet, strict: false };
+            with_pool(1, manner, |talk| query.run(talk))
+        }
+        Command::Function(function) => function.run(),
+    }
+}
+
+impl Function {
+    fn run(&self) -> Exit {
+        let wanted = |name: &str| {
+            self.name.is_empty() || self.name.iter().any(|pattern| pattern::matches(pattern, name))
+        };
+        let missing: Vec<&String> = self
+            .name
+            .iter()
+            .filter(|pattern| !functions().any(|function| pattern::matches(pattern, function.name)))
+            .collect();
+        if !missing.is_empty() {
+            return with_pool(1, Manner::default(), |talk| {
+                for name in missing {
+                    let nearest = pattern::nearest(name, functions().map(|function| function.name));
+                    let hint = nearest.map_or_else(String::new, |name| format!(", did you mean {name}?"));
+                    talk.error(Exit::Input, &format!("no function is called {name}{hint}"));
+                }
+            });
+        }
+        let mut text = String::new();
+        for function in functions().filter(|function| wanted(function.name)) {
+            let _ = writeln!(text, "{function}\n    {}", function.description);
+        }
+        print(&text)
+    }
+}
+
+impl Query {
+    fn run(&self, talk: &mut Talk) {
+        let semantics = Semantics::from(self.semantics);
+        let expression = match Expression::parse(&self.expression, semantics) {
+            Ok(expression) => expression,
+            Err(error) => return talk.error(Exit::Input, &shown(&self.expression, &error)),
+        };
+        let Some(documents) = self.documents(talk) else { return };
+        let mut corners = Corners::NONE;
+        let mut spool = Spool::new();
+        for (number, document) in documents.iter().enumerate() {
+            let reading = Reading::new(semantics);
+            let found = self.search(&expression, document, &reading, number);
+            corners.extend(reading.reached());
+            match found {
+                Ok(value) => {
+                    if let Err(error) = spool.push(&self.printed(&value, documents.len() > 1)) {
+                        return unwritten(&error, talk);
+                    }
+                }
+                Err(error) if documents.len() > 1 => {
+                    talk.error(Exit::Evaluation, &format!("document {}: {error}", number + 1));
+                }
+                Err(error) => talk.error(Exit::Evaluation, &error),
+            }
+        }
+        talk.announce(corners, semantics);
+        if let Err(error) = spool.release() {
+            unwritten(&error, talk);
+        }
+    }
+
+    /// What the expression is evaluated on. What is wrong is said; `None` if anything is.
+    fn documents(&self, talk: &mut Talk) -> Option<Vec<Value>> {
+        if self.null_input {
+            return Some(vec![Value::Null]);
+        }
+        let mut limits = Limits::default();
+        for (name, value) in &self.limit {
+            let _is_of_the_evaluation = limits.set(name, *value);
+        }
+        let documents = match documents(&self.filename, &limits) {
+            Ok(documents) => documents,
+            Err(errors) => {
+                for error in errors {
+                    talk.error(Exit::of(&error), &error.to_string());
+                }
+                return None;
+            }
+        };
+        if documents.is_empty() {
+            talk.error(Exit::Input, "the input has no document; -n evaluates without one");
+            return None;
+        }
+        Some(documents)
+    }
+
+    fn search(
+        &self,
+        expression: &Expression,
+        document: &Value,
+        reading: &Reading,
+        number: usize,
+    ) -> Result<Value, String> {
+        let mut limits = engine::Limits::default();
+        for (name, value) in &self.limit {
+            let _is_of_the_input = limits.set(name, *value);
+        }
+        let limits = jmespath::Limits {
+            steps: limits.steps as u64,
+            result_bytes: limits.result_bytes,
+            ..jmespath::Limits::default()
+        };
+        let clock = FixedClock(self.now.unwrap_or_else(Timestamp::now));
+        let chance = SeededChance::new(self.seed.wrapping_add(number as u64));
+        let runtime = Runtime::new(&clock, &chance, reading).with_limits(limits);
+        expression.search(document, &runtime).map_err(|error| error.to_string())
+    }
+
+    fn printed(&self, value: &Value, several: bool) -> String {
+        match value {
+            Value::String(text) if self.unquoted => format!("{text}\n"),
+            _ if self.output == Output::Yaml => {
+                let mut text = String::from(if several { "---\n" } else { "" });
+                yaml::print(value, &mut text);
+                if !text.ends_with('\n') {
+                    text.push('\n');
+                }
+                text
+            }
+            _ if self.compact => format!("{}\n", value.to_json()),
+            _ => format!("{}\n", value.to_pretty_json(2)),
+        }
+    }
+}
+
+fn documents(path: &Path, limits: &Limits) -> Result<Vec<Value>, Vec<SourceError>> {
+    let location = if path.as_os_str() == "-" {
+        Location::Stdin
+    } else {
+        Location::File { path: path.to_path_buf(), named: true }
+    };
+    let source = read_text(&location, limits).map_err(|error| vec![error])?;
+    let documents = yaml::read(&source, limits)
+        .map_err(|errors| errors.into_iter().map(SourceError::from).collect::<Vec<_>>())?;
+    Ok(documents.into_iter().filter_map(yaml::Document::into_value).collect())
+}
+
+/// What is wrong with an expression, under the expression itself.
+fn shown(expression: &str, error: &ParseError) -> String {
+    let source = Source::new("expression", expression);
+    let excerpt = excerpt(&source, &source.position(error.offset.min(expression.len())));
+    let decided = error
+        .difference
+        .map_or_else(String::new, |difference| format!(" ({difference} {})", difference.title()));
+    format!("{error}{decided}\n{excerpt}")
+}
+
+fn unwritten(error: &io::Error, talk: &mut Talk) {
+    talk.error(Exit::Input, &format!("the result cannot be written: {error}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_syntax_error_points_into_the_expression() {
+        for (text, expected) in [("a.b[", 4), ("foo(@, ", 7), ("a. .b", 3)] {
+            let error = Expression::parse(text, Semantics::Documented).unwrap_err();
+            let message = shown(text, &error);
+            let caret = message.lines().last().unwrap();
+            assert_eq!(caret.find('^'), Some("1 | ".len() + expected), "{message}");
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What a run remembers of its objects, and what it says about them at the end.
+
+use std::collections::BTreeSet;
+
+use crate::policy::Rule;
+use crate::render::{lines, summary_table};
+use crate::report::{Outcome, Tally};
+use crate::semantics::Corners;
+use crate::value::{Change, Text};
+
+use super::evaluate::{Evaluated, Unsettled};
+use super::exit::Exit;
+use super::session::{Session, counted};
+use super::talk::{About, Talk};
+
+/// So many names are listed in one note.
+const LISTED: usize = 10;
+
+/// Counts and marks of a run.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    pub(super) tally: Tally,
+    corners: Corners,
+    /// The rules whose changes were kept.
+    patched: BTreeSet<(Text, Text)>,
+    /// Documents without `apiVersion` or `kind`, and the texts they stand in.
+    unknown: usize,
+    unknown_in: BTreeSet<String>,
+    /// What a second run would do.
+    unsettled: Vec<String>,
+    /// Namespaces whose labels were asked for and not given.
+    unlabelled: BTreeSet<Text>,
+    /// The user was asked for and not given.
+    nobody: bool,
+}
+
+/// How the run is summed up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SumUp {
+    /// In one line.
+    Line,
+    /// As a table.
+    Table,
+    /// Not at all: the result does it.
+    Nothing,
+}
+
+impl Ledger {
+    /// Takes a piece in, and says what went wrong with its objects.
+    pub(super) fn take(&mut self, evaluated: &Evaluated, talk: &mut Talk) {
+        self.count(evaluated, talk);
+        for object in evaluated.objects.iter().filter(|object| object.report.has_error()) {
+            talk.error_lines(Exit::Evaluation, &lines(&object.report, &evaluated.origin(object)));
+        }
+    }
+
+    /// Takes a piece in whose errors the result tells.
+    pub(super) fn count(&mut self, evaluated: &Evaluated, talk: &mut Talk) {
+        for object in &evaluated.objects {
+            let report = &object.report;
+            self.tally.add(report);
+            self.corners.extend(report.corners());
+            self.unlabelled.extend(report.unknown.namespace.clone());
+            self.nobody |= report.unknown.user;
+            if report.is_changed() {
+                for (policy, rule) in report.rules() {
+                    if matches!(rule.outcome, Outcome::Patched { .. }) && !policy.has_error() {
+                        self.patched.insert((policy.policy.clone(), rule.rule.clone()));
+                    }
+                }
+            }
+            if report.has_error() {
+                talk.worsen(Exit::Evaluation);
+            }
+            for unsettled in &object.again {
+                let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
+                self.unsettled.push(format!(
+                    "{}: {name}: {}",
+                    evaluated.origin(object),
+                    second_run(unsettled)
+                ));
+            }
+        }
+        if evaluated.unknown > 0 {
+            self.unknown += evaluated.unknown;
+            self.unknown_in.insert(evaluated.input_name().to_owned());
+        }
+        talk.advance(evaluated.objects.len());
+    }
+
+    /// Says what there is to say at the end.
+    pub(super) fn close(&self, session: &Session, sum_up: SumUp, talk: &mut Talk) {
+        self.remark(session, talk);
+        self.unmatched(session, talk);
+        self.announce(session, talk);
+        self.sum_up(sum_up, talk);
+    }
+
+    /// The same for a result that tells itself what did not match and which differences were reached: this
+    /// is said again only where it decides how the run ends. A result about some rules or objects alone says
+    /// nothing of what the others do.
+    pub(super) fn close_explained(&self, session: &Session, strict: bool, whole: bool, talk: &mut Talk) {
+        self.remark(session, talk);
+        if strict && whole {
+            self.unmatched(session, talk);
+        }
+        if strict {
+            self.announce(session, talk);
+        }
+        self.sum_up(SumUp::Line, talk);
+    }
+
+    fn remark(&self, session: &Session, talk: &mut Talk) {
+        talk.finish_progress();
+        for (about, remark) in &session.remarks {
+            talk.note(*about, remark);
+        }
+        for note in &self.unsettled {
+            talk.note(About::Omission, note);
+        }
+        if self.unknown > 0 {
+            let documents = counted(self.unknown, "document");
+            let names = listed(self.unknown_in.iter().cloned());
+            talk.note(
+                About::Omission,
+                &format!("{documents} without apiVersion or kind passed through as they are: {names}"),
+            );
+        }
+        if !self.unlabelled.is_empty() {
+            let names = listed(self.unlabelled.iter().map(ToString::to_string));
+            let text = format!(
+                "rules select by the labels of namespaces that were not given and count as having none: {names} \
+                 (`--values` or a Namespace among the objects gives them)"
+            );
+            talk.note(About::Omission, &text);
+        }
+        if self.nobody {
+            let text = "rules select by user, and nobody said who sends the requests (`--userinfo` does): such \
+                        parts of `match` are left aside";
+            talk.note(About::Omission, text);
+        }
+    }
+
+    fn announce(&self, session: &Session, talk: &mut Talk) {
+        talk.announce(self.corners, session.engine.settings().semantics);
+    }
+
+    /// Says what was done.
+    pub(super) fn sum_up(&self, sum_up: SumUp, talk: &Talk) {
+        match sum_up {
+            SumUp::Line => talk.summary(&self.line()),
+            SumUp::Table => talk.summary(summary_table(&self.tally).trim_end()),
+            SumUp::Nothing => {}
+        }
+    }
+
+    fn line(&self) -> String {
+        let mut parts = vec![counted(self.tally.objects, "object")];
+        parts.push(match self.patched.len() {
+            0 => format!("{} changed", self.tally.changed),
+            rules => format!("{} changed by {}", self.tally.changed, counted(rules, "rule")),
+        });
+        if self.tally.errors > 0 {
+            parts.push(format!("{} with errors", self.tally.errors));
+        }
+        parts.join(", ")
+    }
+
+    /// Names the rules that selected no object; one generated for controllers stands for its source.
+    fn unmatched(&self, session: &Session, talk: &mut Talk) {
+        let met: BTreeSet<(&str, &str)> =
+            self.tally.rows.keys().map(|key| (&*key.policy, &*key.rule)).collect();
+        let mut idle = Vec::new();
+        for policy in session.engine.policies().policies() {
+            let name = policy.full_name();
+            let selected: BTreeSet<&Text> = policy
+                .rules
+                .iter()
+                .filter(|rule| met.contains(&(&*name, &*rule.name)))
+                .map(Rule::source_name)
+                .collect();
+            let own = policy
+                .rules
+                .iter()
+                .filter(|rule| rule.generated_from.is_none() && rule.not_evaluated().is_none());
+            let idle_rules = own.filter(|rule| !selected.contains(&rule.name));
+            idle.extend(idle_rules.map(|rule| format!("{name}/{}", rule.name)));
+        }
+        if !idle.is_empty() {
+            let number = counted(idle.len(), "rule");
+            talk.note(About::Omission, &format!("{number} selected no object: {}", listed(idle.into_iter())));
+        }
+    }
+}
+
+/// What a second run does to an object, in words.
+fn second_run(unsettled: &Unsettled) -> String {
+    let Unsettled { policy, rule, changes } = unsettled;
+    match changes {
+        Ok(changes) => {
+            let paths: BTreeSet<String> = changes.iter().map(path).collect();
+            format!("{policy}/{rule}: a second run would change {}", listed(paths.into_iter()))
+        }
+        Err(message) => format!("{policy}/{rule}: a second run would fail: {message}"),
+    }
+}
+
+fn path(change: &Change) -> String {
+    if change.pointer.is_root() { "the whole object".to_owned() } else { change.pointer.to_string() }
+}
+
+/// The first names, and how many more there are.
+fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(LISTED);
+    let first: Vec<String> = names.take(LISTED).collect();
+    let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{tail}", first.join(", "))
+}

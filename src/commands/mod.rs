@@ -1,0 +1,133 @@
+//! The command line: arguments, terminal, exit codes, and the one driver that all commands share.
+//!
+//! Joins the rooms: `source` gives policies and objects, the engine evaluates them, `render` makes text of
+//! the reports. Standard output carries the result and nothing else; everything said goes to standard error.
+
+mod arguments;
+mod completion;
+mod diff;
+mod driver;
+mod evaluate;
+mod exit;
+mod explain;
+mod function;
+mod idle;
+mod in_place;
+mod jp;
+mod ledger;
+#[cfg(feature = "cluster")]
+mod live;
+#[cfg(not(feature = "cluster"))]
+#[path = "no_live.rs"]
+mod live;
+mod mutate;
+mod output;
+mod progress;
+mod session;
+mod spool;
+mod stream;
+mod talk;
+mod test;
+mod version;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use exit::Exit;
+
+/// The help of a command, in the order that kubectl has: examples before options, usage last.
+const HELP: &str = "{about}\n\n{before-help}{all-args}\n\nUsage:\n  {usage}\n";
+
+/// Shows and applies what Kyverno mutate policies do to Kubernetes objects.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    disable_help_subcommand = true,
+    disable_version_flag = true,
+    max_term_width = 120,
+    help_template = "{about}\n\nUsage:\n  {usage}\n\n{all-args}{after-help}\n",
+    after_help = "Use \"kubectl kyv COMMAND --help\" for more about a command."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Mutate(Box<mutate::Arguments>),
+    Diff(Box<diff::Arguments>),
+    Explain(Box<explain::Arguments>),
+    Jp(jp::Arguments),
+    Test(Box<test::Arguments>),
+    Fn(function::Arguments),
+    Version(version::Arguments),
+    Completion(completion::Arguments),
+}
+
+/// Runs the program with its arguments, the first of which is its own name.
+#[must_use]
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    // An orchestrator starts a function by its bare name.
+    if arguments.len() <= 1
+        && let Some(exit) = function::detect()
+    {
+        return exit.into();
+    }
+    let exit = match parse(&arguments) {
+        Ok(Cli { command: Command::Mutate(arguments) }) => mutate::run(&arguments),
+        Ok(Cli { command: Command::Diff(arguments) }) => diff::run(&arguments),
+        Ok(Cli { command: Command::Explain(arguments) }) => explain::run(&arguments),
+        Ok(Cli { command: Command::Jp(arguments) }) => jp::run(&arguments),
+        Ok(Cli { command: Command::Test(arguments) }) => test::run(&arguments),
+        Ok(Cli { command: Command::Fn(arguments) }) => function::run(&arguments),
+        Ok(Cli { command: Command::Version(arguments) }) => version::run(&arguments),
+        Ok(Cli { command: Command::Completion(arguments) }) => completion::run(&arguments),
+        Err(error) => {
+            // A message that cannot be written changes nothing about what it says.
+            let _printed = error.print();
+            if error.use_stderr() { Exit::Input } else { Exit::Done }
+        }
+    };
+    exit.into()
+}
+
+fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    let matches = command(arguments.first()).try_get_matches_from(arguments)?;
+    Cli::from_arg_matches(&matches)
+}
+
+/// The command as usage texts name it: by the file's name, or `kubectl kyv` where kubectl finds it.
+fn command(program: Option<&OsString>) -> clap::Command {
+    let name = program.and_then(|program| Path::new(program).file_stem()).map(|name| name.to_string_lossy());
+    let name = match name {
+        Some(name) if !name.starts_with("kubectl-") => name.into_owned(),
+        _ => "kubectl kyv".to_owned(),
+    };
+    let command = Cli::command();
+    command.bin_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_well_formed() {
+        command(None).debug_assert();
+    }
+
+    #[test]
+    fn usage_names_the_program_as_it_is_called() {
+        let usage = |program: &str| {
+            let error = parse(&[program.into(), "mutate".into(), "--nope".into()]).unwrap_err();
+            error.render().to_string()
+        };
+        assert!(usage("/usr/bin/kubectl-kyv").contains("Usage: kubectl kyv mutate"));
+        assert!(usage("kyv.exe").contains("Usage: kyv mutate"));
+    }
+}

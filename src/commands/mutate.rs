@@ -1,0 +1,186 @@
+//! `mutate`: the objects as the policies leave them.
+
+use std::io;
+
+use clap::{Args, ValueEnum};
+
+use crate::engine::World;
+use crate::render::Palette;
+use crate::source::{Piece, SourceError};
+
+use super::arguments::{Color, Inputs};
+use super::driver::{Show, Work, drive};
+use super::evaluate::{Evaluated, Evaluator};
+use super::exit::Exit;
+use super::in_place::Edits;
+use super::ledger::{Ledger, SumUp};
+use super::live;
+use super::output::{Format, Printer, Ready};
+use super::session::{Session, complain, manifests, on_threads};
+use super::spool::Spool;
+use super::talk::Talk;
+
+const EXAMPLES: &str = "\
+Examples:
+  # Print the manifests of a directory as the policies leave them
+  kubectl kyv mutate -p policies/ -f manifests/
+
+  # Apply rendered manifests mutated, without an admission controller
+  helm template web ./chart | kubectl kyv mutate -p policies/ -f - | kubectl apply -f -
+
+  # Show what would change, as a diff
+  kubectl kyv mutate -p policies/ -f manifests/ -R -o diff
+
+  # Edit the manifests themselves
+  kubectl kyv mutate -p policies/ -f manifests/ -R -i
+
+  # Build a kustomization first
+  kubectl kyv mutate -p policies/ -k overlays/prod
+
+  # Evaluate as updates made by a certain user
+  kubectl kyv mutate -p policy.yaml -f pod.yaml --operation UPDATE --userinfo user.yaml";
+
+/// Print objects as Kyverno mutate policies leave them.
+///
+/// The same documents come out in the same order. A document that no rule changes comes out byte for byte.
+#[derive(Debug, Args)]
+#[command(before_help = EXAMPLES, help_template = super::HELP)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    inputs: Inputs,
+    /// What to print: the objects, or what changes.
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Yaml, help_heading = "Output")]
+    output: Output,
+    /// Edit the files given with -f instead of printing; nothing is written if a rule fails.
+    #[arg(short, long, conflicts_with_all = ["output", "kustomize", "objects"], help_heading = "Output")]
+    in_place: bool,
+    /// With -i: write what the other policies changed even if a rule fails.
+    #[arg(long, requires = "in_place", help_heading = "Output")]
+    keep_going: bool,
+    /// When to colour a diff.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    color: Color,
+}
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// The objects, as a stream of documents.
+    Yaml,
+    /// The objects, as one object or a List.
+    Json,
+    /// What changes, as a unified diff.
+    Diff,
+    /// What changes: a JSON patch for each object, one per line.
+    Patch,
+    /// The names of objects that change.
+    Name,
+}
+
+impl From<Output> for Format {
+    fn from(output: Output) -> Self {
+        match output {
+            Output::Yaml => Self::Yaml,
+            Output::Json => Self::Json,
+            Output::Diff => Self::Diff,
+            Output::Patch => Self::Patch,
+            Output::Name => Self::Name,
+        }
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments) -> Exit {
+    let Arguments { inputs, output, in_place, keep_going, color } = arguments;
+    on_threads(inputs, |talk| {
+        if *in_place && inputs.filename.iter().any(|path| path.as_os_str() == "-") {
+            return talk.error(Exit::Input, "-i edits files, and standard input (-) is none");
+        }
+        let session = Session::open(inputs, talk);
+        let print = Print { format: (*output).into(), palette: color.palette(), sum_up: SumUp::Line };
+        if inputs.is_live() {
+            live::run(inputs, session.as_ref(), &print, talk);
+            return;
+        }
+        let Some(manifests) = manifests(inputs, talk) else { return };
+        let Some(session) = session else { return complain(manifests.pieces(), talk) };
+        let world = session.offline_world(inputs, &manifests);
+        if *in_place {
+            let edits = Edits::new(&manifests);
+            edits.run(&session, &world, *keep_going, talk);
+        } else {
+            print.run(&session, &world, manifests.pieces(), talk);
+        }
+    })
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Print {
+    pub(super) format: Format,
+    pub(super) palette: Palette,
+    pub(super) sum_up: SumUp,
+}
+
+impl Show for Print {
+    fn run<W: World>(
+        &self,
+        session: &Session,
+        world: &W,
+        pieces: impl Iterator<Item = Result<Piece, SourceError>>,
+        talk: &mut Talk,
+    ) -> Ledger {
+        let mut ledger = Ledger::default();
+        if let Err(error) = self.print(session, world, pieces, &mut ledger, talk) {
+            talk.error(Exit::Input, &format!("the result cannot be written: {error}"));
+        }
+        ledger
+    }
+}
+
+impl Print {
+    fn print<W: World>(
+        self,
+        session: &Session,
+        world: &W,
+        pieces: impl Iterator<Item = Result<Piece, SourceError>>,
+        ledger: &mut Ledger,
+        talk: &mut Talk,
+    ) -> io::Result<()> {
+        let work = Printing { evaluator: session.evaluator(world), print: self };
+        let mut printer = Printer::new(self.format);
+        let mut spool = Spool::new();
+        let mut faults = Vec::new();
+        let take = |(evaluated, ready): (Evaluated, Ready)| {
+            ledger.take(&evaluated, talk);
+            printer.print(&evaluated, ready, &mut spool)
+        };
+        drive(pieces, &work, take, |error| faults.push(error))?;
+        for error in &faults {
+            talk.fault(error);
+        }
+        talk.finish_progress();
+        if talk.exit() == Exit::Input {
+            return Ok(());
+        }
+        printer.finish(&ledger.tally, &mut spool)?;
+        ledger.close(session, self.sum_up, talk);
+        spool.release()
+    }
+}
+
+/// Evaluates and prepares pieces for printing.
+struct Printing<'a, W> {
+    evaluator: Evaluator<'a, W>,
+    print: Print,
+}
+
+impl<W: World> Work for Printing<'_, W> {
+    type Made = (Evaluated, Ready);
+
+    fn make(&self, piece: Piece) -> Self::Made {
+        let evaluated = self.evaluator.evaluate(piece);
+        let ready = self.print.format.prepare(&evaluated, self.print.palette);
+        (evaluated, ready)
+    }
+}

@@ -1,0 +1,197 @@
+//! The formats of the result.
+
+use std::io;
+
+use crate::render::{
+    JsonRows, Palette, json_patch, kubectl_name, markdown, object_json, summary_table, tally_json,
+    unified_diff,
+};
+use crate::report::Tally;
+use crate::source::Content;
+use crate::value::Value;
+use crate::yaml;
+
+use super::evaluate::{Evaluated, Evaluation};
+use super::spool::Spool;
+use super::stream::Stream;
+
+/// What is printed on standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// The objects, as a stream of documents.
+    Yaml,
+    /// The objects, as one object or a list.
+    Json,
+    /// What changes, as a unified diff.
+    Diff,
+    /// What changes, as a JSON patch for each object.
+    Patch,
+    /// The names of objects that change.
+    Name,
+    /// Counts, as a table.
+    Summary,
+    /// Reports of all objects that a rule matched, and counts.
+    Report,
+    /// Counts and diff, for a pull request.
+    Markdown,
+}
+
+/// A piece made ready for printing; what takes time is done.
+#[derive(Debug)]
+pub(super) enum Ready {
+    /// Text that is printed as it is, if there is any.
+    Text(Option<String>),
+    /// Objects, as indented JSON.
+    Objects(Vec<String>),
+    /// Rows of a report.
+    Rows(Vec<Value>),
+}
+
+impl Format {
+    /// Makes a piece ready; called on many threads.
+    pub(super) fn prepare(self, evaluated: &Evaluated, palette: Palette) -> Ready {
+        let changed = || evaluated.objects.iter().filter(|object| object.report.is_changed());
+        match self {
+            Self::Yaml => Ready::Text(match &evaluated.piece.content {
+                Content::Document(document) => {
+                    evaluated.after.as_ref().map(|after| document.with_value(after))
+                }
+                Content::Object(object) => {
+                    let mut text = String::new();
+                    yaml::print(evaluated.after.as_ref().unwrap_or(object), &mut text);
+                    Some(text)
+                }
+            }),
+            Self::Json => {
+                let objects = evaluated.objects.iter();
+                Ready::Objects(objects.map(|object| object.report.after.to_pretty_json(4)).collect())
+            }
+            Self::Diff | Self::Markdown => {
+                let palette = if self == Self::Markdown { Palette::Plain } else { palette };
+                let diff =
+                    changed().map(|object| unified_diff(&object.report, &evaluated.origin(object), palette));
+                Ready::Text(Some(diff.collect()))
+            }
+            Self::Patch => Ready::Text(Some(changed().map(patch_line).collect())),
+            Self::Name => {
+                let names = changed().filter_map(|object| kubectl_name(&object.report));
+                Ready::Text(Some(names.map(|name| format!("{name}\n")).collect()))
+            }
+            Self::Summary => Ready::Text(None),
+            Self::Report => {
+                let told = evaluated.objects.iter().filter(|object| !object.report.policies.is_empty());
+                Ready::Rows(
+                    told.map(|object| object_json(&object.report, &evaluated.origin(object))).collect(),
+                )
+            }
+        }
+    }
+}
+
+/// The identity of an object and what changes in it, on one line.
+fn patch_line(object: &Evaluation) -> String {
+    let mut line = Value::empty_object();
+    if let Some(identity) = &object.report.object {
+        line.insert("apiVersion", identity.kind.api_version().into());
+        line.insert("kind", Value::String(identity.kind.kind.clone()));
+        if let Some(namespace) = &identity.namespace {
+            line.insert("namespace", Value::String(namespace.clone()));
+        }
+        line.insert("name", Value::String(identity.name.clone()));
+    }
+    line.insert("patch", json_patch(&object.report.changes()));
+    format!("{}\n", line.to_json())
+}
+
+/// Prints pieces in their order.
+#[derive(Debug)]
+pub(super) struct Printer {
+    format: Format,
+    stream: Stream,
+    rows: JsonRows,
+    /// The first object of a list, before it is known that it is a list.
+    first: Option<String>,
+    objects: usize,
+    diffs: String,
+}
+
+impl Printer {
+    /// A printer that has printed nothing yet.
+    pub(super) fn new(format: Format) -> Self {
+        let (stream, rows) = (Stream::default(), JsonRows::default());
+        Self { format, stream, rows, first: None, objects: 0, diffs: String::new() }
+    }
+
+    /// Prints a piece.
+    pub(super) fn print(&mut self, evaluated: &Evaluated, ready: Ready, out: &mut Spool) -> io::Result<()> {
+        match (ready, &evaluated.piece.content) {
+            (Ready::Text(text), Content::Document(document)) if self.format == Format::Yaml => {
+                self.stream.document(evaluated.piece.input, document, text.as_deref(), out)
+            }
+            (Ready::Text(text), Content::Object(_)) if self.format == Format::Yaml => {
+                self.stream.object(text.as_deref().unwrap_or_default(), out)
+            }
+            (Ready::Text(text), _) => {
+                let text = text.unwrap_or_default();
+                if self.format == Format::Markdown {
+                    self.diffs.push_str(&text);
+                    return Ok(());
+                }
+                out.push(&text)
+            }
+            (Ready::Objects(objects), _) => {
+                objects.into_iter().try_for_each(|object| self.object(object, out))
+            }
+            (Ready::Rows(rows), _) => rows.iter().try_for_each(|row| {
+                if self.objects == 0 {
+                    out.push("{\"objects\": ")?;
+                }
+                self.objects += 1;
+                out.push(&self.rows.row(row))
+            }),
+        }
+    }
+
+    /// Prints an object; one alone is printed as it is, several as a list, as kubectl does.
+    fn object(&mut self, object: String, out: &mut Spool) -> io::Result<()> {
+        self.objects += 1;
+        if self.objects == 1 {
+            self.first = Some(object);
+            return Ok(());
+        }
+        if let Some(first) = self.first.take() {
+            out.push("{\n    \"apiVersion\": \"v1\",\n    \"items\": [\n")?;
+            out.push(&item(&first))?;
+        }
+        out.push(",\n")?;
+        out.push(&item(&object))
+    }
+
+    /// Prints what comes last.
+    pub(super) fn finish(self, tally: &Tally, out: &mut Spool) -> io::Result<()> {
+        match self.format {
+            Format::Json => match (self.first, self.objects) {
+                (Some(only), _) => out.push(&format!("{only}\n")),
+                (None, 0) => out
+                    .push("{\n    \"apiVersion\": \"v1\",\n    \"items\": [],\n    \"kind\": \"List\"\n}\n"),
+                (None, _) => out.push("\n    ],\n    \"kind\": \"List\"\n}\n"),
+            },
+            Format::Yaml | Format::Diff | Format::Patch | Format::Name => Ok(()),
+            Format::Summary => out.push(&summary_table(tally)),
+            Format::Report => {
+                if self.objects == 0 {
+                    out.push("{\"objects\": ")?;
+                }
+                out.push(self.rows.end().trim_end())?;
+                out.push(&format!(",\n\"summary\": {}}}\n", tally_json(tally).to_json()))
+            }
+            Format::Markdown => out.push(&markdown(tally, &self.diffs)),
+        }
+    }
+}
+
+/// An object as an item of a list.
+fn item(object: &str) -> String {
+    const INDENT: &str = "        ";
+    format!("{INDENT}{}", object.replace('\n', &format!("\n{INDENT}")))
+}

@@ -1,0 +1,319 @@
+//! What a run works with, made from its arguments.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use rayon::ThreadPoolBuilder;
+
+use crate::engine::{Engine, Settings, World};
+use crate::patch::Schemas;
+use crate::policy::{NotEvaluated, Operation, Policy, PolicySet, Rule, UserInfo};
+use crate::source::{
+    CustomKind, GivenObjects, Head, Kustomize, LoadedPolicies, LoadedValues, Location, Manifests,
+    OfflineWorld, OldObjects, Piece, PolicyNote, SourceError, Walk, custom_kinds, kustomize, load_policies,
+    load_user, load_values,
+};
+use crate::yaml::Limits;
+
+use super::arguments::Inputs;
+use super::evaluate::Evaluator;
+use super::exit::Exit;
+use super::talk::{About, Manner, Talk};
+
+/// The stack of a thread: enough for whatever the limits on depth let through.
+const STACK: usize = 16 << 20;
+
+/// Everything that is loaded before the first object.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) engine: Engine,
+    pub(super) old: OldObjects,
+    kinds: Vec<CustomKind>,
+    /// What context entries are answered from.
+    objects: GivenObjects,
+    /// What is said about the inputs when the run is over.
+    pub(super) remarks: Vec<(About, String)>,
+    twice: bool,
+    live: bool,
+}
+
+/// Runs a command on as many threads as its arguments ask for; how it ends.
+pub(super) fn on_threads(inputs: &Inputs, run: impl FnOnce(&mut Talk) + Send) -> Exit {
+    let manner = Manner { quiet: inputs.quiet, strict: inputs.strict };
+    with_pool(inputs.workers.map_or(0, usize::from), manner, run)
+}
+
+/// Runs a command on so many threads, as many as there are processors for 0; how it ends.
+pub(super) fn with_pool(threads: usize, manner: Manner, run: impl FnOnce(&mut Talk) + Send) -> Exit {
+    let mut talk = Talk::new(manner);
+    match ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build() {
+        Ok(pool) => pool.install(|| run(&mut talk)),
+        Err(error) => talk.error(Exit::Input, &format!("threads cannot be started: {error}")),
+    }
+    talk.exit()
+}
+
+impl Session {
+    /// Loads policies and whatever they may ask for. Everything that is wrong is said; `None` if anything
+    /// is.
+    pub(super) fn open(inputs: &Inputs, talk: &mut Talk) -> Option<Self> {
+        Self::load(inputs, false, talk)
+    }
+
+    /// The same, for reports that tell how outcomes came about.
+    pub(super) fn open_traced(inputs: &Inputs, talk: &mut Talk) -> Option<Self> {
+        Self::load(inputs, true, talk)
+    }
+
+    fn load(inputs: &Inputs, trace: bool, talk: &mut Talk) -> Option<Self> {
+        if inputs.stdin_count() > 1 {
+            talk.error(Exit::Input, "standard input (-) can be given once only");
+            return None;
+        }
+        let limits = inputs.limits();
+        let policies = policies(inputs, &limits, talk);
+        let values =
+            given(inputs.values.as_ref(), talk, |location| load_values(location, Head::OfKind, &limits));
+        let user =
+            given(inputs.userinfo.as_ref(), talk, |location| load_user(location, Head::OfKind, &limits));
+        let kinds = said(custom_kinds(&inputs.crds, &limits), talk);
+        let old = said(OldObjects::load(&inputs.old, inputs.namespace(), &limits), talk);
+        let objects = said(GivenObjects::load(&inputs.context_from, inputs.namespace(), &limits), talk);
+        let repeated = repeated_names(inputs, talk);
+        let (policies, values, user, kinds, old) = (policies?, values?, user?, kinds?, old?);
+        let objects = objects?;
+        let schemas = schemas(&kinds, talk)?;
+        if repeated {
+            return None;
+        }
+        let mut remarks = remarks(&policies, talk);
+        for name in values.as_ref().into_iter().flat_map(|values| values.values.policies.keys()) {
+            if !policies.policies.iter().any(|policy| policy.name == *name) {
+                let text = format!("values are given for a policy `{name}` that is not there");
+                remarks.push((About::Omission, text));
+            }
+        }
+        let values = values.map_or_else(LoadedValues::default, |mut values| {
+            remarks.extend(values.notes.drain(..).map(|note| (About::Omission, note)));
+            values
+        });
+        let settings = Settings { trace, ..settings(inputs, schemas, values, user) };
+        let engine = Engine::new(PolicySet::new(policies.policies), settings);
+        let twice = inputs.check_idempotent;
+        Some(Self { engine, old, kinds, objects, remarks, twice, live: inputs.is_live() })
+    }
+
+    /// What evaluates objects in a world.
+    pub(super) const fn evaluator<'a, W: World>(&'a self, world: &'a W) -> Evaluator<'a, W> {
+        Evaluator { engine: &self.engine, world, old: &self.old, twice: self.twice, live: self.live }
+    }
+
+    /// Whether some rule looks at the labels of namespaces.
+    pub(super) fn asks_for_namespace_labels(&self) -> bool {
+        let mut rules = self.engine.policies().policies().iter().flat_map(|policy| &policy.rules);
+        rules.any(Rule::asks_for_namespace_labels)
+    }
+
+    /// The world as far as the inputs tell of it.
+    pub(super) fn offline_world(&self, inputs: &Inputs, manifests: &Manifests) -> OfflineWorld {
+        let now = inputs.now.unwrap_or_else(Timestamp::now);
+        let mut world = OfflineWorld::new(now, inputs.seed);
+        world.add_kinds(&self.kinds);
+        world.set_objects(self.objects.clone());
+        if self.asks_for_namespace_labels() {
+            for namespace in manifests.namespaces() {
+                world.add_namespace(&namespace);
+            }
+        }
+        for (name, labels) in &self.engine.settings().values.namespaces {
+            world.set_namespace_labels(name.clone(), labels.clone());
+        }
+        world
+    }
+}
+
+/// The manifests that the arguments name. Everything that is wrong is said; `None` if anything is.
+pub(super) fn manifests(inputs: &Inputs, talk: &mut Talk) -> Option<Manifests> {
+    let limits = inputs.limits();
+    let mut manifests = Manifests::new(limits);
+    let walk = if inputs.recursive { Walk::Deep } else { Walk::Flat };
+    let mut failed = false;
+    for argument in &inputs.filename {
+        if let Err(error) = manifests.add(argument, walk) {
+            failed = true;
+            talk.error(Exit::of(&error), &error.to_string());
+        }
+    }
+    if let Some(folder) = &inputs.kustomize {
+        let programs = Kustomize { kubectl: std::env::var_os("KUBECTL_PATH") };
+        match kustomize(folder, &programs, &limits) {
+            Ok(text) => manifests.add_text(text),
+            Err(error) => {
+                failed = true;
+                talk.error(Exit::of(&error), &error.to_string());
+            }
+        }
+    }
+    if failed {
+        // What can be read is still looked at, so that one run names everything.
+        complain(manifests.pieces(), talk);
+        return None;
+    }
+    Some(manifests)
+}
+
+/// Names what is wrong with objects that are not going to be evaluated.
+pub(super) fn complain(pieces: impl Iterator<Item = Result<Piece, SourceError>>, talk: &mut Talk) {
+    for error in pieces.filter_map(Result::err) {
+        talk.error(Exit::of(&error), &error.to_string());
+    }
+}
+
+fn policies(inputs: &Inputs, limits: &Limits, talk: &mut Talk) -> Option<LoadedPolicies> {
+    match load_policies(&inputs.policy, inputs.semantics.into(), limits) {
+        Ok(loaded) => Some(loaded),
+        Err(refused) => {
+            for error in &refused.errors {
+                talk.error(Exit::of(error), &error.to_string());
+            }
+            talk.announce(refused.corners, inputs.semantics.into());
+            None
+        }
+    }
+}
+
+fn settings(inputs: &Inputs, schemas: Schemas, values: LoadedValues, user: Option<UserInfo>) -> Settings {
+    let mut values = values.values;
+    values.set.extend(inputs.set.iter().cloned());
+    Settings {
+        semantics: inputs.semantics.into(),
+        schemas,
+        values,
+        user,
+        operation: inputs.operation.or((!inputs.old.is_empty()).then_some(Operation::Update)),
+        namespace: inputs.namespace().into(),
+        limits: inputs.evaluation_limits(),
+        trace: false,
+    }
+}
+
+/// Says what is wrong with names given by `--set`; whether anything is.
+fn repeated_names(inputs: &Inputs, talk: &mut Talk) -> bool {
+    let mut repeated = false;
+    for (index, (name, _)) in inputs.set.iter().enumerate() {
+        if inputs.set.iter().take(index).any(|(earlier, _)| earlier == name) {
+            repeated = true;
+            let name: Vec<_> = name.parts().iter().map(|part| &**part).collect();
+            talk.error(Exit::Input, &format!("--set gives {} twice", name.join(".")));
+        }
+    }
+    repeated
+}
+
+/// The merge keys of lists, of the kinds that Kubernetes has and of these. What is wrong is said.
+pub(super) fn schemas(kinds: &[CustomKind], talk: &mut Talk) -> Option<Schemas> {
+    let mut schemas = Schemas::kubernetes();
+    let mut failed = false;
+    for kind in kinds {
+        if let Err(error) = schemas.add_crd(&kind.definition) {
+            failed = true;
+            talk.error(Exit::Input, &format!("{}: {error}", kind.origin));
+        }
+    }
+    (!failed).then_some(schemas)
+}
+
+/// What there is to say about the policies. Kinds that are not run yet are errors at once.
+pub(super) fn remarks(loaded: &LoadedPolicies, talk: &mut Talk) -> Vec<(About, String)> {
+    for message in planned(loaded) {
+        talk.error(Exit::Evaluation, &message);
+    }
+    let mut remarks = Vec::new();
+    for note in &loaded.notes {
+        match note {
+            PolicyNote::Planned { .. } => {}
+            PolicyNote::Other { origin, kind, name } => {
+                remarks.push((About::Omission, format!("{origin}: {kind} {name} is not evaluated")));
+            }
+            PolicyNote::NoPolicies { documents, files } => {
+                let documents = counted(*documents, "document");
+                let text =
+                    format!("{documents} in {} beside the policies passed over", counted(*files, "file"));
+                remarks.push((About::Other, text));
+            }
+            PolicyNote::Twice { origin, first, name } => {
+                let text = format!("{origin}: a policy {name} stands in {first}, too; both are evaluated");
+                remarks.push((About::Other, text));
+            }
+        }
+    }
+    for (policy, origin) in loaded.policies.iter().zip(&loaded.origins) {
+        let name = policy.full_name();
+        for skipped in policy.not_evaluated.iter().filter(|skipped| !skipped.why.spoils_the_result()) {
+            remarks.push((About::Omission, not_evaluated(policy, origin, skipped)));
+        }
+        for note in &policy.notes {
+            let rule = note.rule.as_ref().map_or_else(|| name.to_string(), |rule| format!("{name}/{rule}"));
+            remarks.push((About::Other, format!("{origin}: {rule}: {}", note.text)));
+        }
+    }
+    remarks
+}
+
+/// What is said of policies whose result is missing, in part or whole: kinds and rules that are not run yet,
+/// and policies that a cluster refuses.
+pub(super) fn planned(loaded: &LoadedPolicies) -> Vec<String> {
+    let kinds = loaded.notes.iter().filter_map(|note| match note {
+        PolicyNote::Planned { origin, kind, name } => {
+            Some(format!("{origin}: {kind} {name}: this kind is not evaluated by this version"))
+        }
+        _ => None,
+    });
+    let mut planned: Vec<String> = kinds.collect();
+    for (policy, origin) in loaded.policies.iter().zip(&loaded.origins) {
+        let spoiling = policy.not_evaluated.iter().filter(|skipped| skipped.why.spoils_the_result());
+        planned.extend(spoiling.map(|skipped| not_evaluated(policy, origin, skipped)));
+        let refused = policy.refused.iter();
+        planned.extend(refused.map(|fault| format!("{origin}: {}: {fault}", policy.full_name())));
+    }
+    planned
+}
+
+fn not_evaluated(policy: &Policy, origin: &str, skipped: &NotEvaluated) -> String {
+    let name = policy.full_name();
+    let rule = skipped.rule.as_ref().map_or_else(String::new, |rule| format!("/{rule}"));
+    format!("{origin}: {name}{rule}: not evaluated: {}", skipped.why)
+}
+
+/// Loads what an argument names, if it is given. What is wrong is said; `None` if anything is.
+fn given<T>(
+    path: Option<&PathBuf>,
+    talk: &mut Talk,
+    load: impl FnOnce(&Location) -> Result<T, Vec<SourceError>>,
+) -> Option<Option<T>> {
+    let Some(path) = path else { return Some(None) };
+    let location = if path.as_os_str() == "-" {
+        Location::Stdin
+    } else {
+        Location::File { path: path.clone(), named: true }
+    };
+    said(load(&location), talk).map(Some)
+}
+
+/// Says what is wrong.
+pub(super) fn said<T>(loaded: Result<T, Vec<SourceError>>, talk: &mut Talk) -> Option<T> {
+    match loaded {
+        Ok(loaded) => Some(loaded),
+        Err(errors) => {
+            for error in errors {
+                talk.error(Exit::of(&error), &error.to_string());
+            }
+            None
+        }
+    }
+}
+
+/// A number of things in words.
+pub(super) fn counted(number: usize, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+}

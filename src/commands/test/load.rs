@@ -1,0 +1,231 @@
+//! What a test document names, read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::engine::{KindScope, World as _};
+use crate::pattern::matches;
+use crate::policy::{DocumentKind, Policy, UserInfo, kind_of};
+use crate::semantics::Semantics;
+use crate::source::{
+    Head, LoadedPolicies, LoadedValues, Location, OfflineWorld, Place, PolicyLoader, SourceError, items_of,
+    load_user, load_values, read_all, read_file, values_inside,
+};
+use crate::suite::Suite;
+use crate::value::{ObjectRef, Pointer, Text, Value};
+use crate::yaml::{Document, Limits};
+
+/// Everything a suite works with.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) suite: Suite,
+    pub(super) policies: Vec<Policy>,
+    /// Policies that do not run, with the reason.
+    pub(super) left_out: BTreeMap<Text, String>,
+    pub(super) objects: Vec<Value>,
+    pub(super) values: LoadedValues,
+    pub(super) user: Option<UserInfo>,
+    /// The files with expected objects, by the name that the suite gives them.
+    pub(super) expected: BTreeMap<Text, Result<Vec<Expected>, String>>,
+    pub(super) notes: Vec<String>,
+}
+
+/// An expected object.
+#[derive(Clone, Debug)]
+pub(super) struct Expected {
+    /// Which document of its file holds it, counted among those that say something.
+    pub(super) document: usize,
+    /// Its place there.
+    pub(super) pointer: Pointer,
+    pub(super) value: Value,
+}
+
+/// Reads what a suite names. Paths are relative to the suite's folder.
+pub(super) struct Loader<'a> {
+    pub(super) folder: &'a Path,
+    pub(super) semantics: Semantics,
+    pub(super) limits: Limits,
+    /// Which kinds have namespaces.
+    pub(super) world: &'a OfflineWorld,
+    pub(super) faults: Vec<SourceError>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Loader<'_> {
+    /// Reads everything that the suite of a document names.
+    pub(super) fn load(mut self, document: &Document, suite: Suite) -> Result<Loaded, Vec<SourceError>> {
+        let (policies, mut left_out) = self.policies(&suite.policies);
+        self.exceptions(&suite.exceptions, &policies, &mut left_out);
+        let objects = self.objects(&suite.resources);
+        let values = match (&suite.values, &suite.variables) {
+            (Some(at), _) => self.said(values_inside(document, at)),
+            (None, Some(file)) => {
+                let location = self.location(file);
+                self.said(load_values(&location, Head::Any, &self.limits))
+            }
+            (None, None) => None,
+        };
+        let user = suite.userinfo.as_ref().and_then(|file| {
+            let location = self.location(file);
+            self.said(load_user(&location, Head::Any, &self.limits))
+        });
+        let files = suite.results.iter().filter_map(|result| result.patched.clone());
+        let mut expected = BTreeMap::new();
+        for file in files {
+            expected.entry(file).or_insert_with_key(|file| self.expected(file));
+        }
+        let mut values = values.unwrap_or_default();
+        self.notes.append(&mut values.notes);
+        if !suite.unused.is_empty() {
+            self.notes.push(format!("not used by this version: {}", suite.unused.join(", ")));
+        }
+        if !self.faults.is_empty() {
+            return Err(self.faults);
+        }
+        Ok(Loaded { suite, policies, left_out, objects, values, user, expected, notes: self.notes })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    fn location(&self, name: &str) -> Location {
+        Location::File { path: self.path(name), named: true }
+    }
+
+    fn said<T>(&mut self, loaded: Result<T, Vec<SourceError>>) -> Option<T> {
+        loaded.map_err(|errors| self.faults.extend(errors)).ok()
+    }
+
+    /// The documents of a file or folder that a suite names.
+    fn documents(&mut self, name: &str) -> Vec<Document> {
+        if name.starts_with("https://") || name.starts_with("http://") {
+            self.faults.push(SourceError::Url { url: name.to_owned() });
+            return Vec::new();
+        }
+        let read = read_all(&self.path(name), &self.limits);
+        self.said(read).unwrap_or_default()
+    }
+
+    fn policies(&mut self, names: &[Text]) -> (Vec<Policy>, BTreeMap<Text, String>) {
+        let mut loader = PolicyLoader::new(self.semantics, self.limits);
+        let mut left_out = BTreeMap::new();
+        let mut classic = false;
+        for name in names {
+            let mut found = 0;
+            let faults = self.faults.len();
+            for document in self.documents(name) {
+                for (at, value) in items_of(&document) {
+                    let title = value.path(&["metadata", "name"]).and_then(Value::as_text);
+                    match kind_of(&value) {
+                        // The loader says what is wrong with a misspelt kind.
+                        DocumentKind::Classic | DocumentKind::Misspelt { .. } => {
+                            classic = true;
+                            loader.node(&document, &at, &value);
+                        }
+                        DocumentKind::Planned(kind) | DocumentKind::OtherPolicy(kind) => {
+                            if let Some(title) = title.filter(|_| runs_rules(&kind)) {
+                                left_out.insert(title.clone(), kind.to_string());
+                            }
+                        }
+                        _ => {
+                            let line = document.nearest_position(&at).line;
+                            let file = document.source().name();
+                            self.notes.push(format!("{file}:{line}: no policy, passed over"));
+                            continue;
+                        }
+                    }
+                    found += 1;
+                }
+            }
+            if found == 0 && self.faults.len() == faults {
+                self.faults.push(SourceError::NoPolicy { path: self.path(name).display().to_string() });
+            }
+        }
+        let policies = if classic {
+            match loader.finish("") {
+                Ok(LoadedPolicies { policies, .. }) => policies,
+                Err(refused) => {
+                    self.faults.extend(refused.errors);
+                    Vec::new()
+                }
+            }
+        } else {
+            Vec::new()
+        };
+        left_out.retain(|name, _| policies.iter().all(|policy| policy.name != *name));
+        (policies, left_out)
+    }
+
+    /// Leaves out policies that an exception names.
+    fn exceptions(&mut self, names: &[Text], policies: &[Policy], left_out: &mut BTreeMap<Text, String>) {
+        for name in names {
+            for document in self.documents(name) {
+                for (_, value) in items_of(&document) {
+                    let exceptions = value.path(&["spec", "exceptions"]).and_then(Value::as_array);
+                    for exception in exceptions.unwrap_or_default() {
+                        let Some(pattern) = exception.get("policyName").and_then(Value::as_str) else {
+                            continue;
+                        };
+                        let named = policies.iter().filter(|policy| {
+                            matches(pattern, &policy.name) || matches(pattern, &policy.full_name())
+                        });
+                        for policy in named {
+                            left_out.insert(policy.name.clone(), "policy exceptions".to_owned());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The objects that the policies run on. Of two with one identity the first is taken.
+    fn objects(&mut self, names: &[Text]) -> Vec<Value> {
+        let mut seen = BTreeSet::new();
+        let mut found = Vec::new();
+        for name in names {
+            for document in self.documents(name) {
+                for (at, value) in items_of(&document) {
+                    let Some(mut identity) = ObjectRef::of(&value) else {
+                        let place = Place::of(&document, &at);
+                        let message = "an object needs apiVersion and kind".to_owned();
+                        self.faults.push(SourceError::Document { place, message });
+                        continue;
+                    };
+                    if identity.namespace.is_none() && self.world.scope(&identity.kind) != KindScope::Cluster
+                    {
+                        identity.namespace = Some("default".into());
+                    }
+                    if seen.contains(&identity) {
+                        let line = document.nearest_position(&at).line;
+                        let file = document.source().name();
+                        self.notes
+                            .push(format!("{file}:{line}: {identity} stands twice; the first is taken"));
+                        continue;
+                    }
+                    seen.insert(identity);
+                    found.push(value);
+                }
+            }
+        }
+        found
+    }
+
+    /// The objects of a file with expected objects.
+    fn expected(&self, file: &str) -> Result<Vec<Expected>, String> {
+        let documents = read_file(&self.path(file), &self.limits).map_err(|errors| {
+            let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            errors.join("\n")
+        })?;
+        let objects = documents.iter().enumerate().flat_map(|(index, document)| {
+            let items = items_of(document).into_iter();
+            items.map(move |(pointer, value)| Expected { document: index, pointer, value })
+        });
+        Ok(objects.collect())
+    }
+}
+
+/// Whether a kind has rules of its own, rather than being a companion of one that has.
+fn runs_rules(kind: &str) -> bool {
+    !kind.ends_with("Binding") && kind != "PolicyException"
+}

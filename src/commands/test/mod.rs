@@ -1,0 +1,251 @@
+//! `test`: Kyverno's test suites.
+
+mod load;
+mod run;
+mod selector;
+mod update;
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+
+use crate::engine;
+use crate::render::{
+    Palette, SuiteView, suite_totals, suites_json, suites_junit, suites_markdown, suites_text,
+};
+use crate::report::{SuiteCounts, SuiteReport};
+use crate::semantics::Corners;
+use crate::source::{custom_kinds, find_suites};
+use crate::yaml::Limits;
+
+use super::arguments::{Color, Side, limit};
+use super::exit::Exit;
+use super::session::{counted, said, schemas, with_pool};
+use super::talk::{About, Manner, Talk};
+use super::version::print;
+use run::{Ran, Runner};
+use selector::Selector;
+
+const EXAMPLES: &str = "\
+Examples:
+  # Run all suites below the current directory
+  kubectl kyv test
+
+  # Run one policy's expectations, and show only what fails
+  kubectl kyv test policies/ -t policy=add-labels --fail-only
+
+  # A report for a pipeline
+  kubectl kyv test policies/ -o junit > report.xml
+
+  # Write what the policies give now into the files of expected objects
+  kubectl kyv test policies/add-labels --update";
+
+/// What a suite is called unless `--file-name` says otherwise.
+const FILE_NAMES: [&str; 2] = ["kyverno-test.yaml", "kyverno-test.yml"];
+
+/// Run Kyverno test suites.
+///
+/// Exits with 0 if all expectations come true, with 1 if some do not, and with 2 if a suite could not be
+/// loaded; the others are run all the same. An expectation of something that is not evaluated, and one whose
+/// file does not hold the object, is listed as such, and fails only with --strict.
+#[derive(Debug, Args)]
+#[command(before_help = EXAMPLES, help_template = super::HELP)]
+pub(super) struct Arguments {
+    /// Directories with suites in or below them, or suites; the current directory by default.
+    #[arg(value_name = "DIR")]
+    paths: Vec<PathBuf>,
+    /// The name of the suites' files; kyverno-test.yaml and kyverno-test.yml by default.
+    #[arg(short, long, value_name = "NAME", help_heading = "Input")]
+    file_name: Option<String>,
+    /// Run expectations about some policies, rules and resources only; patterns may hold * and ?.
+    #[arg(
+        short = 't',
+        long,
+        value_name = "policy=P,rule=R,resource=N",
+        default_value = "",
+        hide_default_value = true,
+        value_parser = Selector::parse,
+        help_heading = "Input"
+    )]
+    test_case_selector: Selector,
+    /// Fail if there is no suite at all.
+    #[arg(long, help_heading = "Input")]
+    require_tests: bool,
+    #[arg(
+        long,
+        value_name = "PATH",
+        value_delimiter = ',',
+        help = "CustomResourceDefinitions: how lists of custom resources merge, and which kinds have namespaces",
+        help_heading = "Input"
+    )]
+    crds: Vec<PathBuf>,
+
+    /// Which side is taken where Kyverno's documentation and its controllers differ.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Side::Documented, help_heading = "Evaluation")]
+    semantics: Side,
+    /// Fail for expectations that were dropped or not evaluated.
+    #[arg(long, help_heading = "Evaluation")]
+    strict: bool,
+    /// The time that policies see, such as 2026-01-31T12:00:00Z; the start of the run by default.
+    #[arg(long, value_name = "TIME", help_heading = "Evaluation")]
+    now: Option<Timestamp>,
+    /// Where random values start from.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Evaluation")]
+    seed: u64,
+    /// Another limit on the size of inputs or on the work of a rule, such as yaml-depth=512 or steps=5000000.
+    #[arg(long, value_name = "NAME=N", value_delimiter = ',', value_parser = limit, help_heading = "Evaluation")]
+    limit: Vec<(String, usize)>,
+    /// How many suites run at once; as many as there are processors by default.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Evaluation")]
+    workers: Option<u16>,
+
+    /// How to show the results; tables by default.
+    #[arg(short, long, alias = "output-format", value_name = "FORMAT", value_enum, help_heading = "Output")]
+    output: Option<Output>,
+    /// Show only what fails.
+    #[arg(long, help_heading = "Output")]
+    fail_only: bool,
+    /// Show what the rules say, too.
+    #[arg(long, help_heading = "Output")]
+    detailed_results: bool,
+    /// Show where objects are not as expected, write them to the files of expected objects, and run again.
+    #[arg(long, help_heading = "Output")]
+    update: bool,
+    /// When to colour diffs.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    color: Color,
+    /// Print errors only on standard error, no notes.
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+}
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// All suites with their rows, and the counts.
+    Json,
+    #[value(help = "One JUnit document: a suite for each file, a case for each row")]
+    Junit,
+    /// Tables, for a pull request.
+    Markdown,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments) -> Exit {
+    // Strictness is a matter of rows here: a note about a suite does not make it fail.
+    let manner = Manner { quiet: arguments.quiet, strict: false };
+    with_pool(arguments.workers.map_or(0, usize::from), manner, |talk| {
+        let Some(files) = find(arguments, talk) else { return };
+        let mut limits = Limits::default();
+        let mut evaluation = engine::Limits::default();
+        for (name, value) in &arguments.limit {
+            // The names were looked at when the arguments were: each is known to one of the two.
+            let _is_known = limits.set(name, *value) || evaluation.set(name, *value);
+        }
+        let Some(kinds) = said(custom_kinds(&arguments.crds, &limits), talk) else { return };
+        let Some(schemas) = schemas(&kinds, talk) else { return };
+        let runner = Runner {
+            semantics: arguments.semantics.into(),
+            kinds: &kinds,
+            schemas,
+            limits,
+            evaluation,
+            now: arguments.now.unwrap_or_else(Timestamp::now),
+            seed: arguments.seed,
+            selector: &arguments.test_case_selector,
+        };
+        let mut ran = runner.run(&files);
+        if arguments.update && update::write(&ran, &limits, talk) {
+            ran = runner.run(&files);
+        }
+        finish(arguments, ran, talk);
+    })
+}
+
+/// The files of suites.
+fn find(arguments: &Arguments, talk: &mut Talk) -> Option<Vec<PathBuf>> {
+    let here = [PathBuf::from(".")];
+    let roots = if arguments.paths.is_empty() { &here[..] } else { &arguments.paths };
+    let names: Vec<&OsStr> = match &arguments.file_name {
+        Some(name) => vec![OsStr::new(name)],
+        None => FILE_NAMES.iter().map(OsStr::new).collect(),
+    };
+    let mut files: Vec<PathBuf> = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut failed = false;
+    for root in roots {
+        match find_suites(root, &names) {
+            Ok(found) => {
+                files.extend(found.into_iter().filter(|file| seen.insert(file.clone())));
+            }
+            Err(error) => {
+                failed = true;
+                talk.fault(&error);
+            }
+        }
+    }
+    if failed {
+        return None;
+    }
+    if files.is_empty() {
+        let roots: Vec<_> = roots.iter().map(|root| root.display().to_string()).collect();
+        let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
+        let message = format!("no suite ({}) in {}", names.join(", "), roots.join(", "));
+        if arguments.require_tests {
+            talk.error(Exit::Changes, &message);
+        } else {
+            talk.note(About::Other, &message);
+        }
+    }
+    Some(files)
+}
+
+/// Says what there is to say, and prints the results.
+fn finish(arguments: &Arguments, ran: Vec<Ran>, talk: &mut Talk) {
+    let palette = if arguments.output.is_none() { arguments.color.palette() } else { Palette::Plain };
+    let view = SuiteView {
+        fail_only: arguments.fail_only,
+        detailed: arguments.detailed_results,
+        strict: arguments.strict,
+        palette,
+    };
+    let mut corners = Corners::NONE;
+    let mut unloaded = 0;
+    let mut reports: Vec<SuiteReport> = Vec::new();
+    for one in ran {
+        for note in &one.notes {
+            talk.note(About::Other, note);
+        }
+        corners.extend(one.corners);
+        match one.report {
+            Ok(report) => reports.extend(report),
+            Err(errors) => {
+                unloaded += 1;
+                for error in &errors {
+                    talk.fault(error);
+                }
+            }
+        }
+    }
+    talk.announce(corners, arguments.semantics.into());
+    if unloaded > 0 {
+        let suites = counted(unloaded, "suite");
+        talk.error(Exit::Input, &format!("{suites} could not be loaded"));
+    }
+    if reports.iter().flat_map(|report| &report.rows).any(|row| view.fails(row)) {
+        talk.worsen(Exit::Changes);
+    }
+    let text = match arguments.output {
+        None => suites_text(&reports, &view),
+        Some(Output::Json) => format!("{}\n", suites_json(&reports, &view).to_pretty_json(2)),
+        Some(Output::Junit) => suites_junit(&reports, &view),
+        Some(Output::Markdown) => suites_markdown(&reports, &view),
+    };
+    talk.worsen(print(&text));
+    if arguments.output.is_some() {
+        talk.summary(&suite_totals(&SuiteCounts::of(&reports)));
+    }
+}

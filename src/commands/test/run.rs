@@ -1,0 +1,184 @@
+//! Suites through the engine.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
+
+use crate::engine::{self, Engine, Settings};
+use crate::patch::Schemas;
+use crate::policy::{Operation, PolicySet};
+use crate::report::{ObjectReport, SuiteReport};
+use crate::semantics::{Corners, Semantics};
+use crate::source::{CustomKind, OfflineWorld, Place, SourceError, read_file};
+use crate::suite::{Course, Evaluation, ExpectedFiles, Suite, check};
+use crate::value::GroupVersionKind;
+use crate::yaml::{Document, Limits};
+
+use super::load::{Loaded, Loader};
+use super::selector::Selector;
+use super::update::Rewrite;
+
+/// What is the same for all suites of a run.
+pub(super) struct Runner<'a> {
+    pub(super) semantics: Semantics,
+    pub(super) kinds: &'a [CustomKind],
+    pub(super) schemas: Schemas,
+    pub(super) limits: Limits,
+    /// What bounds the evaluation of one rule on one object.
+    pub(super) evaluation: engine::Limits,
+    pub(super) now: Timestamp,
+    pub(super) seed: u64,
+    pub(super) selector: &'a Selector,
+}
+
+/// One test document with what became of it.
+#[derive(Debug)]
+pub(super) struct Ran {
+    /// Its rows; `None` where no expectation of it is to be run.
+    pub(super) report: Result<Option<SuiteReport>, Vec<SourceError>>,
+    pub(super) notes: Vec<String>,
+    pub(super) corners: Corners,
+    /// Expected objects that are not as they are expected.
+    pub(super) rewrites: Vec<Rewrite>,
+}
+
+impl Ran {
+    const fn failed(errors: Vec<SourceError>) -> Self {
+        Self { report: Err(errors), notes: Vec::new(), corners: Corners::NONE, rewrites: Vec::new() }
+    }
+}
+
+impl Runner<'_> {
+    /// Runs the suites of files, several at once; what became of them, in the order of the files.
+    pub(super) fn run(&self, files: &[PathBuf]) -> Vec<Ran> {
+        let ran: Vec<Vec<Ran>> = files.par_iter().map(|file| self.file(file)).collect();
+        ran.into_iter().flatten().collect()
+    }
+
+    /// Runs the test documents of a file.
+    fn file(&self, file: &Path) -> Vec<Ran> {
+        match read_file(file, &self.limits) {
+            Ok(documents) if documents.is_empty() => {
+                let path = file.display().to_string();
+                vec![Ran::failed(vec![SourceError::Empty { path, kind: "Test" }])]
+            }
+            Ok(documents) => documents.iter().map(|document| self.document(file, document)).collect(),
+            Err(errors) => vec![Ran::failed(errors)],
+        }
+    }
+
+    fn document(&self, file: &Path, document: &Document) -> Ran {
+        let mut suite = match document.value().map(Suite::read) {
+            Some(Ok(suite)) => suite,
+            Some(Err(faults)) => {
+                let errors = faults.into_iter().map(|fault| {
+                    let place = Place::of(document, &fault.pointer);
+                    SourceError::Document { place, message: fault.message }
+                });
+                return Ran::failed(errors.collect());
+            }
+            None => return Ran::failed(Vec::new()),
+        };
+        let notes = if suite.results.is_empty() {
+            vec![format!("{}: a suite without results", file.display())]
+        } else {
+            Vec::new()
+        };
+        suite.results.retain_mut(|result| self.selector.take(result));
+        if suite.results.is_empty() {
+            return Ran { report: Ok(None), notes, corners: Corners::NONE, rewrites: Vec::new() };
+        }
+        let mut world = OfflineWorld::new(self.now, self.seed);
+        world.add_kinds(self.kinds);
+        let folder = file.parent().unwrap_or_else(|| Path::new(""));
+        let loader = Loader {
+            folder,
+            semantics: self.semantics,
+            limits: self.limits,
+            world: &world,
+            faults: Vec::new(),
+            notes: Vec::new(),
+        };
+        match loader.load(document, suite) {
+            Ok(loaded) => self.loaded(file, folder, loaded, world),
+            Err(errors) => Ran::failed(errors),
+        }
+    }
+
+    fn loaded(&self, file: &Path, folder: &Path, loaded: Loaded, mut world: OfflineWorld) -> Ran {
+        for object in &loaded.objects {
+            if GroupVersionKind::of(object)
+                .is_some_and(|kind| kind.group.is_empty() && &*kind.kind == "Namespace")
+            {
+                world.add_namespace(object);
+            }
+        }
+        for (name, labels) in &loaded.values.values.namespaces {
+            world.set_namespace_labels(name.clone(), labels.clone());
+        }
+        let mut operations: Vec<Option<Operation>> = Vec::new();
+        for result in &loaded.suite.results {
+            if !operations.contains(&result.operation) {
+                operations.push(result.operation);
+            }
+        }
+        let courses = operations.into_iter().map(|operation| self.course(&loaded, operation, &world));
+        let courses: Vec<Course> = courses.collect();
+        let mut corners = Corners::NONE;
+        for report in courses.iter().flat_map(|course| &course.reports) {
+            corners.extend(report.corners());
+        }
+        let expected: ExpectedFiles = loaded
+            .expected
+            .iter()
+            .map(|(name, read)| {
+                let values =
+                    read.as_ref().map(|objects| objects.iter().map(|object| object.value.clone()).collect());
+                (name.clone(), values.map_err(Clone::clone))
+            })
+            .collect();
+        let evaluation = Evaluation {
+            policies: &loaded.policies,
+            left_out: &loaded.left_out,
+            courses: &courses,
+            expected: &expected,
+        };
+        let rows = check(&loaded.suite, &evaluation, &world);
+        let rewrites = rows.iter().filter_map(|row| {
+            let difference = row.difference.as_ref()?;
+            let objects = loaded.expected.get(&difference.file)?.as_ref().ok()?;
+            let object = objects.get(difference.index)?;
+            Some(Rewrite::new(folder.join(&*difference.file), object, row))
+        });
+        let rewrites = rewrites.flatten().collect();
+        let shown = file.display().to_string();
+        let notes = loaded.notes.into_iter().map(|note| match note.starts_with(&*folder.to_string_lossy()) {
+            true if !folder.as_os_str().is_empty() => note,
+            _ => format!("{shown}: {note}"),
+        });
+        Ran {
+            notes: notes.collect(),
+            report: Ok(Some(SuiteReport { file: shown.into(), name: loaded.suite.name, rows })),
+            corners,
+            rewrites,
+        }
+    }
+
+    /// Runs a suite's objects through its policies as requests of one operation.
+    fn course(&self, loaded: &Loaded, operation: Option<Operation>, world: &OfflineWorld) -> Course {
+        let settings = Settings {
+            semantics: self.semantics,
+            schemas: self.schemas.clone(),
+            values: loaded.values.values.clone(),
+            user: loaded.user.clone(),
+            operation,
+            limits: self.evaluation,
+            ..Settings::default()
+        };
+        let engine = Engine::new(PolicySet::new(loaded.policies.clone()), settings);
+        let reports: Vec<ObjectReport> =
+            loaded.objects.par_iter().map(|object| engine.mutate(object, None, world)).collect();
+        Course { operation, reports }
+    }
+}

@@ -1,0 +1,94 @@
+//! Which expectations are run.
+
+use crate::pattern::matches;
+use crate::suite::Expectation;
+
+/// Patterns for parts of an expectation. A part that an expectation lacks fits every pattern.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Selector {
+    policy: Option<String>,
+    rule: Option<String>,
+    resource: Option<String>,
+}
+
+impl Selector {
+    /// Reads `policy=P,rule=R,resource=N`, any of them left out.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let mut selector = Self::default();
+        for pair in text.split(',').filter(|pair| !pair.is_empty()) {
+            let (key, pattern) = pair.split_once('=').ok_or("expected KEY=PATTERN, separated by commas")?;
+            let place = match key.trim() {
+                "policy" => &mut selector.policy,
+                "rule" => &mut selector.rule,
+                "resource" => &mut selector.resource,
+                other => return Err(format!("`{other}` is none of policy, rule, resource")),
+            };
+            if pattern.is_empty() {
+                return Err(format!("the pattern of `{key}` is empty"));
+            }
+            if place.replace(pattern.to_owned()).is_some() {
+                return Err(format!("`{key}` stands twice"));
+            }
+        }
+        Ok(selector)
+    }
+
+    /// Whether an expectation is run. Of the resources it names only those that fit are left.
+    pub(super) fn take(&self, expectation: &mut Expectation) -> bool {
+        let fits = |pattern: &Option<String>, text: &str| {
+            pattern.as_ref().is_none_or(|pattern| matches(pattern, text))
+        };
+        let policy = fits(&self.policy, &expectation.policy) || fits(&self.policy, expectation.policy_name());
+        if !policy || expectation.rule.as_ref().is_some_and(|rule| !fits(&self.rule, rule)) {
+            return false;
+        }
+        if expectation.resources.is_empty() && expectation.specs.is_empty() {
+            return true;
+        }
+        let named = |name: &str| {
+            fits(&self.resource, name)
+                || name.split_once('/').is_some_and(|(_, name)| fits(&self.resource, name))
+        };
+        expectation.resources.retain(|resource| named(resource));
+        expectation.specs.retain(|spec| named(&spec.name));
+        !expectation.resources.is_empty() || !expectation.specs.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::suite::Suite;
+    use crate::yaml;
+
+    use super::*;
+
+    fn left(selector: &str) -> Vec<String> {
+        let document = "{apiVersion: a, kind: Test, results: [{policy: ns/p, rule: r, result: pass, resources: [a, ns/b]}, \
+                        {policy: q, result: pass}]}";
+        let mut suite = Suite::read(&yaml::parse_value(document).unwrap()).unwrap();
+        let selector = Selector::parse(selector).unwrap();
+        suite.results.retain_mut(|result| selector.take(result));
+        suite
+            .results
+            .iter()
+            .map(|result| format!("{} {}", result.policy, result.resources.join(" ")))
+            .collect()
+    }
+
+    #[test]
+    fn all_patterns_must_fit() {
+        assert_eq!(left(""), ["ns/p a ns/b", "q "]);
+        assert_eq!(left("policy=p"), ["ns/p a ns/b"]);
+        assert_eq!(left("policy=*,rule=s*"), ["q "]);
+        assert_eq!(left("resource=b"), ["ns/p ns/b", "q "]);
+        assert_eq!(left("policy=ns/p,resource=?"), ["ns/p a ns/b"]);
+        assert_eq!(left("policy=p,resource=c"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn malformed_selectors_are_refused() {
+        for bad in ["policy", "name=x", "policy=a,policy=b", "rule="] {
+            assert!(Selector::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

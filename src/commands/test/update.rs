@@ -1,0 +1,118 @@
+//! Files of expected objects, rewritten.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::render::{Palette, suite_difference};
+use crate::report::SuiteRow;
+use crate::source::{Location, SourceError, read_text, replace_file};
+use crate::value::{Pointer, Segment, Value};
+use crate::yaml::{Limits, read};
+
+use crate::commands::exit::Exit;
+use crate::commands::session::counted;
+use crate::commands::talk::Talk;
+
+use super::load::Expected;
+use super::run::Ran;
+
+/// An expected object and what it would have to be.
+#[derive(Debug)]
+pub(super) struct Rewrite {
+    file: PathBuf,
+    /// Which document of the file, counted among those that say something.
+    document: usize,
+    pointer: Pointer,
+    value: Value,
+    diff: String,
+}
+
+impl Rewrite {
+    /// The rewrite for a row; `None` where nothing differs.
+    pub(super) fn new(file: PathBuf, expected: &Expected, row: &SuiteRow) -> Option<Self> {
+        let difference = row.difference.as_ref()?;
+        let value = difference.object.clone();
+        let diff = suite_difference(row, Palette::Plain)?;
+        let (document, pointer) = (expected.document, expected.pointer.clone());
+        Some(Self { file, document, pointer, value, diff })
+    }
+}
+
+/// Shows what differs, and writes it to the files; whether anything was written.
+pub(super) fn write(ran: &[Ran], limits: &Limits, talk: &mut Talk) -> bool {
+    let mut files: BTreeMap<&PathBuf, Vec<&Rewrite>> = BTreeMap::new();
+    let mut contradictory = Vec::new();
+    for rewrite in ran.iter().flat_map(|ran| &ran.rewrites) {
+        let rewrites = files.entry(&rewrite.file).or_default();
+        let same_place = rewrites
+            .iter()
+            .find(|other| other.document == rewrite.document && other.pointer == rewrite.pointer);
+        match same_place {
+            None => rewrites.push(rewrite),
+            Some(other) if other.value == rewrite.value => {}
+            Some(_) => contradictory.push(&rewrite.file),
+        }
+    }
+    let mut written = false;
+    for (file, rewrites) in files {
+        if contradictory.contains(&file) {
+            let message = "expectations of several results contradict each other; not written";
+            talk.error(Exit::Changes, &format!("{}: {message}", file.display()));
+            continue;
+        }
+        let diffs: String = rewrites.iter().map(|rewrite| rewrite.diff.as_str()).collect();
+        talk.error_lines(Exit::Done, &diffs);
+        match rewritten(file, &rewrites, limits)
+            .and_then(|text| replace_file(file, text.as_bytes()).map_err(|error| vec![error]))
+        {
+            Ok(()) => {
+                written = true;
+                let objects = counted(rewrites.len(), "object");
+                talk.summary(&format!("{}: {objects} written", file.display()));
+            }
+            Err(errors) => errors.iter().for_each(|error| talk.fault(error)),
+        }
+    }
+    written
+}
+
+/// The text of a file with some of its objects rewritten; all other documents stay as they are.
+fn rewritten(file: &Path, rewrites: &[&Rewrite], limits: &Limits) -> Result<String, Vec<SourceError>> {
+    let location = Location::File { path: file.to_owned(), named: true };
+    let source = read_text(&location, limits).map_err(|error| vec![error])?;
+    let documents = read(&source, limits)
+        .map_err(|errors| errors.into_iter().map(SourceError::from).collect::<Vec<_>>())?;
+    let mut text = String::new();
+    let mut number = 0;
+    for document in &documents {
+        let Some(value) = document.value() else {
+            text.push_str(document.text());
+            continue;
+        };
+        let mut changed = value.clone();
+        for rewrite in rewrites.iter().filter(|rewrite| rewrite.document == number) {
+            set(&mut changed, &rewrite.pointer, &rewrite.value);
+        }
+        if changed == *value {
+            text.push_str(document.text());
+        } else {
+            text.push_str(&document.with_value(&changed));
+        }
+        number += 1;
+    }
+    Ok(text)
+}
+
+/// Replaces the node at a place that is there.
+fn set(root: &mut Value, at: &Pointer, value: &Value) {
+    let mut node = root;
+    for segment in at.segments() {
+        let next = match segment {
+            Segment::Key(key) => node.as_object_mut().and_then(|members| members.get_mut(key)),
+            Segment::Index(index) => node.as_array_mut().and_then(|items| items.get_mut(*index)),
+        };
+        let Some(next) = next else { return };
+        node = next;
+    }
+    *node = value.clone();
+}

@@ -1,0 +1,766 @@
+//! The wiring of the command line: arguments, streams, exit codes, files. What policies do to objects is
+//! shown by the case corpus; the policies here are as small as they can be.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use kyv::value::Value;
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_kubectl-kyv");
+
+/// Adds the label `a: b` to every `ConfigMap`.
+const LABEL: &str = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: label
+spec:
+  rules:
+  - name: add
+    match:
+      any:
+      - resources:
+          kinds: [ConfigMap]
+    mutate:
+      patchStrategicMerge:
+        metadata:
+          labels:
+            a: b
+";
+/// A rule that fails on every Secret.
+const FAILING: &str = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: failing
+spec:
+  rules:
+  - name: fail
+    match:
+      any:
+      - resources:
+          kinds: [Secret]
+    mutate:
+      patchStrategicMerge:
+        metadata:
+          labels:
+            a: \"{{ request.object.data.nothing }}\"
+";
+const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n";
+const LABELLED: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n  labels:\n    a: b\n";
+const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: secret\n";
+/// Written as nobody would print it.
+const SERVICE: &str = "# a service\nkind:   Service # odd\napiVersion: 'v1'\nmetadata: {name: \"svc\"}\n";
+
+struct Folder(TempDir);
+
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Folder {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let folder = Self(tempfile::tempdir().expect("a folder for the test"));
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            write(&path, text);
+        }
+        folder
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path().join(name)).expect("the file is there")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).current_dir(self.path()).env_clear();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ended {
+        end(self.command(arguments), "")
+    }
+
+    fn run_with(&self, arguments: &[&str], stdin: &str) -> Ended {
+        end(self.command(arguments), stdin)
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    let folder = path.parent().expect("a file is in a folder");
+    fs::create_dir_all(folder).and_then(|()| fs::write(path, text)).expect("the file can be written");
+}
+
+fn end(mut command: Command, stdin: &str) -> Ended {
+    if !stdin.is_empty() {
+        command.stdin(Stdio::piped());
+    }
+    let mut child = command.spawn().expect("the program starts");
+    if let Some(mut pipe) = child.stdin.take() {
+        // Bad usage ends the program before it reads anything.
+        let _written = pipe.write_all(stdin.as_bytes());
+    }
+    let output = child.wait_with_output().expect("the program ends");
+    Ended {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).expect("UTF-8"),
+        stderr: String::from_utf8(output.stderr).expect("UTF-8"),
+    }
+}
+
+impl Ended {
+    /// Asserts exit code and standard output, and that standard error names these.
+    #[track_caller]
+    fn is(&self, code: i32, stdout: &str, named: &[&str]) {
+        let Self { code: ended, stdout: printed, stderr } = self;
+        assert_eq!(*ended, Some(code), "{stderr}");
+        assert_eq!(printed, stdout, "{stderr}");
+        for name in named {
+            assert!(stderr.contains(name), "`{name}` is not in:\n{stderr}");
+        }
+    }
+}
+
+#[test]
+fn objects_are_mutated_and_what_is_left_alone_comes_out_byte_for_byte() {
+    let folder = Folder::new(&[
+        ("policy.yaml", LABEL),
+        ("in.yaml", &format!("{SERVICE}---\n{MAP}--- # next\n{SERVICE}---\n# end\n")),
+    ]);
+    let expected = format!("{SERVICE}---\n{LABELLED}--- # next\n{SERVICE}---\n# end\n");
+    folder.run(&["mutate", "-p", "policy.yaml", "-f", "in.yaml"]).is(
+        0,
+        &expected,
+        &["3 objects, 1 changed by 1 rule\n"],
+    );
+}
+
+#[test]
+fn several_files_make_one_stream() {
+    let unterminated = SERVICE.trim_end();
+    let folder = Folder::new(&[
+        ("policy.yaml", LABEL),
+        ("in/a.yaml", unterminated),
+        ("in/b.yaml", &format!("--- # own\n{SERVICE}")),
+        ("in/c.json", "{\"apiVersion\": \"v1\",\"kind\":\"Service\"}"),
+        ("in/d.yaml", "%YAML 1.1\n---\napiVersion: v1\nkind: Node\n"),
+        ("in/e.yml", "\u{feff}apiVersion: v1\nkind: Node"),
+        ("in/f.yaml", ""),
+        ("in/ignored.txt", "]"),
+        ("in/below/g.yaml", "]"),
+    ]);
+    let expected = format!(
+        "{SERVICE}--- # own\n{SERVICE}---\n{{\"apiVersion\": \"v1\",\"kind\":\"Service\"}}\n...\n%YAML 1.1\n---\n\
+         apiVersion: v1\nkind: Node\n---\napiVersion: v1\nkind: Node"
+    );
+    folder.run(&["mutate", "-p", "policy.yaml", "-f", "in"]).is(0, &expected, &["5 objects, 0 changed\n"]);
+    folder.run(&["mutate", "-p", "policy.yaml", "-f", "in", "-R"]).is(
+        2,
+        "",
+        &["error: in/below/g.yaml:1:1: "],
+    );
+}
+
+#[test]
+fn globs_and_repeated_arguments_keep_their_order() {
+    let folder = Folder::new(&[
+        ("p/one.yaml", LABEL),
+        ("p/.git/two.yaml", "]"),
+        ("a.yaml", "a: 1\n"),
+        ("b.yaml", "b: 1\n"),
+        ("c.yaml", "c: 1\n"),
+    ]);
+    let ended = folder.run(&["mutate", "-p", "p", "-f", "c.yaml", "-f", "[ab].yaml", "-f", "c.yaml"]);
+    ended.is(0, "c: 1\n---\na: 1\n---\nb: 1\n---\nc: 1\n", &[
+        "note: 4 documents without apiVersion or kind passed through as they are: a.yaml, b.yaml, c.yaml\n",
+        "note: 1 rule selected no object: label/add\n",
+    ]);
+    folder.run(&["mutate", "-p", "p", "-f", "x*.yaml"]).is(2, "", &["x*.yaml: no file matches this glob"]);
+    folder.run(&["mutate", "-p", "q*", "-f", "a.yaml"]).is(2, "", &["q*: no file matches this glob"]);
+}
+
+#[test]
+fn policies_and_objects_come_from_standard_input_once() {
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("map.yaml", MAP)]);
+    folder.run_with(&["mutate", "-p", "policy.yaml", "-f", "-"], MAP).is(0, LABELLED, &[]);
+    folder.run_with(&["mutate", "-p", "-", "-f", "map.yaml"], LABEL).is(0, LABELLED, &[]);
+    folder.run_with(&["mutate", "-p", "-", "-f", "-"], LABEL).is(2, "", &["standard input (-)"]);
+    folder.run_with(&["mutate", "-p", "policy.yaml", "-f", "-"], "a: [\n").is(2, "", &["error: stdin:"]);
+}
+
+#[test]
+fn every_error_of_the_input_is_named_and_nothing_is_printed() {
+    let folder = Folder::new(&[
+        ("policy.yaml", &LABEL.replace("mutate:", "mutat:")),
+        ("good.yaml", MAP),
+        ("bad.yaml", "a: 1\n---\nb: [1\n---\nc: 1\n---\nd: d: d\n"),
+        ("values.yaml", "apiVersion: cli.kyverno.io/v1alpha1\nkind: Values\nglobal: {}\n"),
+    ]);
+    let arguments = [
+        "mutate",
+        "-p",
+        "policy.yaml",
+        "-f",
+        "good.yaml",
+        "-f",
+        "missing.yaml",
+        "-f",
+        "bad.yaml",
+        "--values",
+        "values.yaml",
+    ];
+    folder.run(&arguments).is(
+        2,
+        "",
+        &[
+            "error: policy.yaml:12:5: policy label, rule add: spec.rules[0].mutat: ",
+            "\n12 |     mutat:\n   |     ^\n",
+            "error: missing.yaml: cannot be read: no such file or directory\n",
+            "error: bad.yaml:3:",
+            "error: bad.yaml:7:",
+            "error: values.yaml:3:1: global: unknown field",
+        ],
+    );
+}
+
+#[test]
+fn a_failing_rule_is_named_and_the_rest_is_printed() {
+    let folder = Folder::new(&[
+        ("p/label.yaml", LABEL),
+        ("p/failing.yaml", FAILING),
+        ("in.yaml", &format!("{SECRET}---\n{MAP}")),
+    ]);
+    let expected = format!("{SECRET}---\n{LABELLED}");
+    folder.run(&["mutate", "-p", "p", "-f", "in.yaml"]).is(
+        3,
+        &expected,
+        &[
+            "error: in.yaml:1: Secret/secret: failing/fail: ",
+            "2 objects, 1 changed by 1 rule, 1 with errors\n",
+        ],
+    );
+}
+
+#[test]
+fn exit_codes_have_an_order() {
+    let folder = Folder::new(&[
+        ("label.yaml", LABEL),
+        ("failing.yaml", FAILING),
+        ("map.yaml", MAP),
+        ("labelled.yaml", LABELLED),
+        ("secret.yaml", SECRET),
+        ("bad.yaml", "]"),
+    ]);
+    let diff = |files| folder.run(&["diff", "-p", "label.yaml", "-p", "failing.yaml", "-f", files]).code;
+    assert_eq!(diff("labelled.yaml"), Some(0));
+    assert_eq!(diff("map.yaml"), Some(1));
+    assert_eq!(diff("map.yaml,secret.yaml"), Some(3));
+    assert_eq!(diff("map.yaml,secret.yaml,bad.yaml"), Some(2));
+    for usage in [&[][..], &["mutate"], &["mutate", "-p", "label.yaml"], &["diff", "--nope"], &["nope"]] {
+        folder.run(usage).is(2, "", &["Usage:"]);
+    }
+}
+
+#[test]
+fn formats_of_mutate() {
+    let folder = Folder::new(&[
+        ("policy.yaml", LABEL),
+        ("map.yaml", MAP),
+        ("in.yaml", &format!("{MAP}---\n{SERVICE}")),
+        ("none.yaml", "# nothing\n"),
+    ]);
+    let run = |output, file| folder.run(&["mutate", "-p", "policy.yaml", "-f", file, "-o", output]);
+    let one = "{
+    \"apiVersion\": \"v1\",
+    \"kind\": \"ConfigMap\",
+    \"metadata\": {
+        \"name\": \"map\",
+        \"labels\": {
+            \"a\": \"b\"
+        }
+    }
+}
+";
+    run("json", "map.yaml").is(0, one, &[]);
+    let list = Value::from_json(&run("json", "in.yaml").stdout).unwrap();
+    assert_eq!(list.get("kind").and_then(Value::as_str), Some("List"));
+    assert_eq!(list.get("items").and_then(Value::as_array).map(<[_]>::len), Some(2));
+    assert!(run("json", "none.yaml").stdout.contains("\"items\": []"));
+    let patch = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"map\",\
+                 \"patch\":[{\"op\":\"add\",\"path\":\"/metadata/labels\",\"value\":{\"a\":\"b\"}}]}\n";
+    run("patch", "in.yaml").is(0, patch, &[]);
+    run("name", "in.yaml").is(0, "configmap/map\n", &[]);
+    let diff = run("diff", "in.yaml");
+    assert_eq!(diff.code, Some(0));
+    assert!(diff.stdout.ends_with("+  labels:\n+    a: b\n"), "{}", diff.stdout);
+}
+
+#[test]
+fn formats_of_diff() {
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("in.yaml", &format!("{MAP}---\n{SERVICE}"))]);
+    let run = |output| folder.run(&["diff", "-p", "policy.yaml", "-f", "in.yaml", "-o", output]);
+    let diff = run("diff");
+    assert_eq!(diff.code, Some(1));
+    assert!(diff.stdout.contains("in.yaml:1\n") && diff.stdout.contains("+    a: b\n"), "{}", diff.stdout);
+    assert!(diff.stderr.contains("2 objects, 1 would change"), "{}", diff.stderr);
+    assert!(run("summary").stdout.ends_with("2 objects, 1 would change\n"));
+    assert!(run("markdown").stdout.contains("| label | add | ConfigMap | - | 1 |"));
+    let json = Value::from_json(&run("json").stdout).unwrap();
+    assert_eq!(json.get("objects").and_then(Value::as_array).map(<[_]>::len), Some(1));
+    assert!(json.path(&["summary", "rules"]).is_some());
+}
+
+#[test]
+fn colour_is_for_terminals_or_on_demand() {
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("map.yaml", MAP)]);
+    let run = |color| folder.run(&["diff", "-p", "policy.yaml", "-f", "map.yaml", "--color", color]).stdout;
+    assert!(!run("auto").contains('\u{1b}'));
+    assert!(run("always").contains("\u{1b}[32m+  labels:"));
+}
+
+#[test]
+fn items_of_lists_are_evaluated_one_by_one() {
+    let list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Service\n- apiVersion: v1\n  kind: ConfigMap\n\
+                \x20 metadata:\n    name: in-list\n";
+    let typed =
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMapList\",\"items\":[{\"metadata\":{\"name\":\"typed\"}}]}";
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("in.yaml", &format!("{list}---\n{typed}\n"))]);
+    let expected = format!(
+        "{}---\n{}\n",
+        list.replace("name: in-list\n", "name: in-list\n    labels:\n      a: b\n"),
+        typed.replace("\"typed\"", "\"typed\",\"labels\":{\"a\":\"b\"}")
+    );
+    let ended = folder.run(&["mutate", "-p", "policy.yaml", "-f", "in.yaml"]);
+    ended.is(0, &expected, &["3 objects, 2 changed"]);
+    let diff = folder.run(&["diff", "-p", "policy.yaml", "-f", "in.yaml"]).stdout;
+    assert!(diff.contains("ConfigMap/in-list\tin.yaml:6\n"), "{diff}");
+}
+
+#[test]
+fn files_are_edited_in_place() {
+    let folder = Folder::new(&[
+        ("policy.yaml", LABEL),
+        ("in/a.yaml", &format!("# lead\n---\n{MAP}---\n{SERVICE}")),
+        ("in/b.yaml", SERVICE),
+    ]);
+    let before = fs::metadata(folder.path().join("in/b.yaml")).unwrap().modified().unwrap();
+    let run = || folder.run(&["mutate", "-p", "policy.yaml", "-f", "in", "-i"]);
+    run().is(0, "", &["in/a.yaml: 1 object changed\n", "3 objects, 1 changed by 1 rule\n"]);
+    assert_eq!(folder.read("in/a.yaml"), format!("# lead\n---\n{LABELLED}---\n{SERVICE}"));
+    assert_eq!(folder.read("in/b.yaml"), SERVICE);
+    assert_eq!(fs::metadata(folder.path().join("in/b.yaml")).unwrap().modified().unwrap(), before);
+    run().is(0, "", &["3 objects, 0 changed\n"]);
+}
+
+#[test]
+fn nothing_is_edited_when_anything_fails() {
+    let folder = Folder::new(&[
+        ("p/label.yaml", LABEL),
+        ("p/failing.yaml", FAILING),
+        ("map.yaml", MAP),
+        ("secret.yaml", SECRET),
+        ("bad.yaml", "]"),
+    ]);
+    let run = |more: &[&str]| folder.run(&[&["mutate", "-i", "-p", "p", "-f", "map.yaml"], more].concat());
+    run(&["-f", "secret.yaml"]).is(
+        3,
+        "",
+        &["nothing was written because of these errors; --keep-going would write 1 file"],
+    );
+    run(&["-f", "bad.yaml"]).is(2, "", &["bad.yaml:1:1"]);
+    assert_eq!(folder.read("map.yaml"), MAP);
+    run(&["-f", "secret.yaml", "--keep-going"]).is(3, "", &["map.yaml: 1 object changed"]);
+    assert_eq!(folder.read("map.yaml"), LABELLED);
+}
+
+#[test]
+fn only_files_are_edited_in_place() {
+    let folder = Folder::new(&[("policy.yaml", LABEL)]);
+    let run = |arguments: &[&str]| {
+        folder.run_with(&[&["mutate", "-i", "-p", "policy.yaml"], arguments].concat(), MAP)
+    };
+    run(&["-f", "-"]).is(2, "", &["-i edits files"]);
+    run(&["-k", "."]).is(2, "", &["cannot be used with"]);
+    run(&["-f", "policy.yaml", "-o", "json"]).is(2, "", &["cannot be used with"]);
+    folder.run(&["mutate", "-p", "policy.yaml", "-f", "policy.yaml", "--keep-going"]).is(
+        2,
+        "",
+        &["--in-place"],
+    );
+}
+
+#[test]
+fn nobody_reading_on_is_no_error() {
+    let many: String = (0..5000).map(|number| format!("{MAP}  number: \"{number}\"\n---\n")).collect();
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("in.yaml", &many)]);
+    let mut child = folder.command(&["mutate", "-p", "policy.yaml", "-f", "in.yaml"]).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(!stderr.contains("error") && !stderr.contains("panicked"), "{stderr}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error() {
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("map.yaml", MAP)]);
+    let mut command = folder.command(&["mutate", "-p", "policy.yaml", "-f", "map.yaml"]);
+    command.stdout(fs::File::options().write(true).open("/dev/full").unwrap());
+    let ended = end(command, "");
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("error: the result cannot be written: "), "{}", ended.stderr);
+}
+
+#[test]
+fn the_number_of_threads_does_not_show() {
+    let many: String = (0..3000)
+        .map(|number| match number % 3 {
+            0 => format!("---\n{SERVICE}"),
+            1 => format!("---\n{}", MAP.replace("name: map", &format!("name: map-{number}"))),
+            _ => format!("---\n{}", SECRET.replace("name: secret", &format!("name: secret-{number}"))),
+        })
+        .collect();
+    let folder = Folder::new(&[("p/label.yaml", LABEL), ("p/failing.yaml", FAILING), ("in.yaml", &many)]);
+    for output in ["yaml", "json", "diff", "patch"] {
+        let run =
+            |workers| folder.run(&["mutate", "-p", "p", "-f", "in.yaml", "-o", output, "--workers", workers]);
+        let (one, four) = (run("1"), run("4"));
+        assert_eq!(one.code, Some(3));
+        assert!(one.stdout == four.stdout, "{output}");
+        assert!(one.stderr == four.stderr, "{output}");
+    }
+}
+
+#[test]
+fn strictness_fails_for_what_was_left_out() {
+    let with_validate = LABEL.to_owned()
+        + "  - name: check
+    match:
+      any:
+      - resources:
+          kinds: [ConfigMap]
+    validate:
+      message: no
+      pattern:
+        metadata:
+          name: \"?*\"
+";
+    let folder = Folder::new(&[
+        ("label.yaml", LABEL),
+        ("both.yaml", &with_validate),
+        ("map.yaml", MAP),
+        ("service.yaml", SERVICE),
+        ("odd.yaml", "a: 1\n"),
+    ]);
+    let run = |policy, file| {
+        let lenient = folder.run(&["mutate", "-p", policy, "-f", file]);
+        let strict = folder.run(&["mutate", "-p", policy, "-f", file, "--strict", "-q"]);
+        assert_eq!((lenient.code, &lenient.stdout), (Some(0), &strict.stdout), "{}", lenient.stderr);
+        (strict.code, lenient.stderr, strict.stderr)
+    };
+    assert_eq!(run("label.yaml", "map.yaml").0, Some(0));
+    for (policy, file, named) in [
+        ("both.yaml", "map.yaml", "label/check: not evaluated: validate rule"),
+        ("label.yaml", "service.yaml", "1 rule selected no object: label/add"),
+        ("label.yaml", "map.yaml,odd.yaml", "1 document without apiVersion or kind"),
+    ] {
+        let (code, lenient, strict) = run(policy, file);
+        assert_eq!(code, Some(3), "{strict}");
+        assert!(lenient.contains("note: ") && lenient.contains(named), "{lenient}");
+        assert!(strict.contains("error: ") && strict.contains(named), "{strict}");
+    }
+}
+
+#[test]
+fn kinds_of_policies_that_are_not_run_are_never_passed_over() {
+    let planned = "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {name: later}\n";
+    let other = "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: ns}\n";
+    let folder = Folder::new(&[
+        ("p/label.yaml", LABEL),
+        ("p/planned.yaml", planned),
+        ("p/other.yaml", other),
+        ("p/pod.yaml", "apiVersion: v1\nkind: Pod\n"),
+        ("map.yaml", MAP),
+    ]);
+    folder.run(&["mutate", "-p", "p", "-f", "map.yaml"]).is(
+        3,
+        LABELLED,
+        &[
+            "error: p/planned.yaml:1: MutatingPolicy later: this kind is not evaluated",
+            "note: p/other.yaml:1: PolicyException ns/e is not evaluated\n",
+            "note: 1 document in 1 file beside the policies passed over\n",
+        ],
+    );
+    folder.run(&["mutate", "-p", "p/pod.yaml", "-f", "map.yaml"]).is(2, "", &["p/pod.yaml: no policy found"]);
+}
+
+#[test]
+fn a_second_run_that_would_change_more_is_reported() {
+    let growing = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: growing
+spec:
+  rules:
+  - name: grow
+    match:
+      any:
+      - resources:
+          kinds: [ConfigMap]
+    mutate:
+      patchStrategicMerge:
+        data:
+          text: \"{{ request.object.data.text }}x\"
+";
+    let folder = Folder::new(&[
+        ("growing.yaml", growing),
+        ("label.yaml", LABEL),
+        ("map.yaml", &format!("{MAP}data:\n  text: a\n")),
+    ]);
+    let run = |more: &[&str]| {
+        let fixed =
+            ["mutate", "-p", "label.yaml", "-p", "growing.yaml", "-f", "map.yaml", "--check-idempotent"];
+        folder.run(&[&fixed, more].concat())
+    };
+    let expected = format!("{LABELLED}data:\n  text: ax\n").replace("  labels:\n    a: b\n", "@@@");
+    let expected = expected.replace("@@@", "  labels:\n    a: b\n");
+    let noted = "map.yaml:1: ConfigMap/map: growing/grow: a second run would change data.text";
+    run(&[]).is(0, &expected, &[&format!("note: {noted}\n")]);
+    run(&["--strict"]).is(3, &expected, &[&format!("error: {noted} (--strict)\n")]);
+}
+
+#[test]
+fn arguments_that_give_values_are_checked() {
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("map.yaml", MAP)]);
+    let run =
+        |more: &[&str]| folder.run(&[&["mutate", "-p", "policy.yaml", "-f", "map.yaml"], more].concat());
+    run(&["--set", "a"]).is(2, "", &["NAME=VALUE"]);
+    run(&["--set", "a=1,a=2"]).is(2, "", &["--set gives a twice"]);
+    run(&["--set", "request.object.metadata.name=x"]).is(2, "", &["request.object"]);
+    run(&["--limit", "depth=1"]).is(2, "", &["no limit is called `depth`; there are yaml-depth"]);
+    run(&["--limit", "yaml-depth=1"]).is(2, "", &["yaml-depth"]);
+    run(&["--operation", "PATCH"]).is(2, "", &["expected one of CREATE, UPDATE, DELETE, CONNECT"]);
+    run(&["--now", "yesterday"]).is(2, "", &["--now"]);
+    run(&["--now", "2026-01-31T12:00:00Z", "--seed", "7", "--operation", "update"]).is(0, LABELLED, &[]);
+    run(&["-f", "https://example.com/a.yaml"]).is(2, "", &["URLs are not read"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn kustomizations_are_built_by_the_kubectl_at_hand() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("overlay/kustomization.yaml", "")]);
+    let program = |name: &str, script: &str| {
+        let path = folder.path().join(name);
+        write(&path, &format!("#!/bin/sh\n{script}"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let print = format!("echo built \"$@\" >&2\nprintf '%s' '{MAP}'\n");
+    let run = |path: &str, kubectl: Option<&Path>| {
+        let mut command = folder.command(&["mutate", "-p", "policy.yaml", "-k", "overlay"]);
+        command.env("PATH", folder.path().join(path));
+        command.envs(kubectl.map(|kubectl| ("KUBECTL_PATH", kubectl)));
+        end(command, "")
+    };
+    run("nothing", None).is(2, "", &["error: overlay: a kustomization needs", "kubectl, kustomize"]);
+    program("one/kustomize", &print);
+    run("one", None).is(0, LABELLED, &["built build ./overlay"]);
+    program("two/kubectl", &print);
+    run("two", None).is(0, LABELLED, &["built kustomize ./overlay"]);
+    let failing = program("three/kubectl", "echo reason >&2; exit 5\n");
+    run("two", Some(&failing)).is(2, "", &["reason", "three/kubectl kustomize` failed: exit status: 5"]);
+}
+
+#[test]
+fn namespaces_among_the_inputs_are_known_before_their_turn() {
+    let policy = LABEL.replace(
+        "kinds: [ConfigMap]",
+        "kinds: [ConfigMap]\n          namespaceSelector: {matchLabels: {tier: gold}}",
+    );
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: prod, labels: {tier: gold}}\n";
+    let values = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Values\nnamespaceSelector:\n- name: prod\n  labels: {tier: tin}\n";
+    let map = |labels| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n  namespace: prod\n{labels}")
+    };
+    let folder = Folder::new(&[
+        ("policy.yaml", &policy),
+        ("in.yaml", &format!("{}---\n{namespace}", map(""))),
+        ("values.yaml", values),
+    ]);
+    let labelled = format!("{}---\n{namespace}", map("  labels:\n    a: b\n"));
+    folder.run(&["mutate", "-p", "policy.yaml", "-f", "in.yaml"]).is(0, &labelled, &[]);
+    let ended = folder.run(&["mutate", "-p", "policy.yaml", "-f", "in.yaml", "--values", "values.yaml"]);
+    ended.is(0, &format!("{}---\n{namespace}", map("")), &["selected no object"]);
+}
+
+#[test]
+fn what_is_given_about_the_request_reaches_the_policies() {
+    let policy = |match_more: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: request
+spec:
+  background: false
+  rules:
+  - name: tell
+    match:
+      any:
+      - resources:
+          kinds: [ConfigMap, Widget]{match_more}
+    mutate:
+      patchStrategicMerge:
+        data:
+          who: \"{{{{ request.userInfo.username }}}}\"
+          old: \"{{{{ request.oldObject.data.text || 'none' }}}}\"
+          operation: \"{{{{ request.operation }}}}\"
+          namespace: \"{{{{ request.namespace || 'none' }}}}\"
+"
+        )
+    };
+    let widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: w\n";
+    let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\n\
+               spec:\n  group: example.com\n  scope: Cluster\n  names: {kind: Widget, plural: widgets}\n  versions:\n  - name: v1\n";
+    let folder = Folder::new(&[
+        ("policy.yaml", &policy("")),
+        ("roles.yaml", &policy("\n        clusterRoles: [admin]")),
+        ("map.yaml", MAP),
+        ("widget.yaml", widget),
+        ("old.yaml", &format!("{MAP}data: {{text: before}}\n")),
+        (
+            "user.yaml",
+            "apiVersion: cli.kyverno.io/v1alpha1\nkind: UserInfo\nclusterRoles: [view]\nuserInfo: {username: alice}\n",
+        ),
+        (
+            "values.yaml",
+            "apiVersion: cli.kyverno.io/v1alpha1\nkind: Values\nglobalValues: {request.userInfo.username: bob}\n",
+        ),
+        ("crd.yaml", crd),
+    ]);
+    let data = |who: &str, old: &str, operation: &str, namespace: &str| {
+        format!("data:\n  who: {who}\n  old: {old}\n  operation: {operation}\n  namespace: {namespace}\n")
+    };
+    let run = |arguments: &[&str]| folder.run(&[&["mutate"], arguments].concat());
+    let known = ["-p", "policy.yaml", "-f", "map.yaml", "--userinfo", "user.yaml"];
+    let mutated = |data: String| format!("{MAP}{data}");
+    run(&known).is(0, &mutated(data("alice", "none", "CREATE", "default")), &[]);
+    run(&[&known[..], &["--old", "old.yaml", "-n", "shop"]].concat()).is(
+        0,
+        &mutated(data("alice", "before", "UPDATE", "shop")),
+        &[],
+    );
+    let values = ["-p", "policy.yaml", "-f", "map.yaml", "--values", "values.yaml"];
+    run(&values).is(0, &mutated(data("bob", "none", "CREATE", "default")), &[]);
+    run(&[&values[..], &["--set", "request.userInfo.username=eve"]].concat()).is(
+        0,
+        &mutated(data("eve", "none", "CREATE", "default")),
+        &[],
+    );
+    run(&["-p", "roles.yaml", "-f", "map.yaml", "--userinfo", "user.yaml"]).is(
+        0,
+        MAP,
+        &["selected no object"],
+    );
+    let widget = |namespace| format!("{widget}{}", data("alice", "none", "CREATE", namespace));
+    let known = ["-p", "policy.yaml", "-f", "widget.yaml", "--userinfo", "user.yaml"];
+    run(&known).is(0, &widget("default"), &[]);
+    run(&[&known[..], &["--crds", "crd.yaml"]].concat()).is(0, &widget("none"), &[]);
+    run(&[&known[..], &["--crds", "map.yaml"]].concat()).is(
+        2,
+        "",
+        &["map.yaml: no document of kind CustomRes"],
+    );
+    run(&["-p", "policy.yaml", "-f", "map.yaml", "--userinfo", "values.yaml"]).is(
+        2,
+        "",
+        &["values.yaml:2:1: kind: expected a document of kind UserInfo, found \"Values\""],
+    );
+}
+
+#[test]
+fn the_version_is_told() {
+    let folder = Folder::new(&[]);
+    let text = folder.run(&["version"]).stdout;
+    assert!(text.starts_with(env!("CARGO_PKG_VERSION")), "{text}");
+    let json = Value::from_json(&folder.run(&["version", "-o", "json"]).stdout).unwrap();
+    assert_eq!(json.get("version").and_then(Value::as_str), Some(env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn shells_are_completed() {
+    let folder = Folder::new(&[]);
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        let ended = folder.run(&["completion", shell]);
+        assert!(ended.code == Some(0) && ended.stdout.contains("kubectl-kyv"), "{shell}");
+    }
+}
+
+/// `UPDATE=1` writes what is printed to the snapshots.
+#[test]
+fn help_texts_are_as_they_were_last_read() {
+    let folder = Folder::new(&[]);
+    let snapshots = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
+    for command in [
+        "",
+        "mutate",
+        "diff",
+        "explain",
+        "jp",
+        "jp-query",
+        "jp-function",
+        "test",
+        "fn",
+        "version",
+        "completion",
+    ] {
+        let words = command.split('-').filter(|word| !word.is_empty());
+        let ended = folder.run(&words.chain(["--help"]).collect::<Vec<_>>());
+        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+        let name = if command.is_empty() { "help.txt".to_owned() } else { format!("help-{command}.txt") };
+        let path = snapshots.join(&name);
+        let help: String = ended.stdout.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        if std::env::var_os("UPDATE").is_some_and(|update| update == "1") {
+            fs::write(&path, &help).unwrap();
+        }
+        let expected = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(help, expected, "{name} differs");
+    }
+}
+
+#[test]
+fn a_scalar_of_100_megabytes_passes_changed_and_untouched() {
+    let folder = Folder::new(&[("policy.yaml", LABEL)]);
+    let text = "x".repeat(100 << 20);
+    for (kind, label) in [("Widget", ""), ("ConfigMap", "  labels:\n    a: b\n")] {
+        let head = format!("apiVersion: v1\nkind: {kind}\nmetadata:\n  name: big\n");
+        let input = format!("{head}data:\n  text: {text}\n");
+        let ended = folder.run_with(&["mutate", "-p", "policy.yaml", "-f", "-"], &input);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let expected = format!("{head}{label}data:\n  text: {text}\n");
+        assert!(ended.stdout == expected, "{kind}: {} bytes came out", ended.stdout.len());
+    }
+}
+
+#[test]
+fn an_expression_nested_10_000_deep_is_refused() {
+    let deep = format!("{}a{}", "(".repeat(10_000), ")".repeat(10_000));
+    for expression in [deep, "!".repeat(10_000) + "a", "[".repeat(10_000), "abs(".repeat(10_000)] {
+        let policy = LABEL.replace("a: b", &format!("a: \"{{{{ {expression} }}}}\""));
+        let folder = Folder::new(&[("policy.yaml", &*policy), ("map.yaml", MAP)]);
+        let ended = folder.run(&["mutate", "-p", "policy.yaml", "-f", "map.yaml"]);
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{}", ended.stderr);
+        assert!(ended.stderr.starts_with("error: policy.yaml:"), "{}", ended.stderr);
+    }
+}
