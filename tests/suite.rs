@@ -1,0 +1,352 @@
+//! `kubectl kyv test`, on the suites of `tests/suites`, and on Kyverno's own where `KYV_CONFORMANCE` points to
+//! a folder of them.
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use kyv::value::Value;
+
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+fn suites() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suites")
+}
+
+/// Runs `kubectl kyv test` in a folder.
+fn kyv(folder: &Path, arguments: &[&str]) -> Ended {
+    let output = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
+        .arg("test")
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+    value.get(field).and_then(Value::as_array).unwrap()
+}
+
+/// The rows of all suites of a report: policy/rule, resource, result, reason.
+fn rows(stdout: &str) -> Vec<String> {
+    let report = Value::from_json(stdout).unwrap();
+    list(&report, "suites")
+        .iter()
+        .flat_map(|suite| list(suite, "rows"))
+        .map(|row| {
+            let cell = |field| text(row, field);
+            format!(
+                "{}/{} {} {}: {}",
+                cell("policy"),
+                cell("rule"),
+                cell("resource"),
+                cell("result"),
+                cell("reason")
+            )
+        })
+        .collect()
+}
+
+/// A copy of a suite that may be written to.
+fn copy(name: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(suites().join(name)).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn every_expectation_gives_its_rows() {
+    let table: &[(&str, i32, &[&str])] = &[
+        (
+            "passing",
+            0,
+            &[
+                "label/add v1/ConfigMap/map pass: Ok",
+                "label/add v1/ConfigMap/done pass: Ok",
+                "label/add v1/ConfigMap/map pass: Ok",
+            ],
+        ),
+        (
+            "difference",
+            1,
+            &[
+                "label/add v1/ConfigMap/map fail: Resource diff",
+                "label/add v1/ConfigMap/done fail: Want pass, got skip",
+            ],
+        ),
+        (
+            "dropped",
+            1,
+            &[
+                "label/add v1/ConfigMap/map dropped: patched.yaml does not hold the object",
+                "label/add v1/ConfigMap/map fail: Resource error",
+            ],
+        ),
+        ("only-dropped", 0, &["label/add v1/ConfigMap/map dropped: patched.yaml does not hold the object"]),
+        (
+            "excluded",
+            0,
+            &["label/add v1/Service/service skip: Excluded", "label/add v1/Service/service skip: Excluded"],
+        ),
+        ("values", 0, &["label/add v1/ConfigMap/map pass: Ok"]),
+        ("values-inline", 0, &["label/add v1/ConfigMap/map pass: Ok"]),
+        ("chained", 0, &["first/add v1/ConfigMap/map pass: Ok", "second/add v1/ConfigMap/map pass: Ok"]),
+        (
+            "request",
+            0,
+            &[
+                "label/add v1/ConfigMap/map pass: Ok",
+                "label/add v1/ConfigMap/map pass: Ok",
+                "label/by-alice v1/ConfigMap/map pass: Ok",
+            ],
+        ),
+        (
+            "generated",
+            0,
+            &[
+                "label/autogen-add apps/v1/Deployment/web pass: Ok",
+                "label/autogen-add apps/v1/Deployment/web pass: Ok",
+            ],
+        ),
+        (
+            "statuses",
+            0,
+            &[
+                "two/first v1/ConfigMap/map pass: Ok",
+                "two/second v1/ConfigMap/map pass: Ok",
+                "later/add v1/ConfigMap/map pass: Ok",
+                "condition/add v1/ConfigMap/map pass: Ok",
+            ],
+        ),
+        (
+            "nothing-selected",
+            1,
+            &[
+                "label/add mapp fail: Not found: the suite has no such object",
+                "label/ad map fail: Not found: the policy has no such rule",
+                "labels/add map fail: Not found: the suite has no such policy",
+                "label/add v1/ConfigMap/map pass: Ok",
+            ],
+        ),
+        (
+            "exceptions",
+            0,
+            &["label/add map not evaluated: policy exceptions", "other/add v1/ConfigMap/map pass: Ok"],
+        ),
+        ("missing-file", 1, &["label/add v1/ConfigMap/map fail: Resource error"]),
+        (
+            "not-evaluated",
+            0,
+            &["check/check map not evaluated: validate rule", "cel/ map not evaluated: ValidatingPolicy"],
+        ),
+    ];
+    for (name, code, expected) in table {
+        let ended = kyv(&suites(), &[name, "-o", "json", "-q"]);
+        assert_eq!(ended.code, Some(*code), "{name}: {}", ended.stderr);
+        assert_eq!(rows(&ended.stdout), *expected, "{name}");
+    }
+}
+
+#[test]
+fn what_was_dropped_or_not_evaluated_fails_only_when_strict() {
+    for name in ["only-dropped", "not-evaluated"] {
+        assert_eq!(kyv(&suites(), &[name]).code, Some(0), "{name}");
+        assert_eq!(kyv(&suites(), &[name, "--strict"]).code, Some(1), "{name}");
+    }
+    assert_eq!(kyv(&suites(), &["passing", "excluded", "--strict"]).code, Some(0));
+}
+
+#[test]
+fn a_difference_is_shown_as_a_unified_diff() {
+    let ended = kyv(&suites(), &["difference"]);
+    let expected = "\
+difference/kyverno-test.yaml (difference)
+ID   POLICY   RULE   RESOURCE            RESULT   REASON
+1    label    add    v1/ConfigMap/map    fail     Resource diff
+2    label    add    v1/ConfigMap/done   fail     Want pass, got skip
+
+--- patched.yaml\texpected
++++ v1/ConfigMap/map by label/add
+@@ -3,4 +3,4 @@
+ metadata:
+   name: map
+   labels:
+-    a: c
++    a: b
+
+1 suite: 0 passed, 2 failed
+";
+    assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), (expected, ""));
+}
+
+#[test]
+fn secrets_are_masked_in_every_format() {
+    for format in [&[][..], &["-o", "json"], &["-o", "junit"], &["-o", "markdown"], &["--detailed-results"]] {
+        let ended = kyv(&suites(), &[&["secret"], format].concat());
+        assert_eq!(ended.code, Some(1));
+        assert!(ended.stdout.contains("*** (after)"), "{}", ended.stdout);
+        for secret in ["b2xk", "bmV3", "b3Ro"] {
+            assert!(!ended.stdout.contains(secret) && !ended.stderr.contains(secret), "{}", ended.stdout);
+        }
+    }
+    let folder = copy("secret");
+    let ended = kyv(folder.path(), &["--update"]);
+    assert!(!ended.stderr.contains("bmV3") && ended.stderr.contains("*** (after)"), "{}", ended.stderr);
+    assert!(fs::read_to_string(folder.path().join("patched.yaml")).unwrap().contains("key: bmV3LXZhbHVl"));
+}
+
+#[test]
+fn a_suite_that_cannot_be_loaded_is_an_error_and_the_others_run() {
+    let ended = kyv(
+        &suites(),
+        &["unknown-field", "old-layout", "unloadable-inputs", "passing", "difference", "-o", "json"],
+    );
+    assert_eq!(ended.code, Some(2));
+    assert_eq!(rows(&ended.stdout).len(), 5);
+    for error in [
+        "unknown-field/kyverno-test.yaml:7:1: resource: unknown field",
+        "old-layout/kyverno-test.yaml:1:1: name: this field is of the layout before Kyverno 1.11",
+        "old-layout/kyverno-test.yaml:1:1: apiVersion and kind are missing: the layout before Kyverno 1.11",
+        "old-layout/kyverno-test.yaml:7:3: results[0].resource: this field is of the layout before",
+        "unloadable-inputs/no-policy.yaml:12:5: policy label, rule add: spec.rules[0].mode: unknown field",
+        "unloadable-inputs/no-such-file.yaml: cannot be read: no such file or directory",
+        "unloadable-inputs/values.yaml:3:1: globalvalues: unknown field",
+        "3 suites could not be loaded",
+    ] {
+        assert!(ended.stderr.contains(&format!("error: {error}")), "{error}\n{}", ended.stderr);
+    }
+}
+
+#[test]
+fn suites_keep_their_order_whatever_runs_at_once() {
+    let one = kyv(&suites(), &["-o", "json", "--workers", "1"]);
+    let many = kyv(&suites(), &["-o", "json", "--workers", "8"]);
+    assert_eq!((one.code, one.stdout, one.stderr), (many.code, many.stdout, many.stderr));
+}
+
+#[test]
+fn expectations_are_selected_by_patterns() {
+    let ended = kyv(
+        &suites(),
+        &["-t", "policy=la*,rule=add,resource=done", "-o", "json", "-q", "passing", "chained"],
+    );
+    assert_eq!(
+        (ended.code, rows(&ended.stdout)),
+        (Some(0), vec!["label/add v1/ConfigMap/done pass: Ok".to_owned()])
+    );
+    assert_eq!(kyv(&suites(), &["-t", "name=x", "passing"]).code, Some(2));
+    // A suite without an expectation that is selected is not even loaded.
+    assert_eq!(kyv(&suites(), &["-t", "policy=nothing", "unloadable-inputs"]).code, Some(0));
+}
+
+#[test]
+fn only_failures_are_shown_on_request() {
+    let ended = kyv(&suites(), &["--fail-only", "passing", "nothing-selected", "-o", "junit"]);
+    assert_eq!(ended.stdout.matches("<testcase").count(), 3, "{}", ended.stdout);
+    let ended = kyv(&suites(), &["--fail-only", "passing"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "1 suite: 3 passed, 0 failed\n"));
+}
+
+#[test]
+fn standard_output_holds_the_report_alone() {
+    let all = ["passing", "not-evaluated", "unknown-field"];
+    let json = kyv(&suites(), &[&all[..], &["-o", "json"]].concat()).stdout;
+    let report = Value::from_json(&json).unwrap();
+    assert_eq!(report.path(&["summary", "passed"]).map(Value::to_json).as_deref(), Some("3"));
+    let junit = kyv(&suites(), &[&all[..], &["-o", "junit"]].concat()).stdout;
+    assert!(junit.starts_with("<?xml") && junit.ends_with("</testsuites>\n"), "{junit}");
+    let markdown = kyv(&suites(), &[&all[..], &["-o", "markdown"]].concat()).stdout;
+    assert!(markdown.starts_with("### Kyverno test suites\n"), "{markdown}");
+}
+
+#[test]
+fn expected_objects_are_rewritten_on_request() {
+    let folder = copy("difference");
+    let patched = folder.path().join("patched.yaml");
+    let before = fs::read_to_string(&patched).unwrap();
+    let ended = kyv(folder.path(), &["--update", "-o", "json"]);
+    assert_eq!(fs::read_to_string(&patched).unwrap(), before.replacen("a: c", "a: b", 1));
+    assert!(ended.stderr.contains("-    a: c\n+    a: b\n"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("patched.yaml: 1 object written"), "{}", ended.stderr);
+    // The report is that of the rewritten file; a status is not rewritten.
+    assert_eq!(ended.code, Some(1));
+    assert_eq!(
+        rows(&ended.stdout),
+        ["label/add v1/ConfigMap/map pass: Ok", "label/add v1/ConfigMap/done fail: Want pass, got skip"]
+    );
+    let again = kyv(folder.path(), &["--update"]);
+    assert!(!again.stderr.contains("written"), "{}", again.stderr);
+}
+
+#[test]
+fn expectations_that_contradict_each_other_are_not_written() {
+    let folder = copy("chained");
+    let suite = folder.path().join("kyverno-test.yaml");
+    let text = fs::read_to_string(&suite).unwrap();
+    fs::write(&suite, text.replace("after-first.yaml", "one.yaml").replace("after-second.yaml", "one.yaml"))
+        .unwrap();
+    let one = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n";
+    fs::write(folder.path().join("one.yaml"), one).unwrap();
+    let ended = kyv(folder.path(), &["--update"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("contradict each other; not written"), "{}", ended.stderr);
+    assert_eq!(fs::read_to_string(folder.path().join("one.yaml")).unwrap(), one);
+}
+
+#[test]
+fn suites_are_found_below_folders_and_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let hidden = folder.path().join("a/.kyverno-test");
+    fs::create_dir_all(&hidden).unwrap();
+    for entry in fs::read_dir(suites().join("passing")).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), hidden.join(entry.file_name())).unwrap();
+    }
+    let ended = kyv(folder.path(), &[]);
+    assert_eq!(ended.code, Some(0));
+    assert!(ended.stdout.starts_with("./a/.kyverno-test/kyverno-test.yaml (passing)\n"), "{}", ended.stdout);
+    let none = kyv(folder.path(), &["-f", "suite.yaml"]);
+    assert_eq!(none.code, Some(0));
+    assert!(none.stderr.contains("no suite (suite.yaml) in ."), "{}", none.stderr);
+    assert_eq!(kyv(folder.path(), &["-f", "suite.yaml", "--require-tests"]).code, Some(1));
+    assert_eq!(kyv(folder.path(), &["no-such-folder"]).code, Some(2));
+}
+
+/// The folder of Kyverno's suites, or `None` after saying that the test was left out.
+fn conformance() -> Option<PathBuf> {
+    let folder = std::env::var_os("KYV_CONFORMANCE").map(PathBuf::from);
+    if folder.is_none() {
+        writeln!(std::io::stderr(), "left out: KYV_CONFORMANCE names no folder of policies and suites").ok();
+    }
+    folder
+}
+
+#[test]
+fn kyvernos_own_suites_pass() {
+    let Some(folder) = conformance() else { return };
+    let ended = kyv(&folder, &[".", "-o", "json", "-q"]);
+    let report = Value::from_json(&ended.stdout).unwrap();
+    let summary = report.get("summary").unwrap();
+    writeln!(std::io::stderr(), "{}", summary.to_json()).ok();
+    let failed: Vec<String> = rows(&ended.stdout).into_iter().filter(|row| row.contains(" fail: ")).collect();
+    assert_eq!(ended.code, Some(0), "{}\n{}", failed.join("\n"), ended.stderr);
+    let passed = summary.get("passed").map(Value::to_json);
+    assert!(passed.is_some_and(|passed| passed != "0"), "no expectation came true");
+}
