@@ -1,0 +1,109 @@
+//! A real API server for one test.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+
+use super::tools;
+
+/// A real API server with its own empty etcd, alive until this value is dropped or the test process ends in any way.
+///
+/// No controllers run beside it: no default service accounts, no `ReplicaSets`, deleted namespaces stay Terminating.
+/// The server signs its own certificate; the kubeconfigs name it.
+pub(crate) struct ApiServer {
+    keeper: Child,
+    /// The keeper stops everything as soon as this closes.
+    stdin: Option<ChildStdin>,
+    facts: BTreeMap<String, String>,
+}
+
+impl ApiServer {
+    /// Starts one, in about three seconds once the programs are built.
+    pub(crate) fn start() -> Self {
+        let mut keeper = Command::new(tools().join("apiserver"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("tests/tools/apiserver starts");
+        let stdin = keeper.stdin.take();
+        let mut lines = BufReader::new(keeper.stdout.take().expect("stdout is piped")).lines();
+        let mut server = Self { keeper, stdin, facts: BTreeMap::new() };
+        loop {
+            match lines.next().map(|line| line.expect("the keeper writes text")) {
+                Some(line) if line == "ready" => return server,
+                Some(line) => {
+                    let (name, value) = line.split_once('=').expect("the keeper writes name=value");
+                    server.facts.insert(name.to_owned(), value.to_owned());
+                }
+                None => panic!("the API server did not start; the reason stands on stderr"),
+            }
+        }
+    }
+
+    /// The kubeconfig of the administrator, of group `system:masters`.
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        self.path("kubeconfig")
+    }
+
+    /// The kubeconfig of a user whom nothing is granted beyond discovery: real 403s.
+    pub(crate) fn kubeconfig_without_rights(&self) -> &Path {
+        self.path("kubeconfig-without-rights")
+    }
+
+    /// The path of the kubectl that belongs to the server.
+    pub(crate) fn kubectl(&self) -> &Path {
+        self.path("kubectl")
+    }
+
+    /// The log of every request: one JSON object a line, of stage `ResponseComplete` when it was answered.
+    pub(crate) fn audit_log(&self) -> &Path {
+        self.path("audit-log")
+    }
+
+    /// The server's address, `https://127.0.0.1:PORT`.
+    pub(crate) fn address(&self) -> &str {
+        &self.facts["server"]
+    }
+
+    /// Runs kubectl as the administrator with a text on its stdin.
+    pub(crate) fn kubectl_with(&self, arguments: &[&str], stdin: &str) -> Output {
+        let mut child = Command::new(self.kubectl())
+            .arg("--kubeconfig")
+            .arg(self.kubeconfig())
+            .args(arguments)
+            .env_remove("KUBECONFIG")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("kubectl starts");
+        let mut input = child.stdin.take().expect("stdin is piped");
+        let text = stdin.to_owned();
+        // From a thread, lest both wait for each other. kubectl may end before it has read everything.
+        let writer = std::thread::spawn(move || drop(input.write_all(text.as_bytes())));
+        let output = child.wait_with_output().expect("kubectl ends");
+        writer.join().expect("the writer ends");
+        output
+    }
+
+    /// Runs kubectl as the administrator, expects success and gives its stdout.
+    pub(crate) fn kubectl_ok(&self, arguments: &[&str], stdin: &str) -> String {
+        let output = self.kubectl_with(arguments, stdin);
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "kubectl {arguments:?}: {}: {complaint}", output.status);
+        String::from_utf8(output.stdout).expect("kubectl prints text")
+    }
+
+    fn path(&self, fact: &str) -> &Path {
+        Path::new(&self.facts[fact])
+    }
+}
+
+impl Drop for ApiServer {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        // A failing test drops too: no second panic.
+        drop(self.keeper.wait());
+    }
+}
