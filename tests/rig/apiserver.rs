@@ -1,44 +1,23 @@
 //! A real API server for one test.
 
-use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::Write as _;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use super::tools;
+use super::keeper::Keeper;
 
 /// A real API server with its own empty etcd, alive until this value is dropped or the test process ends in any way.
 ///
 /// No controllers run beside it: no default service accounts, no `ReplicaSets`, deleted namespaces stay Terminating.
 /// The server signs its own certificate; the kubeconfigs name it.
 pub(crate) struct ApiServer {
-    keeper: Child,
-    /// The keeper stops everything as soon as this closes.
-    stdin: Option<ChildStdin>,
-    facts: BTreeMap<String, String>,
+    keeper: Keeper,
 }
 
 impl ApiServer {
     /// Starts one, in about three seconds once the programs are built.
     pub(crate) fn start() -> Self {
-        let mut keeper = Command::new(tools().join("apiserver"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("tests/tools/apiserver starts");
-        let stdin = keeper.stdin.take();
-        let mut lines = BufReader::new(keeper.stdout.take().expect("stdout is piped")).lines();
-        let mut server = Self { keeper, stdin, facts: BTreeMap::new() };
-        loop {
-            match lines.next().map(|line| line.expect("the keeper writes text")) {
-                Some(line) if line == "ready" => return server,
-                Some(line) => {
-                    let (name, value) = line.split_once('=').expect("the keeper writes name=value");
-                    server.facts.insert(name.to_owned(), value.to_owned());
-                }
-                None => panic!("the API server did not start; the reason stands on stderr"),
-            }
-        }
+        Self { keeper: Keeper::start("apiserver", &[]) }
     }
 
     /// The kubeconfig of the administrator, of group `system:masters`.
@@ -63,7 +42,7 @@ impl ApiServer {
 
     /// The server's address, `https://127.0.0.1:PORT`.
     pub(crate) fn address(&self) -> &str {
-        &self.facts["server"]
+        self.keeper.fact("server")
     }
 
     /// Runs kubectl as the administrator with a text on its stdin.
@@ -96,14 +75,6 @@ impl ApiServer {
     }
 
     fn path(&self, fact: &str) -> &Path {
-        Path::new(&self.facts[fact])
-    }
-}
-
-impl Drop for ApiServer {
-    fn drop(&mut self) {
-        drop(self.stdin.take());
-        // A failing test drops too: no second panic.
-        drop(self.keeper.wait());
+        Path::new(self.keeper.fact(fact))
     }
 }

@@ -5,6 +5,8 @@
 #![allow(dead_code, reason = "each test binary uses its part of the rig")]
 
 pub(crate) mod apiserver;
+mod keeper;
+pub(crate) mod kyverno;
 pub(crate) mod oracle;
 
 use std::io::{self, Write as _};

@@ -1,0 +1,263 @@
+//! What we say a cluster would do against what Kyverno's real controllers then do. Runs when `KYV_REAL_PROGRAMS`
+//! is 1, with the policies of the folder that `KYV_CONFORMANCE` names.
+//!
+//! The objects are stored with no policy installed. Then we say of each what a policy would make of it, as an
+//! update and as a creation, under both semantics. What we said is sent to the API server while there still is no
+//! policy, so that it carries the server's defaults. Then each policy is installed alone, the same objects are sent
+//! through the real webhooks, and what the cluster answers and holds must be what we said.
+
+#[path = "shadow/cluster.rs"]
+mod cluster;
+#[path = "shadow/objects.rs"]
+mod objects;
+#[path = "shadow/policies.rs"]
+mod policies;
+mod rig;
+#[path = "shadow/said.rs"]
+mod said;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use cluster::{Answer, Key, Objects, held, remove, send, without_bookkeeping};
+use policies::{Folder, Policy};
+use rig::apiserver::ApiServer;
+use rig::kyverno::{Kyverno, say};
+use said::{Operation, Said, Sides, Types};
+
+/// Fewer would mean that something was not compared at all.
+const LEAST_OBJECTS: usize = 200;
+const LEAST_POLICIES: usize = 30;
+
+/// How often the cluster did what we said.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    pairs: usize,
+    changed: usize,
+    denied: usize,
+    /// Pairs where the default semantics said something else and announced why.
+    announced: usize,
+}
+
+#[test]
+fn a_cluster_with_kyverno_does_what_we_say() {
+    if rig::left_out("what we say against Kyverno's controllers") {
+        return;
+    }
+    let folder = std::env::var_os("KYV_CONFORMANCE").map(PathBuf::from);
+    let folder = Folder::read(&folder.expect("KYV_CONFORMANCE names a folder of policies"));
+    let policies: Vec<&Policy> =
+        folder.policies.iter().filter(|policy| !policy.has_targets() && !policy.has_other_rules()).collect();
+    assert!(policies.len() >= LEAST_POLICIES, "only {} policies", policies.len());
+
+    let server = ApiServer::start();
+    let stored = store(&server, &folder.objects);
+    assert!(stored.len() >= LEAST_OBJECTS, "only {} objects", stored.len());
+    let types = Types::of(stored.values());
+    let said: Vec<[Sides; 2]> = policies
+        .iter()
+        .map(|policy| Operation::BOTH.map(|operation| Sides::ask(&server, policy, operation, &types)))
+        .collect();
+
+    let mut faults = Vec::new();
+    let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
+    // Updates: nothing is ever stored but what is put back.
+    let defaulted =
+        defaults(&server, &["replace", "--dry-run=server"], said.iter().map(|[update, _]| update));
+    let unchanged: Objects =
+        stored.iter().map(|(key, object)| (key.clone(), without_bookkeeping(object))).collect();
+    let mut kyverno = Kyverno::start(&server);
+    for ((policy, [update, _]), defaulted) in policies.iter().zip(&said).zip(&defaulted) {
+        let installed = kyverno.install(&policy.text);
+        if let Some(fault) = disagreement_about_loading(policy, update, installed.as_ref().err()) {
+            faults.push(fault);
+        }
+        if installed.is_err() {
+            continue;
+        }
+        let answer = send(&server, &["replace", "--dry-run=server"], stored.values());
+        let count = counts.entry(&policy.origin).or_default();
+        compare(policy, Operation::Update, update, (&unchanged, defaulted), &answer, count, &mut faults);
+        kyverno.remove(&policy.text);
+    }
+    kyverno.settle();
+
+    // Creations: of all objects that can be removed and made again as they were.
+    remove(
+        &server,
+        stored.iter().filter(|(_, object)| object["kind"] != "Namespace").map(|(_, object)| object),
+    );
+    let again = send(&server, &["create", "--dry-run=server"], unchanged.values());
+    let creatable: Objects = unchanged
+        .iter()
+        .filter(|(key, object)| {
+            again.objects.get(*key).is_some_and(|made| without_bookkeeping(made) == **object)
+        })
+        .map(|(key, object)| (key.clone(), object.clone()))
+        .collect();
+    say(&format!("{} objects; {} of them can be made again as they were", stored.len(), creatable.len()));
+    let defaulted = defaults(&server, &["create", "--dry-run=server"], said.iter().map(|[_, create]| create));
+    for ((policy, [_, create]), defaulted) in policies.iter().zip(&said).zip(&defaulted) {
+        if kyverno.install(&policy.text).is_err() {
+            continue;
+        }
+        let answer = send(&server, &["create"], creatable.values());
+        let count = counts.entry(&policy.origin).or_default();
+        compare(policy, Operation::Create, create, (&creatable, defaulted), &answer, count, &mut faults);
+        let holds = held(&server, &types.joined());
+        for (key, object) in &answer.objects {
+            if holds.get(key).is_none_or(|held| without_bookkeeping(held) != without_bookkeeping(object)) {
+                faults.push(format!(
+                    "{}: {key}: the cluster holds something else than it answered",
+                    policy.origin
+                ));
+            }
+        }
+        remove(&server, answer.objects.values());
+        kyverno.remove(&policy.text);
+    }
+
+    let mut total = Count::default();
+    for (origin, count) in &counts {
+        say(&format!(
+            "{origin}: {} pairs, {} changed, {} denied, {} announced",
+            count.pairs, count.changed, count.denied, count.announced
+        ));
+        total.pairs += count.pairs;
+        total.changed += count.changed;
+        total.denied += count.denied;
+        total.announced += count.announced;
+    }
+    say(&format!(
+        "{} policies: {} pairs, {} changed, {} denied, {} announced as differences of the default semantics",
+        counts.len(),
+        total.pairs,
+        total.changed,
+        total.denied,
+        total.announced
+    ));
+    assert!(total.changed > 0 && total.denied > 0, "nothing was compared");
+    assert!(faults.is_empty(), "{} disagreements:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// Stores the objects made here and those of the folder that the server takes; everything that it then holds
+/// of their kinds, but what it made for itself.
+fn store(server: &ApiServer, others: &[Value]) -> Objects {
+    let namespaces = objects::namespaces();
+    send(server, &["create"], namespaces.iter());
+    let made = send(server, &["create"], objects::made().iter());
+    assert!(made.complaints.is_empty(), "the server refuses objects: {}", made.complaints);
+    // Namespaces that only others live in.
+    let of_others = others.iter().filter_map(|object| object["metadata"]["namespace"].as_str());
+    let of_others: Vec<Value> = of_others
+        .map(|name| serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
+        .collect();
+    send(server, &["create"], of_others.iter());
+    let mut kept = send(server, &["create"], others.iter()).objects;
+    kept.extend(made.objects);
+    kept.extend(namespaces.iter().map(|namespace| (Key::of(namespace), namespace.clone())));
+    let types = Types::of(kept.values());
+    let mut holds = held(server, &types.joined());
+    holds.retain(|key, _| kept.contains_key(key));
+    holds
+}
+
+/// What the server makes of everything that we said, while no policy is installed.
+fn defaults<'a>(
+    server: &ApiServer,
+    verb: &[&str],
+    sides: impl Iterator<Item = &'a Sides>,
+) -> Vec<[Answer; 2]> {
+    sides.map(|sides| sides.each().map(|said| send(server, verb, said.changed.values()))).collect()
+}
+
+fn disagreement_about_loading(policy: &Policy, sides: &Sides, refusal: Option<&String>) -> Option<String> {
+    let ours = sides.kyverno.refused.as_ref();
+    match (ours, refusal) {
+        (Some(_), Some(_)) | (None, None) => None,
+        (Some(ours), None) => Some(format!("{}: installed, but we refuse it: {ours}", policy.origin)),
+        (None, Some(theirs)) => Some(format!("{}: refused, but we take it: {theirs}", policy.origin)),
+    }
+}
+
+/// Holds what the cluster did to each object against what we said.
+fn compare(
+    policy: &Policy,
+    operation: Operation,
+    sides: &Sides,
+    (before, defaulted): (&Objects, &[Answer; 2]),
+    answer: &Answer,
+    count: &mut Count,
+    faults: &mut Vec<String>,
+) {
+    for (key, object) in before {
+        count.pairs += 1;
+        let did = answer.objects.get(key).map(without_bookkeeping);
+        count.changed += usize::from(did.as_ref().is_some_and(|did| did != object));
+        count.denied += usize::from(did.is_none());
+        let [documented, kyverno] = sides.each();
+        let [by_document, by_kyverno] = defaulted;
+        let of = |said: &Said, defaulted: &Answer| expected(said, defaulted, key, object);
+        if of(kyverno, by_kyverno) != did {
+            faults.push(format!(
+                "{}: {operation} {key}: {}",
+                policy.origin,
+                difference(of(kyverno, by_kyverno).as_ref(), did.as_ref(), answer.complaint(key))
+            ));
+        }
+        if of(documented, by_document) != did {
+            if documented.announced.contains(key) || documented.refused.is_some() {
+                count.announced += 1;
+            } else {
+                faults.push(format!(
+                    "{}: {operation} {key}: the default semantics differ and announce nothing",
+                    policy.origin
+                ));
+            }
+        }
+    }
+}
+
+/// What the cluster should answer; `None` where it should deny the request.
+fn expected(said: &Said, defaulted: &Answer, key: &Key, before: &Value) -> Option<Value> {
+    if said.failed.contains_key(key) {
+        return None;
+    }
+    if said.changed.contains_key(key) {
+        return defaulted.objects.get(key).map(without_bookkeeping);
+    }
+    Some(before.clone())
+}
+
+/// Where two answers part, in a few words.
+fn difference(said: Option<&Value>, did: Option<&Value>, complaint: &str) -> String {
+    match (said, did) {
+        (None, Some(_)) => "we said it is denied, but it was taken".into(),
+        (Some(_), None) => format!("it was denied: {complaint}"),
+        (Some(said), Some(did)) => {
+            let mut parts = Vec::new();
+            paths(said, did, "", &mut parts);
+            parts.join("; ")
+        }
+        (None, None) => "both are denied".into(),
+    }
+}
+
+fn paths(said: &Value, did: &Value, at: &str, into: &mut Vec<String>) {
+    match (said, did) {
+        (Value::Object(ours), Value::Object(theirs)) => {
+            for key in ours.keys().chain(theirs.keys().filter(|key| !ours.contains_key(*key))) {
+                paths(&said[key], &did[key], &format!("{at}.{key}"), into);
+            }
+        }
+        (Value::Array(ours), Value::Array(theirs)) if ours.len() == theirs.len() => {
+            for (index, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
+                paths(ours, theirs, &format!("{at}[{index}]"), into);
+            }
+        }
+        _ if said == did => {}
+        _ => into.push(format!("{at}: we said {said}, it is {did}")),
+    }
+}
