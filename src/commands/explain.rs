@@ -126,6 +126,12 @@ impl Arguments {
                 Mutation::StrategicMerge { overlay, .. } => overlay.source().clone(),
                 _ => Value::Null,
             },
+            foreach: rule
+                .raw
+                .get("mutate")
+                .and_then(|mutate| mutate.get("foreach"))
+                .cloned()
+                .unwrap_or_default(),
             shown,
         }
     }

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 
 use crate::jmespath::{Chance, Clock, Runtime};
 use crate::policy::{Operation, Rule, UserInfo};
-use crate::report::{SeenCondition, SeenVariable, Trace};
+use crate::report::{Fate, SeenCondition, SeenTurn, SeenVariable, Trace};
 use crate::semantics::Reading;
-use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
+use crate::value::{GroupVersionKind, ObjectRef, Pointer, Text, Value};
 use crate::variables::{Inline, Query, QueryError, Scope, Substitution};
 
 use super::images;
@@ -131,6 +131,8 @@ pub(super) struct Context<'a> {
     images: Option<Option<Value>>,
     has_images: bool,
     trace: Option<Trace>,
+    /// The element that a loop is at, in the trace.
+    turn: Option<usize>,
     policy: &'a Text,
     /// The namespace of a policy that has one.
     pub(super) namespace: Option<&'a Text>,
@@ -168,6 +170,7 @@ impl<'a> Context<'a> {
             reading,
             limits,
             trace: None,
+            turn: None,
             policy,
             namespace,
             loaders: Vec::new(),
@@ -236,6 +239,7 @@ impl<'a> Context<'a> {
         self.runtime =
             Runtime::new(self.clock, self.chance, self.reading).with_limits(self.limits.of_expressions());
         self.trace = traced.then(Trace::default);
+        self.turn = None;
         for (name, value) in values.of_rule(self.policy, rule.source_name()) {
             self.fill_in();
             name.merge_into(&mut self.root, value);
@@ -332,7 +336,41 @@ impl<'a> Context<'a> {
     /// Notes a condition for the trace.
     pub(super) fn see(&mut self, condition: SeenCondition) {
         if let Some(trace) = &mut self.trace {
-            trace.conditions.push(condition);
+            trace.conditions.push(SeenCondition { turn: self.turn, ..condition });
+        }
+    }
+
+    /// Notes for the trace that a loop comes to an element. One that is never ended has failed.
+    pub(super) fn begin_turn(&mut self, place: &Pointer, list: &Text, index: usize) -> Option<OpenTurn> {
+        let trace = self.trace.as_mut()?;
+        let open = OpenTurn {
+            turns: trace.turns.len(),
+            conditions: trace.conditions.len(),
+            variables: trace.variables.len(),
+        };
+        trace.turns.push(SeenTurn {
+            place: place.clone(),
+            list: list.clone(),
+            index,
+            outer: self.turn,
+            fate: Fate::Failed,
+        });
+        self.turn = Some(open.turns);
+        Some(open)
+    }
+
+    /// Notes what became of the element; of too many nothing is kept but their number.
+    pub(super) fn end_turn(&mut self, open: Option<OpenTurn>, fate: Fate) {
+        let (Some(trace), Some(open)) = (&mut self.trace, open) else { return };
+        if let Some(turn) = trace.turns.get_mut(open.turns) {
+            turn.fate = fate;
+            self.turn = turn.outer;
+        }
+        if open.turns >= Trace::TURNS {
+            trace.turns_left_out += trace.turns.len() - open.turns;
+            trace.turns.truncate(open.turns);
+            trace.conditions.truncate(open.conditions);
+            trace.variables.truncate(open.variables);
         }
     }
 
@@ -359,6 +397,13 @@ impl<'a> Context<'a> {
     }
 }
 
+/// How much the trace held when a loop came to an element.
+pub(super) struct OpenTurn {
+    turns: usize,
+    conditions: usize,
+    variables: usize,
+}
+
 /// The context at some time, without what is the same for the whole policy.
 pub(super) struct Saved {
     root: Value,
@@ -373,7 +418,7 @@ impl Scope for Context<'_> {
         let answer = self.answer(query);
         if let Some(trace) = &mut self.trace {
             let value = answer.clone().map_err(|error| error.to_string());
-            let seen = SeenVariable { expression: Text::clone(query.text()), value };
+            let seen = SeenVariable { turn: self.turn, expression: Text::clone(query.text()), value };
             trace.variables.push(seen);
         }
         answer

@@ -2,9 +2,9 @@
 
 use crate::patch::Schemas;
 use crate::policy::{ForeachEntry, Mutation};
-use crate::report::{Outcome, RuleError, SkipReason};
+use crate::report::{Fate, Outcome, RuleError, SkipReason};
 use crate::semantics::Difference;
-use crate::value::{Text, Value};
+use crate::value::{Pointer, Text, Value};
 
 use super::context::Context;
 use super::rule;
@@ -21,12 +21,21 @@ pub(super) fn run(
     schemas: &Schemas,
 ) -> Result<Outcome, RuleError> {
     let mut loops = Loops { context, schemas, missing: Vec::new() };
-    let after = loops.entries(entries, object, 0)?;
+    let after = loops.entries(entries, object, &Place::default())?;
     if after == *object {
         let missing = std::mem::take(&mut loops.missing);
         return Ok(Outcome::Skipped(SkipReason::NoElements { missing }));
     }
     Ok(Outcome::Patched { before: object.clone(), after })
+}
+
+/// Where loops stand in the rule.
+#[derive(Default)]
+struct Place {
+    /// What holds them.
+    around: Pointer,
+    /// How many are around them.
+    nesting: usize,
 }
 
 struct Loops<'a, 'c> {
@@ -37,17 +46,19 @@ struct Loops<'a, 'c> {
 }
 
 impl Loops<'_, '_> {
-    /// What loops side by side make of an object; `nesting` tells how many are around them.
+    /// What loops side by side make of an object.
     fn entries(
         &mut self,
         entries: &[ForeachEntry],
         object: &Value,
-        nesting: usize,
+        place: &Place,
     ) -> Result<Value, RuleError> {
         let mut current = object.clone();
-        for entry in entries {
+        let loops = place.around.key("foreach");
+        for (number, entry) in entries.iter().enumerate() {
             let elements = self.list(entry)?;
-            let after = self.elements(entry, &elements, &current, nesting).map_err(|error| RuleError {
+            let place = Place { around: loops.index(number), nesting: place.nesting };
+            let after = self.elements(entry, &elements, &current, &place).map_err(|error| RuleError {
                 message: format!("failed to mutate elements: {}", error.message),
                 ..error
             })?;
@@ -81,7 +92,7 @@ impl Loops<'_, '_> {
         entry: &ForeachEntry,
         elements: &[Value],
         object: &Value,
-        nesting: usize,
+        place: &Place,
     ) -> Result<Value, RuleError> {
         let due = elements.iter().filter(|element| !element.is_null()).count();
         self.context.count_iterations(due).map_err(|maximum| {
@@ -98,9 +109,12 @@ impl Loops<'_, '_> {
         for index in indexes {
             let Some(element) = elements.get(index).filter(|element| !element.is_null()) else { continue };
             self.context.reset(&before);
-            self.context.set_element(element, index, nesting);
+            self.context.set_element(element, index, place.nesting);
             self.context.register(&entry.context);
-            if let Some(after) = self.element(entry, index, &current, nesting)? {
+            let turn = self.context.begin_turn(&place.around, entry.list.text(), index);
+            let (after, fate) = self.element(entry, index, &current, place)?;
+            self.context.end_turn(turn, fate);
+            if let Some(after) = after {
                 current = after;
             }
         }
@@ -108,29 +122,44 @@ impl Loops<'_, '_> {
         Ok(current)
     }
 
-    /// What one element makes of an object; `None` where it changes nothing.
+    /// What one element makes of an object, `None` where it changes nothing, and why.
     fn element(
         &mut self,
         entry: &ForeachEntry,
         index: usize,
         object: &Value,
-        nesting: usize,
-    ) -> Result<Option<Value>, RuleError> {
+        place: &Place,
+    ) -> Result<(Option<Value>, Fate), RuleError> {
         if let Some(conditions) = &entry.preconditions {
             let verdict = rule::decide(conditions, self.context).map_err(|error| {
                 let message = format!("failed to evaluate mutate.foreach[{index}].preconditions: {error}");
                 RuleError { message, hint: rule::hint(&error.into_cause(), self.context) }
             })?;
             if !verdict.met {
-                return Ok(None);
+                let reason = SkipReason::Preconditions { message: verdict.message };
+                return Ok((None, Fate::Skipped { reason, found: None }));
             }
         }
         if let Mutation::Foreach(nested) = &entry.body {
-            return self.entries(nested, object, nesting + 1).map(Some);
+            let place = Place { around: place.around.clone(), nesting: place.nesting + 1 };
+            let after = self.entries(nested, object, &place)?;
+            let fate = if after == *object {
+                Fate::Skipped { reason: SkipReason::NoElements { missing: Vec::new() }, found: None }
+            } else {
+                Fate::Changed
+            };
+            return Ok((Some(after), fate));
         }
-        match rule::patch(&entry.body, object, self.context, self.schemas)? {
-            Outcome::Patched { after, .. } => Ok(Some(after)),
-            Outcome::NoChange | Outcome::Skipped(_) | Outcome::Error(_) => Ok(None),
-        }
+        Ok(match rule::patch(&entry.body, object, self.context, self.schemas)? {
+            Outcome::Patched { after, .. } => (Some(after), Fate::Changed),
+            Outcome::Skipped(reason) => {
+                let found = match &reason {
+                    SkipReason::Anchor { at, .. } => object.pointed(at).cloned(),
+                    _ => None,
+                };
+                (None, Fate::Skipped { reason, found })
+            }
+            Outcome::NoChange | Outcome::Error(_) => (None, Fate::NoChange),
+        })
     }
 }

@@ -95,6 +95,7 @@ pub(super) fn decide(
 fn seen_condition(seen: &Evaluated) -> SeenCondition {
     SeenCondition {
         pointer: Pointer::clone(&seen.pointer),
+        turn: None,
         key: seen.key.clone(),
         operator: seen.operator.name().into(),
         value: seen.value.clone(),

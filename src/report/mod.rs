@@ -15,7 +15,7 @@ use crate::value::{Change, ObjectRef, Text, Value, changes};
 pub use outcome::{Outcome, RuleError, SkipReason};
 pub use suite::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, Verdict};
 pub use tally::{Tally, TallyKey, TallyRow};
-pub use trace::{SeenCondition, SeenVariable, Trace};
+pub use trace::{Fate, SeenCondition, SeenTurn, SeenVariable, Trace};
 
 /// What the policies made of one object.
 #[derive(Clone, Debug)]

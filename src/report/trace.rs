@@ -2,6 +2,8 @@
 
 use crate::value::{Pointer, Text, Value};
 
+use super::SkipReason;
+
 /// What was looked at on the way to an outcome, in the order it was.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
@@ -9,6 +11,15 @@ pub struct Trace {
     pub conditions: Vec<SeenCondition>,
     /// The variables that were asked for.
     pub variables: Vec<SeenVariable>,
+    /// The elements that loops went through.
+    pub turns: Vec<SeenTurn>,
+    /// How many elements more there were, of which nothing is kept.
+    pub turns_left_out: usize,
+}
+
+impl Trace {
+    /// So many elements of loops are kept, beside those that fail.
+    pub const TURNS: usize = 1000;
 }
 
 /// A precondition that was evaluated.
@@ -16,6 +27,8 @@ pub struct Trace {
 pub struct SeenCondition {
     /// Its place below `preconditions`.
     pub pointer: Pointer,
+    /// The element it was evaluated for, as an index of [`Trace::turns`]; `None` for one of the rule.
+    pub turn: Option<usize>,
     /// The key's value.
     pub key: Value,
     /// The operator's name.
@@ -29,8 +42,43 @@ pub struct SeenCondition {
 /// A variable that was asked for.
 #[derive(Clone, Debug)]
 pub struct SeenVariable {
+    /// The element it was asked for, as an index of [`Trace::turns`]; `None` outside of loops.
+    pub turn: Option<usize>,
     /// The expression.
     pub expression: Text,
     /// Its value, or why it has none.
     pub value: Result<Value, String>,
+}
+
+/// An element that a loop went through.
+#[derive(Clone, Debug)]
+pub struct SeenTurn {
+    /// The place of the loop below `mutate`, such as `foreach[0]`.
+    pub place: Pointer,
+    /// The loop's list.
+    pub list: Text,
+    /// The element's index in it.
+    pub index: usize,
+    /// The element of the loop around, as an index of [`Trace::turns`].
+    pub outer: Option<usize>,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of an element of a loop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fate {
+    /// It could not be evaluated.
+    Failed,
+    /// It changed the object.
+    Changed,
+    /// It asks for what is already there.
+    NoChange,
+    /// It was passed over.
+    Skipped {
+        /// Why.
+        reason: SkipReason,
+        /// What the object had where the reason points to.
+        found: Option<Value>,
+    },
 }

@@ -4,10 +4,12 @@ use crate::render::patch::{identity, json_patch};
 use crate::report::Outcome;
 use crate::value::{Change, ChangeKind, Text, Value};
 
-use super::{Anchor, Condition, Explained, Explanation};
+use super::{Anchor, Condition, Explained, Explanation, Turn, Variable};
 
 impl Explanation<'_> {
-    /// The explanation as data: the same as on the screen, and nothing cut.
+    /// The explanation as data: the same as on the screen, and no value is cut.
+    ///
+    /// Names are not changed or given a new meaning: scripts rely on them.
     pub fn json(&self) -> Value {
         let mut row: Value = [("origin", Value::from(self.origin.to_string()))].into_iter().collect();
         if let Some(object) = &self.report.object {
@@ -66,14 +68,13 @@ impl Explanation<'_> {
             row.insert("patch", json_patch(&masked));
         }
         row.insert("conditions", Value::array(rule.conditions.iter().map(condition_json).collect()));
-        let variables = rule.variables.iter().map(|variable| -> Value {
-            let (name, value) = match &variable.value {
-                Ok(value) => ("value", value.clone()),
-                Err(error) => ("error", error.as_str().into()),
-            };
-            [("expression", Value::String(variable.expression.clone())), (name, value)].into_iter().collect()
-        });
-        row.insert("variables", Value::array(variables.collect()));
+        row.insert("variables", variables_json(&rule.variables));
+        if !rule.turns.is_empty() {
+            row.insert("elements", Value::array(rule.turns.iter().map(turn_json).collect()));
+        }
+        if rule.turns_left_out > 0 {
+            row.insert("elementsLeftOut", i64::try_from(rule.turns_left_out).unwrap_or(i64::MAX).into());
+        }
         row
     }
 
@@ -113,6 +114,40 @@ fn condition_json(condition: &Condition) -> Value {
             row.insert(name, written.clone());
         }
     }
+    row
+}
+
+fn variables_json(variables: &[Variable]) -> Value {
+    let variables = variables.iter().map(|variable| -> Value {
+        let (name, value) = match &variable.value {
+            Ok(value) => ("value", value.clone()),
+            Err(error) => ("error", error.as_str().into()),
+        };
+        [("expression", Value::String(variable.expression.clone())), (name, value)].into_iter().collect()
+    });
+    Value::array(variables.collect())
+}
+
+fn turn_json(turn: &Turn) -> Value {
+    let index = |index: &usize| Value::from(i64::try_from(*index).unwrap_or(i64::MAX));
+    let mut row: Value = [
+        ("loop", Value::from(turn.place.as_str())),
+        ("list", Value::String(turn.list.clone())),
+        ("indexes", Value::array(turn.indexes.iter().map(index).collect())),
+        ("outcome", turn.verdict.word().into()),
+    ]
+    .into_iter()
+    .collect();
+    for (name, text) in [("why", &turn.why), ("message", &turn.message)] {
+        if !text.is_empty() {
+            row.insert(name, text.as_str().into());
+        }
+    }
+    if let Some(anchor) = &turn.anchor {
+        row.insert("anchor", anchor_json(anchor));
+    }
+    row.insert("conditions", Value::array(turn.conditions.iter().map(condition_json).collect()));
+    row.insert("variables", variables_json(&turn.variables));
     row
 }
 

@@ -1,16 +1,18 @@
 //! How the outcomes of rules came about, for one object on one screen.
 
+mod gather;
 mod json;
 mod shade;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::report::{ObjectReport, Outcome, RuleReport, SeenVariable, SkipReason};
+use crate::report::{ObjectReport, Outcome, RuleReport};
 use crate::semantics::Corners;
-use crate::value::{Change, Text, Value, changes};
+use crate::value::{Change, Text, Value};
 
-use super::{Origin, mask};
+use super::Origin;
+use gather::Gather;
 use shade::Shade;
 
 /// What a rule says of itself, as far as an explanation shows it.
@@ -32,6 +34,8 @@ pub struct RuleSource {
     pub preconditions: Value,
     /// Its overlay as written; null for none.
     pub overlay: Value,
+    /// Its loops as written; null for none.
+    pub foreach: Value,
     /// Whether it is asked about.
     pub shown: bool,
 }
@@ -56,7 +60,9 @@ impl RuleSources {
         }
         for index in twice {
             if let Some(source) = all.get_mut(index) {
-                (source.preconditions, source.overlay) = (Value::Null, Value::Null);
+                for written in [&mut source.preconditions, &mut source.overlay, &mut source.foreach] {
+                    *written = Value::Null;
+                }
             }
         }
         Self { all, by_name }
@@ -131,9 +137,38 @@ struct Explained<'a> {
     /// What else there is to say about it.
     reasons: Vec<String>,
     conditions: Vec<Condition>,
-    variables: Vec<SeenVariable>,
+    variables: Vec<Variable>,
     anchor: Option<Anchor>,
     changes: Vec<Change>,
+    /// The elements that its loops went through.
+    turns: Vec<Turn>,
+    /// How many elements more there were.
+    turns_left_out: usize,
+}
+
+/// A variable with the value it had, fit to be shown.
+#[derive(Debug)]
+struct Variable {
+    expression: Text,
+    value: Result<Value, String>,
+}
+
+/// An element of a loop.
+#[derive(Debug)]
+struct Turn {
+    /// The place of the loop in the rule, such as `foreach[0]`.
+    place: String,
+    list: Text,
+    /// Its index, behind those of the elements around it.
+    indexes: Vec<usize>,
+    verdict: Verdict,
+    /// The verdict's reason.
+    why: String,
+    /// What the policy says of it.
+    message: String,
+    conditions: Vec<Condition>,
+    variables: Vec<Variable>,
+    anchor: Option<Anchor>,
 }
 
 /// A precondition with its values, fit to be shown.
@@ -252,6 +287,8 @@ fn unreported(source: &RuleSource) -> Explained<'_> {
         variables: Vec::new(),
         anchor: None,
         changes: Vec::new(),
+        turns: Vec::new(),
+        turns_left_out: 0,
     }
 }
 
@@ -265,155 +302,4 @@ fn not_generated<'a>(source: &'a RuleSource, kind: &str) -> Explained<'a> {
             .to_owned()
     }));
     explained
-}
-
-/// What one rule's explanation is made of.
-struct Gather<'a, 'b> {
-    policy: &'a Text,
-    rule: &'a RuleReport,
-    source: Option<&'a RuleSource>,
-    shade: &'b Shade,
-    /// The object as the rule found it.
-    object: &'b Value,
-}
-
-impl<'a> Gather<'a, '_> {
-    fn explained(&self, failed: Option<&Text>, idle: IdleReasons<'_>) -> Explained<'a> {
-        let mut explained = Explained {
-            policy: self.policy,
-            rule: &self.rule.rule,
-            source: self.source,
-            report: Some(self.rule),
-            verdict: Verdict::NoChange,
-            why: String::new(),
-            reasons: Vec::new(),
-            conditions: self.conditions(),
-            variables: self.variables(),
-            anchor: None,
-            changes: Vec::new(),
-        };
-        match &self.rule.outcome {
-            Outcome::Patched { before, after } => {
-                explained.verdict = Verdict::Patched;
-                if let Some(failed) = failed {
-                    explained.verdict = Verdict::Dropped;
-                    explained.why =
-                        format!("a cluster would refuse the object, because {}/{failed} fails", self.policy);
-                }
-                explained.reasons = self.unfit(idle);
-                let shown = mask(before, after);
-                explained.changes = changes(&shown.before, &shown.after);
-            }
-            Outcome::NoChange => {
-                explained.reasons = self.unfit(idle);
-                explained.why = if explained.reasons.is_empty() {
-                    "it matched, and the object already is as the rule wants it".into()
-                } else {
-                    "it matched, and no element of a list fits the rule's conditions".into()
-                };
-            }
-            Outcome::Skipped(reason) => self.skipped(reason, &mut explained),
-            Outcome::Error(error) => {
-                explained.verdict = Verdict::Error;
-                explained.why = "it could not be evaluated".into();
-                explained.reasons.push(self.shade.text(&error.message));
-            }
-        }
-        explained
-    }
-
-    fn unfit(&self, idle: IdleReasons<'_>) -> Vec<String> {
-        let reasons = self.source.map_or_else(Vec::new, |source| idle(source, self.object));
-        reasons.iter().map(|reason| self.shade.text(reason)).collect()
-    }
-
-    fn skipped(&self, reason: &SkipReason, explained: &mut Explained<'_>) {
-        explained.verdict = Verdict::Skipped;
-        match reason {
-            SkipReason::NotSelected(reasons) => {
-                explained.verdict = Verdict::NotMatched;
-                let starts = |word: &str| reasons.iter().any(|reason| reason.starts_with(word));
-                explained.why = if starts("exclude") {
-                    "exclude takes the object out"
-                } else if starts("match") {
-                    "match does not take the object"
-                } else {
-                    "the policy is not for the object"
-                }
-                .into();
-                explained.reasons = reasons.iter().map(|reason| self.shade.text(reason)).collect();
-            }
-            SkipReason::Preconditions { message } => {
-                explained.why = "the preconditions do not hold".into();
-                let empty_any = |source: &&RuleSource| {
-                    source.preconditions.get("any").and_then(Value::as_array).is_some_and(<[Value]>::is_empty)
-                };
-                if self.source.is_some_and(|source| empty_any(&source)) {
-                    explained.reasons.push("`any` is an empty list, which never holds".into());
-                }
-                if !message.is_empty() {
-                    explained.reasons.push(self.shade.text(message));
-                }
-            }
-            SkipReason::Anchor { overlay, at, reason } => {
-                explained.why = "a condition of the overlay does not hold".into();
-                let found = self.object.pointed(at).map(|found| self.shade.at(at, found));
-                let wanted = self.source.and_then(|source| source.overlay.pointed(overlay));
-                explained.anchor = Some(Anchor {
-                    overlay: overlay.to_string(),
-                    object: at.to_string(),
-                    reason: reason.clone(),
-                    wanted: wanted.map(|wanted| self.shade.at(at, wanted)),
-                    found,
-                });
-            }
-            SkipReason::NoElements { .. } | SkipReason::ApplyOne | SkipReason::Deleted => {
-                explained.why = reason.to_string();
-            }
-        }
-    }
-
-    fn conditions(&self) -> Vec<Condition> {
-        let seen = self.rule.trace.as_ref().map(|trace| trace.conditions.as_slice()).unwrap_or_default();
-        let failed = matches!(self.rule.outcome, Outcome::Skipped(SkipReason::Preconditions { .. }));
-        let conditions = seen.iter().map(|condition| {
-            let written = self.source.and_then(|source| source.preconditions.pointed(&condition.pointer));
-            let side = |name: &str, value: &Value| {
-                let written = written.and_then(|written| written.get(name));
-                let shown = self.shade.from(written, value);
-                (shown, written.filter(|written| *written != value).cloned())
-            };
-            let (key, key_written) = side("key", &condition.key);
-            let (value, value_written) = side("value", &condition.value);
-            let group = condition.pointer.parent();
-            // Of `any` one that holds is enough.
-            let settled = group.to_string() == "any"
-                && seen.iter().any(|other| other.met && other.pointer.parent() == group);
-            Condition {
-                path: format!("preconditions.{}", condition.pointer).replace(".[", "["),
-                key,
-                operator: condition.operator.clone(),
-                value,
-                met: condition.met,
-                decisive: failed && !condition.met && !settled,
-                written: [key_written, value_written],
-            }
-        });
-        conditions.collect()
-    }
-
-    /// Each variable once with each value it had.
-    fn variables(&self) -> Vec<SeenVariable> {
-        let mut shown: Vec<SeenVariable> = Vec::new();
-        for seen in self.rule.trace.iter().flat_map(|trace| &trace.variables) {
-            let value = match &seen.value {
-                Ok(value) => Ok(self.shade.answer(&seen.expression, value)),
-                Err(error) => Err(self.shade.text(error)),
-            };
-            if !shown.iter().any(|earlier| earlier.expression == seen.expression && earlier.value == value) {
-                shown.push(SeenVariable { expression: seen.expression.clone(), value });
-            }
-        }
-        shown
-    }
 }

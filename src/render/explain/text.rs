@@ -7,19 +7,24 @@ use crate::render::harmless;
 use crate::semantics::Semantics;
 use crate::value::{Change, ChangeKind, Value};
 
-use super::{Anchor, Condition, Explained, Explanation, RuleSource, Verdict};
+use super::{Anchor, Condition, Explained, Explanation, RuleSource, Turn, Variable, Verdict};
 use crate::report::Outcome;
 
 /// Longer values are cut.
 const SHOWN: usize = 100;
 /// So many names stand in one line.
 const LISTED: usize = 6;
-const WORDS: usize = "NOT EVALUATED".len();
+/// So many elements of loops are told about, those that fail before all others.
+const TURNS: usize = 6;
+/// Lines are broken so as not to be longer, where they can be broken.
+const WIDTH: usize = 80;
+/// Where the text of verdicts and facts begins.
+const COLUMN: usize = "  NOT EVALUATED  ".len();
 
 impl Explanation<'_> {
     /// The screen. With `all` the rules for other kinds are listed, too.
     pub fn text(&self, semantics: Semantics, all: bool, palette: Palette) -> String {
-        let mut screen = Screen { palette, out: String::new() };
+        let mut screen = Screen { palette, out: String::new(), depth: 0 };
         let name = self.report.object.as_ref().map_or_else(String::new, ToString::to_string);
         screen.line(Some("1"), &format!("{name}  {}", self.origin));
         screen.line(None, &format!("  {}", self.sum()));
@@ -41,16 +46,24 @@ impl Explanation<'_> {
 
     /// How many rules did something, in one line.
     fn sum(&self) -> String {
+        let all = self.rules.len();
+        let rules = if all == 1 { "rule" } else { "rules" };
+        let verdicts = [
+            (Verdict::Error, "failed"),
+            (Verdict::Dropped, "dropped"),
+            (Verdict::Skipped, "skipped"),
+            (Verdict::NotMatched, "not matched"),
+            (Verdict::NoChange, "without change"),
+            (Verdict::NotEvaluated, "not evaluated"),
+        ];
         let count = |verdict| self.rules.iter().filter(|rule| rule.verdict == verdict).count();
-        let rules = if self.rules.len() == 1 { "rule" } else { "rules" };
-        let failed = match count(Verdict::Error) {
-            0 => String::new(),
-            errors => format!(", {errors} failed"),
-        };
-        match self.rules.len() {
+        let rest = verdicts.map(|(verdict, words)| (count(verdict), words));
+        let rest = rest.iter().filter(|(count, _)| *count > 0 && all > 1);
+        let rest: String = rest.map(|(count, words)| format!(", {count} {words}")).collect();
+        match all {
             0 if self.others.is_empty() => "there is no mutate rule to evaluate".to_owned(),
             0 => "no rule is for objects of this kind".to_owned(),
-            all => format!("{} of {all} {rules} changed it{failed}", count(Verdict::Patched)),
+            all => format!("{} of {all} {rules} changed it{rest}", count(Verdict::Patched)),
         }
     }
 
@@ -68,6 +81,9 @@ impl Explanation<'_> {
             Verdict::Patched | Verdict::Dropped => "left out",
             Verdict::NoChange | Verdict::NotEvaluated => "reason",
         };
+        for condition in rule.conditions.iter().filter(|condition| condition.decisive) {
+            screen.condition("failed", condition);
+        }
         for reason in &rule.reasons {
             screen.fact(label, reason);
         }
@@ -76,30 +92,17 @@ impl Explanation<'_> {
         {
             screen.fact("hint", &self.shade.text(hint));
         }
-        for condition in rule.conditions.iter().filter(|condition| condition.decisive) {
-            screen.condition("failed", condition);
-        }
         if let Some(anchor) = &rule.anchor {
             screen.anchor(anchor);
         }
         for change in &rule.changes {
             screen.fact("change", &self.change(change));
         }
+        turns(rule, screen);
         for condition in rule.conditions.iter().filter(|condition| !condition.decisive) {
             screen.condition(if condition.met { "holds" } else { "fails" }, condition);
         }
-        let told = |expression: &str| {
-            rule.conditions.iter().flat_map(|condition| &condition.written).flatten().any(|written| {
-                written.as_str().and_then(variable_alone).is_some_and(|alone| alone == expression)
-            })
-        };
-        for variable in rule.variables.iter().filter(|variable| !told(&variable.expression)) {
-            let value = match &variable.value {
-                Ok(value) => shown(value),
-                Err(error) => format!("no value: {error}"),
-            };
-            screen.fact("variable", &format!("{} = {value}", one_line(&variable.expression)));
-        }
+        screen.variables(&rule.variables, &rule.conditions);
     }
 
     fn change(&self, change: &Change) -> String {
@@ -135,9 +138,45 @@ impl Explanation<'_> {
     }
 }
 
+/// Tells about the elements that the loops of a rule went through.
+fn turns(rule: &Explained<'_>, screen: &mut Screen) {
+    let (failed, others): (Vec<&Turn>, Vec<&Turn>) =
+        rule.turns.iter().partition(|turn| turn.verdict == Verdict::Error);
+    let told = failed.into_iter().chain(others).take(TURNS);
+    for turn in told {
+        let word = turn.verdict.word();
+        let colon = if turn.why.is_empty() { "" } else { ": " };
+        let indexes: Vec<String> = turn.indexes.iter().map(ToString::to_string).collect();
+        let text = format!("{word}{colon}{} ({})", turn.why, turn.place);
+        screen.fact(&format!("element {}", indexes.join(".")), &text);
+        screen.depth += 1;
+        for condition in turn.conditions.iter().filter(|condition| condition.decisive) {
+            screen.condition("failed", condition);
+        }
+        if !turn.message.is_empty() {
+            screen.fact("message", &turn.message);
+        }
+        if let Some(anchor) = &turn.anchor {
+            screen.anchor(anchor);
+        }
+        for condition in turn.conditions.iter().filter(|condition| !condition.decisive) {
+            screen.condition(if condition.met { "holds" } else { "fails" }, condition);
+        }
+        screen.variables(&turn.variables, &turn.conditions);
+        screen.depth -= 1;
+    }
+    let left_out = rule.turns.len().saturating_sub(TURNS);
+    if left_out + rule.turns_left_out > 0 {
+        let all = if rule.turns_left_out == 0 { "-o json has them all" } else { "-o json has more" };
+        screen.fact("elements", &format!("{} more; {all}", left_out + rule.turns_left_out));
+    }
+}
+
 struct Screen {
     palette: Palette,
     out: String,
+    /// How many elements of loops the facts are of.
+    depth: usize,
 }
 
 impl Screen {
@@ -151,16 +190,28 @@ impl Screen {
 
     fn verdict(&mut self, word: &str, code: &str, text: &str) {
         self.out.push_str("  ");
-        self.palette.paint(code, &format!("{word:<WORDS$}"), &mut self.out);
-        let indent = format!("\n{:1$}", "", WORDS + 4);
-        let _ = writeln!(self.out, "  {}", harmless(&text.trim_end().replace('\n', &indent)));
+        self.palette.paint(code, word, &mut self.out);
+        self.text(2 + word.len(), COLUMN, text);
     }
 
     /// A line below a verdict.
     fn fact(&mut self, label: &str, text: &str) {
-        let indent = format!("\n{:1$}", "", WORDS + 16);
-        let text = harmless(&text.trim_end().replace('\n', &indent));
-        let _ = writeln!(self.out, "{:1$}{label:<10}  {text}", "", WORDS + 4);
+        let indent = 4 + 2 * self.depth;
+        let _ = write!(self.out, "{:indent$}{label}", "");
+        self.text(indent + label.len(), COLUMN + 2 * self.depth, text);
+    }
+
+    /// The text of a line of which so much is written, in the column where it belongs.
+    fn text(&mut self, written: usize, column: usize, text: &str) {
+        let mut written = written;
+        for line in text.trim_end().lines().flat_map(|line| broken(line, WIDTH.saturating_sub(column))) {
+            let gap = if written == 0 { column } else { column.saturating_sub(written).max(2) };
+            let _ = writeln!(self.out, "{:gap$}{}", "", harmless(line.trim_end()));
+            written = 0;
+        }
+        if written > 0 {
+            self.out.push('\n');
+        }
     }
 
     fn condition(&mut self, label: &str, condition: &Condition) {
@@ -174,6 +225,22 @@ impl Screen {
         };
         let (key, value) = (side(key, &written[0]), side(value, &written[1]));
         self.fact(label, &format!("{path}: {key} {operator} {value}"));
+    }
+
+    /// Variables with their values, but for those that the conditions show already.
+    fn variables(&mut self, variables: &[Variable], conditions: &[Condition]) {
+        let told = |expression: &str| {
+            conditions.iter().flat_map(|condition| &condition.written).flatten().any(|written| {
+                written.as_str().and_then(variable_alone).is_some_and(|alone| alone == expression)
+            })
+        };
+        for variable in variables.iter().filter(|variable| !told(&variable.expression)) {
+            let value = match &variable.value {
+                Ok(value) => shown(value),
+                Err(error) => format!("no value: {error}"),
+            };
+            self.fact("variable", &format!("{} = {value}", one_line(&variable.expression)));
+        }
     }
 
     fn anchor(&mut self, anchor: &Anchor) {
@@ -190,6 +257,28 @@ impl Screen {
         self.fact("object", &format!("{place}{found}"));
         self.fact("reason", reason);
     }
+}
+
+/// A line in pieces of so many characters at the most, broken behind blanks and commas; a longer piece
+/// without any stays as it is.
+fn broken(line: &str, width: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    let mut end = 0;
+    let mut length = 0;
+    for part in line.split_inclusive([' ', ',']) {
+        let added = part.chars().count();
+        let seen = part.trim_end().chars().count();
+        if length + seen > width && end > start {
+            pieces.push(&line[start..end]);
+            start = end;
+            length = 0;
+        }
+        end += part.len();
+        length += added;
+    }
+    pieces.push(&line[start..]);
+    pieces
 }
 
 const fn colour(verdict: Verdict) -> &'static str {

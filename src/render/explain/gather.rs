@@ -1,0 +1,275 @@
+//! What there is to say about one rule, gathered from its report, its trace and what it says of itself.
+
+use std::collections::BTreeMap;
+
+use crate::render::mask;
+use crate::report::{Fate, Outcome, RuleReport, SeenCondition, SeenTurn, SkipReason, Trace};
+use crate::value::{Pointer, Segment, Text, Value, changes};
+
+use super::shade::Shade;
+use super::{Anchor, Condition, Explained, IdleReasons, RuleSource, Turn, Variable, Verdict};
+
+/// What one rule's explanation is made of.
+pub(super) struct Gather<'a, 'b> {
+    pub(super) policy: &'a Text,
+    pub(super) rule: &'a RuleReport,
+    pub(super) source: Option<&'a RuleSource>,
+    pub(super) shade: &'b Shade,
+    /// The object as the rule found it.
+    pub(super) object: &'b Value,
+}
+
+impl<'a> Gather<'a, '_> {
+    pub(super) fn explained(&self, failed: Option<&Text>, idle: IdleReasons<'_>) -> Explained<'a> {
+        let mut explained = Explained {
+            policy: self.policy,
+            rule: &self.rule.rule,
+            source: self.source,
+            report: Some(self.rule),
+            verdict: Verdict::NoChange,
+            why: String::new(),
+            reasons: Vec::new(),
+            conditions: Vec::new(),
+            variables: Vec::new(),
+            anchor: None,
+            changes: Vec::new(),
+            turns: Vec::new(),
+            turns_left_out: 0,
+        };
+        if let Some(trace) = &self.rule.trace {
+            self.trace(trace, &mut explained);
+        }
+        match &self.rule.outcome {
+            Outcome::Patched { before, after } => {
+                explained.verdict = Verdict::Patched;
+                if let Some(failed) = failed {
+                    explained.verdict = Verdict::Dropped;
+                    explained.why =
+                        format!("a cluster would refuse the object, because {}/{failed} fails", self.policy);
+                }
+                explained.reasons = self.unfit(idle);
+                let shown = mask(before, after);
+                explained.changes = changes(&shown.before, &shown.after);
+            }
+            Outcome::NoChange => {
+                explained.reasons = self.unfit(idle);
+                explained.why = if explained.reasons.is_empty() {
+                    "it matched, and the object already is as the rule wants it".into()
+                } else {
+                    "it matched, and no element of a list fits the rule's conditions".into()
+                };
+            }
+            Outcome::Skipped(reason) => self.skipped(reason, &mut explained),
+            Outcome::Error(error) => {
+                explained.verdict = Verdict::Error;
+                explained.why = "it could not be evaluated".into();
+                explained.reasons.push(self.shade.text(&error.message));
+            }
+        }
+        explained
+    }
+
+    fn unfit(&self, idle: IdleReasons<'_>) -> Vec<String> {
+        let reasons = self.source.map_or_else(Vec::new, |source| idle(source, self.object));
+        reasons.iter().map(|reason| self.shade.text(reason)).collect()
+    }
+
+    fn skipped(&self, reason: &SkipReason, explained: &mut Explained<'_>) {
+        explained.verdict = Verdict::Skipped;
+        match reason {
+            SkipReason::NotSelected(reasons) => {
+                explained.verdict = Verdict::NotMatched;
+                let starts = |word: &str| reasons.iter().any(|reason| reason.starts_with(word));
+                explained.why = if starts("exclude") {
+                    "exclude takes the object out"
+                } else if starts("match") {
+                    "match does not take the object"
+                } else {
+                    "the policy is not for the object"
+                }
+                .into();
+                explained.reasons = reasons.iter().map(|reason| self.shade.text(reason)).collect();
+            }
+            SkipReason::Preconditions { message } => {
+                explained.why = "the preconditions do not hold".into();
+                let empty_any = |source: &&RuleSource| {
+                    source.preconditions.get("any").and_then(Value::as_array).is_some_and(<[Value]>::is_empty)
+                };
+                if self.source.is_some_and(|source| empty_any(&source)) {
+                    explained.reasons.push("`any` is an empty list, which never holds".into());
+                }
+                if !message.is_empty() {
+                    explained.reasons.push(self.shade.text(message));
+                }
+            }
+            SkipReason::Anchor { overlay, at, reason } => {
+                explained.why = "a condition of the overlay does not hold".into();
+                let written = self.source.map(|source| &source.overlay);
+                let found = self.object.pointed(at);
+                explained.anchor = Some(self.anchor(written, overlay, (at, found), reason));
+            }
+            SkipReason::NoElements { missing } if missing.is_empty() => {
+                explained.why = if explained.turns.is_empty() {
+                    "the lists of its loops are empty"
+                } else {
+                    "no element of its loops changes anything"
+                }
+                .into();
+            }
+            SkipReason::NoElements { .. } | SkipReason::ApplyOne | SkipReason::Deleted => {
+                explained.why = reason.to_string();
+            }
+        }
+    }
+
+    fn anchor(
+        &self,
+        written: Option<&Value>,
+        overlay: &Pointer,
+        (at, found): (&Pointer, Option<&Value>),
+        reason: &str,
+    ) -> Anchor {
+        let wanted = written.and_then(|written| written.pointed(overlay));
+        Anchor {
+            overlay: overlay.to_string(),
+            object: at.to_string(),
+            reason: reason.to_owned(),
+            wanted: wanted.map(|wanted| self.shade.at(at, wanted)),
+            found: found.map(|found| self.shade.at(at, found)),
+        }
+    }
+
+    /// Tells what was seen on the way: of the rule itself, and of each element of its loops.
+    fn trace(&self, trace: &Trace, explained: &mut Explained<'a>) {
+        explained.turns = self.turns(trace);
+        explained.turns_left_out = trace.turns_left_out;
+        let mut conditions: Vec<Vec<&SeenCondition>> = vec![Vec::new(); trace.turns.len() + 1];
+        let of = |turn: Option<usize>| turn.map_or(0, |turn| turn + 1);
+        for seen in &trace.conditions {
+            if let Some(conditions) = conditions.get_mut(of(seen.turn)) {
+                conditions.push(seen);
+            }
+        }
+        let mut conditions = conditions.into_iter();
+        let failed = matches!(self.rule.outcome, Outcome::Skipped(SkipReason::Preconditions { .. }));
+        let written = self.source.map(|source| &source.preconditions);
+        explained.conditions = self.conditions(&conditions.next().unwrap_or_default(), written, failed);
+        for ((turn, seen), conditions) in explained.turns.iter_mut().zip(&trace.turns).zip(conditions) {
+            let failed = matches!(seen.fate, Fate::Skipped { reason: SkipReason::Preconditions { .. }, .. });
+            let written = self.written(&seen.place).and_then(|entry| entry.get("preconditions"));
+            turn.conditions = self.conditions(&conditions, written, failed);
+        }
+        // Each variable once with each value it had.
+        let mut shown: BTreeMap<_, Vec<Result<Value, String>>> = BTreeMap::new();
+        for seen in &trace.variables {
+            let value = match &seen.value {
+                Ok(value) => Ok(self.shade.answer(&seen.expression, value)),
+                Err(error) => Err(self.shade.text(error)),
+            };
+            let known = shown.entry((seen.turn, &seen.expression)).or_default();
+            if known.contains(&value) {
+                continue;
+            }
+            known.push(value.clone());
+            let variables = match seen.turn {
+                None => Some(&mut explained.variables),
+                Some(turn) => explained.turns.get_mut(turn).map(|turn| &mut turn.variables),
+            };
+            if let Some(variables) = variables {
+                variables.push(Variable { expression: seen.expression.clone(), value });
+            }
+        }
+    }
+
+    /// A loop as written.
+    fn written(&self, place: &Pointer) -> Option<&'a Value> {
+        let loops = &self.source?.foreach;
+        place.segments().iter().skip(1).try_fold(loops, |node, segment| match segment {
+            Segment::Key(key) => node.get(key),
+            Segment::Index(index) => node.at(*index),
+        })
+    }
+
+    fn turns(&self, trace: &Trace) -> Vec<Turn> {
+        let mut turns: Vec<Turn> = Vec::with_capacity(trace.turns.len());
+        for seen in &trace.turns {
+            let outer = seen.outer.and_then(|outer| turns.get(outer));
+            let mut indexes = outer.map(|outer| outer.indexes.clone()).unwrap_or_default();
+            indexes.push(seen.index);
+            turns.push(self.turn(seen, indexes));
+        }
+        turns
+    }
+
+    fn turn(&self, seen: &SeenTurn, indexes: Vec<usize>) -> Turn {
+        let mut turn = Turn {
+            place: seen.place.to_string(),
+            list: seen.list.clone(),
+            indexes,
+            verdict: Verdict::Error,
+            why: String::new(),
+            message: String::new(),
+            conditions: Vec::new(),
+            variables: Vec::new(),
+            anchor: None,
+        };
+        match &seen.fate {
+            Fate::Failed => turn.why = "it could not be evaluated".into(),
+            Fate::Changed => turn.verdict = Verdict::Patched,
+            Fate::NoChange => {
+                turn.verdict = Verdict::NoChange;
+                turn.why = "what it asks for is there already".into();
+            }
+            Fate::Skipped { reason, found } => {
+                turn.verdict = Verdict::Skipped;
+                match reason {
+                    SkipReason::Preconditions { message } => {
+                        turn.why = "its preconditions do not hold".into();
+                        turn.message = self.shade.text(message);
+                    }
+                    SkipReason::Anchor { overlay, at, reason } => {
+                        turn.why = "a condition of the overlay does not hold".into();
+                        let written = self.written(&seen.place);
+                        let written = written.and_then(|entry| entry.get("patchStrategicMerge"));
+                        turn.anchor = Some(self.anchor(written, overlay, (at, found.as_ref()), reason));
+                    }
+                    SkipReason::NoElements { .. } => {
+                        turn.why = "the loops inside change nothing".into();
+                    }
+                    SkipReason::NotSelected(_) | SkipReason::ApplyOne | SkipReason::Deleted => {
+                        turn.why = reason.to_string();
+                    }
+                }
+            }
+        }
+        turn
+    }
+
+    /// Conditions that belong together, with the block they are written in.
+    fn conditions(&self, seen: &[&SeenCondition], block: Option<&Value>, failed: bool) -> Vec<Condition> {
+        // Of `any` one that holds is enough.
+        let is_of_any = |condition: &SeenCondition| condition.pointer.parent().to_string() == "any";
+        let any_holds = seen.iter().any(|condition| condition.met && is_of_any(condition));
+        let conditions = seen.iter().map(|condition| {
+            let written = block.and_then(|block| block.pointed(&condition.pointer));
+            let side = |name: &str, value: &Value| {
+                let written = written.and_then(|written| written.get(name));
+                let shown = self.shade.from(written, value);
+                (shown, written.filter(|written| *written != value).cloned())
+            };
+            let (key, key_written) = side("key", &condition.key);
+            let (value, value_written) = side("value", &condition.value);
+            let settled = is_of_any(condition) && any_holds;
+            Condition {
+                path: format!("preconditions.{}", condition.pointer).replace(".[", "["),
+                key,
+                operator: condition.operator.clone(),
+                value,
+                met: condition.met,
+                decisive: failed && !condition.met && !settled,
+                written: [key_written, value_written],
+            }
+        });
+        conditions.collect()
+    }
+}
