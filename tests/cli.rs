@@ -764,3 +764,48 @@ fn an_expression_nested_10_000_deep_is_refused() {
         assert!(ended.stderr.starts_with("error: policy.yaml:"), "{}", ended.stderr);
     }
 }
+
+#[test]
+fn loops_over_very_long_lists_end_at_a_limit() {
+    let policy = |looped: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: long}}
+spec:
+  rules:
+  - name: each
+    match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}
+    mutate:
+      foreach:
+      - list: request.object.list
+{looped}
+"
+        )
+    };
+    let patch = "patchStrategicMerge: {metadata: {labels: {hit: \"yes\"}}}";
+    let nested = format!("        foreach:\n        - list: request.object.list\n          {patch}");
+    let growing = format!(
+        "        patchStrategicMerge: {{data: {{\"k{{{{ elementIndex }}}}\": \"{}{{{{ element }}}}\"}}}}",
+        "x".repeat(100_000)
+    );
+    let folder = Folder::new(&[
+        ("flat.yaml", &policy(&format!("        {patch}"))),
+        ("nested.yaml", &policy(&nested)),
+        ("growing.yaml", &policy(&growing)),
+    ]);
+    for (name, elements, limit) in [
+        ("flat", 1_000_000, "limit foreach-iterations=100000"),
+        ("nested", 70_000, "limit foreach-iterations=100000"),
+        ("growing", 70_000, "the limit `steps` of 1000000"),
+    ] {
+        let list: Vec<String> = (0..elements).map(|index| format!("\"{index}\"")).collect();
+        let object = format!(
+            "{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{{\"name\":\"a\"}},\"list\":[{}]}}\n",
+            list.join(",")
+        );
+        write(&folder.path().join("map.json"), &object);
+        let ended = folder.run(&["mutate", "-p", &format!("{name}.yaml"), "-f", "map.json"]);
+        ended.is(3, &object, &[limit]);
+    }
+}

@@ -7,6 +7,7 @@ use crate::semantics::Difference;
 use crate::value::{Pointer, Text, Value};
 
 use super::context::Context;
+use super::limits::Limits;
 use super::rule;
 
 /// Runs the loops of a rule, one after the other: each sees in `request.object` what the earlier ones left.
@@ -112,6 +113,7 @@ impl Loops<'_, '_> {
             self.context.set_element(element, index, place.nesting);
             self.context.register(&entry.context);
             let turn = self.context.begin_turn(&place.around, entry.list.text(), index);
+            self.spend(1)?;
             let (after, fate) = self.element(entry, index, &current, place)?;
             self.context.end_turn(turn, fate);
             if let Some(after) = after {
@@ -120,6 +122,13 @@ impl Loops<'_, '_> {
         }
         self.context.restore(&before);
         Ok(current)
+    }
+
+    fn spend(&self, steps: usize) -> Result<(), RuleError> {
+        self.context.runtime().spend(steps as u64).map_err(|error| {
+            RuleError::new(format!("too much work in loops: {error}"))
+                .with_hint("`--limit steps=N` allows more")
+        })
     }
 
     /// What one element makes of an object, `None` where it changes nothing, and why.
@@ -150,6 +159,8 @@ impl Loops<'_, '_> {
             };
             return Ok((Some(after), fate));
         }
+        // What a patch costs grows with the object, and the object may grow with each element.
+        self.spend(object.weight() / Limits::LOOP_BYTES)?;
         Ok(match rule::patch(&entry.body, object, self.context, self.schemas)? {
             Outcome::Patched { after, .. } => (Some(after), Fate::Changed),
             Outcome::Skipped(reason) => {

@@ -7,7 +7,8 @@ use crate::variables;
 /// so that the same input always gives the same answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The steps that the expressions of one rule may take on one object.
+    /// The steps that the expressions and loops of one rule may take on one object. A loop takes one for each
+    /// element, and one for each [`LOOP_BYTES`](Self::LOOP_BYTES) of an object that it patches.
     pub steps: usize,
     /// The bytes that a value built by an expression, or a string with variables, may have.
     pub result_bytes: usize,
@@ -20,6 +21,9 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// So many bytes of an object are patched for one step.
+    pub const LOOP_BYTES: usize = 512;
+
     /// The names that [`Limits::set`] knows.
     pub const NAMES: [&'static str; 5] =
         ["steps", "result-bytes", "rounds", "foreach-iterations", "context-depth"];

@@ -70,7 +70,7 @@ impl Chance for SeededChance {
 /// What bounds the evaluations of one runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The steps of all evaluations together.
+    /// The steps of all evaluations together, and of whatever else spends them.
     pub steps: u64,
     /// The bytes of a value that an expression builds, written as JSON.
     pub result_bytes: usize,
@@ -125,7 +125,11 @@ impl<'a> Runtime<'a> {
     }
 
     /// Takes steps.
-    pub(super) fn spend(&self, steps: u64) -> Result<(), EvalError> {
+    ///
+    /// # Errors
+    ///
+    /// More steps are taken than there are.
+    pub fn spend(&self, steps: u64) -> Result<(), EvalError> {
         let spent = self.spent.get().saturating_add(steps);
         self.spent.set(spent);
         if spent > self.limits.steps {

@@ -49,27 +49,9 @@ impl Piece {
     pub fn weight(&self) -> usize {
         match &self.content {
             Content::Document(document) => document.text().len(),
-            Content::Object(object) => weight(object),
+            Content::Object(object) => object.weight(),
         }
     }
-}
-
-/// About how many bytes a value takes as JSON.
-fn weight(value: &Value) -> usize {
-    let mut sum = 0;
-    let mut open = vec![value];
-    while let Some(node) = open.pop() {
-        match node {
-            Value::String(text) => sum += text.len() + 2,
-            Value::Array(items) => open.extend(items.iter()),
-            Value::Object(members) => {
-                sum += members.keys().map(|key| key.len() + 4).sum::<usize>();
-                open.extend(members.values());
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => sum += 4,
-        }
-    }
-    sum
 }
 
 /// The texts that hold a run's objects.

@@ -162,6 +162,24 @@ impl Value {
         })
     }
 
+    /// About how many bytes it takes as JSON.
+    pub fn weight(&self) -> usize {
+        let mut sum = 0;
+        let mut open = vec![self];
+        while let Some(node) = open.pop() {
+            match node {
+                Self::String(text) => sum += text.len() + 2,
+                Self::Array(items) => open.extend(items.iter()),
+                Self::Object(members) => {
+                    sum += members.keys().map(|key| key.len() + 4).sum::<usize>();
+                    open.extend(members.values());
+                }
+                Self::Null | Self::Bool(_) | Self::Number(_) => sum += 4,
+            }
+        }
+        sum
+    }
+
     /// Sets a member; nothing happens to a value that is no object.
     pub fn insert(&mut self, key: impl Into<Text>, value: Self) {
         if let Some(members) = self.as_object_mut() {
