@@ -251,6 +251,13 @@ fn expectations_are_selected_by_patterns() {
         (ended.code, rows(&ended.stdout)),
         (Some(0), vec!["label/add v1/ConfigMap/done pass: Ok".to_owned()])
     );
+    // An expectation without resources is about all objects that fit.
+    let ended = kyv(&suites(), &["-t", "resource=d*", "-o", "json", "-q", "all-resources"]);
+    assert_eq!(
+        (ended.code, rows(&ended.stdout)),
+        (Some(0), vec!["label/add v1/ConfigMap/done pass: Ok".to_owned()])
+    );
+    assert!(rows(&kyv(&suites(), &["-t", "resource=x", "-o", "json", "all-resources"]).stdout).is_empty());
     assert_eq!(kyv(&suites(), &["-t", "name=x", "passing"]).code, Some(2));
     // A suite without an expectation that is selected is not even loaded.
     assert_eq!(kyv(&suites(), &["-t", "policy=nothing", "unloadable-inputs"]).code, Some(0));

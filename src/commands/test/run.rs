@@ -12,7 +12,7 @@ use crate::report::{ObjectReport, SuiteReport};
 use crate::semantics::{Corners, Semantics};
 use crate::source::{CustomKind, OfflineWorld, Place, SourceError, read_file};
 use crate::suite::{Course, Evaluation, ExpectedFiles, Suite, check};
-use crate::value::GroupVersionKind;
+use crate::value::{GroupVersionKind, ObjectRef};
 use crate::yaml::{Document, Limits};
 
 use super::load::{Loaded, Loader};
@@ -106,7 +106,18 @@ impl Runner<'_> {
         }
     }
 
-    fn loaded(&self, file: &Path, folder: &Path, loaded: Loaded, mut world: OfflineWorld) -> Ran {
+    fn loaded(&self, file: &Path, folder: &Path, mut loaded: Loaded, mut world: OfflineWorld) -> Ran {
+        let objects: Vec<ObjectRef> = loaded.objects.iter().filter_map(ObjectRef::of).collect();
+        let names = || objects.iter().map(|object| &object.name);
+        loaded.suite.results.retain_mut(|result| self.selector.narrow(result, names()));
+        if loaded.suite.results.is_empty() {
+            return Ran {
+                report: Ok(None),
+                notes: loaded.notes,
+                corners: Corners::NONE,
+                rewrites: Vec::new(),
+            };
+        }
         for object in &loaded.objects {
             if GroupVersionKind::of(object)
                 .is_some_and(|kind| kind.group.is_empty() && &*kind.kind == "Namespace")

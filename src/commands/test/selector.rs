@@ -1,7 +1,10 @@
 //! Which expectations are run.
 
+use std::collections::BTreeSet;
+
 use crate::pattern::matches;
 use crate::suite::Expectation;
+use crate::value::Text;
 
 /// Patterns for parts of an expectation. A part that an expectation lacks fits every pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +34,22 @@ impl Selector {
             }
         }
         Ok(selector)
+    }
+
+    /// Whether an expectation is run on objects of these names. One that names no resources is left with those
+    /// that fit.
+    pub(super) fn narrow<'n>(
+        &self,
+        expectation: &mut Expectation,
+        names: impl Iterator<Item = &'n Text>,
+    ) -> bool {
+        let Some(pattern) = &self.resource else { return true };
+        if !expectation.resources.is_empty() || !expectation.specs.is_empty() {
+            return true;
+        }
+        let fitting: BTreeSet<&Text> = names.filter(|name| matches(pattern, name)).collect();
+        expectation.resources = fitting.into_iter().cloned().collect();
+        !expectation.resources.is_empty()
     }
 
     /// Whether an expectation is run. Of the resources it names only those that fit are left.
