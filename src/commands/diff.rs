@@ -3,14 +3,12 @@
 use clap::{Args, ValueEnum};
 
 use super::arguments::{Color, Inputs};
-use super::driver::Show as _;
+use super::driver::show;
 use super::exit::Exit;
-use super::ledger::{Ledger, SumUp};
-use super::live;
+use super::ledger::SumUp;
 use super::mutate::Print;
 use super::output::Format;
-use super::session::{Session, complain, manifests, on_threads};
-use super::talk::Talk;
+use super::session::{Session, on_threads};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,24 +76,9 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         let session = Session::open(inputs, talk);
         let (format, sum_up) = output.format();
         let print = Print { format, palette: color.palette(), sum_up };
-        let ledger = if inputs.is_live() {
-            live::run(inputs, session.as_ref(), &print, talk)
-        } else {
-            of_manifests(inputs, session.as_ref(), print, talk)
-        };
+        let ledger = show(inputs, session.as_ref(), &print, talk);
         if ledger.is_some_and(|ledger| ledger.tally.changed > 0) {
             talk.worsen(Exit::Changes);
         }
     })
-}
-
-/// Shows what would change in manifests.
-fn of_manifests(inputs: &Inputs, session: Option<&Session>, print: Print, talk: &mut Talk) -> Option<Ledger> {
-    let manifests = manifests(inputs, talk)?;
-    let Some(session) = session else {
-        complain(manifests.pieces(), talk);
-        return None;
-    };
-    let world = session.offline_world(inputs, &manifests);
-    Some(print.run(session, &world, manifests.pieces(), talk))
 }

@@ -7,8 +7,11 @@ use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use crate::engine::World;
 use crate::source::{Piece, SourceError};
 
+use super::arguments::Inputs;
+use super::exit::Exit;
 use super::ledger::Ledger;
-use super::session::Session;
+use super::live;
+use super::session::{Session, complain, manifests};
 use super::talk::Talk;
 
 /// So many pieces, or so many bytes of them, are in memory at once beside the text they come from.
@@ -26,15 +29,56 @@ pub(super) trait Work: Sync {
 
 /// A way to show what becomes of objects.
 pub(super) trait Show {
-    /// Evaluates all pieces in a world and prints the result, unless some input could not be read. Gives
-    /// what was counted.
+    /// Evaluates all pieces in a world, counts them, and prints the result, unless some input could not be
+    /// read.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be written.
+    fn print<W: World>(
+        &self,
+        session: &Session,
+        world: &W,
+        pieces: impl Iterator<Item = Result<Piece, SourceError>>,
+        ledger: &mut Ledger,
+        talk: &mut Talk,
+    ) -> io::Result<()>;
+
+    /// The same; gives what was counted, and says what could not be written.
     fn run<W: World>(
         &self,
         session: &Session,
         world: &W,
         pieces: impl Iterator<Item = Result<Piece, SourceError>>,
         talk: &mut Talk,
-    ) -> Ledger;
+    ) -> Ledger {
+        let mut ledger = Ledger::default();
+        if let Err(error) = self.print(session, world, pieces, &mut ledger, talk) {
+            talk.error(Exit::Input, &format!("the result cannot be written: {error}"));
+        }
+        ledger
+    }
+}
+
+/// Shows what becomes of the objects that the arguments name, in manifests or on a cluster. Everything that
+/// is wrong is said; `None` if nothing was evaluated. Without a session the objects are read for what is
+/// wrong with them alone.
+pub(super) fn show(
+    inputs: &Inputs,
+    session: Option<&Session>,
+    show: &impl Show,
+    talk: &mut Talk,
+) -> Option<Ledger> {
+    if inputs.is_live() {
+        return live::run(inputs, session, show, talk);
+    }
+    let manifests = manifests(inputs, talk)?;
+    let Some(session) = session else {
+        complain(manifests.pieces(), talk);
+        return None;
+    };
+    let world = session.offline_world(inputs, &manifests);
+    Some(show.run(session, &world, manifests.pieces(), talk))
 }
 
 /// Drives all pieces through the work, in chunks. `take` gets what was made of them in the order they came

@@ -14,13 +14,12 @@ use crate::source::{Piece, SourceError};
 use crate::value::{ObjectRef, Text, Value};
 
 use super::arguments::{Color, Inputs};
-use super::driver::{Show, Work, drive};
+use super::driver::{Show, Work, drive, show};
 use super::evaluate::{Evaluated, Evaluation, Evaluator};
 use super::exit::Exit;
 use super::idle::unfit_lists;
 use super::ledger::Ledger;
-use super::live;
-use super::session::{Session, complain, manifests, on_threads};
+use super::session::{Session, on_threads};
 use super::spool::Spool;
 use super::talk::{About, Talk};
 
@@ -82,14 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         let shown = sources.iter().filter(|source| source.shown);
         let asked = shown.map(|source| source.policy.clone()).collect();
         let screens = Screens { arguments, sources, asked };
-        if inputs.is_live() {
-            live::run(inputs, session.as_ref(), &screens, talk);
-            return;
-        }
-        let Some(manifests) = manifests(inputs, talk) else { return };
-        let Some(session) = session else { return complain(manifests.pieces(), talk) };
-        let world = session.offline_world(inputs, &manifests);
-        screens.run(&session, &world, manifests.pieces(), talk);
+        show(inputs, session.as_ref(), &screens, talk);
     })
 }
 
@@ -185,22 +177,6 @@ struct Screens<'a> {
 }
 
 impl Show for Screens<'_> {
-    fn run<W: World>(
-        &self,
-        session: &Session,
-        world: &W,
-        pieces: impl Iterator<Item = Result<Piece, SourceError>>,
-        talk: &mut Talk,
-    ) -> Ledger {
-        let mut ledger = Ledger::default();
-        if let Err(error) = self.print(session, world, pieces, &mut ledger, talk) {
-            talk.error(Exit::Input, &format!("the result cannot be written: {error}"));
-        }
-        ledger
-    }
-}
-
-impl Screens<'_> {
     fn print<W: World>(
         &self,
         session: &Session,

@@ -9,12 +9,11 @@ use crate::render::Palette;
 use crate::source::{Piece, SourceError};
 
 use super::arguments::{Color, Inputs};
-use super::driver::{Show, Work, drive};
+use super::driver::{Show, Work, drive, show};
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
 use super::in_place::Edits;
 use super::ledger::{Ledger, SumUp};
-use super::live;
 use super::output::{Format, Printer, Ready};
 use super::session::{Session, complain, manifests, on_threads};
 use super::spool::Spool;
@@ -98,19 +97,14 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         }
         let session = Session::open(inputs, talk);
         let print = Print { format: (*output).into(), palette: color.palette(), sum_up: SumUp::Line };
-        if inputs.is_live() {
-            live::run(inputs, session.as_ref(), &print, talk);
+        if !in_place {
+            show(inputs, session.as_ref(), &print, talk);
             return;
         }
         let Some(manifests) = manifests(inputs, talk) else { return };
         let Some(session) = session else { return complain(manifests.pieces(), talk) };
         let world = session.offline_world(inputs, &manifests);
-        if *in_place {
-            let edits = Edits::new(&manifests);
-            edits.run(&session, &world, *keep_going, talk);
-        } else {
-            print.run(&session, &world, manifests.pieces(), talk);
-        }
+        Edits::new(&manifests).run(&session, &world, *keep_going, talk);
     })
 }
 
@@ -123,31 +117,15 @@ pub(super) struct Print {
 }
 
 impl Show for Print {
-    fn run<W: World>(
-        &self,
-        session: &Session,
-        world: &W,
-        pieces: impl Iterator<Item = Result<Piece, SourceError>>,
-        talk: &mut Talk,
-    ) -> Ledger {
-        let mut ledger = Ledger::default();
-        if let Err(error) = self.print(session, world, pieces, &mut ledger, talk) {
-            talk.error(Exit::Input, &format!("the result cannot be written: {error}"));
-        }
-        ledger
-    }
-}
-
-impl Print {
     fn print<W: World>(
-        self,
+        &self,
         session: &Session,
         world: &W,
         pieces: impl Iterator<Item = Result<Piece, SourceError>>,
         ledger: &mut Ledger,
         talk: &mut Talk,
     ) -> io::Result<()> {
-        let work = Printing { evaluator: session.evaluator(world), print: self };
+        let work = Printing { evaluator: session.evaluator(world), print: *self };
         let mut printer = Printer::new(self.format);
         let mut spool = Spool::new();
         let mut faults = Vec::new();
