@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Map, Number, Value};
+use super::{EscapeError, Map, Number, Value, json_escape};
 
 /// How deep JSON text may be nested.
 pub const MAX_DEPTH: usize = 256;
@@ -196,48 +196,18 @@ impl<'a> JsonReader<'a> {
     }
 
     fn escape(&mut self, out: &mut String) -> Result<(), JsonError> {
-        let escaped = match self.peek() {
-            Some(c @ (b'"' | b'\\' | b'/')) => char::from(c),
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'u') => {
-                self.offset += 1;
-                out.push(self.code_point()?);
-                return Ok(());
+        match json_escape(&self.text[self.offset..]) {
+            Ok((escaped, length)) => {
+                self.offset += length;
+                out.push(escaped);
+                Ok(())
             }
-            _ => return self.fault("unknown escape in a string"),
-        };
-        self.offset += 1;
-        out.push(escaped);
-        Ok(())
-    }
-
-    /// The code point of `\uXXXX`, a pair of surrogates included; a lone surrogate becomes U+FFFD.
-    fn code_point(&mut self) -> Result<char, JsonError> {
-        let first = self.hex()?;
-        if (0xD800..0xDC00).contains(&first) && self.text[self.offset..].starts_with("\\u") {
-            let before = self.offset;
-            self.offset += 2;
-            let second = self.hex()?;
-            if (0xDC00..0xE000).contains(&second) {
-                let point = 0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00);
-                return Ok(char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER));
+            Err(EscapeError::Unknown) => self.fault("unknown escape in a string"),
+            Err(error @ EscapeError::Digits(at)) => {
+                self.offset += at;
+                self.fault(error.to_string())
             }
-            self.offset = before;
         }
-        Ok(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER))
-    }
-
-    fn hex(&mut self) -> Result<u32, JsonError> {
-        let digits = self.text.get(self.offset..self.offset + 4);
-        let Some(digits) = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit())) else {
-            return self.fault("expected four hexadecimal digits");
-        };
-        self.offset += 4;
-        Ok(u32::from_str_radix(digits, 16).unwrap_or(0xFFFD))
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod change;
 mod duration;
+mod escape;
 mod float;
 mod json;
 mod number;
@@ -21,6 +22,7 @@ use indexmap::IndexMap;
 
 pub use change::{Change, ChangeKind, changes};
 pub use duration::{DurationError, GoDuration};
+pub use escape::{EscapeError, json_escape};
 pub use float::{exponent_text, float_text};
 pub use json::{JsonError, JsonReader, MAX_DEPTH};
 pub use number::Number;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::value::{Number, Value};
+use crate::value::{EscapeError, Number, Value, json_escape};
 
 use super::Fault;
 use super::event::{Kind, Scalar, Sink, Stop};
@@ -186,46 +186,17 @@ impl<'a> JsonText<'a> {
     }
 
     fn escape(&mut self, out: &mut String) -> Result<(), Stop> {
-        let escaped = match self.peek() {
-            Some(c @ (b'"' | b'\\' | b'/')) => char::from(c),
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'u') => return self.code_point(out),
-            _ => return self.fault("unknown escape in a JSON string"),
-        };
-        self.offset += 1;
-        out.push(escaped);
-        Ok(())
-    }
-
-    /// Reads `uXXXX`, a pair of surrogates as one; a lone one becomes the replacement character.
-    fn code_point(&mut self, out: &mut String) -> Result<(), Stop> {
-        let first = self.hex()?;
-        let pair = (0xD800..0xDC00).contains(&first) && self.text[self.offset..self.end].starts_with("\\u");
-        if pair {
-            let before = self.offset;
-            self.offset += 1;
-            let second = self.hex()?;
-            if (0xDC00..0xE000).contains(&second) {
-                let point = 0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00);
-                out.push(char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER));
-                return Ok(());
+        match json_escape(&self.text[self.offset..self.end]) {
+            Ok((escaped, length)) => {
+                self.offset += length;
+                out.push(escaped);
+                Ok(())
             }
-            self.offset = before;
+            Err(EscapeError::Unknown) => self.fault("unknown escape in a JSON string"),
+            Err(error @ EscapeError::Digits(at)) => {
+                self.offset += at;
+                self.fault(&error.to_string())
+            }
         }
-        out.push(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER));
-        Ok(())
-    }
-
-    fn hex(&mut self) -> Result<u32, Stop> {
-        let digits = self.text[..self.end].get(self.offset + 1..self.offset + 5);
-        let Some(digits) = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit())) else {
-            return self.fault("expected four hexadecimal digits");
-        };
-        self.offset += 5;
-        Ok(u32::from_str_radix(digits, 16).unwrap_or(0xFFFD))
     }
 }
