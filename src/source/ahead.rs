@@ -1,17 +1,33 @@
-//! Namespace objects found ahead of their turn: their labels decide about objects that come before them.
+//! Objects found ahead of their turn, because others that come before them depend on them.
 
 use std::sync::Arc;
 
-use crate::value::Value;
+use crate::value::{GroupVersionKind, Value};
 use crate::yaml::{Limits, Source, read};
 
 /// The Namespace objects of a text, also those inside lists. Only documents that name the kind are parsed.
 pub(super) fn namespaces_in(source: &Source, limits: &Limits) -> Vec<Value> {
-    if !names_kind(source.text()) {
+    objects_in(
+        source,
+        limits,
+        |kind| kind == "Namespace",
+        |kind| kind.group.is_empty() && &*kind.version == "v1",
+    )
+}
+
+/// The objects of a text, also those inside lists, whose kind has one of the wanted names and is a wanted
+/// one. Only documents that name such a kind are parsed.
+pub(super) fn objects_in(
+    source: &Source,
+    limits: &Limits,
+    is_name: impl Fn(&str) -> bool,
+    is_wanted: impl Fn(&GroupVersionKind) -> bool,
+) -> Vec<Value> {
+    if !names_kind(source.text(), &is_name) {
         return Vec::new();
     }
     let mut found = Vec::new();
-    for part in parts(source.text()).filter(|part| names_kind(part)) {
+    for part in parts(source.text()).filter(|part| names_kind(part, &is_name)) {
         let part = Arc::new(Source::new(source.name(), part));
         let Ok(documents) = read(&part, limits) else { continue };
         let mut open: Vec<Value> =
@@ -19,7 +35,8 @@ pub(super) fn namespaces_in(source: &Source, limits: &Limits) -> Vec<Value> {
         while let Some(value) = open.pop() {
             if let Some(items) = value.get("items").and_then(Value::as_array) {
                 open.extend(items.iter().rev().cloned());
-            } else if is_namespace(&value) {
+            } else if GroupVersionKind::of(&value).is_some_and(|kind| is_name(&kind.kind) && is_wanted(&kind))
+            {
                 found.push(value);
             }
         }
@@ -27,17 +44,14 @@ pub(super) fn namespaces_in(source: &Source, limits: &Limits) -> Vec<Value> {
     found
 }
 
-fn is_namespace(value: &Value) -> bool {
-    let is = |field, text| value.get(field).and_then(Value::as_str) == Some(text);
-    is("apiVersion", "v1") && is("kind", "Namespace")
-}
-
-/// Whether somewhere `Namespace` stands behind a colon.
-fn names_kind(text: &str) -> bool {
-    text.match_indices("Namespace").any(|(at, word)| {
-        let before = text[..at].trim_end_matches([' ', '\t', '"', '\'']);
-        let after = text[at + word.len()..].chars().next();
-        before.ends_with(':') && !after.is_some_and(char::is_alphanumeric)
+/// Whether somewhere the name of a kind stands behind `kind` and a colon.
+fn names_kind(text: &str, is_name: impl Fn(&str) -> bool) -> bool {
+    text.match_indices("kind").any(|(at, word)| {
+        let after = text[at + word.len()..].trim_start_matches(['"', '\'', ' ', '\t']);
+        let Some(after) = after.strip_prefix(':') else { return false };
+        let name = after.trim_start_matches(|c: char| c.is_whitespace() || c == '"' || c == '\'');
+        let end = name.find(|c: char| !c.is_alphanumeric()).unwrap_or(name.len());
+        is_name(&name[..end])
     })
 }
 
