@@ -40,7 +40,7 @@ pub enum Lookup<'a> {
     Projection {
         /// The global context entry.
         entry: &'a str,
-        /// The projection's own name; empty for what is taken of the data before all projections.
+        /// The projection's own name.
         name: &'a str,
     },
     /// The metadata of an image by its reference: an element of `spec.images` of Kyverno's `Context`.

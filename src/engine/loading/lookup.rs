@@ -62,8 +62,6 @@ impl Loading<'_, '_> {
         let (name, projection) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         match self.context.world().lookup(&Lookup::Global(name)) {
             Ok(data) => {
-                let has_root = self.context.world().lookup(&Lookup::Projection { entry: name, name: "" }).is_ok();
-                let data = if has_root { self.projected(name, "", &data)? } else { data };
                 let data =
                     if projection.is_empty() { data } else { self.projected(name, projection, &data)? };
                 Ok(Loaded::Merging(self.taken(data, path)?))

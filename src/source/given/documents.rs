@@ -29,6 +29,8 @@ pub(super) struct Reader<'a> {
     pub(super) places: Places<'a>,
     pub(super) document: &'a Document,
     pub(super) faults: &'a mut Vec<SourceError>,
+    /// Whether somebody else reads the definitions that a `ClusterResource` names.
+    pub(super) definitions_elsewhere: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -117,8 +119,12 @@ impl<'a> Reader<'a> {
                 if strict.fields(spec, &at, fields).is_some() {
                     resources = strict.list(spec, &at, "resources");
                     images = strict.list(spec, &at, "images");
-                    for (at, _) in strict.list(spec, &at, "crds") {
-                        strict.fault(&at, "definitions are given with --crds");
+                    if self.definitions_elsewhere {
+                        strict.texts(spec, &at, "crds");
+                    } else {
+                        for (at, _) in strict.list(spec, &at, "crds") {
+                            strict.fault(&at, "definitions are given with --crds");
+                        }
                     }
                 }
             }
@@ -238,7 +244,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes `globalContextEntries` of a test suite.
-    pub(super) fn global_values(self, folder: &Path, limits: &Limits) {
+    pub(super) fn global_values(
+        self,
+        folder: &Path,
+        search: &dyn Fn(&str, &Value) -> Result<Value, String>,
+        limits: &Limits,
+    ) {
         let mut strict = Strict::new(self.document);
         let Some(root) = self.document.value() else { return };
         for (at, node) in strict.list(root, &Pointer::ROOT, "globalContextEntries") {
@@ -266,12 +277,18 @@ impl<'a> Reader<'a> {
                     Value::array(objects)
                 }
             };
-            let mut projections = projections(&mut strict, node, &at, "path");
-            if let Some(root) = strict.optional_text(node, &at, "fieldPath").filter(|path| !path.is_empty()) {
-                projections.insert(Text::default(), root.into());
-            }
+            let projections = projections(&mut strict, node, &at, "path");
+            let root = strict.optional_text(node, &at, "fieldPath").filter(|path| !path.is_empty());
+            let data = root.map_or(Ok(data.clone()), |root| search(root, &data)).and_then(|data| {
+                if projections.is_empty() {
+                    return Ok(data);
+                }
+                let projected =
+                    projections.iter().map(|(name, path)| Ok((name.clone(), search(path, &data)?)));
+                projected.collect::<Result<Value, String>>()
+            });
             if let Some(name) = strict.text(node, &at, "name") {
-                let global = Global { origin: Origin::Data(data), projections };
+                let global = Global { origin: Origin::Data(data), projections: BTreeMap::new() };
                 if !self.given.globals.add(name.clone(), global) {
                     strict.fault(&at, "a global context entry with this name stands twice");
                 }

@@ -15,7 +15,7 @@ pub(super) struct Globals(BTreeMap<Text, Global>);
 #[derive(Debug)]
 pub(super) struct Global {
     pub(super) origin: Origin,
-    /// Expressions by their names; under no name what is taken of the data first.
+    /// Expressions by their names.
     pub(super) projections: BTreeMap<Text, Text>,
 }
 
@@ -34,8 +34,9 @@ pub(super) enum Origin {
         /// Its path.
         path: Text,
     },
-    /// The data itself.
-    Data(Value),
+    /// The data itself, as a test suite gives it: its members are the projections. In words why there is
+    /// none.
+    Data(Result<Value, String>),
     /// Calls of a kind that are never sent.
     Elsewhere(&'static str),
 }
@@ -56,6 +57,11 @@ impl Globals {
 
     pub(super) fn projection(&self, entry: &str, name: &str) -> Result<Value, LookupError> {
         let global = self.0.get(entry).ok_or(LookupError::NotGiven)?;
+        if let Origin::Data(Ok(data)) = &global.origin {
+            // A quoted name takes the member.
+            let member = data.get(name).map(|_| Value::from(Value::from(name).to_json()));
+            return member.ok_or(LookupError::NotFound);
+        }
         global.projections.get(name).map(|path| Value::String(path.clone())).ok_or(LookupError::NotFound)
     }
 }

@@ -106,7 +106,7 @@ impl GivenObjects {
                     self.objects(resource).ok_or(LookupError::NotGiven)?.all(resource, namespace)
                 }
                 Origin::Call { path } => self.get(path),
-                Origin::Data(data) => Ok(data.clone()),
+                Origin::Data(data) => data.clone().map_err(LookupError::Unanswerable),
                 Origin::Elsewhere(what) => Err(LookupError::Unanswerable(format!("{what} are never sent"))),
             },
             Lookup::Projection { entry, name } => given.globals.projection(entry, name),
@@ -141,13 +141,21 @@ pub struct GivenLoader<'k> {
     limits: Limits,
     faults: Vec<SourceError>,
     found: bool,
+    definitions_elsewhere: bool,
 }
 
 impl<'k> GivenLoader<'k> {
     /// Starts with nothing. Objects of namespaced kinds that name no namespace live in the given one.
     pub fn new(namespace: &'k str, kinds: &'k [CustomKind], limits: Limits) -> Self {
         let places = Places { namespace, kinds };
-        Self { given: Given::default(), places, limits, faults: Vec::new(), found: false }
+        Self {
+            given: Given::default(),
+            places,
+            limits,
+            faults: Vec::new(),
+            found: false,
+            definitions_elsewhere: false,
+        }
     }
 
     /// Reads the objects of a file, a folder or a glob, among them Kyverno's `Context`, `ClusterResource`
@@ -156,6 +164,13 @@ impl<'k> GivenLoader<'k> {
         for document in self.documents(path) {
             self.reader(&document).anything(&Pointer::ROOT);
         }
+    }
+
+    /// Lets `ClusterResource` documents name files of definitions: somebody else reads them.
+    #[must_use]
+    pub const fn with_definitions_elsewhere(mut self) -> Self {
+        self.definitions_elsewhere = true;
+        self
     }
 
     /// Reads the images of `Context` documents.
@@ -175,10 +190,16 @@ impl<'k> GivenLoader<'k> {
         self.reader(document).responses();
     }
 
-    /// Takes the global context entries that a test suite lists. Files stand relative to a folder.
-    pub fn global_values(&mut self, document: &Document, folder: &Path) {
+    /// Takes the global context entries that a test suite lists. Files stand relative to a folder; `search`
+    /// evaluates expressions.
+    pub fn global_values(
+        &mut self,
+        document: &Document,
+        folder: &Path,
+        search: &dyn Fn(&str, &Value) -> Result<Value, String>,
+    ) {
         let limits = self.limits;
-        self.reader(document).global_values(folder, &limits);
+        self.reader(document).global_values(folder, search, &limits);
     }
 
     /// Takes an object.
@@ -225,7 +246,13 @@ impl<'k> GivenLoader<'k> {
         'k: 'a,
     {
         self.found = true;
-        Reader { given: &mut self.given, places: self.places, document, faults: &mut self.faults }
+        Reader {
+            given: &mut self.given,
+            places: self.places,
+            document,
+            faults: &mut self.faults,
+            definitions_elsewhere: self.definitions_elsewhere,
+        }
     }
 }
 
