@@ -40,3 +40,19 @@ fn without_variables(path: &str, variable: &str) -> Option<String> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_leave_a_mark_in_a_path() {
+        for (path, expected) in [
+            ("/api/v1/pods", "/api/v1/pods"),
+            ("/api/v1/namespaces/{{ request.namespace }}/pods", "/api/v1/namespaces/?/pods"),
+            ("/apis/{{ a.\"x/{{ b }}\" }}/v1/{{c}}", "/apis/?/v1/?"),
+        ] {
+            assert_eq!(without_variables(path, "?").unwrap(), expected);
+        }
+    }
+}

@@ -83,4 +83,15 @@ mod tests {
             found.iter().filter_map(|one| one.path(&["metadata", "name"]).and_then(Value::as_str)).collect();
         assert_eq!(names, ["a", "b"]);
     }
+
+    #[test]
+    fn only_objects_of_wanted_kinds_are_kept() {
+        let text = "{apiVersion: v1, kind: Secret, metadata: {name: a}}\n---\nkind: ConfigMap\napiVersion: v1\n\
+            ---\n'kind' : 'Secret'\napiVersion: other/v1\n---\nbroken: [\nkind: Pod\n";
+        let source = Source::new("", text);
+        let is_core = |kind: &GroupVersionKind| kind.group.is_empty();
+        let found = objects_in(&source, &Limits::default(), |name| name == "Secret", is_core);
+        assert_eq!(found.len(), 1);
+        assert!(objects_in(&source, &Limits::default(), |name| name == "Sec", is_core).is_empty());
+    }
 }

@@ -1,18 +1,15 @@
 //! Documents that tell what a cluster holds.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
+use crate::source::SourceError;
 use crate::source::strict::Strict;
-use crate::source::text::read_documents;
-use crate::source::{Location, SourceError};
 use crate::value::{GroupVersionKind, ObjectRef, Pointer, Text, Value};
-use crate::yaml::{Document, Limits};
+use crate::yaml::Document;
 
 use super::Given;
 use super::globals::{Global, Origin};
 use super::objects::Places;
-use super::responses::Response;
 
 /// The group of the documents that Kyverno's command line reads.
 const CLI: &str = "cli.kyverno.io";
@@ -95,7 +92,7 @@ impl<'a> Reader<'a> {
         let mut value = node.clone();
         if GroupVersionKind::of(node).is_none() && value.as_object().is_some() {
             value.insert("apiVersion", kind.api_version().into());
-            value.insert("kind", kind.kind.clone().into());
+            value.insert("kind", kind.kind.into());
         }
         let Some(object) = ObjectRef::of(&value) else {
             return self.fault(at, "an object needs apiVersion and kind");
@@ -186,117 +183,6 @@ impl<'a> Reader<'a> {
         self.faults.extend(strict.finish());
     }
 
-    /// Takes `apiCallResponses` of a test suite.
-    pub(super) fn responses(self) {
-        let mut strict = Strict::new(self.document);
-        let Some(root) = self.document.value() else { return };
-        for (at, node) in strict.list(root, &Pointer::ROOT, "apiCallResponses") {
-            strict.fields(node, &at, &["url", "urlPath", "method", "response"]);
-            let url = strict.optional_text(node, &at, "url").filter(|url| !url.is_empty());
-            let path = strict.optional_text(node, &at, "urlPath").filter(|path| !path.is_empty());
-            let method = strict.optional_text(node, &at, "method").unwrap_or_default();
-            if !["", "GET", "POST"].contains(&method) {
-                strict.fault(&at.key("method"), "expected GET or POST");
-            }
-            let url = match (url, path) {
-                (Some(url), None) if url.starts_with("http://") || url.starts_with("https://") => url,
-                (None, Some(path)) if path.starts_with('/') => path,
-                (Some(_), None) => {
-                    strict.fault(&at.key("url"), "expected an address that begins with http:// or https://");
-                    continue;
-                }
-                (None, Some(_)) => {
-                    strict.fault(&at.key("urlPath"), "expected a path that begins with /");
-                    continue;
-                }
-                _ => {
-                    strict.fault(&at, "exactly one of url, urlPath is needed");
-                    continue;
-                }
-            };
-            let response_at = at.key("response");
-            let response = node.get("response").unwrap_or(&Value::Null);
-            strict.fields(response, &response_at, &["statusCode", "body"]);
-            let status = match response.get("statusCode") {
-                None | Some(Value::Null) => 200,
-                Some(Value::Number(number)) => number.as_i64().unwrap_or_default(),
-                Some(_) => 0,
-            };
-            let status =
-                if status == 0 && response.get("statusCode").is_some_and(|code| code.to_json() == "0") {
-                    200
-                } else {
-                    status
-                };
-            if !(100..600).contains(&status) {
-                strict.fault(&response_at.key("statusCode"), "expected a number from 100 to 599");
-            }
-            let body = response.get("body").unwrap_or(&Value::Null);
-            if body.is_null() {
-                strict.fault(&response_at, "body is missing");
-            }
-            let response = Response { status, body: body.clone() };
-            if !self.given.responses.add(method.into(), url.into(), response) {
-                strict.fault(&at, "an answer to this call stands twice");
-            }
-        }
-        self.faults.extend(strict.finish());
-    }
-
-    /// Takes `globalContextEntries` of a test suite.
-    pub(super) fn global_values(
-        self,
-        folder: &Path,
-        search: &dyn Fn(&str, &Value) -> Result<Value, String>,
-        limits: &Limits,
-    ) {
-        let mut strict = Strict::new(self.document);
-        let Some(root) = self.document.value() else { return };
-        for (at, node) in strict.list(root, &Pointer::ROOT, "globalContextEntries") {
-            let known = ["name", "data", "resources", "resourceFiles", "fieldPath", "projections"];
-            strict.fields(node, &at, &known);
-            let given = |name: &&str| node.get(*name).is_some_and(|part| !part.is_null());
-            if ["data", "resources", "resourceFiles"].iter().filter(|name| given(*name)).count() != 1 {
-                strict.fault(&at, "exactly one of data, resources, resourceFiles is needed");
-            }
-            let data = match node.get("data").filter(|data| !data.is_null()) {
-                Some(data) => data.clone(),
-                None => {
-                    let inline = strict.list(node, &at, "resources").into_iter().map(|(_, one)| one.clone());
-                    let mut objects: Vec<Value> = inline.collect();
-                    strict.texts(node, &at, "resourceFiles");
-                    for file in node.get("resourceFiles").and_then(Value::as_array).unwrap_or_default() {
-                        let path = folder.join(file.as_str().unwrap_or_default());
-                        match read_documents(&Location::File { path, named: true }, limits) {
-                            Ok(documents) => {
-                                objects.extend(documents.iter().filter_map(|one| one.value().cloned()));
-                            }
-                            Err(errors) => self.faults.extend(errors),
-                        }
-                    }
-                    Value::array(objects)
-                }
-            };
-            let projections = projections(&mut strict, node, &at, "path");
-            let root = strict.optional_text(node, &at, "fieldPath").filter(|path| !path.is_empty());
-            let data = root.map_or(Ok(data.clone()), |root| search(root, &data)).and_then(|data| {
-                if projections.is_empty() {
-                    return Ok(data);
-                }
-                let projected =
-                    projections.iter().map(|(name, path)| Ok((name.clone(), search(path, &data)?)));
-                projected.collect::<Result<Value, String>>()
-            });
-            if let Some(name) = strict.text(node, &at, "name") {
-                let global = Global { origin: Origin::Data(data), projections: BTreeMap::new() };
-                if !self.given.globals.add(name.clone(), global) {
-                    strict.fault(&at, "a global context entry with this name stands twice");
-                }
-            }
-        }
-        self.faults.extend(strict.finish());
-    }
-
     fn fault(&mut self, at: &Pointer, message: impl Into<String>) {
         self.faults.push(SourceError::at(self.document, at, message));
     }
@@ -334,7 +220,7 @@ fn origin_of_call<'a>(strict: &mut Strict<'a>, call: &'a Value, at: &Pointer) ->
 }
 
 /// Expressions by their names.
-fn projections<'a>(
+pub(super) fn projections<'a>(
     strict: &mut Strict<'a>,
     node: &'a Value,
     at: &Pointer,

@@ -6,6 +6,7 @@ mod field_query;
 mod globals;
 mod images;
 mod label_query;
+mod mocks;
 mod names;
 mod objects;
 mod request;
@@ -62,7 +63,7 @@ impl GivenObjects {
             match origin {
                 Origin::Resource { resource, .. } => drop(resources.insert(resource.clone())),
                 Origin::Call { path } => {
-                    resources.extend(Request::parse(path).map(|request| request.resource))
+                    resources.extend(Request::parse(path).map(|request| request.resource));
                 }
                 Origin::Data(_) | Origin::Elsewhere(_) => {}
             }

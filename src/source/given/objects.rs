@@ -174,9 +174,7 @@ impl Objects {
 
 impl Members {
     fn within(&self, namespace: Option<&str>) -> impl Iterator<Item = (&String, &Value)> {
-        let prefix = namespace.map(|namespace| format!("{namespace}/"));
-        self.objects
-            .iter()
-            .filter(move |(key, _)| prefix.as_deref().is_none_or(|prefix| key.starts_with(prefix)))
+        let prefix = namespace.map_or_else(String::new, |namespace| format!("{namespace}/"));
+        self.objects.range(prefix.clone()..).take_while(move |(key, _)| key.starts_with(&prefix))
     }
 }
