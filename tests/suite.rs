@@ -107,6 +107,8 @@ fn every_expectation_gives_its_rows() {
         ),
         ("values", 0, &["label/add v1/ConfigMap/map pass: Ok"]),
         ("values-inline", 0, &["label/add v1/ConfigMap/map pass: Ok"]),
+        ("answers", 0, &["label/add v1/ConfigMap/default/map pass: Ok"]),
+        ("cluster", 0, &["label/add v1/ConfigMap/default/map pass: Ok"]),
         ("chained", 0, &["first/add v1/ConfigMap/map pass: Ok", "second/add v1/ConfigMap/map pass: Ok"]),
         (
             "request",

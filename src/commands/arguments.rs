@@ -95,10 +95,19 @@ pub(super) struct Inputs {
         long,
         value_name = "PATH",
         value_delimiter = ',',
-        help = "Objects that context entries are answered from: ConfigMaps, and whatever an apiCall asks the API server for",
+        help = "What context entries are answered from: ConfigMaps, whatever an apiCall asks the API server for, GlobalContextEntries, and documents of kind Context or ClusterResource (cli.kyverno.io)",
         help_heading = "Request"
     )]
     pub(super) context_from: Vec<PathBuf>,
+
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_delimiter = ',',
+        help = "What imageRegistry entries are answered from: documents of kind Context (cli.kyverno.io) with `images` (image, digest, manifest, imageIndex, config)",
+        help_heading = "Request"
+    )]
+    pub(super) images: Vec<PathBuf>,
 
     /// Which side is taken where Kyverno's documentation and its controllers differ.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Side::Documented, help_heading = "Evaluation")]
@@ -186,7 +195,7 @@ impl Inputs {
 
     /// How many arguments stand for standard input.
     pub(super) fn stdin_count(&self) -> usize {
-        let lists = [&self.policy, &self.filename, &self.old, &self.crds, &self.context_from];
+        let lists = [&self.policy, &self.filename, &self.old, &self.crds, &self.context_from, &self.images];
         let single = [&self.values, &self.userinfo];
         let all = lists.into_iter().flatten().chain(single.into_iter().flatten());
         all.filter(|path| path.as_os_str() == "-").count()

@@ -18,8 +18,8 @@ use crate::policy::{PolicySet, Rule};
 use crate::render::{Origin, lines, mask};
 use crate::semantics::Corners;
 use crate::source::{
-    Content, LoadedPolicies, Location, OfflineWorld, OldObjects, Piece, PolicyLoader, SourceError, read_text,
-    user_in, values_in,
+    Content, GivenLoader, GivenObjects, LoadedPolicies, Location, OfflineWorld, OldObjects, Piece,
+    PolicyLoader, SourceError, read_text, user_in, values_in,
 };
 use crate::value::{Pointer, Value};
 use crate::yaml::{self, Document, Limits, Source};
@@ -159,10 +159,12 @@ impl Function {
             config.values.as_ref().map(|value| values_in(&printed("values", value), &limits)).transpose();
         let user =
             config.user_info.as_ref().map(|value| user_in(&printed("userInfo", value), &limits)).transpose();
+        let objects = context_from(document, &config, limits);
         let said = |errors: Vec<SourceError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
         let values =
             values.map_err(|errors| faults.extend(said(errors))).unwrap_or_default().unwrap_or_default();
         let user = user.map_err(|errors| faults.extend(said(errors))).unwrap_or_default();
+        let objects = objects.map_err(|errors| faults.extend(said(errors))).unwrap_or_default();
         let Some(loaded) = loaded.filter(|_| faults.is_empty()) else { return Err(faults) };
         let planned = planned(&loaded);
         if !planned.is_empty() {
@@ -179,7 +181,7 @@ impl Function {
             ..Settings::default()
         };
         let engine = Engine::new(PolicySet::new(loaded.policies), settings);
-        let world = world(&engine, list);
+        let world = world(&engine, list, objects);
         Ok(Self { engine, world, on_error: config.on_error, remarks: notes })
     }
 
@@ -320,9 +322,27 @@ fn policies(
     }
 }
 
-/// What is known of the cluster that the items are meant for: the namespaces among them.
-fn world(engine: &Engine, list: &ResourceList) -> OfflineWorld {
+/// What context entries are answered from. The items answer nothing: they are no part of the cluster yet.
+fn context_from(
+    document: &Document,
+    config: &FunctionConfig,
+    limits: Limits,
+) -> Result<GivenObjects, Vec<SourceError>> {
+    let mut loader = GivenLoader::new("default", &[], limits);
+    let inline = Pointer::ROOT.key("functionConfig").key("spec").key("contextFrom");
+    for (index, input) in config.context_from.iter().enumerate() {
+        match input {
+            PolicyInput::Path(path) => loader.path(Path::new(&**path)),
+            PolicyInput::Inline(_) | PolicyInput::Stream(_) => loader.node(document, &inline.index(index)),
+        }
+    }
+    loader.finish()
+}
+
+/// What is known of the cluster that the items are meant for: the namespaces among them, and what was given.
+fn world(engine: &Engine, list: &ResourceList, objects: GivenObjects) -> OfflineWorld {
     let mut world = OfflineWorld::new(Timestamp::now(), 0);
+    world.set_objects(objects);
     let mut rules = engine.policies().policies().iter().flat_map(|policy| &policy.rules);
     if rules.any(Rule::asks_for_namespace_labels) {
         for item in &list.items {

@@ -9,9 +9,9 @@ use crate::engine::{Engine, Settings, World};
 use crate::patch::Schemas;
 use crate::policy::{NotEvaluated, Operation, Policy, PolicySet, Rule, UserInfo};
 use crate::source::{
-    CustomKind, GivenObjects, Head, Kustomize, LoadedPolicies, LoadedValues, Location, Manifests,
-    OfflineWorld, OldObjects, Piece, PolicyNote, SourceError, Walk, custom_kinds, kustomize, load_policies,
-    load_user, load_values,
+    Asked, CustomKind, GivenLoader, GivenObjects, Head, Kustomize, LoadedPolicies, LoadedValues, Location,
+    Manifests, OfflineWorld, OldObjects, Piece, PolicyNote, SourceError, Walk, custom_kinds, kustomize,
+    load_policies, load_user, load_values,
 };
 use crate::yaml::Limits;
 
@@ -78,7 +78,14 @@ impl Session {
             given(inputs.userinfo.as_ref(), talk, |location| load_user(location, Head::OfKind, &limits));
         let kinds = said(custom_kinds(&inputs.crds, &limits), talk);
         let old = said(OldObjects::load(&inputs.old, inputs.namespace(), &limits), talk);
-        let objects = said(GivenObjects::load(&inputs.context_from, inputs.namespace(), &limits), talk);
+        let objects = {
+            let kinds = kinds.as_deref().unwrap_or_default();
+            let mut loader = GivenLoader::new(inputs.namespace(), kinds, limits);
+            inputs.context_from.iter().for_each(|path| loader.path(path));
+            inputs.images.iter().for_each(|path| loader.images(path));
+            loader.finish()
+        };
+        let objects = said(objects, talk);
         let repeated = repeated_names(inputs, talk);
         let (policies, values, user, kinds, old) = (policies?, values?, user?, kinds?, old?);
         let objects = objects?;
@@ -100,7 +107,17 @@ impl Session {
         let settings = Settings { trace, ..settings(inputs, schemas, values, user) };
         let engine = Engine::new(PolicySet::new(policies.policies), settings);
         let twice = inputs.check_idempotent;
-        Some(Self { engine, old, kinds, objects, remarks, twice, live: inputs.is_live() })
+        let mut session = Self { engine, old, kinds, objects, remarks, twice, live: inputs.is_live() };
+        let asked = session.asked(inputs);
+        let plurals = asked.plurals().join(", ");
+        if !plurals.is_empty() && !session.live {
+            let text = format!(
+                "policies ask the API server for {plurals}: the manifests alone answer, as far as they can; \
+                 `--context-from PATH` can give what the cluster holds"
+            );
+            session.remarks.push((About::Other, text));
+        }
+        Some(session)
     }
 
     /// What evaluates objects in a world.
@@ -114,12 +131,25 @@ impl Session {
         rules.any(Rule::asks_for_namespace_labels)
     }
 
+    /// What policies may ask the API server for and nobody gave: the manifests answer it, as with Kyverno's
+    /// command line.
+    fn asked<'a>(&'a self, inputs: &'a Inputs) -> Asked<'a> {
+        let rules = self.engine.policies().policies().iter().flat_map(|policy| &policy.rules);
+        let paths: Vec<String> = rules.flat_map(|rule| rule.asked_paths(Asked::VARIABLE)).collect();
+        self.objects.asked(&paths, inputs.namespace(), &self.kinds)
+    }
+
     /// The world as far as the inputs tell of it.
     pub(super) fn offline_world(&self, inputs: &Inputs, manifests: &Manifests) -> OfflineWorld {
         let now = inputs.now.unwrap_or_else(Timestamp::now);
         let mut world = OfflineWorld::new(now, inputs.seed);
         world.add_kinds(&self.kinds);
-        world.set_objects(self.objects.clone());
+        let mut objects = self.objects.clone();
+        let asked = self.asked(inputs);
+        if !asked.plurals().is_empty() {
+            objects.add_manifests(&asked, manifests.asked(&asked));
+        }
+        world.set_objects(objects);
         if self.asks_for_namespace_labels() {
             for namespace in manifests.namespaces() {
                 world.add_namespace(&namespace);

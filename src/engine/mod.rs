@@ -21,6 +21,7 @@ use crate::semantics::Semantics;
 use crate::value::{Text, Value};
 
 pub use limits::Limits;
+pub use loading::image_name;
 pub use values::{Assignments, DottedName, PolicyValues, SubresourceKind, Values};
 pub use world::{EmptyWorld, KindScope, Lookup, LookupError, World, builtin_scope};
 

@@ -27,9 +27,23 @@ pub enum Lookup<'a> {
     },
     /// What the API server answers to a GET of this path, which may hold a query.
     Api(&'a str),
-    /// A global context entry by its name.
+    /// What another service answers to a call, or the API server to one that is no GET.
+    Call {
+        /// The method; empty stands for GET.
+        method: &'a str,
+        /// The address, or the path at the API server.
+        url: &'a str,
+    },
+    /// The data of a global context entry by its name.
     Global(&'a str),
-    /// The metadata of an image by its reference.
+    /// The expression of a projection, as a text.
+    Projection {
+        /// The global context entry.
+        entry: &'a str,
+        /// The projection's own name.
+        name: &'a str,
+    },
+    /// The metadata of an image by its reference: an element of `spec.images` of Kyverno's `Context`.
     Image(&'a str),
 }
 

@@ -15,6 +15,8 @@ pub struct FunctionConfig {
     pub policies_from_items: bool,
     /// A `Values` document.
     pub values: Option<Value>,
+    /// What context entries are answered from: paths and whole objects.
+    pub context_from: Vec<PolicyInput>,
     /// A `UserInfo` document.
     pub user_info: Option<Value>,
     /// The operation of the requests.
@@ -81,7 +83,7 @@ const FIELDS: [&str; 11] = [
     "semantics",
     "onError",
 ];
-const LATER: [&str; 4] = ["manifests", "exceptions", "contextFrom", "severity"];
+const LATER: [&str; 3] = ["manifests", "exceptions", "severity"];
 
 impl FunctionConfig {
     /// Reads a `Kyv` or a ConfigMap.
@@ -153,13 +155,14 @@ impl Reader {
         {
             self.fault(Some("mode"), format!("mode {mode} is not acted on by this version"));
         }
-        let mut policies = self.policies(members.get("policies"));
+        let mut policies = self.inputs(members, "policies", "a policy");
         if let (true, Some(Value::String(stream))) = (inline, members.get("inline")) {
             policies.push(PolicyInput::Stream(stream.clone()));
         }
         FunctionConfig {
             policies,
             policies_from_items: self.flag(members, "policiesFromItems"),
+            context_from: self.inputs(members, "contextFrom", "an object"),
             values: self.document(members, "values"),
             user_info: self.document(members, "userInfo"),
             operation: self
@@ -176,8 +179,8 @@ impl Reader {
         }
     }
 
-    fn policies(&mut self, value: Option<&Value>) -> Vec<PolicyInput> {
-        match value {
+    fn inputs(&mut self, members: &Map, field: &str, what: &str) -> Vec<PolicyInput> {
+        match members.get(field) {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::String(lines)) if self.form == Form::Strings => lines
                 .lines()
@@ -192,8 +195,8 @@ impl Reader {
                         Value::String(path) => found.push(PolicyInput::Path(path.clone())),
                         Value::Object(_) => found.push(PolicyInput::Inline(item.clone())),
                         other => {
-                            let pointer = self.at.key("policies").index(index);
-                            let message = format!("expected a path or a policy, found {}", other.type_name());
+                            let pointer = self.at.key(field).index(index);
+                            let message = format!("expected a path or {what}, found {}", other.type_name());
                             self.faults.push(ConfigFault { pointer, message });
                         }
                     }
@@ -201,7 +204,7 @@ impl Reader {
                 found
             }
             Some(other) => {
-                self.fault(Some("policies"), format!("expected a list, found {}", other.type_name()));
+                self.fault(Some(field), format!("expected a list, found {}", other.type_name()));
                 Vec::new()
             }
         }

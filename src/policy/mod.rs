@@ -6,6 +6,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod allowed;
+mod asked;
 mod autogen;
 mod candidate;
 mod classic;
@@ -32,6 +33,7 @@ mod tests;
 
 use crate::value::{Text, Value};
 
+pub use crate::pattern::nearest;
 pub use candidate::{Candidate, Operation};
 pub use classic::{ApplyRules, FailurePolicy, NotEvaluated, Policy, PolicyKind, Why};
 pub use context::{ContextEntry, ContextSource};

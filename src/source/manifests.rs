@@ -10,9 +10,9 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use crate::value::Value;
 use crate::yaml::{Document, Limits, Source};
 
-use super::namespaces::namespaces_in;
+use super::ahead::{namespaces_in, objects_in};
 use super::text::{parse, read_text};
-use super::{Location, SourceError, Walk, expand};
+use super::{Asked, Location, SourceError, Walk, expand};
 
 /// So many files, or so many bytes of them, are parsed at once.
 const BATCH_FILES: usize = 64;
@@ -115,6 +115,17 @@ impl Manifests {
     pub fn namespaces(&self) -> Vec<Value> {
         let found = self.inputs.par_iter().map(|input| {
             self.text(input).map_or_else(|_| Vec::new(), |text| namespaces_in(&text, &self.limits))
+        });
+        found.collect::<Vec<_>>().into_iter().flatten().collect()
+    }
+
+    /// The objects that are asked for among the inputs. What cannot be read or parsed is passed over here.
+    pub fn asked(&self, asked: &Asked<'_>) -> Vec<Value> {
+        let found = self.inputs.par_iter().map(|input| {
+            let objects = |text: Arc<Source>| {
+                objects_in(&text, &self.limits, |name| asked.may_name(name), |kind| asked.holds(kind))
+            };
+            self.text(input).map_or_else(|_| Vec::new(), objects)
         });
         found.collect::<Vec<_>>().into_iter().flatten().collect()
     }

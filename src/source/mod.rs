@@ -4,14 +4,13 @@
 //! are written; answers the engine's questions from what was given ([`OfflineWorld`]). Knows nothing of
 //! arguments, and nothing of how outcomes look.
 
+mod ahead;
 pub mod cluster;
 mod crds;
 mod error;
 mod given;
 mod kustomize;
-mod label_query;
 mod manifests;
-mod namespaces;
 mod old;
 mod paths;
 mod policies;
@@ -25,7 +24,7 @@ mod write;
 
 pub use crds::{CustomKind, custom_kinds};
 pub use error::{Place, SourceError};
-pub use given::GivenObjects;
+pub use given::{Asked, GivenLoader, GivenObjects};
 pub use kustomize::{Kustomize, kustomize};
 pub use manifests::{Content, Manifests, Piece};
 pub use old::OldObjects;

@@ -1,5 +1,6 @@
 //! Documents that must have a known form: every deviation is an error with its place.
 
+use crate::policy::nearest;
 use crate::value::{Map, Pointer, Text, Value};
 use crate::yaml::Document;
 
@@ -77,7 +78,10 @@ impl<'a> Strict<'a> {
     /// Checks that a node is a map with no other fields than these.
     pub(super) fn fields(&mut self, node: &'a Value, at: &Pointer, known: &[&str]) -> Option<&'a Value> {
         for key in self.map(node, at)?.keys().filter(|key| !known.contains(&&***key)) {
-            self.fault(&at.key(key.clone()), format!("unknown field; known are {}", known.join(", ")));
+            let meant = nearest(key, known.iter().copied());
+            let meant = meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
+            let message = format!("unknown field{meant}; known are {}", known.join(", "));
+            self.fault(&at.key(key.clone()), message);
         }
         Some(node)
     }

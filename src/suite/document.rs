@@ -22,6 +22,10 @@ pub struct Suite {
     pub variables: Option<Text>,
     /// A file that says who makes the requests.
     pub userinfo: Option<Text>,
+    /// A file with objects and images that context entries are answered from.
+    pub context: Option<Text>,
+    /// Files with what the cluster holds.
+    pub cluster_resources: Vec<Text>,
     /// What is expected.
     pub results: Vec<Expectation>,
     /// Fields with content that this version has no use for.
@@ -118,18 +122,8 @@ const FIELDS: [&str; 20] = [
 ];
 
 /// Fields that have an effect in Kyverno, and none here.
-const UNUSED: [&str; 10] = [
-    "targetResources",
-    "paramResources",
-    "context",
-    "clusterResources",
-    "apiCallResponses",
-    "globalContextEntries",
-    "jsonPayload",
-    "jsonPayloads",
-    "httpPayloads",
-    "envoyPayloads",
-];
+const UNUSED: [&str; 6] =
+    ["targetResources", "paramResources", "jsonPayload", "jsonPayloads", "httpPayloads", "envoyPayloads"];
 
 const RESULT_FIELDS: [&str; 19] = [
     "policy",
@@ -185,13 +179,14 @@ impl Suite {
         suite.policies = fields.texts(root, &at, "policies");
         suite.resources = fields.texts(root, &at, "resources");
         suite.exceptions = fields.texts(root, &at, "exceptions");
-        for name in ["targetResources", "paramResources", "clusterResources"] {
+        suite.cluster_resources = fields.texts(root, &at, "clusterResources");
+        for name in ["targetResources", "paramResources"] {
             fields.texts(root, &at, name);
         }
         suite.values = Fields::member(root, &at, "values").map(|(at, _)| at);
         suite.variables = fields.text(root, &at, "variables");
         suite.userinfo = fields.text(root, &at, "userinfo");
-        fields.text(root, &at, "context");
+        suite.context = fields.text(root, &at, "context");
         suite.unused = UNUSED
             .into_iter()
             .filter(|name| {

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::engine::{KindScope, World as _};
+use crate::jmespath::{Expression, FixedClock, Runtime, SeededChance};
 use crate::pattern::matches;
 use crate::policy::{DocumentKind, Policy, UserInfo, kind_of};
-use crate::semantics::Semantics;
+use crate::semantics::{Reading, Semantics};
 use crate::source::{
-    Head, LoadedPolicies, LoadedValues, Location, OfflineWorld, Place, PolicyLoader, SourceError, items_of,
-    load_user, load_values, read_all, read_file, values_inside,
+    CustomKind, GivenLoader, GivenObjects, Head, LoadedPolicies, LoadedValues, Location, OfflineWorld, Place,
+    PolicyLoader, SourceError, custom_kinds, items_of, load_user, load_values, read_all, read_file,
+    values_inside,
 };
 use crate::suite::Suite;
 use crate::value::{ObjectRef, Pointer, Text, Value};
@@ -25,6 +27,8 @@ pub(super) struct Loaded {
     pub(super) objects: Vec<Value>,
     pub(super) values: LoadedValues,
     pub(super) user: Option<UserInfo>,
+    /// What context entries are answered from.
+    pub(super) given: GivenObjects,
     /// The files with expected objects, by the name that the suite gives them.
     pub(super) expected: BTreeMap<Text, Result<Vec<Expected>, String>>,
     pub(super) notes: Vec<String>,
@@ -69,6 +73,7 @@ impl Loader<'_> {
             let location = self.location(file);
             self.said(load_user(&location, Head::Any, &self.limits))
         });
+        let given = self.given(document, &suite, &objects);
         let files = suite.results.iter().filter_map(|result| result.patched.clone());
         let mut expected = BTreeMap::new();
         for file in files {
@@ -82,7 +87,7 @@ impl Loader<'_> {
         if !self.faults.is_empty() {
             return Err(self.faults);
         }
-        Ok(Loaded { suite, policies, left_out, objects, values, user, expected, notes: self.notes })
+        Ok(Loaded { suite, policies, left_out, objects, values, user, given, expected, notes: self.notes })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -177,6 +182,47 @@ impl Loader<'_> {
                 }
             }
         }
+    }
+
+    /// What context entries are answered from. If the suite says what the cluster holds, the objects that the
+    /// policies run on are there, too.
+    fn given(&mut self, document: &Document, suite: &Suite, objects: &[Value]) -> GivenObjects {
+        let kinds = self.definitions(&suite.cluster_resources);
+        let mut loader = GivenLoader::new("default", &kinds, self.limits).with_definitions_elsewhere();
+        for name in suite.cluster_resources.iter().chain(&suite.context) {
+            loader.path(&self.folder.join(&**name));
+        }
+        if !suite.cluster_resources.is_empty() {
+            objects.iter().for_each(|object| loader.object(object));
+        }
+        loader.responses(document);
+        let reading = Reading::new(self.semantics);
+        let clock = FixedClock(self.world.now());
+        let chance = SeededChance::new(0);
+        loader.global_values(document, self.folder, &|path, data| {
+            let expression = Expression::parse(path, self.semantics).map_err(|error| error.to_string())?;
+            expression
+                .search(data, &Runtime::new(&clock, &chance, &reading))
+                .map_err(|error| error.to_string())
+        });
+        let given = loader.finish();
+        self.said(given).unwrap_or_default()
+    }
+
+    /// The definitions that `ClusterResource` documents name.
+    fn definitions(&mut self, names: &[Text]) -> Vec<CustomKind> {
+        let mut files = Vec::new();
+        for name in names {
+            let Ok(documents) = read_file(&self.path(name), &self.limits) else { continue };
+            for document in &documents {
+                let crds = document.value().and_then(|root| root.path(&["spec", "crds"])?.as_array());
+                files.extend(
+                    crds.unwrap_or_default().iter().filter_map(|file| Some(self.path(file.as_str()?))),
+                );
+            }
+        }
+        let kinds = custom_kinds(&files, &self.limits);
+        self.said(kinds).unwrap_or_default()
     }
 
     /// The objects that the policies run on. Of two with one identity the first is taken.

@@ -128,6 +128,7 @@ impl Runner<'_> {
         for (name, labels) in &loaded.values.values.namespaces {
             world.set_namespace_labels(name.clone(), labels.clone());
         }
+        world.set_objects(loaded.given.clone());
         let mut operations: Vec<Option<Operation>> = Vec::new();
         for result in &loaded.suite.results {
             if !operations.contains(&result.operation) {

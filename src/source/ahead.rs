@@ -1,0 +1,97 @@
+//! Objects found ahead of their turn, because others that come before them depend on them.
+
+use std::sync::Arc;
+
+use crate::value::{GroupVersionKind, Value};
+use crate::yaml::{Limits, Source, read};
+
+/// The Namespace objects of a text, also those inside lists. Only documents that name the kind are parsed.
+pub(super) fn namespaces_in(source: &Source, limits: &Limits) -> Vec<Value> {
+    objects_in(
+        source,
+        limits,
+        |kind| kind == "Namespace",
+        |kind| kind.group.is_empty() && &*kind.version == "v1",
+    )
+}
+
+/// The objects of a text, also those inside lists, whose kind has one of the wanted names and is a wanted
+/// one. Only documents that name such a kind are parsed.
+pub(super) fn objects_in(
+    source: &Source,
+    limits: &Limits,
+    is_name: impl Fn(&str) -> bool,
+    is_wanted: impl Fn(&GroupVersionKind) -> bool,
+) -> Vec<Value> {
+    if !names_kind(source.text(), &is_name) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for part in parts(source.text()).filter(|part| names_kind(part, &is_name)) {
+        let part = Arc::new(Source::new(source.name(), part));
+        let Ok(documents) = read(&part, limits) else { continue };
+        let mut open: Vec<Value> =
+            documents.into_iter().rev().filter_map(|one| one.value().cloned()).collect();
+        while let Some(value) = open.pop() {
+            if let Some(items) = value.get("items").and_then(Value::as_array) {
+                open.extend(items.iter().rev().cloned());
+            } else if GroupVersionKind::of(&value).is_some_and(|kind| is_name(&kind.kind) && is_wanted(&kind))
+            {
+                found.push(value);
+            }
+        }
+    }
+    found
+}
+
+/// Whether somewhere the name of a kind stands behind `kind` and a colon.
+fn names_kind(text: &str, is_name: impl Fn(&str) -> bool) -> bool {
+    text.match_indices("kind").any(|(at, word)| {
+        let after = text[at + word.len()..].trim_start_matches(['"', '\'', ' ', '\t']);
+        let Some(after) = after.strip_prefix(':') else { return false };
+        let name = after.trim_start_matches(|c: char| c.is_whitespace() || c == '"' || c == '\'');
+        let end = name.find(|c: char| !c.is_alphanumeric()).unwrap_or(name.len());
+        is_name(&name[..end])
+    })
+}
+
+/// The text cut before each line that starts with `---`.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = rest.find("\n---").map_or(rest.len(), |at| at + 1);
+        let (part, after) = rest.split_at(end);
+        rest = after;
+        Some(part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_are_found_wherever_they_stand() {
+        let text = "kind: Pod\n---\nbroken: [\nx: Namespace\n---\n# c\napiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n\
+            ---\n{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\
+            \"metadata\":{\"name\":\"b\"}}]}\n---\nkind: NamespacedThing\n";
+        let found = namespaces_in(&Source::new("", text), &Limits::default());
+        let names: Vec<_> =
+            found.iter().filter_map(|one| one.path(&["metadata", "name"]).and_then(Value::as_str)).collect();
+        assert_eq!(names, ["a", "b"]);
+    }
+
+    #[test]
+    fn only_objects_of_wanted_kinds_are_kept() {
+        let text = "{apiVersion: v1, kind: Secret, metadata: {name: a}}\n---\nkind: ConfigMap\napiVersion: v1\n\
+            ---\n'kind' : 'Secret'\napiVersion: other/v1\n---\nbroken: [\nkind: Pod\n";
+        let source = Source::new("", text);
+        let is_core = |kind: &GroupVersionKind| kind.group.is_empty();
+        let found = objects_in(&source, &Limits::default(), |name| name == "Secret", is_core);
+        assert_eq!(found.len(), 1);
+        assert!(objects_in(&source, &Limits::default(), |name| name == "Sec", is_core).is_empty());
+    }
+}
