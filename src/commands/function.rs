@@ -14,19 +14,19 @@ use crate::krm::{
     results,
 };
 use crate::patch::Schemas;
-use crate::policy::{PolicySet, Rule};
+use crate::policy::{PolicyException, PolicyExceptions, PolicySet, Rule};
 use crate::render::{Origin, lines, mask};
 use crate::semantics::Corners;
 use crate::source::{
-    Content, LoadedPolicies, Location, OfflineWorld, OldObjects, Piece, PolicyLoader, SourceError, read_text,
-    user_in, values_in,
+    Content, ExceptionLoader, LoadedExceptions, LoadedPolicies, Location, OfflineWorld, OldObjects, Piece,
+    PolicyLoader, SourceError, read_text, user_in, values_in,
 };
 use crate::value::{Pointer, Value};
 use crate::yaml::{self, Document, Limits, Source};
 
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
-use super::session::{planned, remarks, with_pool};
+use super::session::{planned, remarks, remarks_on_exceptions, with_pool};
 use super::talk::{About, Manner, Talk};
 
 const EXAMPLES: &str = "\
@@ -163,18 +163,22 @@ impl Function {
         let values =
             values.map_err(|errors| faults.extend(said(errors))).unwrap_or_default().unwrap_or_default();
         let user = user.map_err(|errors| faults.extend(said(errors))).unwrap_or_default();
+        let exceptions = exceptions(document, &config, limits);
+        let exceptions = exceptions.map_err(|errors| faults.extend(errors)).unwrap_or_default();
         let Some(loaded) = loaded.filter(|_| faults.is_empty()) else { return Err(faults) };
         let planned = planned(&loaded);
         if !planned.is_empty() {
             return Err(planned);
         }
         let mut notes = remarks(&loaded, talk);
+        notes.extend(remarks_on_exceptions(&exceptions, &loaded.policies));
         notes.extend(values.notes.into_iter().map(|note| (About::Omission, note)));
         let settings = Settings {
             semantics: config.semantics,
             schemas: Schemas::kubernetes(),
             values: values.values,
             user,
+            exceptions: PolicyExceptions::new(exceptions.exceptions),
             operation: config.operation,
             ..Settings::default()
         };
@@ -320,11 +324,43 @@ fn policies(
     }
 }
 
+/// The exceptions that the configuration names.
+fn exceptions(
+    document: &Document,
+    config: &FunctionConfig,
+    limits: Limits,
+) -> Result<LoadedExceptions, Vec<String>> {
+    let mut loader = ExceptionLoader::new(config.semantics, limits);
+    let mut strays = Vec::new();
+    let at = Pointer::ROOT.key("functionConfig").key("spec").key("exceptions");
+    for (index, input) in config.exceptions.iter().enumerate() {
+        match input {
+            PolicyInput::Path(path) => loader.path(Path::new(&**path)),
+            PolicyInput::Inline(exception) => {
+                let at = at.index(index);
+                if !loader.node(document, &at, exception) {
+                    strays.push(format!("{at}: neither a path nor an exception"));
+                }
+            }
+            // Only policies are given as a stream.
+            PolicyInput::Stream(_) => {}
+        }
+    }
+    match loader.finish() {
+        Ok(loaded) if strays.is_empty() => Ok(loaded),
+        Ok(_) => Err(strays),
+        Err(errors) => Err(strays.into_iter().chain(errors.iter().map(ToString::to_string)).collect()),
+    }
+}
+
 /// What is known of the cluster that the items are meant for: the namespaces among them.
 fn world(engine: &Engine, list: &ResourceList) -> OfflineWorld {
     let mut world = OfflineWorld::new(Timestamp::now(), 0);
     let mut rules = engine.policies().policies().iter().flat_map(|policy| &policy.rules);
-    if rules.any(Rule::asks_for_namespace_labels) {
+    let mut exceptions = engine.settings().exceptions.all().iter();
+    if rules.any(Rule::asks_for_namespace_labels)
+        || exceptions.any(PolicyException::asks_for_namespace_labels)
+    {
         for item in &list.items {
             let is = |field, text| item.get(field).and_then(Value::as_str) == Some(text);
             if is("kind", "Namespace") && is("apiVersion", "v1") {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::jmespath::{Chance, Clock, Runtime};
 use crate::policy::{Operation, Rule, UserInfo};
-use crate::report::{SeenCondition, SeenVariable, Trace};
+use crate::report::{SeenCondition, SeenException, SeenVariable, Trace};
 use crate::semantics::Reading;
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 use crate::variables::{Inline, Query, QueryError, Scope, Substitution};
@@ -333,6 +333,18 @@ impl<'a> Context<'a> {
     pub(super) fn see(&mut self, condition: SeenCondition) {
         if let Some(trace) = &mut self.trace {
             trace.conditions.push(condition);
+        }
+    }
+
+    /// Whether what is looked at is noted for a trace.
+    pub(super) const fn is_traced(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    /// Notes an exception that does not apply for the trace.
+    pub(super) fn see_exception(&mut self, exception: SeenException) {
+        if let Some(trace) = &mut self.trace {
+            trace.exceptions.push(exception);
         }
     }
 

@@ -1,13 +1,16 @@
 //! One object through all policies.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 
 use crate::policy::{Candidate, Operation, Policy, Rule, other_namespace};
-use crate::report::{ObjectReport, Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Unknown};
+use crate::report::{
+    ObjectReport, Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Undecided, Unknown,
+};
 use crate::semantics::{Corners, Difference, Reading};
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
 use super::context::{Context, Subject, WorldChance, WorldClock};
+use super::exemption::Exemption;
 use super::rule::{self, Run};
 use super::{Engine, KindScope, World};
 
@@ -36,6 +39,7 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
         bases: Default::default(),
         missed_labels: Cell::new(false),
         missed_user: Cell::new(false),
+        undecided: RefCell::default(),
     };
     let mut current = placed.object.clone();
     let mut reports = Vec::new();
@@ -45,6 +49,7 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
     let unknown = Unknown {
         namespace: evaluation.missed_labels.get().then(|| placed.namespace.clone()),
         user: evaluation.missed_user.get(),
+        undecided: evaluation.undecided.take(),
     };
     let after = placed.take_back(object, current);
     ObjectReport { object: identity.clone(), before: object.clone(), after, policies: reports, unknown }
@@ -111,6 +116,8 @@ struct Evaluation<'a> {
     /// A rule asked for labels of the namespace, or for the user, that nobody gave.
     missed_labels: Cell<bool>,
     missed_user: Cell<bool>,
+    /// Exceptions whose conditions could not be evaluated.
+    undecided: RefCell<Vec<Undecided>>,
 }
 
 impl Evaluation<'_> {
@@ -181,7 +188,14 @@ impl Evaluation<'_> {
                 report
             });
         }
-        let mut working = entry;
+        let name = policy.full_name();
+        let exemption = Exemption {
+            exceptions: &settings.exceptions,
+            policy: &name,
+            candidate: self.candidate(&entry, operation),
+            undecided: &self.undecided,
+        };
+        let mut working = entry.clone();
         let mut failed = false;
         let mut applied = false;
         let mut emptied = false;
@@ -206,6 +220,7 @@ impl Evaluation<'_> {
             if emptied && !reading.documented(Difference::FailedRule) {
                 break;
             }
+            self.note_what_exceptions_miss(&name, rule);
             if operation == Operation::Delete {
                 if reading.documented(Difference::StandardRuleOnDelete) {
                     report.rules.push(not_run(rule, SkipReason::Deleted));
@@ -219,7 +234,7 @@ impl Evaluation<'_> {
             report.corners.extend(rule.corners);
             let saved = context.enter(rule, &settings.values, settings.trace);
             let Run { outcome, emptied: run_emptied } =
-                rule::run(rule, &working, &mut context, &settings.schemas);
+                rule::run(rule, &working, &mut context, &settings.schemas, &exemption);
             let trace = context.leave(saved);
             match &outcome {
                 Outcome::Patched { after, .. } => {
@@ -242,11 +257,21 @@ impl Evaluation<'_> {
 
     /// Remembers what a rule's `match` or `exclude` asks for and nobody gave.
     fn note_what_is_missing(&self, rule: &Rule) {
-        let unlabelled = self.namespace_labels.is_none() && !self.placed.namespace.is_empty();
-        if unlabelled && rule.asks_for_namespace_labels() {
+        self.note_missing(rule.asks_for_namespace_labels(), rule.asks_for_user());
+    }
+
+    /// Remembers what the exceptions from a rule ask for and nobody gave.
+    fn note_what_exceptions_miss(&self, policy: &str, rule: &Rule) {
+        for exception in self.engine.settings.exceptions.of(policy, &rule.name) {
+            self.note_missing(exception.asks_for_namespace_labels(), exception.asks_for_user());
+        }
+    }
+
+    fn note_missing(&self, labels: bool, user: bool) {
+        if labels && self.namespace_labels.is_none() && !self.placed.namespace.is_empty() {
             self.missed_labels.set(true);
         }
-        if self.engine.settings.user.is_none() && rule.asks_for_user() {
+        if user && self.engine.settings.user.is_none() {
             self.missed_user.set(true);
         }
     }

@@ -17,6 +17,8 @@ pub struct FunctionConfig {
     pub values: Option<Value>,
     /// A `UserInfo` document.
     pub user_info: Option<Value>,
+    /// Exceptions from policies, paths and whole ones in the order given.
+    pub exceptions: Vec<PolicyInput>,
     /// The operation of the requests.
     pub operation: Option<Operation>,
     /// Which semantics.
@@ -25,12 +27,12 @@ pub struct FunctionConfig {
     pub on_error: OnError,
 }
 
-/// Where policies come from.
+/// Where policies, and exceptions from them, come from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PolicyInput {
     /// A path, relative to where the function runs.
     Path(Text),
-    /// A policy written in the configuration.
+    /// A policy or an exception written in the configuration.
     Inline(Value),
     /// A YAML stream of policies, from a ConfigMap.
     Stream(Text),
@@ -81,7 +83,7 @@ const FIELDS: [&str; 11] = [
     "semantics",
     "onError",
 ];
-const LATER: [&str; 4] = ["manifests", "exceptions", "contextFrom", "severity"];
+const LATER: [&str; 3] = ["manifests", "contextFrom", "severity"];
 
 impl FunctionConfig {
     /// Reads a `Kyv` or a ConfigMap.
@@ -153,7 +155,7 @@ impl Reader {
         {
             self.fault(Some("mode"), format!("mode {mode} is not acted on by this version"));
         }
-        let mut policies = self.policies(members.get("policies"));
+        let mut policies = self.inputs(members, "policies", "a policy");
         if let (true, Some(Value::String(stream))) = (inline, members.get("inline")) {
             policies.push(PolicyInput::Stream(stream.clone()));
         }
@@ -162,6 +164,7 @@ impl Reader {
             policies_from_items: self.flag(members, "policiesFromItems"),
             values: self.document(members, "values"),
             user_info: self.document(members, "userInfo"),
+            exceptions: self.inputs(members, "exceptions", "an exception"),
             operation: self
                 .word(members, "operation", &["CREATE", "UPDATE", "DELETE", "CONNECT"])
                 .and_then(|word| Operation::parse(&word)),
@@ -176,8 +179,8 @@ impl Reader {
         }
     }
 
-    fn policies(&mut self, value: Option<&Value>) -> Vec<PolicyInput> {
-        match value {
+    fn inputs(&mut self, members: &Map, field: &str, what: &str) -> Vec<PolicyInput> {
+        match members.get(field) {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::String(lines)) if self.form == Form::Strings => lines
                 .lines()
@@ -192,8 +195,8 @@ impl Reader {
                         Value::String(path) => found.push(PolicyInput::Path(path.clone())),
                         Value::Object(_) => found.push(PolicyInput::Inline(item.clone())),
                         other => {
-                            let pointer = self.at.key("policies").index(index);
-                            let message = format!("expected a path or a policy, found {}", other.type_name());
+                            let pointer = self.at.key(field).index(index);
+                            let message = format!("expected a path or {what}, found {}", other.type_name());
                             self.faults.push(ConfigFault { pointer, message });
                         }
                     }
@@ -201,7 +204,7 @@ impl Reader {
                 found
             }
             Some(other) => {
-                self.fault(Some("policies"), format!("expected a list, found {}", other.type_name()));
+                self.fault(Some(field), format!("expected a list, found {}", other.type_name()));
                 Vec::new()
             }
         }

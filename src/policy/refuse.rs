@@ -147,6 +147,28 @@ pub(super) fn check(
     }
 }
 
+/// Checks the `match` of an exception, which stands in its `spec`.
+pub(super) fn check_exception(
+    spec: &Value,
+    at: &Pointer,
+    background: bool,
+    faults: &mut Vec<Fault>,
+    notes: &mut Vec<Note>,
+) {
+    let setting = Setting { namespaced: false, background, direct: false };
+    let mut checks = Checks { rule: spec, at, setting, faults, notes };
+    let block = Pointer::ROOT.key("match");
+    if spec.get("match").is_some_and(|whole| given(whole, "any").is_some() && given(whole, "all").is_some()) {
+        checks.fault(&block, "Can't specify any and all together");
+    }
+    for (below, filter) in blocks(spec, "match").skip(1) {
+        if let Some(resources) = given(filter, "resources") {
+            checks.resources(&below.key("resources"), resources);
+        }
+        checks.users("match", &below, filter);
+    }
+}
+
 struct Checks<'a> {
     rule: &'a Value,
     at: &'a Pointer,

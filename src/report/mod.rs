@@ -15,7 +15,7 @@ use crate::value::{Change, ObjectRef, Text, Value, changes};
 pub use outcome::{Outcome, RuleError, SkipReason};
 pub use suite::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, Verdict};
 pub use tally::{Tally, TallyKey, TallyRow};
-pub use trace::{SeenCondition, SeenVariable, Trace};
+pub use trace::{SeenCondition, SeenException, SeenVariable, Trace};
 
 /// What the policies made of one object.
 #[derive(Clone, Debug)]
@@ -39,6 +39,21 @@ pub struct Unknown {
     pub namespace: Option<Text>,
     /// Who sends the request.
     pub user: bool,
+    /// Exceptions whose conditions cannot be evaluated, and that so do not apply.
+    pub undecided: Vec<Undecided>,
+}
+
+/// An exception whose conditions cannot be evaluated for an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undecided {
+    /// Its name, as `namespace/name`.
+    pub exception: Text,
+    /// The policy it is from.
+    pub policy: Text,
+    /// The rule of the policy.
+    pub rule: Text,
+    /// What is wrong.
+    pub message: String,
 }
 
 impl ObjectReport {

@@ -9,6 +9,17 @@ pub struct Trace {
     pub conditions: Vec<SeenCondition>,
     /// The variables that were asked for.
     pub variables: Vec<SeenVariable>,
+    /// The exceptions that name the rule and do not apply.
+    pub exceptions: Vec<SeenException>,
+}
+
+/// An exception that was looked at and does not apply.
+#[derive(Clone, Debug)]
+pub struct SeenException {
+    /// Its name, as `namespace/name`.
+    pub name: Text,
+    /// Why it does not apply.
+    pub reasons: Vec<String>,
 }
 
 /// A precondition that was evaluated.

@@ -7,6 +7,7 @@
 pub mod cluster;
 mod crds;
 mod error;
+mod exceptions;
 mod given;
 mod kustomize;
 mod label_query;
@@ -25,6 +26,7 @@ mod write;
 
 pub use crds::{CustomKind, custom_kinds};
 pub use error::{Place, SourceError};
+pub use exceptions::{ExceptionLoader, LoadedExceptions, load_exceptions};
 pub use given::GivenObjects;
 pub use kustomize::{Kustomize, kustomize};
 pub use manifests::{Content, Manifests, Piece};

@@ -319,7 +319,17 @@ impl<'a> Gather<'a, '_> {
                 explained.reasons.push(self.shade.text(&error.message));
             }
         }
+        explained.reasons.extend(self.exceptions());
         explained
+    }
+
+    /// The exceptions that name the rule and do not apply, each with the reason.
+    fn exceptions(&self) -> impl Iterator<Item = String> {
+        let seen = self.rule.trace.iter().flat_map(|trace| &trace.exceptions);
+        seen.map(|exception| {
+            let reasons = self.shade.text(&exception.reasons.join("; "));
+            format!("exception {} does not apply: {reasons}", exception.name)
+        })
     }
 
     fn unfit(&self, idle: IdleReasons<'_>) -> Vec<String> {
@@ -366,6 +376,10 @@ impl<'a> Gather<'a, '_> {
                     wanted: wanted.map(|wanted| self.shade.at(at, wanted)),
                     found,
                 });
+            }
+            SkipReason::Exceptions(names) => {
+                let are = if names.len() == 1 { "exception takes" } else { "exceptions take" };
+                explained.why = format!("the {are} the object out: {}", names.join(", "));
             }
             SkipReason::NoElements { .. } | SkipReason::ApplyOne | SkipReason::Deleted => {
                 explained.why = reason.to_string();
