@@ -75,8 +75,14 @@ pub(super) struct Inputs {
         help_heading = "Request"
     )]
     pub(super) userinfo: Option<PathBuf>,
-    /// PolicyExceptions (kyverno.io/v2): a file, a directory with all below it, or a glob.
-    #[arg(long, alias = "exception", value_name = "PATH", value_delimiter = ',', help_heading = "Request")]
+    #[arg(
+        long,
+        alias = "exception",
+        value_name = "PATH",
+        value_delimiter = ',',
+        help = "PolicyExceptions (kyverno.io/v2): a file, a directory with all below it, or a glob",
+        help_heading = "Request"
+    )]
     pub(super) exceptions: Vec<PathBuf>,
     /// What the requests do: CREATE, UPDATE, DELETE or CONNECT. CREATE by default; UPDATE for live objects,
     /// because whatever reaches a policy of what already runs is an update of it.

@@ -62,6 +62,7 @@ pub(super) struct Subject<'a> {
     pub(super) operation: Operation,
     /// The stored object, where there is one.
     pub(super) old: Option<Value>,
+    /// The kind of the object itself: for a subresource such as `scale` not that of its parent.
     pub(super) kind: &'a GroupVersionKind,
     pub(super) namespace: &'a str,
     pub(super) name: &'a str,
@@ -90,7 +91,12 @@ impl Subject<'_> {
         ]
         .into_iter()
         .collect();
-        for (name, text) in [("name", self.name), ("subResource", self.subresource)] {
+        let texts = [
+            ("name", self.name),
+            ("subResource", self.subresource),
+            ("requestSubResource", self.subresource),
+        ];
+        for (name, text) in texts {
             if !text.is_empty() {
                 request.insert(name, text.into());
             }
@@ -144,6 +150,8 @@ pub(super) struct Context<'a> {
     pub(super) loading: usize,
     /// The elements that the loops of the rule went through.
     iterations: usize,
+    /// Whether the request deletes the object, so that variables about it read the old one.
+    deleting: bool,
 }
 
 impl<'a> Context<'a> {
@@ -155,7 +163,9 @@ impl<'a> Context<'a> {
         (clock, chance): (&'a WorldClock<'a>, &'a WorldChance<'a>),
         reading: &'a Reading,
     ) -> Self {
+        let operation = base.path(&["request", "operation"]).and_then(Value::as_str);
         Self {
+            deleting: operation == Some(Operation::Delete.name()),
             root: base,
             imaged: object.clone(),
             images: None,
@@ -199,7 +209,7 @@ impl<'a> Context<'a> {
     pub(super) const fn substitution(&self, inline: Inline) -> Substitution<'a> {
         Substitution {
             reading: self.reading,
-            deleting: false,
+            deleting: self.deleting,
             inline,
             inline_root: "request.object",
             limits: self.limits.of_substitution(),

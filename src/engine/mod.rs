@@ -21,9 +21,10 @@ use crate::report::ObjectReport;
 use crate::semantics::Semantics;
 use crate::value::{Text, Value};
 
+pub use crate::value::{KindScope, builtin_scope};
 pub use limits::Limits;
 pub use values::{Assignments, DottedName, PolicyValues, SubresourceKind, Values};
-pub use world::{EmptyWorld, KindScope, Lookup, LookupError, World, builtin_scope};
+pub use world::{EmptyWorld, Lookup, LookupError, World};
 
 /// Compiled policies and everything that is the same for all objects of a run.
 #[derive(Debug)]

@@ -7,12 +7,12 @@ use crate::report::{
     ObjectReport, Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Undecided, Unknown,
 };
 use crate::semantics::{Corners, Difference, Reading};
-use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
+use crate::value::{GroupVersionKind, KindScope, ObjectRef, Text, Value};
 
 use super::context::{Context, Subject, WorldChance, WorldClock};
 use super::exemption::Exemption;
 use super::rule::{self, Run};
-use super::{Engine, KindScope, World};
+use super::{Engine, World};
 
 /// Runs the policies that concern an object.
 pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &dyn World) -> ObjectReport {
@@ -30,6 +30,7 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
     let evaluation = Evaluation {
         engine,
         world,
+        own_kind: &own_kind,
         kind,
         subresource,
         identity: identity.as_ref(),
@@ -105,6 +106,9 @@ impl Placed {
 struct Evaluation<'a> {
     engine: &'a Engine,
     world: &'a dyn World,
+    /// The kind of the object itself.
+    own_kind: &'a GroupVersionKind,
+    /// The kind that rules name: for a subresource that of its parent.
     kind: &'a GroupVersionKind,
     subresource: &'a str,
     identity: Option<&'a ObjectRef>,
@@ -145,7 +149,7 @@ impl Evaluation<'_> {
             let subject = Subject {
                 operation,
                 old,
-                kind: self.kind,
+                kind: self.own_kind,
                 namespace: &self.placed.namespace,
                 name: self.name(),
                 subresource: self.subresource,
@@ -222,13 +226,12 @@ impl Evaluation<'_> {
             }
             self.note_what_exceptions_miss(&name, rule);
             if operation == Operation::Delete {
-                if reading.documented(Difference::StandardRuleOnDelete) {
-                    report.rules.push(not_run(rule, SkipReason::Deleted));
-                } else {
-                    let error = "failed to unmarshal patched resource: Object 'Kind' is missing in 'null'";
-                    report.rules.push(not_evaluated(rule, error));
-                    failed = true;
-                }
+                let saved = context.enter(rule, &settings.values, settings.trace);
+                let admitted = rule::admit(rule, &mut context, &exemption);
+                let trace = context.leave(saved);
+                let outcome = deleted(admitted.err().map(|run| run.outcome), &reading);
+                failed |= matches!(outcome, Outcome::Error(_));
+                report.rules.push(RuleReport { rule: rule.name.clone(), outcome, trace });
                 continue;
             }
             report.corners.extend(rule.corners);
@@ -299,7 +302,14 @@ fn not_run(rule: &Rule, reason: SkipReason) -> RuleReport {
     RuleReport { rule: rule.name.clone(), outcome: Outcome::Skipped(reason), trace: None }
 }
 
-/// The report of a rule that cannot be evaluated for this request.
-fn not_evaluated(rule: &Rule, message: &str) -> RuleReport {
-    RuleReport { rule: rule.name.clone(), outcome: Outcome::Error(RuleError::new(message)), trace: None }
+/// What a standard rule comes to where the request deletes the object, given what kept it from its patch.
+fn deleted(kept: Option<Outcome>, reading: &Reading) -> Outcome {
+    match kept {
+        Some(skipped @ Outcome::Skipped(_)) => skipped,
+        _ if reading.documented(Difference::StandardRuleOnDelete) => Outcome::Skipped(SkipReason::Deleted),
+        Some(error) => error,
+        None => Outcome::Error(RuleError::new(
+            "failed to unmarshal patched resource: Object 'Kind' is missing in 'null'",
+        )),
+    }
 }

@@ -334,6 +334,12 @@ pub(super) fn hint(error: &SubstitutionError, context: &Context<'_>) -> Option<S
     if user.iter().any(|name| expression.contains(name)) {
         return Some("`--userinfo FILE` says who makes the request".into());
     }
+    if expression.contains("request.oldObject") && !context.substitution(Inline::Path).deleting {
+        return Some("`--old PATH` gives the objects as they are stored before an update".into());
+    }
+    if ["subResource", "requestSubResource"].iter().any(|name| expression.contains(name)) {
+        return Some("`--values FILE` says under `subresources` which kinds stand for a subresource".into());
+    }
     if !expression.contains("request.object") && !expression.contains("element") {
         return Some("`--values FILE` or `--set NAME=VALUE` gives names of the context a value".into());
     }

@@ -251,9 +251,9 @@ mod tests {
             ),
             (
                 format!(
-                    r#"{{"exceptions":[],"conditions":{{"all":[{{"key":"a","operator":"Equal","value":1}}]}},{MATCH}}}"#
+                    r#"{{"exceptions":[],"conditions":{{"all":[{{"key":"a","operator":"AnyInn","value":1}}]}},{MATCH}}}"#
                 ),
-                vec!["spec.conditions.all[0].operator: unknown operator `Equal`, did you mean `Equals`?"],
+                vec!["spec.conditions.all[0].operator: unknown operator, did you mean `AnyIn`?"],
             ),
             (
                 format!(r#"{{"exceptions":[],"conditions":[],{MATCH}}}"#),

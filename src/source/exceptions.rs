@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
-use crate::pattern::nearest;
-use crate::policy::{Policy, PolicyException};
+use crate::policy::{DocumentKind, Policy, PolicyException, kind_of};
 use crate::semantics::Semantics;
 use crate::value::{GroupVersionKind, Pointer, Value};
 use crate::yaml::{Document, Limits};
@@ -112,22 +111,20 @@ impl ExceptionLoader {
             "" => text("name").to_owned(),
             namespace => format!("{namespace}/{}", text("name")),
         };
-        match (&*kind.group, &*kind.kind) {
-            ("kyverno.io", "PolicyException") => {}
-            ("policies.kyverno.io", "PolicyException") => {
-                let text = format!(
-                    "{origin}: PolicyException {name} is for policies of {}: not evaluated",
-                    kind.group
-                );
-                self.loaded.left_out.push(text);
-                return true;
-            }
-            ("kyverno.io", other) if nearest(other, ["PolicyException"].into_iter()).is_some() => {
-                let message = format!("there is no kind `{other}`, did you mean `PolicyException`?");
+        match kind_of(value) {
+            DocumentKind::OtherPolicy(of) if &*of == "PolicyException" => {}
+            DocumentKind::Misspelt { kind, nearest: "PolicyException" } => {
+                let message = format!("there is no kind `{kind}`, did you mean `PolicyException`?");
                 self.errors.push(SourceError::at(document, &at.key("kind"), message));
                 return true;
             }
             _ => return false,
+        }
+        if &*kind.group != "kyverno.io" {
+            let text =
+                format!("{origin}: PolicyException {name} is for policies of {}: not evaluated", kind.group);
+            self.loaded.left_out.push(text);
+            return true;
         }
         match PolicyException::parse(value, self.semantics) {
             Ok(exception) => {
@@ -201,11 +198,11 @@ spec:
     fn what_is_wrong_is_named_with_its_place() {
         let errors = load(&EXCEPTION.replace("ruleNames", "rules")).unwrap_err();
         assert!(
-            errors[1].starts_with("e.yaml:5:37: exception ns/e: spec.exceptions[0].rules: unknown field"),
+            errors[1].starts_with("e.yaml:5:32: exception ns/e: spec.exceptions[0].rules: unknown field"),
             "{errors:?}"
         );
         let errors = load(&EXCEPTION.replace("io/v2", "io/v2alpha1")).unwrap_err();
-        assert!(errors[0].contains("did you mean `kyverno.io/v2`?"), "{errors:?}");
+        assert!(errors[0].contains("expected `kyverno.io/v2` or `kyverno.io/v2beta1`"), "{errors:?}");
         let errors = load(&EXCEPTION.replace("Exception", "Exceptions")).unwrap_err();
         assert!(errors[0].contains("did you mean `PolicyException`?"), "{errors:?}");
         let errors = load("apiVersion: v1\nkind: Pod\n").unwrap_err();
