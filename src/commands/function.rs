@@ -1,5 +1,6 @@
 //! `fn`: the KRM function. A `ResourceList` comes in, a `ResourceList` goes out.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::source::{
     Content, ExceptionLoader, LoadedExceptions, LoadedPolicies, Location, OfflineWorld, OldObjects, Piece,
     PolicyLoader, SourceError, read_text, user_in, values_in,
 };
-use crate::value::{Pointer, Value};
+use crate::value::{Pointer, Text, Value};
 use crate::yaml::{self, Document, Limits, Source};
 
 use super::evaluate::{Evaluated, Evaluator};
@@ -202,9 +203,13 @@ impl Function {
             })
             .collect();
         let mut corners = Corners::NONE;
+        let mut exceptions = BTreeSet::new();
+        let mut undecided = BTreeSet::new();
         let mut failed = false;
         for ran in ran.iter().flatten() {
             corners.extend(ran.corners);
+            exceptions.extend(&ran.exceptions);
+            undecided.extend(&ran.undecided);
             if !ran.errors.is_empty() {
                 match self.on_error {
                     OnError::Fail => {
@@ -217,6 +222,13 @@ impl Function {
         }
         for (about, remark) in &self.remarks {
             talk.note(*about, remark);
+        }
+        for text in undecided {
+            talk.note(About::Omission, text);
+        }
+        if !exceptions.is_empty() {
+            let names: Vec<&str> = exceptions.into_iter().map(|name| &**name).collect();
+            talk.note(About::Other, &format!("exceptions applied: {}", names.join(", ")));
         }
         talk.announce(corners, self.engine.settings().semantics);
         let mut answer = Answer { items: Vec::with_capacity(ran.len()), results: Vec::new() };
@@ -255,6 +267,10 @@ struct Ran {
     /// What could not be evaluated, in lines.
     errors: String,
     corners: Corners,
+    /// The exceptions that took it out of some rule.
+    exceptions: BTreeSet<Text>,
+    /// What is said of exceptions whose conditions cannot be evaluated.
+    undecided: Vec<String>,
 }
 
 fn ran(evaluator: &Evaluator<'_, OfflineWorld>, index: usize, item: &Value, errors: Severity) -> Ran {
@@ -271,8 +287,12 @@ fn ran(evaluator: &Evaluator<'_, OfflineWorld>, index: usize, item: &Value, erro
         results: Vec::new(),
         errors: String::new(),
         corners: Corners::NONE,
+        exceptions: BTreeSet::new(),
+        undecided: Vec::new(),
     };
     for object in &objects {
+        ran.exceptions.extend(object.report.exceptions().into_iter().cloned());
+        ran.undecided.extend(object.report.unknown.undecided.iter().map(ToString::to_string));
         ran.corners.extend(object.report.corners());
         let masked = mask(&object.report.before, &object.report.after);
         ran.results.extend(results(&object.report, item, errors, &|text| masked.message(text)));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::Rule;
 use crate::render::{lines, summary_table};
-use crate::report::{Outcome, SkipReason, Tally, Undecided};
+use crate::report::{Outcome, Tally};
 use crate::semantics::Corners;
 use crate::value::{Change, Text};
 
@@ -67,19 +67,11 @@ impl Ledger {
             self.corners.extend(report.corners());
             self.unlabelled.extend(report.unknown.namespace.clone());
             self.nobody |= report.unknown.user;
-            let mut exceptions = BTreeSet::new();
-            for (_, rule) in report.rules() {
-                if let Outcome::Skipped(SkipReason::Exceptions(names)) = &rule.outcome {
-                    exceptions.extend(names.iter().cloned());
-                }
-            }
-            for exception in exceptions {
-                *self.exempted.entry(exception).or_default() += 1;
+            for exception in report.exceptions() {
+                *self.exempted.entry(exception.clone()).or_default() += 1;
             }
             for undecided in &report.unknown.undecided {
-                let Undecided { exception, policy, rule, message } = undecided;
-                let text = format!("exception {exception} does not apply to {policy}/{rule}: {message}");
-                *self.undecided.entry(text).or_default() += 1;
+                *self.undecided.entry(undecided.to_string()).or_default() += 1;
             }
             if report.is_changed() {
                 for (policy, rule) in report.rules() {

@@ -9,6 +9,8 @@ mod suite;
 mod tally;
 mod trace;
 
+use std::collections::BTreeSet;
+
 use crate::semantics::Corners;
 use crate::value::{Change, ObjectRef, Text, Value, changes};
 
@@ -56,6 +58,13 @@ pub struct Undecided {
     pub message: String,
 }
 
+impl std::fmt::Display for Undecided {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { exception, policy, rule, message } = self;
+        write!(f, "exception {exception} does not apply to {policy}/{rule}: {message}")
+    }
+}
+
 impl ObjectReport {
     /// The report of an object that no policy concerns.
     pub fn untouched(object: Value) -> Self {
@@ -90,6 +99,15 @@ impl ObjectReport {
             all.extend(policy.corners);
         }
         all
+    }
+
+    /// The exceptions that took the object out of some rule, each once.
+    pub fn exceptions(&self) -> BTreeSet<&Text> {
+        let names = self.rules().filter_map(|(_, rule)| match &rule.outcome {
+            Outcome::Skipped(SkipReason::Exceptions(names)) => Some(names),
+            _ => None,
+        });
+        names.flatten().collect()
     }
 
     /// The reports of all rules, with their policies.

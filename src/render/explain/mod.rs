@@ -130,6 +130,8 @@ struct Explained<'a> {
     why: String,
     /// What else there is to say about it.
     reasons: Vec<String>,
+    /// The exceptions that name it and do not apply, each with the reason.
+    exceptions: Vec<String>,
     conditions: Vec<Condition>,
     variables: Vec<SeenVariable>,
     anchor: Option<Anchor>,
@@ -248,6 +250,7 @@ fn unreported(source: &RuleSource) -> Explained<'_> {
         verdict: Verdict::NotEvaluated,
         why,
         reasons: Vec::new(),
+        exceptions: Vec::new(),
         conditions: Vec::new(),
         variables: Vec::new(),
         anchor: None,
@@ -287,6 +290,7 @@ impl<'a> Gather<'a, '_> {
             verdict: Verdict::NoChange,
             why: String::new(),
             reasons: Vec::new(),
+            exceptions: self.exceptions().collect(),
             conditions: self.conditions(),
             variables: self.variables(),
             anchor: None,
@@ -319,7 +323,6 @@ impl<'a> Gather<'a, '_> {
                 explained.reasons.push(self.shade.text(&error.message));
             }
         }
-        explained.reasons.extend(self.exceptions());
         explained
     }
 
@@ -328,7 +331,7 @@ impl<'a> Gather<'a, '_> {
         let seen = self.rule.trace.iter().flat_map(|trace| &trace.exceptions);
         seen.map(|exception| {
             let reasons = self.shade.text(&exception.reasons.join("; "));
-            format!("exception {} does not apply: {reasons}", exception.name)
+            format!("{} does not apply: {reasons}", exception.name)
         })
     }
 
