@@ -497,7 +497,7 @@ fn kinds_of_policies_that_are_not_run_are_never_passed_over() {
         LABELLED,
         &[
             "error: p/planned.yaml:1: MutatingPolicy later: this kind is not evaluated",
-            "note: p/other.yaml:1: PolicyException ns/e is not evaluated\n",
+            "note: p/other.yaml:1: PolicyException ns/e is not evaluated here (`--exceptions` takes those of kyverno.io)\n",
             "note: 1 document in 1 file beside the policies passed over\n",
         ],
     );

@@ -52,11 +52,18 @@ fn expectation(case: &Path, semantics: &str, stem: &str, extension: &str) -> Opt
     fs::read_to_string(own).or_else(|_| fs::read_to_string(common)).ok()
 }
 
+/// The arguments for files of a case that need no word in its options.
+fn companions(case: &Path) -> impl Iterator<Item = &'static str> {
+    let known = [("--exceptions", "exceptions.yaml"), ("--old", "old.yaml")];
+    known.into_iter().filter(|(_, file)| case.join(file).exists()).flat_map(|(flag, file)| [flag, file])
+}
+
 fn check(case: &Path, semantics: &str) -> Result<(), Failed> {
     let options = fs::read_to_string(case.join("options")).unwrap_or_default();
     let output = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
         .args(["mutate", "-p", "policy.yaml", "-f", "input.yaml", "--semantics", semantics])
         .args(options.lines().filter(|line| !line.is_empty()))
+        .args(companions(case))
         .current_dir(case)
         .env_clear()
         .stdin(Stdio::null())
@@ -80,6 +87,11 @@ fn check(case: &Path, semantics: &str) -> Result<(), Failed> {
     for wanted in &errors {
         if !stderr.contains(wanted) {
             faults.push(format!("stderr does not name `{wanted}`"));
+        }
+    }
+    for said in expectation(case, semantics, "said", "txt").unwrap_or_default().lines() {
+        if !stderr.contains(said) {
+            faults.push(format!("stderr does not say `{said}`"));
         }
     }
     match &expected {

@@ -75,6 +75,15 @@ pub(super) struct Inputs {
         help_heading = "Request"
     )]
     pub(super) userinfo: Option<PathBuf>,
+    #[arg(
+        long,
+        alias = "exception",
+        value_name = "PATH",
+        value_delimiter = ',',
+        help = "PolicyExceptions (kyverno.io/v2): a file, a directory with all below it, or a glob",
+        help_heading = "Request"
+    )]
+    pub(super) exceptions: Vec<PathBuf>,
     /// What the requests do: CREATE, UPDATE, DELETE or CONNECT. CREATE by default; UPDATE for live objects,
     /// because whatever reaches a policy of what already runs is an update of it.
     #[arg(long, value_name = "NAME", value_parser = operation, help_heading = "Request")]
@@ -195,7 +204,15 @@ impl Inputs {
 
     /// How many arguments stand for standard input.
     pub(super) fn stdin_count(&self) -> usize {
-        let lists = [&self.policy, &self.filename, &self.old, &self.crds, &self.context_from, &self.images];
+        let lists = [
+            &self.policy,
+            &self.filename,
+            &self.exceptions,
+            &self.old,
+            &self.crds,
+            &self.context_from,
+            &self.images,
+        ];
         let single = [&self.values, &self.userinfo];
         let all = lists.into_iter().flatten().chain(single.into_iter().flatten());
         all.filter(|path| path.as_os_str() == "-").count()

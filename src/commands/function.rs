@@ -1,5 +1,6 @@
 //! `fn`: the KRM function. A `ResourceList` comes in, a `ResourceList` goes out.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -14,19 +15,19 @@ use crate::krm::{
     results,
 };
 use crate::patch::Schemas;
-use crate::policy::{PolicySet, Rule};
+use crate::policy::{PolicyException, PolicyExceptions, PolicySet, Rule};
 use crate::render::{Origin, lines, mask};
 use crate::semantics::Corners;
 use crate::source::{
-    Content, GivenLoader, GivenObjects, LoadedPolicies, Location, OfflineWorld, OldObjects, Piece,
-    PolicyLoader, SourceError, read_text, user_in, values_in,
+    Content, ExceptionLoader, GivenLoader, GivenObjects, LoadedExceptions, LoadedPolicies, Location,
+    OfflineWorld, OldObjects, Piece, PolicyLoader, SourceError, read_text, user_in, values_in,
 };
-use crate::value::{Pointer, Value};
+use crate::value::{Pointer, Text, Value};
 use crate::yaml::{self, Document, Limits, Source};
 
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
-use super::session::{planned, remarks, with_pool};
+use super::session::{planned, remarks, remarks_on_exceptions, with_pool};
 use super::talk::{About, Manner, Talk};
 
 const EXAMPLES: &str = "\
@@ -165,18 +166,22 @@ impl Function {
             values.map_err(|errors| faults.extend(said(errors))).unwrap_or_default().unwrap_or_default();
         let user = user.map_err(|errors| faults.extend(said(errors))).unwrap_or_default();
         let objects = objects.map_err(|errors| faults.extend(said(errors))).unwrap_or_default();
+        let exceptions = exceptions(document, &config, limits);
+        let exceptions = exceptions.map_err(|errors| faults.extend(errors)).unwrap_or_default();
         let Some(loaded) = loaded.filter(|_| faults.is_empty()) else { return Err(faults) };
         let planned = planned(&loaded);
         if !planned.is_empty() {
             return Err(planned);
         }
         let mut notes = remarks(&loaded, talk);
+        notes.extend(remarks_on_exceptions(&exceptions, &loaded.policies));
         notes.extend(values.notes.into_iter().map(|note| (About::Omission, note)));
         let settings = Settings {
             semantics: config.semantics,
             schemas: Schemas::kubernetes(),
             values: values.values,
             user,
+            exceptions: PolicyExceptions::new(exceptions.exceptions),
             operation: config.operation,
             ..Settings::default()
         };
@@ -200,9 +205,13 @@ impl Function {
             })
             .collect();
         let mut corners = Corners::NONE;
+        let mut exceptions = BTreeSet::new();
+        let mut undecided = BTreeSet::new();
         let mut failed = false;
         for ran in ran.iter().flatten() {
             corners.extend(ran.corners);
+            exceptions.extend(&ran.exceptions);
+            undecided.extend(&ran.undecided);
             if !ran.errors.is_empty() {
                 match self.on_error {
                     OnError::Fail => {
@@ -215,6 +224,13 @@ impl Function {
         }
         for (about, remark) in &self.remarks {
             talk.note(*about, remark);
+        }
+        for text in undecided {
+            talk.note(About::Omission, text);
+        }
+        if !exceptions.is_empty() {
+            let names: Vec<&str> = exceptions.into_iter().map(|name| &**name).collect();
+            talk.note(About::Other, &format!("exceptions applied: {}", names.join(", ")));
         }
         talk.announce(corners, self.engine.settings().semantics);
         let mut answer = Answer { items: Vec::with_capacity(ran.len()), results: Vec::new() };
@@ -253,6 +269,10 @@ struct Ran {
     /// What could not be evaluated, in lines.
     errors: String,
     corners: Corners,
+    /// The exceptions that took it out of some rule.
+    exceptions: BTreeSet<Text>,
+    /// What is said of exceptions whose conditions cannot be evaluated.
+    undecided: Vec<String>,
 }
 
 fn ran(evaluator: &Evaluator<'_, OfflineWorld>, index: usize, item: &Value, errors: Severity) -> Ran {
@@ -269,8 +289,12 @@ fn ran(evaluator: &Evaluator<'_, OfflineWorld>, index: usize, item: &Value, erro
         results: Vec::new(),
         errors: String::new(),
         corners: Corners::NONE,
+        exceptions: BTreeSet::new(),
+        undecided: Vec::new(),
     };
     for object in &objects {
+        ran.exceptions.extend(object.report.exceptions().into_iter().cloned());
+        ran.undecided.extend(object.report.unknown.undecided.iter().map(ToString::to_string));
         ran.corners.extend(object.report.corners());
         let masked = mask(&object.report.before, &object.report.after);
         ran.results.extend(results(&object.report, item, errors, &|text| masked.message(text)));
@@ -322,6 +346,35 @@ fn policies(
     }
 }
 
+/// The exceptions that the configuration names.
+fn exceptions(
+    document: &Document,
+    config: &FunctionConfig,
+    limits: Limits,
+) -> Result<LoadedExceptions, Vec<String>> {
+    let mut loader = ExceptionLoader::new(config.semantics, limits);
+    let mut strays = Vec::new();
+    let at = Pointer::ROOT.key("functionConfig").key("spec").key("exceptions");
+    for (index, input) in config.exceptions.iter().enumerate() {
+        match input {
+            PolicyInput::Path(path) => loader.path(Path::new(&**path)),
+            PolicyInput::Inline(exception) => {
+                let at = at.index(index);
+                if !loader.node(document, &at, exception) {
+                    strays.push(format!("{at}: neither a path nor an exception"));
+                }
+            }
+            // Only policies are given as a stream.
+            PolicyInput::Stream(_) => {}
+        }
+    }
+    match loader.finish() {
+        Ok(loaded) if strays.is_empty() => Ok(loaded),
+        Ok(_) => Err(strays),
+        Err(errors) => Err(strays.into_iter().chain(errors.iter().map(ToString::to_string)).collect()),
+    }
+}
+
 /// What context entries are answered from. The items answer nothing: they are no part of the cluster yet.
 fn context_from(
     document: &Document,
@@ -344,7 +397,10 @@ fn world(engine: &Engine, list: &ResourceList, objects: GivenObjects) -> Offline
     let mut world = OfflineWorld::new(Timestamp::now(), 0);
     world.set_objects(objects);
     let mut rules = engine.policies().policies().iter().flat_map(|policy| &policy.rules);
-    if rules.any(Rule::asks_for_namespace_labels) {
+    let mut exceptions = engine.settings().exceptions.all().iter();
+    if rules.any(Rule::asks_for_namespace_labels)
+        || exceptions.any(PolicyException::asks_for_namespace_labels)
+    {
         for item in &list.items {
             let is = |field, text| item.get(field).and_then(Value::as_str) == Some(text);
             if is("kind", "Namespace") && is("apiVersion", "v1") {

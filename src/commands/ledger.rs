@@ -1,6 +1,6 @@
 //! What a run remembers of its objects, and what it says about them at the end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::Rule;
 use crate::render::{lines, summary_table};
@@ -32,6 +32,11 @@ pub(super) struct Ledger {
     unlabelled: BTreeSet<Text>,
     /// The user was asked for and not given.
     nobody: bool,
+    /// How many objects each exception took out of some rule.
+    exempted: BTreeMap<Text, usize>,
+    /// Exceptions that do not apply because their conditions cannot be evaluated: what is said of them, and
+    /// for how many objects.
+    undecided: BTreeMap<String, usize>,
 }
 
 /// How the run is summed up.
@@ -62,6 +67,12 @@ impl Ledger {
             self.corners.extend(report.corners());
             self.unlabelled.extend(report.unknown.namespace.clone());
             self.nobody |= report.unknown.user;
+            for exception in report.exceptions() {
+                *self.exempted.entry(exception.clone()).or_default() += 1;
+            }
+            for undecided in &report.unknown.undecided {
+                *self.undecided.entry(undecided.to_string()).or_default() += 1;
+            }
             if report.is_changed() {
                 for (policy, rule) in report.rules() {
                     if matches!(rule.outcome, Outcome::Patched { .. }) && !policy.has_error() {
@@ -133,6 +144,15 @@ impl Ledger {
                  (`--values` or a Namespace among the objects gives them)"
             );
             talk.note(About::Omission, &text);
+        }
+        for (text, objects) in &self.undecided {
+            let objects = counted(*objects, "object");
+            talk.note(About::Omission, &format!("{text} ({objects})"));
+        }
+        if !self.exempted.is_empty() {
+            let names = self.exempted.iter();
+            let names = names.map(|(name, objects)| format!("{name} for {}", counted(*objects, "object")));
+            talk.note(About::Other, &format!("exceptions applied: {}", listed(names)));
         }
         if self.nobody {
             let text = "rules select by user, and nobody said who sends the requests (`--userinfo` does): such \

@@ -7,11 +7,13 @@ use rayon::ThreadPoolBuilder;
 
 use crate::engine::{Engine, Settings, World};
 use crate::patch::Schemas;
-use crate::policy::{NotEvaluated, Operation, Policy, PolicySet, Rule, UserInfo};
+use crate::policy::{
+    NotEvaluated, Operation, Policy, PolicyException, PolicyExceptions, PolicySet, Rule, UserInfo,
+};
 use crate::source::{
-    Asked, CustomKind, GivenLoader, GivenObjects, Head, Kustomize, LoadedPolicies, LoadedValues, Location,
-    Manifests, OfflineWorld, OldObjects, Piece, PolicyNote, SourceError, Walk, custom_kinds, kustomize,
-    load_policies, load_user, load_values,
+    Asked, CustomKind, GivenLoader, GivenObjects, Head, Kustomize, LoadedExceptions, LoadedPolicies,
+    LoadedValues, Location, Manifests, OfflineWorld, OldObjects, Piece, PolicyNote, SourceError, Walk,
+    custom_kinds, kustomize, load_exceptions, load_policies, load_user, load_values,
 };
 use crate::yaml::Limits;
 
@@ -76,6 +78,7 @@ impl Session {
             given(inputs.values.as_ref(), talk, |location| load_values(location, Head::OfKind, &limits));
         let user =
             given(inputs.userinfo.as_ref(), talk, |location| load_user(location, Head::OfKind, &limits));
+        let exceptions = said(load_exceptions(&inputs.exceptions, inputs.semantics.into(), &limits), talk);
         let kinds = said(custom_kinds(&inputs.crds, &limits), talk);
         let old = said(OldObjects::load(&inputs.old, inputs.namespace(), &limits), talk);
         let objects = {
@@ -88,12 +91,13 @@ impl Session {
         let objects = said(objects, talk);
         let repeated = repeated_names(inputs, talk);
         let (policies, values, user, kinds, old) = (policies?, values?, user?, kinds?, old?);
-        let objects = objects?;
+        let (objects, exceptions) = (objects?, exceptions?);
         let schemas = schemas(&kinds, talk)?;
         if repeated {
             return None;
         }
         let mut remarks = remarks(&policies, talk);
+        remarks.extend(remarks_on_exceptions(&exceptions, &policies.policies));
         for name in values.as_ref().into_iter().flat_map(|values| values.values.policies.keys()) {
             if !policies.policies.iter().any(|policy| policy.name == *name) {
                 let text = format!("values are given for a policy `{name}` that is not there");
@@ -104,7 +108,8 @@ impl Session {
             remarks.extend(values.notes.drain(..).map(|note| (About::Omission, note)));
             values
         });
-        let settings = Settings { trace, ..settings(inputs, schemas, values, user) };
+        let exceptions = PolicyExceptions::new(exceptions.exceptions);
+        let settings = Settings { trace, exceptions, ..settings(inputs, schemas, values, user) };
         let engine = Engine::new(PolicySet::new(policies.policies), settings);
         let twice = inputs.check_idempotent;
         let mut session = Self { engine, old, kinds, objects, remarks, twice, live: inputs.is_live() };
@@ -128,7 +133,9 @@ impl Session {
     /// Whether some rule looks at the labels of namespaces.
     pub(super) fn asks_for_namespace_labels(&self) -> bool {
         let mut rules = self.engine.policies().policies().iter().flat_map(|policy| &policy.rules);
+        let mut exceptions = self.engine.settings().exceptions.all().iter();
         rules.any(Rule::asks_for_namespace_labels)
+            || exceptions.any(PolicyException::asks_for_namespace_labels)
     }
 
     /// What policies may ask the API server for and nobody gave: the manifests answer it, as with Kyverno's
@@ -223,7 +230,7 @@ fn settings(inputs: &Inputs, schemas: Schemas, values: LoadedValues, user: Optio
         operation: inputs.operation.or((!inputs.old.is_empty()).then_some(Operation::Update)),
         namespace: inputs.namespace().into(),
         limits: inputs.evaluation_limits(),
-        trace: false,
+        ..Settings::default()
     }
 }
 
@@ -263,7 +270,12 @@ pub(super) fn remarks(loaded: &LoadedPolicies, talk: &mut Talk) -> Vec<(About, S
         match note {
             PolicyNote::Planned { .. } => {}
             PolicyNote::Other { origin, kind, name } => {
-                remarks.push((About::Omission, format!("{origin}: {kind} {name} is not evaluated")));
+                let hint = if &**kind == "PolicyException" {
+                    " here (`--exceptions` takes those of kyverno.io)"
+                } else {
+                    ""
+                };
+                remarks.push((About::Omission, format!("{origin}: {kind} {name} is not evaluated{hint}")));
             }
             PolicyNote::NoPolicies { documents, files } => {
                 let documents = counted(*documents, "document");
@@ -288,6 +300,16 @@ pub(super) fn remarks(loaded: &LoadedPolicies, talk: &mut Talk) -> Vec<(About, S
         }
     }
     remarks
+}
+
+/// What there is to say about exceptions.
+pub(super) fn remarks_on_exceptions(
+    loaded: &LoadedExceptions,
+    policies: &[Policy],
+) -> impl Iterator<Item = (About, String)> {
+    let omissions = loaded.misses(policies).into_iter().chain(loaded.left_out.iter().cloned());
+    let others = loaded.notes.iter().cloned();
+    omissions.map(|text| (About::Omission, text)).chain(others.map(|text| (About::Other, text)))
 }
 
 /// What is said of policies whose result is missing, in part or whole: kinds and rules that are not run yet,

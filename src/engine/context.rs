@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::jmespath::{Chance, Clock, Runtime};
 use crate::policy::{Operation, Rule, UserInfo};
-use crate::report::{Fate, SeenCondition, SeenTurn, SeenVariable, Trace};
+use crate::report::{Fate, SeenCondition, SeenException, SeenTurn, SeenVariable, Trace};
 use crate::semantics::Reading;
 use crate::value::{GroupVersionKind, ObjectRef, Pointer, Text, Value};
 use crate::variables::{Inline, Query, QueryError, Scope, Substitution};
@@ -62,6 +62,7 @@ pub(super) struct Subject<'a> {
     pub(super) operation: Operation,
     /// The stored object, where there is one.
     pub(super) old: Option<Value>,
+    /// The kind of the object itself: for a subresource such as `scale` not that of its parent.
     pub(super) kind: &'a GroupVersionKind,
     pub(super) namespace: &'a str,
     pub(super) name: &'a str,
@@ -90,7 +91,12 @@ impl Subject<'_> {
         ]
         .into_iter()
         .collect();
-        for (name, text) in [("name", self.name), ("subResource", self.subresource)] {
+        let texts = [
+            ("name", self.name),
+            ("subResource", self.subresource),
+            ("requestSubResource", self.subresource),
+        ];
+        for (name, text) in texts {
             if !text.is_empty() {
                 request.insert(name, text.into());
             }
@@ -146,6 +152,8 @@ pub(super) struct Context<'a> {
     pub(super) loading: usize,
     /// The elements that the loops of the rule went through.
     iterations: usize,
+    /// Whether the request deletes the object, so that variables about it read the old one.
+    deleting: bool,
 }
 
 impl<'a> Context<'a> {
@@ -157,7 +165,9 @@ impl<'a> Context<'a> {
         (clock, chance): (&'a WorldClock<'a>, &'a WorldChance<'a>),
         reading: &'a Reading,
     ) -> Self {
+        let operation = base.path(&["request", "operation"]).and_then(Value::as_str);
         Self {
+            deleting: operation == Some(Operation::Delete.name()),
             root: base,
             imaged: object.clone(),
             images: None,
@@ -202,7 +212,7 @@ impl<'a> Context<'a> {
     pub(super) const fn substitution(&self, inline: Inline) -> Substitution<'a> {
         Substitution {
             reading: self.reading,
-            deleting: false,
+            deleting: self.deleting,
             inline,
             inline_root: "request.object",
             limits: self.limits.of_substitution(),
@@ -371,6 +381,18 @@ impl<'a> Context<'a> {
             trace.turns.truncate(open.turns);
             trace.conditions.truncate(open.conditions);
             trace.variables.truncate(open.variables);
+        }
+    }
+
+    /// Whether what is looked at is noted for a trace.
+    pub(super) const fn is_traced(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    /// Notes an exception that does not apply for the trace.
+    pub(super) fn see_exception(&mut self, exception: SeenException) {
+        if let Some(trace) = &mut self.trace {
+            trace.exceptions.push(exception);
         }
     }
 

@@ -5,6 +5,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod context;
+mod exemption;
 mod foreach;
 mod images;
 mod limits;
@@ -15,15 +16,16 @@ mod values;
 mod world;
 
 use crate::patch::Schemas;
-use crate::policy::{Operation, PolicySet, UserInfo};
+use crate::policy::{Operation, PolicyExceptions, PolicySet, UserInfo};
 use crate::report::ObjectReport;
 use crate::semantics::Semantics;
 use crate::value::{Text, Value};
 
+pub use crate::value::{KindScope, builtin_scope};
 pub use limits::Limits;
 pub use loading::image_name;
 pub use values::{Assignments, DottedName, PolicyValues, SubresourceKind, Values};
-pub use world::{EmptyWorld, KindScope, Lookup, LookupError, World, builtin_scope};
+pub use world::{EmptyWorld, Lookup, LookupError, World};
 
 /// Compiled policies and everything that is the same for all objects of a run.
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub struct Settings {
     pub values: Values,
     /// Who makes the requests; `None` where nobody said.
     pub user: Option<UserInfo>,
+    /// Which objects rules leave alone although they select them.
+    pub exceptions: PolicyExceptions,
     /// Which operation the requests are. Unless this or a value says otherwise they create objects, and
     /// update those that are stored already.
     pub operation: Option<Operation>,

@@ -1,15 +1,18 @@
 //! One object through all policies.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 
 use crate::policy::{Candidate, Operation, Policy, Rule, other_namespace};
-use crate::report::{ObjectReport, Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Unknown};
+use crate::report::{
+    ObjectReport, Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Undecided, Unknown,
+};
 use crate::semantics::{Corners, Difference, Reading};
-use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
+use crate::value::{GroupVersionKind, KindScope, ObjectRef, Text, Value};
 
 use super::context::{Context, Subject, WorldChance, WorldClock};
+use super::exemption::Exemption;
 use super::rule::{self, Run};
-use super::{Engine, KindScope, World};
+use super::{Engine, World};
 
 /// Runs the policies that concern an object.
 pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &dyn World) -> ObjectReport {
@@ -27,6 +30,7 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
     let evaluation = Evaluation {
         engine,
         world,
+        own_kind: &own_kind,
         kind,
         subresource,
         identity: identity.as_ref(),
@@ -36,6 +40,7 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
         bases: Default::default(),
         missed_labels: Cell::new(false),
         missed_user: Cell::new(false),
+        undecided: RefCell::default(),
     };
     let mut current = placed.object.clone();
     let mut reports = Vec::new();
@@ -45,6 +50,7 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
     let unknown = Unknown {
         namespace: evaluation.missed_labels.get().then(|| placed.namespace.clone()),
         user: evaluation.missed_user.get(),
+        undecided: evaluation.undecided.take(),
     };
     let after = placed.take_back(object, current);
     ObjectReport { object: identity.clone(), before: object.clone(), after, policies: reports, unknown }
@@ -100,6 +106,9 @@ impl Placed {
 struct Evaluation<'a> {
     engine: &'a Engine,
     world: &'a dyn World,
+    /// The kind of the object itself.
+    own_kind: &'a GroupVersionKind,
+    /// The kind that rules name: for a subresource that of its parent.
     kind: &'a GroupVersionKind,
     subresource: &'a str,
     identity: Option<&'a ObjectRef>,
@@ -111,6 +120,8 @@ struct Evaluation<'a> {
     /// A rule asked for labels of the namespace, or for the user, that nobody gave.
     missed_labels: Cell<bool>,
     missed_user: Cell<bool>,
+    /// Exceptions whose conditions could not be evaluated.
+    undecided: RefCell<Vec<Undecided>>,
 }
 
 impl Evaluation<'_> {
@@ -138,7 +149,7 @@ impl Evaluation<'_> {
             let subject = Subject {
                 operation,
                 old,
-                kind: self.kind,
+                kind: self.own_kind,
                 namespace: &self.placed.namespace,
                 name: self.name(),
                 subresource: self.subresource,
@@ -181,7 +192,14 @@ impl Evaluation<'_> {
                 report
             });
         }
-        let mut working = entry;
+        let name = policy.full_name();
+        let exemption = Exemption {
+            exceptions: &settings.exceptions,
+            policy: &name,
+            candidate: self.candidate(&entry, operation),
+            undecided: &self.undecided,
+        };
+        let mut working = entry.clone();
         let mut failed = false;
         let mut applied = false;
         let mut emptied = false;
@@ -206,20 +224,20 @@ impl Evaluation<'_> {
             if emptied && !reading.documented(Difference::FailedRule) {
                 break;
             }
+            self.note_what_exceptions_miss(&name, rule);
             if operation == Operation::Delete {
-                if reading.documented(Difference::StandardRuleOnDelete) {
-                    report.rules.push(not_run(rule, SkipReason::Deleted));
-                } else {
-                    let error = "failed to unmarshal patched resource: Object 'Kind' is missing in 'null'";
-                    report.rules.push(not_evaluated(rule, error));
-                    failed = true;
-                }
+                let saved = context.enter(rule, &settings.values, settings.trace);
+                let admitted = rule::admit(rule, &mut context, &exemption);
+                let trace = context.leave(saved);
+                let outcome = deleted(admitted.err().map(|run| run.outcome), &reading);
+                failed |= matches!(outcome, Outcome::Error(_));
+                report.rules.push(RuleReport { rule: rule.name.clone(), outcome, trace });
                 continue;
             }
             report.corners.extend(rule.corners);
             let saved = context.enter(rule, &settings.values, settings.trace);
             let Run { outcome, emptied: run_emptied } =
-                rule::run(rule, &working, &mut context, &settings.schemas);
+                rule::run(rule, &working, &mut context, &settings.schemas, &exemption);
             let trace = context.leave(saved);
             match &outcome {
                 Outcome::Patched { after, .. } => {
@@ -242,11 +260,21 @@ impl Evaluation<'_> {
 
     /// Remembers what a rule's `match` or `exclude` asks for and nobody gave.
     fn note_what_is_missing(&self, rule: &Rule) {
-        let unlabelled = self.namespace_labels.is_none() && !self.placed.namespace.is_empty();
-        if unlabelled && rule.asks_for_namespace_labels() {
+        self.note_missing(rule.asks_for_namespace_labels(), rule.asks_for_user());
+    }
+
+    /// Remembers what the exceptions from a rule ask for and nobody gave.
+    fn note_what_exceptions_miss(&self, policy: &str, rule: &Rule) {
+        for exception in self.engine.settings.exceptions.of(policy, &rule.name) {
+            self.note_missing(exception.asks_for_namespace_labels(), exception.asks_for_user());
+        }
+    }
+
+    fn note_missing(&self, labels: bool, user: bool) {
+        if labels && self.namespace_labels.is_none() && !self.placed.namespace.is_empty() {
             self.missed_labels.set(true);
         }
-        if self.engine.settings.user.is_none() && rule.asks_for_user() {
+        if user && self.engine.settings.user.is_none() {
             self.missed_user.set(true);
         }
     }
@@ -274,7 +302,14 @@ fn not_run(rule: &Rule, reason: SkipReason) -> RuleReport {
     RuleReport { rule: rule.name.clone(), outcome: Outcome::Skipped(reason), trace: None }
 }
 
-/// The report of a rule that cannot be evaluated for this request.
-fn not_evaluated(rule: &Rule, message: &str) -> RuleReport {
-    RuleReport { rule: rule.name.clone(), outcome: Outcome::Error(RuleError::new(message)), trace: None }
+/// What a standard rule comes to where the request deletes the object, given what kept it from its patch.
+fn deleted(kept: Option<Outcome>, reading: &Reading) -> Outcome {
+    match kept {
+        Some(skipped @ Outcome::Skipped(_)) => skipped,
+        _ if reading.documented(Difference::StandardRuleOnDelete) => Outcome::Skipped(SkipReason::Deleted),
+        Some(error) => error,
+        None => Outcome::Error(RuleError::new(
+            "failed to unmarshal patched resource: Object 'Kind' is missing in 'null'",
+        )),
+    }
 }

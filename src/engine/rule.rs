@@ -11,6 +11,7 @@ use crate::value::{Pointer, Segment, Value};
 use crate::variables::{Inline, InlineLeaf, QueryError, Scope, Substituted, SubstitutionError, Template};
 
 use super::context::Context;
+use super::exemption::Exemption;
 use super::foreach;
 
 /// What a rule did.
@@ -27,13 +28,22 @@ impl Run {
 }
 
 /// Runs a rule that selects the object.
-pub(super) fn run(rule: &Rule, object: &Value, context: &mut Context<'_>, schemas: &Schemas) -> Run {
-    if let Some(conditions) = &rule.preconditions {
-        match preconditions(rule, conditions, context) {
-            Ok(None) => {}
-            Ok(Some(message)) => return Run::of(Outcome::Skipped(SkipReason::Preconditions { message })),
-            Err(error) => return Run::of(Outcome::Error(error)),
-        }
+pub(super) fn run(
+    rule: &Rule,
+    object: &Value,
+    context: &mut Context<'_>,
+    schemas: &Schemas,
+    exemption: &Exemption<'_>,
+) -> Run {
+    let seen = match admit(rule, context, exemption) {
+        Ok(seen) => seen,
+        Err(run) => return *run,
+    };
+    if let Some(conditions) = &rule.preconditions
+        && !matches!(rule.mutation, Mutation::Foreach(_))
+        && let Err(error) = unseen(conditions, &seen, context)
+    {
+        return Run::of(Outcome::Error(error));
     }
     let outcome = match &rule.mutation {
         Mutation::Foreach(entries) => foreach::run(entries, object, context, schemas),
@@ -52,23 +62,30 @@ pub(super) fn run(rule: &Rule, object: &Value, context: &mut Context<'_>, schema
     }
 }
 
-/// Evaluates the preconditions: `None` if they hold, else their message.
-fn preconditions(
+/// Asks the preconditions and then the exceptions: the conditions that were looked at, or what keeps the rule
+/// from doing anything.
+pub(super) fn admit(
     rule: &Rule,
-    conditions: &Conditions<Template>,
     context: &mut Context<'_>,
-) -> Result<Option<String>, RuleError> {
-    let verdict = decide(conditions, context).map_err(|error| {
-        let message = format!("failed to evaluate preconditions: {error}");
-        RuleError { message, hint: hint(&error.into_cause(), context) }
-    })?;
-    if !verdict.met {
-        return Ok(Some(verdict.message));
+    exemption: &Exemption<'_>,
+) -> Result<Vec<Evaluated>, Box<Run>> {
+    let mut seen = Vec::new();
+    if let Some(conditions) = &rule.preconditions {
+        let verdict = decide(conditions, context).map_err(|error| {
+            let message = format!("failed to evaluate preconditions: {error}");
+            let hint = hint(&error.into_cause(), context);
+            Box::new(Run::of(Outcome::Error(RuleError { message, hint })))
+        })?;
+        if !verdict.met {
+            let message = verdict.message;
+            return Err(Box::new(Run::of(Outcome::Skipped(SkipReason::Preconditions { message }))));
+        }
+        seen = verdict.seen;
     }
-    if !matches!(rule.mutation, Mutation::Foreach(_)) {
-        unseen(conditions, &verdict.seen, context)?;
+    match exemption.of(rule, context) {
+        Some(reason) => Err(Box::new(Run::of(Outcome::Skipped(reason)))),
+        None => Ok(seen),
     }
-    Ok(None)
 }
 
 /// Decides whether conditions hold, and notes those that were looked at.
@@ -317,6 +334,12 @@ pub(super) fn hint(error: &SubstitutionError, context: &Context<'_>) -> Option<S
     let user = ["request.userInfo", "request.roles", "request.clusterRoles", "serviceAccount"];
     if user.iter().any(|name| expression.contains(name)) {
         return Some("`--userinfo FILE` says who makes the request".into());
+    }
+    if expression.contains("request.oldObject") && !context.substitution(Inline::Path).deleting {
+        return Some("`--old PATH` gives the objects as they are stored before an update".into());
+    }
+    if ["subResource", "requestSubResource"].iter().any(|name| expression.contains(name)) {
+        return Some("`--values FILE` says under `subresources` which kinds stand for a subresource".into());
     }
     if !expression.contains("request.object") && !expression.contains("element") {
         return Some("`--values FILE` or `--set NAME=VALUE` gives names of the context a value".into());

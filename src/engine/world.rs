@@ -2,18 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::value::{GroupVersionKind, Value};
-
-/// Whether objects of a kind live in namespaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KindScope {
-    /// They do.
-    Namespaced,
-    /// They belong to the cluster.
-    Cluster,
-    /// Nobody said; such kinds are taken for namespaced.
-    Unknown,
-}
+use crate::value::{GroupVersionKind, KindScope, Value, builtin_scope};
 
 /// What a context entry asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,70 +96,5 @@ impl World for EmptyWorld {
 
     fn scope(&self, kind: &GroupVersionKind) -> KindScope {
         builtin_scope(kind)
-    }
-}
-
-/// The scope of a kind that Kubernetes itself serves; [`KindScope::Unknown`] for all others.
-pub fn builtin_scope(kind: &GroupVersionKind) -> KindScope {
-    let cluster: &[&str] = match &*kind.group {
-        "" => &["Namespace", "Node", "PersistentVolume", "ComponentStatus"],
-        "admissionregistration.k8s.io" => &[
-            "MutatingAdmissionPolicy",
-            "MutatingAdmissionPolicyBinding",
-            "MutatingWebhookConfiguration",
-            "ValidatingAdmissionPolicy",
-            "ValidatingAdmissionPolicyBinding",
-            "ValidatingWebhookConfiguration",
-        ],
-        "apiextensions.k8s.io" => &["CustomResourceDefinition"],
-        "apiregistration.k8s.io" => &["APIService"],
-        "authentication.k8s.io" => &["SelfSubjectReview", "TokenReview"],
-        "authorization.k8s.io" => {
-            &["SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview"]
-        }
-        "certificates.k8s.io" => &["CertificateSigningRequest", "ClusterTrustBundle"],
-        "flowcontrol.apiserver.k8s.io" => &["FlowSchema", "PriorityLevelConfiguration"],
-        "internal.apiserver.k8s.io" => &["StorageVersion"],
-        "networking.k8s.io" => &["IPAddress", "IngressClass", "ServiceCIDR"],
-        "node.k8s.io" => &["RuntimeClass"],
-        "policy" | "extensions" => &["PodSecurityPolicy"],
-        "rbac.authorization.k8s.io" => &["ClusterRole", "ClusterRoleBinding"],
-        "resource.k8s.io" => &["DeviceClass", "DeviceTaintRule", "ResourceSlice"],
-        "scheduling.k8s.io" => &["PriorityClass"],
-        "storage.k8s.io" => {
-            &["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"]
-        }
-        "storagemigration.k8s.io" => &["StorageVersionMigration"],
-        "kyverno.io" => &["ClusterPolicy", "ClusterCleanupPolicy", "GlobalContextEntry"],
-        "policies.kyverno.io" => &[
-            "DeletingPolicy",
-            "GeneratingPolicy",
-            "ImageValidatingPolicy",
-            "MutatingPolicy",
-            "ValidatingPolicy",
-        ],
-        "apps" | "autoscaling" | "batch" | "coordination.k8s.io" | "discovery.k8s.io" | "events.k8s.io" => {
-            &[]
-        }
-        _ => return KindScope::Unknown,
-    };
-    if cluster.contains(&&*kind.kind) { KindScope::Cluster } else { KindScope::Namespaced }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scopes_of_built_in_kinds_are_known() {
-        for (api_version, kind, scope) in [
-            ("v1", "Pod", KindScope::Namespaced),
-            ("v1", "Namespace", KindScope::Cluster),
-            ("rbac.authorization.k8s.io/v1", "Role", KindScope::Namespaced),
-            ("rbac.authorization.k8s.io/v1", "ClusterRole", KindScope::Cluster),
-            ("example.com/v1", "Widget", KindScope::Unknown),
-        ] {
-            assert_eq!(builtin_scope(&GroupVersionKind::new(api_version, kind)), scope, "{kind}");
-        }
     }
 }

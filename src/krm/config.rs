@@ -19,6 +19,8 @@ pub struct FunctionConfig {
     pub context_from: Vec<PolicyInput>,
     /// A `UserInfo` document.
     pub user_info: Option<Value>,
+    /// Exceptions from policies, paths and whole ones in the order given.
+    pub exceptions: Vec<PolicyInput>,
     /// The operation of the requests.
     pub operation: Option<Operation>,
     /// Which semantics.
@@ -27,12 +29,12 @@ pub struct FunctionConfig {
     pub on_error: OnError,
 }
 
-/// Where policies come from.
+/// Where policies, and exceptions from them, come from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PolicyInput {
     /// A path, relative to where the function runs.
     Path(Text),
-    /// A policy written in the configuration.
+    /// A policy or an exception written in the configuration.
     Inline(Value),
     /// A YAML stream of policies, from a ConfigMap.
     Stream(Text),
@@ -83,7 +85,7 @@ const FIELDS: [&str; 11] = [
     "semantics",
     "onError",
 ];
-const LATER: [&str; 3] = ["manifests", "exceptions", "severity"];
+const LATER: [&str; 2] = ["manifests", "severity"];
 
 impl FunctionConfig {
     /// Reads a `Kyv` or a ConfigMap.
@@ -165,6 +167,7 @@ impl Reader {
             context_from: self.inputs(members, "contextFrom", "an object"),
             values: self.document(members, "values"),
             user_info: self.document(members, "userInfo"),
+            exceptions: self.inputs(members, "exceptions", "an exception"),
             operation: self
                 .word(members, "operation", &["CREATE", "UPDATE", "DELETE", "CONNECT"])
                 .and_then(|word| Operation::parse(&word)),

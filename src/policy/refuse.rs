@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::pattern;
-use crate::value::{Pointer, Segment, Text, Value};
+use crate::value::{Pointer, Segment, Text, Value, groups_of_cluster_kind};
 use crate::variables::holds_variable;
 
 use super::Note;
@@ -12,31 +12,17 @@ use super::fault::Fault;
 use super::kinds::KindSelector;
 use super::labels::{LabelSelector, texts};
 
-/// Kinds of Kubernetes itself that live in no namespace.
-const CLUSTER_KINDS: &[&str] = &[
-    "APIService",
-    "CSIDriver",
-    "CSINode",
-    "CertificateSigningRequest",
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "ComponentStatus",
-    "CustomResourceDefinition",
-    "FlowSchema",
-    "IngressClass",
-    "MutatingWebhookConfiguration",
-    "Namespace",
-    "Node",
-    "PersistentVolume",
-    "PriorityClass",
-    "PriorityLevelConfiguration",
-    "RuntimeClass",
-    "StorageClass",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionPolicyBinding",
-    "ValidatingWebhookConfiguration",
-    "VolumeAttachment",
-];
+/// Names that Kubernetes gives a kind without namespaces, and others one with: no group, no verdict.
+const SHARED_NAMES: [&str; 1] = ["IPAddress"];
+
+/// Whether all that a selector can mean lives in no namespace, as far as one can know without a cluster. A
+/// kind without a group is that of Kubernetes, as Kyverno has it.
+fn is_of_cluster(selector: &KindSelector) -> bool {
+    let named = &*selector.group != "*";
+    let mut groups = groups_of_cluster_kind(&selector.kind);
+    (named || !SHARED_NAMES.contains(&&*selector.kind))
+        && groups.any(|group| pattern::matches(&selector.group, group))
+}
 
 /// The filters of a block of a rule: the block itself, then the entries of `any` and `all`, each with its
 /// place below the rule.
@@ -144,6 +130,28 @@ pub(super) fn check(
                 "Rule is matching an empty set: `exclude` takes back what `match` gives"
             },
         );
+    }
+}
+
+/// Checks the `match` of an exception, which stands in its `spec`.
+pub(super) fn check_exception(
+    spec: &Value,
+    at: &Pointer,
+    background: bool,
+    faults: &mut Vec<Fault>,
+    notes: &mut Vec<Note>,
+) {
+    let setting = Setting { namespaced: false, background, direct: false };
+    let mut checks = Checks { rule: spec, at, setting, faults, notes };
+    let block = Pointer::ROOT.key("match");
+    if spec.get("match").is_some_and(|whole| given(whole, "any").is_some() && given(whole, "all").is_some()) {
+        checks.fault(&block, "Can't specify any and all together");
+    }
+    for (below, filter) in blocks(spec, "match").skip(1) {
+        if let Some(resources) = given(filter, "resources") {
+            checks.resources(&below.key("resources"), resources);
+        }
+        checks.users("match", &below, filter);
     }
 }
 
@@ -278,7 +286,7 @@ impl Checks<'_> {
                 ),
             ));
         }
-        if self.setting.namespaced && CLUSTER_KINDS.contains(&&*selector.kind) {
+        if self.setting.namespaced && is_of_cluster(&selector) {
             let message = format!(
                 "a namespaced policy cannot select objects of kind `{}`, which live in no namespace",
                 selector.kind

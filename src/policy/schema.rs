@@ -1,4 +1,4 @@
-//! The fields of a classic policy: their names and types.
+//! The fields of classic policies and of exceptions from them: their names and types.
 
 use crate::pattern::nearest;
 use crate::value::{Pointer, Value};
@@ -52,6 +52,31 @@ static POLICY: Fields = Fields::of(&[
     ("status", Shape::Any),
 ])
 .requiring(&["apiVersion", "kind", "metadata", "spec"]);
+
+static EXCEPTION: Fields = Fields::of(&[
+    ("apiVersion", Shape::OneOf(&["kyverno.io/v2", "kyverno.io/v2beta1"])),
+    ("kind", Shape::OneOf(&["PolicyException"])),
+    ("metadata", Shape::Fields(&METADATA)),
+    ("spec", Shape::Fields(&EXCEPTION_SPEC)),
+])
+.requiring(&["apiVersion", "kind", "metadata", "spec"]);
+
+static EXCEPTION_SPEC: Fields = Fields::of(&[
+    ("background", Shape::Flag),
+    ("conditions", Shape::Map(&Shape::Any)),
+    ("exceptions", Shape::List(&Shape::Fields(&EXEMPTED))),
+    ("match", Shape::Fields(&EXCEPTION_MATCH)),
+    ("podSecurity", Shape::List(&Shape::Any)),
+])
+.requiring(&["exceptions", "match"]);
+
+static EXEMPTED: Fields =
+    Fields::of(&[("policyName", Shape::Text), ("ruleNames", TEXTS)]).requiring(&["policyName", "ruleNames"]);
+
+static EXCEPTION_MATCH: Fields = Fields::of(&[
+    ("any", Shape::List(&Shape::Fields(&FILTER))),
+    ("all", Shape::List(&Shape::Fields(&FILTER))),
+]);
 
 static METADATA: Fields = Fields {
     known: &[
@@ -271,6 +296,11 @@ static GLOBAL_REFERENCE: Fields =
 /// Checks the fields of a whole policy.
 pub(super) fn check(document: &Value, faults: &mut Vec<Fault>) {
     Check { at: Pointer::ROOT, faults }.fields(&POLICY, document);
+}
+
+/// Checks the fields of a whole exception.
+pub(super) fn check_exception(document: &Value, faults: &mut Vec<Fault>) {
+    Check { at: Pointer::ROOT, faults }.fields(&EXCEPTION, document);
 }
 
 /// How much of an unsupported value is shown.

@@ -1,6 +1,7 @@
 //! `match` and `exclude`: which objects a rule takes.
 
 use crate::pattern;
+use crate::semantics::{Difference, Reading};
 use crate::value::{Text, Value};
 
 use super::kinds::KindSelector;
@@ -93,6 +94,16 @@ impl Selection {
         Some(filters.iter().flat_map(|filter| &filter.kinds).filter_map(KindSelector::only_kind).collect())
     }
 
+    /// Whether the block, read as the `match` of an exception, takes a candidate. What it asks of the sender
+    /// is never left aside.
+    pub(super) fn exempts(&self, candidate: &Candidate<'_>, reading: &Reading) -> bool {
+        match &self.branch {
+            Branch::Any(filters) => filters.iter().any(|filter| filter.exempts(candidate, reading)),
+            Branch::All(filters) => filters.iter().all(|filter| filter.exempts(candidate, reading)),
+            Branch::Direct(_) => false,
+        }
+    }
+
     fn filters(&self) -> &[Filter] {
         match &self.branch {
             Branch::Any(filters) | Branch::All(filters) => filters,
@@ -180,6 +191,25 @@ impl Filter {
             return refuse(&mut reasons, || "match cannot be empty".into());
         }
         self.holds(candidate, users, reasons)
+    }
+
+    fn exempts(&self, candidate: &Candidate<'_>, reading: &Reading) -> bool {
+        if self.is_empty(true) {
+            return false;
+        }
+        let labels = match &self.namespace_selector {
+            // An exception does not ask a Namespace for the labels of its namespace.
+            Some(_) if candidate.is_namespace() => {
+                Self { namespace_selector: None, ..self.clone() }.labels_hold(candidate, None)
+            }
+            _ => self.labels_hold(candidate, None),
+        };
+        let operation = self.operations.as_ref().is_none_or(|all| all.contains(&candidate.operation));
+        self.kinds_hold(candidate, None)
+            && self.names_hold(candidate, None)
+            && labels
+            && self.users_hold(candidate.user, None)
+            && (operation || !reading.documented(Difference::ExceptionOperations))
     }
 
     pub(super) fn holds(&self, candidate: &Candidate<'_>, users: bool, mut reasons: Reasons<'_>) -> bool {

@@ -72,6 +72,9 @@ fn rule_json(rule: &RuleReport, object: &Masked) -> Value {
                 row.insert("overlayPath", place(overlay));
                 row.insert("objectPath", place(at));
             }
+            if let SkipReason::Exceptions(names) = reason {
+                row.insert("exceptions", Value::array(names.iter().cloned().map(Value::String).collect()));
+            }
         }
         Outcome::Error(error) => {
             row.insert("error", object.message(&error.message).into());

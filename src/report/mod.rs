@@ -9,13 +9,15 @@ mod suite;
 mod tally;
 mod trace;
 
+use std::collections::BTreeSet;
+
 use crate::semantics::Corners;
 use crate::value::{Change, ObjectRef, Text, Value, changes};
 
 pub use outcome::{Outcome, RuleError, SkipReason};
 pub use suite::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, Verdict};
 pub use tally::{Tally, TallyKey, TallyRow};
-pub use trace::{Fate, SeenCondition, SeenTurn, SeenVariable, Trace};
+pub use trace::{Fate, SeenCondition, SeenException, SeenTurn, SeenVariable, Trace};
 
 /// What the policies made of one object.
 #[derive(Clone, Debug)]
@@ -39,6 +41,28 @@ pub struct Unknown {
     pub namespace: Option<Text>,
     /// Who sends the request.
     pub user: bool,
+    /// Exceptions whose conditions cannot be evaluated, and that so do not apply.
+    pub undecided: Vec<Undecided>,
+}
+
+/// An exception whose conditions cannot be evaluated for an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undecided {
+    /// Its name, as `namespace/name`.
+    pub exception: Text,
+    /// The policy it is from.
+    pub policy: Text,
+    /// The rule of the policy.
+    pub rule: Text,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl std::fmt::Display for Undecided {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { exception, policy, rule, message } = self;
+        write!(f, "exception {exception} does not apply to {policy}/{rule}: {message}")
+    }
 }
 
 impl ObjectReport {
@@ -75,6 +99,15 @@ impl ObjectReport {
             all.extend(policy.corners);
         }
         all
+    }
+
+    /// The exceptions that took the object out of some rule, each once.
+    pub fn exceptions(&self) -> BTreeSet<&Text> {
+        let names = self.rules().filter_map(|(_, rule)| match &rule.outcome {
+            Outcome::Skipped(SkipReason::Exceptions(names)) => Some(names),
+            _ => None,
+        });
+        names.flatten().collect()
     }
 
     /// The reports of all rules, with their policies.

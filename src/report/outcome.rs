@@ -42,6 +42,8 @@ pub enum SkipReason {
         /// The messages of the conditions that failed; empty where none was written.
         message: String,
     },
+    /// These exceptions from the rule take the object away, named as `namespace/name`.
+    Exceptions(Vec<Text>),
     /// A condition anchor of the overlay does not hold.
     Anchor {
         /// The anchor's place in the overlay.
@@ -68,6 +70,9 @@ impl std::fmt::Display for SkipReason {
             Self::NotSelected(reasons) => write!(f, "not selected: {}", reasons.join("; ")),
             Self::Preconditions { message } if message.is_empty() => f.write_str("preconditions not met"),
             Self::Preconditions { message } => write!(f, "preconditions not met; {message}"),
+            Self::Exceptions(names) => {
+                write!(f, "rule is skipped due to policy exceptions {}", names.join(", "))
+            }
             Self::Anchor { overlay, at, reason } => {
                 write!(f, "condition at `{overlay}` not met: {reason}")?;
                 if at.is_root() { Ok(()) } else { write!(f, " (at `{at}` of the object)") }

@@ -11,6 +11,8 @@ pub struct Trace {
     pub conditions: Vec<SeenCondition>,
     /// The variables that were asked for.
     pub variables: Vec<SeenVariable>,
+    /// The exceptions that name the rule and do not apply.
+    pub exceptions: Vec<SeenException>,
     /// The elements that loops went through.
     pub turns: Vec<SeenTurn>,
     /// How many elements more there were, of which nothing is kept.
@@ -20,6 +22,15 @@ pub struct Trace {
 impl Trace {
     /// So many elements of loops are kept, beside those that fail.
     pub const TURNS: usize = 1000;
+}
+
+/// An exception that was looked at and does not apply.
+#[derive(Clone, Debug)]
+pub struct SeenException {
+    /// Its name, as `namespace/name`.
+    pub name: Text,
+    /// Why it does not apply.
+    pub reasons: Vec<String>,
 }
 
 /// A precondition that was evaluated.

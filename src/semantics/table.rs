@@ -160,6 +160,9 @@ differences! {
     ShallowText = 38, "`{{- }}` with a value that is no string inside a text", "language.md 4.2",
         "the value is inserted as JSON",
         "evaluation panics: an error of the rule";
+    ExceptionOperations = 65, "`operations` in the match of an exception", "mutate.md 6.6, language.md 1.8",
+        "the exception is for requests of these operations only",
+        "operations are not looked at";
 }
 
 impl fmt::Display for Difference {

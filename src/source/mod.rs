@@ -8,6 +8,7 @@ mod ahead;
 pub mod cluster;
 mod crds;
 mod error;
+mod exceptions;
 mod given;
 mod kustomize;
 mod manifests;
@@ -24,6 +25,7 @@ mod write;
 
 pub use crds::{CustomKind, custom_kinds};
 pub use error::{Place, SourceError};
+pub use exceptions::{ExceptionLoader, LoadedExceptions, load_exceptions};
 pub use given::{Asked, GivenLoader, GivenObjects};
 pub use kustomize::{Kustomize, kustomize};
 pub use manifests::{Content, Manifests, Piece};

@@ -15,6 +15,7 @@ mod number;
 mod object;
 mod pointer;
 mod quantity;
+mod scope;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ pub use number::Number;
 pub use object::{GroupVersionKind, ObjectRef};
 pub use pointer::{Pointer, Segment};
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
+pub use scope::{KindScope, builtin_scope, groups_of_cluster_kind};
 
 /// A string of an object: shared, immutable.
 pub type Text = Arc<str>;

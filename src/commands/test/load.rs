@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::{KindScope, World as _};
 use crate::jmespath::{Expression, FixedClock, Runtime, SeededChance};
-use crate::pattern::matches;
-use crate::policy::{DocumentKind, Policy, UserInfo, kind_of};
+use crate::policy::{DocumentKind, Policy, PolicyExceptions, UserInfo, kind_of};
 use crate::semantics::{Reading, Semantics};
 use crate::source::{
-    CustomKind, GivenLoader, GivenObjects, Head, LoadedPolicies, LoadedValues, Location, OfflineWorld, Place,
-    PolicyLoader, SourceError, custom_kinds, items_of, load_user, load_values, read_all, read_file,
-    values_inside,
+    CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, LoadedPolicies, LoadedValues, Location,
+    OfflineWorld, Place, PolicyLoader, SourceError, custom_kinds, items_of, load_user, load_values, read_all,
+    read_file, values_inside,
 };
 use crate::suite::Suite;
 use crate::value::{ObjectRef, Pointer, Text, Value};
@@ -24,6 +23,7 @@ pub(super) struct Loaded {
     pub(super) policies: Vec<Policy>,
     /// Policies that do not run, with the reason.
     pub(super) left_out: BTreeMap<Text, String>,
+    pub(super) exceptions: PolicyExceptions,
     pub(super) objects: Vec<Value>,
     pub(super) values: LoadedValues,
     pub(super) user: Option<UserInfo>,
@@ -58,8 +58,8 @@ pub(super) struct Loader<'a> {
 impl Loader<'_> {
     /// Reads everything that the suite of a document names.
     pub(super) fn load(mut self, document: &Document, suite: Suite) -> Result<Loaded, Vec<SourceError>> {
-        let (policies, mut left_out) = self.policies(&suite.policies);
-        self.exceptions(&suite.exceptions, &policies, &mut left_out);
+        let (policies, left_out) = self.policies(&suite.policies);
+        let exceptions = self.exceptions(&suite.exceptions, &policies, &left_out);
         let objects = self.objects(&suite.resources);
         let values = match (&suite.values, &suite.variables) {
             (Some(at), _) => self.said(values_inside(document, at)),
@@ -87,7 +87,8 @@ impl Loader<'_> {
         if !self.faults.is_empty() {
             return Err(self.faults);
         }
-        Ok(Loaded { suite, policies, left_out, objects, values, user, given, expected, notes: self.notes })
+        let notes = self.notes;
+        Ok(Loaded { suite, policies, left_out, exceptions, objects, values, user, given, expected, notes })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -162,26 +163,35 @@ impl Loader<'_> {
         (policies, left_out)
     }
 
-    /// Leaves out policies that an exception names.
-    fn exceptions(&mut self, names: &[Text], policies: &[Policy], left_out: &mut BTreeMap<Text, String>) {
+    /// The exceptions from the policies.
+    fn exceptions(
+        &mut self,
+        names: &[Text],
+        policies: &[Policy],
+        left_out: &BTreeMap<Text, String>,
+    ) -> PolicyExceptions {
+        let mut loader = ExceptionLoader::new(self.semantics, self.limits);
         for name in names {
-            for document in self.documents(name) {
-                for (_, value) in items_of(&document) {
-                    let exceptions = value.path(&["spec", "exceptions"]).and_then(Value::as_array);
-                    for exception in exceptions.unwrap_or_default() {
-                        let Some(pattern) = exception.get("policyName").and_then(Value::as_str) else {
-                            continue;
-                        };
-                        let named = policies.iter().filter(|policy| {
-                            matches(pattern, &policy.name) || matches(pattern, &policy.full_name())
-                        });
-                        for policy in named {
-                            left_out.insert(policy.name.clone(), "policy exceptions".to_owned());
-                        }
-                    }
+            let documents = self.documents(name);
+            let mut found = 0;
+            for document in &documents {
+                for (at, value) in items_of(document) {
+                    found += usize::from(loader.node(document, &at, &value));
                 }
             }
+            if found == 0 && !documents.is_empty() {
+                let path = self.path(name).display().to_string();
+                self.faults.push(SourceError::Empty { path, kind: "PolicyException" });
+            }
         }
+        let Some(loaded) = self.said(loader.finish()) else { return PolicyExceptions::default() };
+        // Policies that do not run are told of by their rows.
+        if left_out.is_empty() {
+            self.notes.extend(loaded.misses(policies));
+            self.notes.extend(loaded.left_out);
+        }
+        self.notes.extend(loaded.notes);
+        PolicyExceptions::new(loaded.exceptions)
     }
 
     /// What context entries are answered from. If the suite says what the cluster holds, the objects that the

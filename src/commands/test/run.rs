@@ -184,6 +184,7 @@ impl Runner<'_> {
             schemas: self.schemas.clone(),
             values: loaded.values.values.clone(),
             user: loaded.user.clone(),
+            exceptions: loaded.exceptions.clone(),
             operation,
             limits: self.evaluation,
             ..Settings::default()

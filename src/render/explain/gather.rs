@@ -29,6 +29,7 @@ impl<'a> Gather<'a, '_> {
             verdict: Verdict::NoChange,
             why: String::new(),
             reasons: Vec::new(),
+            exceptions: self.exceptions().collect(),
             conditions: Vec::new(),
             variables: Vec::new(),
             anchor: None,
@@ -67,6 +68,15 @@ impl<'a> Gather<'a, '_> {
             }
         }
         explained
+    }
+
+    /// The exceptions that name the rule and do not apply, each with the reason.
+    fn exceptions(&self) -> impl Iterator<Item = String> {
+        let seen = self.rule.trace.iter().flat_map(|trace| &trace.exceptions);
+        seen.map(|exception| {
+            let reasons = self.shade.text(&exception.reasons.join("; "));
+            format!("{} does not apply: {reasons}", exception.name)
+        })
     }
 
     fn unfit(&self, idle: IdleReasons<'_>) -> Vec<String> {
@@ -115,6 +125,10 @@ impl<'a> Gather<'a, '_> {
                     "no element of its loops changes anything"
                 }
                 .into();
+            }
+            SkipReason::Exceptions(names) => {
+                let are = if names.len() == 1 { "exception takes" } else { "exceptions take" };
+                explained.why = format!("the {are} the object out: {}", names.join(", "));
             }
             SkipReason::NoElements { .. } | SkipReason::ApplyOne | SkipReason::Deleted => {
                 explained.why = reason.to_string();
@@ -236,7 +250,10 @@ impl<'a> Gather<'a, '_> {
                     SkipReason::NoElements { .. } => {
                         turn.why = "the loops inside change nothing".into();
                     }
-                    SkipReason::NotSelected(_) | SkipReason::ApplyOne | SkipReason::Deleted => {
+                    SkipReason::NotSelected(_)
+                    | SkipReason::Exceptions(_)
+                    | SkipReason::ApplyOne
+                    | SkipReason::Deleted => {
                         turn.why = reason.to_string();
                     }
                 }

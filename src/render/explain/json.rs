@@ -55,6 +55,12 @@ impl Explanation<'_> {
                 Value::array(rule.reasons.iter().map(|text| text.as_str().into()).collect()),
             );
         }
+        if !rule.exceptions.is_empty() {
+            row.insert(
+                "exceptions",
+                Value::array(rule.exceptions.iter().map(|text| text.as_str().into()).collect()),
+            );
+        }
         if let Some(Outcome::Error(error)) = rule.report.map(|report| &report.outcome)
             && let Some(hint) = &error.hint
         {

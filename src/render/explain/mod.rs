@@ -136,6 +136,8 @@ struct Explained<'a> {
     why: String,
     /// What else there is to say about it.
     reasons: Vec<String>,
+    /// The exceptions that name it and do not apply, each with the reason.
+    exceptions: Vec<String>,
     conditions: Vec<Condition>,
     variables: Vec<Variable>,
     anchor: Option<Anchor>,
@@ -283,6 +285,7 @@ fn unreported(source: &RuleSource) -> Explained<'_> {
         verdict: Verdict::NotEvaluated,
         why,
         reasons: Vec::new(),
+        exceptions: Vec::new(),
         conditions: Vec::new(),
         variables: Vec::new(),
         anchor: None,

@@ -87,6 +87,9 @@ impl Explanation<'_> {
         for reason in &rule.reasons {
             screen.fact(label, reason);
         }
+        for exception in &rule.exceptions {
+            screen.fact("exception", exception);
+        }
         if let Some(Outcome::Error(error)) = rule.report.map(|report| &report.outcome)
             && let Some(hint) = &error.hint
         {
