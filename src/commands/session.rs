@@ -200,7 +200,7 @@ pub(super) fn complain(pieces: impl Iterator<Item = Result<Piece, SourceError>>,
 }
 
 fn policies(inputs: &Inputs, limits: &Limits, talk: &mut Talk) -> Option<LoadedPolicies> {
-    match load_policies(&inputs.policy, inputs.semantics.into(), limits) {
+    match load_policies(&inputs.policy, inputs.dialect(), limits) {
         Ok(loaded) => Some(loaded),
         Err(refused) => {
             for error in &refused.errors {
