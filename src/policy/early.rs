@@ -21,9 +21,9 @@ pub enum Early {
         /// Which of the two readings.
         reading: EarlyReading,
         /// `overlay`.
-        overlay: Option<EarlyPart<EarlyOverlay>>,
+        overlay: Option<Box<EarlyPart<EarlyOverlay>>>,
         /// `patches`.
-        patches: Option<EarlyPart<EarlyPatches>>,
+        patches: Option<Box<EarlyPart<EarlyPatches>>>,
     },
     /// Read as what came later, one after the other.
     Later(Vec<Mutation>),
@@ -64,8 +64,10 @@ impl Reader<'_> {
             (Legacy::Native, _) => EarlyReading::Native,
             (Legacy::Later, _) => return self.later(overlay, patches, at),
         };
-        let overlay = overlay.map(|overlay| self.early_overlay(overlay, &at.key("overlay"), reading));
-        let patches = patches.map(|patches| self.early_patches(patches, &at.key("patches"), reading));
+        let overlay =
+            overlay.map(|overlay| Box::new(self.early_overlay(overlay, &at.key("overlay"), reading)));
+        let patches =
+            patches.map(|patches| Box::new(self.early_patches(patches, &at.key("patches"), reading)));
         Mutation::Early(Early::Own { reading, overlay, patches })
     }
 
@@ -109,9 +111,7 @@ impl Reader<'_> {
                 let name = key.split_once('(').map(|(_, name)| format!("({name}"));
                 (at.key(key.as_str()), name)
             }
-            PatchError::BlankAnchor { at, key } => {
-                (at.key(key.as_str()), Some(key.trim().to_owned()))
-            }
+            PatchError::BlankAnchor { at, key } => (at.key(key.as_str()), Some(key.trim().to_owned())),
             PatchError::NullInOverlay { at } => (at.clone(), None),
             _ => (Pointer::ROOT, None),
         };
@@ -166,7 +166,8 @@ impl Reader<'_> {
             Some(op) if OPERATIONS.contains(&op) => {}
             Some(op) => {
                 let op: String = op.chars().take(64).collect();
-                let message = format!("unsupported operation `{op}`, expected one of {}", OPERATIONS.join(", "));
+                let message =
+                    format!("unsupported operation `{op}`, expected one of {}", OPERATIONS.join(", "));
                 fault(below.key("op"), message, nearest(&op, OPERATIONS.into_iter()));
             }
             None => fault(below.clone(), "missing op field".into(), None),

@@ -152,7 +152,12 @@ impl Reader<'_> {
     }
 
     /// Compiles an overlay in which nothing varies.
-    pub(super) fn overlay(&mut self, overlay: &Value, below: &Pointer, template: &Template) -> Option<Overlay> {
+    pub(super) fn overlay(
+        &mut self,
+        overlay: &Value,
+        below: &Pointer,
+        template: &Template,
+    ) -> Option<Overlay> {
         let fixed = template.fixed();
         if fixed.is_none() && overlay.as_object().is_none() {
             if overlay.as_str().is_none() {

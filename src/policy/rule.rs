@@ -68,7 +68,8 @@ impl Rule {
         notes: &mut Vec<Note>,
     ) -> Option<Self> {
         let at = source.pointer;
-        let mutation = Reader { rule, at, reading, legacy: source.legacy, faults: &mut *faults, notes }.read();
+        let mutation =
+            Reader { rule, at, reading, legacy: source.legacy, faults: &mut *faults, notes }.read();
         let semantics = reading.semantics();
         let preconditions =
             conditions::read(rule, &Pointer::ROOT.key("preconditions"), at, semantics, faults);

@@ -13,6 +13,8 @@ enum Room {
     Metadata,
     Labels,
     Annotations,
+    Label,
+    Annotation,
 }
 
 impl Room {
@@ -21,6 +23,8 @@ impl Room {
         match (self, name) {
             (Self::Metadata, "labels") => Self::Labels,
             (Self::Metadata, "annotations") => Self::Annotations,
+            (Self::Labels, _) => Self::Label,
+            (Self::Annotations, _) => Self::Annotation,
             (Self::Elsewhere | Self::Metadata, "metadata") => Self::Metadata,
             _ => Self::Elsewhere,
         }
@@ -43,12 +47,12 @@ pub(in crate::patch) fn texts_below<'p>(path: impl Iterator<Item = &'p Text>, va
 fn rewritten(value: &Value, room: Room, reading: EarlyReading) -> Option<Value> {
     match value {
         Value::Bool(flag) => match (reading, room) {
-            (EarlyReading::Documented, Room::Labels | Room::Annotations)
-            | (EarlyReading::Native, Room::Annotations) => Some(Value::from(flag.to_string())),
+            (EarlyReading::Documented, Room::Label | Room::Annotation)
+            | (EarlyReading::Native, Room::Annotation) => Some(Value::from(flag.to_string())),
             _ => None,
         },
         Value::Number(number) => {
-            let is_text = matches!(room, Room::Labels | Room::Annotations);
+            let is_text = matches!(room, Room::Label | Room::Annotation);
             (is_text && reading == EarlyReading::Documented).then(|| Value::from(number.to_string()))
         }
         Value::Object(members) => {

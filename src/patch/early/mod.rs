@@ -13,6 +13,7 @@ mod test;
 #[cfg(test)]
 mod tests;
 
+use crate::semantics::Reading;
 use crate::value::{MAX_DEPTH, Pointer, Value};
 
 use super::condition::Steps;
@@ -84,7 +85,7 @@ impl EarlyOverlay {
     /// The lists without elements, of which there is nothing to apply.
     pub fn empty_lists(&self) -> Vec<Pointer> {
         let mut found = Vec::new();
-        self.root.empty_lists(&mut Pointer::ROOT.clone(), &mut found);
+        self.root.empty_lists(&mut Pointer::default(), &mut found);
         found
     }
 
@@ -93,12 +94,7 @@ impl EarlyOverlay {
     /// # Errors
     ///
     /// A passed limit; in the native reading also an overlay that does not fit the object.
-    pub fn apply(
-        &self,
-        base: &Value,
-        schemas: &Schemas,
-        reading: &crate::semantics::Reading,
-    ) -> Result<Merged, PatchError> {
+    pub fn apply(&self, base: &Value, schemas: &Schemas, reading: &Reading) -> Result<Merged, PatchError> {
         let result = match self.reading {
             EarlyReading::Documented => {
                 let position = schemas.root(base, &Value::Null);

@@ -69,9 +69,7 @@ impl Native {
                     (Role::Condition(condition), Some(member)) if conditions => {
                         match self.fits(&condition.value, member) {
                             Ok(true) => Ok(()),
-                            Ok(false) => {
-                                Err(self.place.unmet(|| "value does not match the pattern".into()))
-                            }
+                            Ok(false) => Err(self.place.unmet(|| "value does not match the pattern".into())),
                             Err(error) => Err(error.into()),
                         }
                     }

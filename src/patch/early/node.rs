@@ -100,9 +100,9 @@ impl Node {
 
     /// Whether an element says by a scalar of its own which one it is.
     pub(super) fn has_identity(&self) -> bool {
-        self.entries().iter().any(|entry| {
-            matches!(&entry.role, Role::Plain(Node { shape: Shape::Leaf(_), .. }))
-        })
+        self.entries()
+            .iter()
+            .any(|entry| matches!(&entry.role, Role::Plain(Self { shape: Shape::Leaf(_), .. })))
     }
 
     /// Whether it asks for something to be there.
@@ -201,7 +201,7 @@ impl Planter {
         let spread = match value.as_object() {
             Some(members) => {
                 let mut entries = Vec::with_capacity(members.len());
-                for (raw, member) in members.iter() {
+                for (raw, member) in members {
                     self.at.push_key(raw.clone());
                     let (name, role) = match Anchor::parse(raw) {
                         Some((Anchor::Add, name)) => (name, Role::Add(self.plant(member)?)),
@@ -224,9 +224,11 @@ impl Planter {
 fn is_signed(key: &str) -> bool {
     let mut characters = key.chars();
     characters.next().is_some_and(|sign| sign != '(')
-        && characters.as_str().strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).is_some_and(|name| {
-            !name.is_empty()
-        })
+        && characters
+            .as_str()
+            .strip_prefix('(')
+            .and_then(|rest| rest.strip_suffix(')'))
+            .is_some_and(|name| !name.is_empty())
 }
 
 /// The name of a key, whatever its anchor.

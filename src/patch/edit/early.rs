@@ -134,9 +134,7 @@ impl Early<'_> {
                 self.editor.set(path, value)
             }
             Some(_) => self.editor.put(kind, path, value, MissingPart::Path),
-            None => {
-                Err(PatchError::Missing { kind, part: MissingPart::Path, path: path.text.to_string() })
-            }
+            None => Err(PatchError::Missing { kind, part: MissingPart::Path, path: path.text.to_string() }),
         }
     }
 
