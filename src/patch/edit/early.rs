@@ -93,26 +93,28 @@ impl Early<'_> {
         let found = if overwrites { element(items, last) } else { place(items.len(), last) };
         let mut at = found.map_err(|fault| faulty(kind, path, fault))?;
         let mut missing = Vec::new();
-        for item in new {
+        let mut first = None;
+        for (index, item) in new.iter().enumerate() {
             within_depth(path, item)?;
             let mut known = false;
-            for other in items.iter().chain(&missing) {
+            for other in items.iter().chain(&first).chain(&missing) {
                 self.steps.count()?;
                 if item == other {
                     known = true;
                     break;
                 }
             }
-            if !known {
-                missing.push(item.clone());
+            match (known, overwrites && index == 0) {
+                (true, _) => {}
+                (false, true) => first = Some(item.clone()),
+                (false, false) => missing.push(item.clone()),
             }
         }
-        let mut missing = missing.into_iter();
-        if overwrites
-            && let Some(place) = items.get_mut(at)
-            && let Some(first) = missing.next()
-        {
-            *place = first;
+        // The first one is there now, be it that it was before: the rest comes after its place.
+        if overwrites && !new.is_empty() {
+            if let (Some(first), Some(place)) = (first, items.get_mut(at)) {
+                *place = first;
+            }
             at += 1;
         }
         items.splice(at..at, missing);
