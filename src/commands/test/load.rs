@@ -200,7 +200,8 @@ impl Loader<'_> {
         let clock = FixedClock(self.world.now());
         let chance = SeededChance::new(0);
         loader.global_values(document, self.folder, &|path, data| {
-            let expression = Expression::parse(path, self.dialect.semantics).map_err(|error| error.to_string())?;
+            let expression =
+                Expression::parse(path, self.dialect.semantics).map_err(|error| error.to_string())?;
             expression
                 .search(data, &Runtime::new(&clock, &chance, &reading))
                 .map_err(|error| error.to_string())
