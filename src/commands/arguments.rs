@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::engine::{self, DottedName};
 use crate::policy::Operation;
 use crate::render::Palette;
-use crate::semantics::Semantics;
+use crate::semantics::{Dialect, Legacy, Semantics};
 use crate::source::assignment;
 use crate::value::Value;
 use crate::yaml::{Limit, Limits};
@@ -121,6 +121,10 @@ pub(super) struct Inputs {
     /// Which side is taken where Kyverno's documentation and its controllers differ.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Side::Documented, help_heading = "Evaluation")]
     pub(super) semantics: Side,
+    /// What the early `overlay` and `patches` of rules mean. Kyverno 1.19 refuses a policy with them: with
+    /// --semantics kyverno that stays an error, and the rules run only if native or smp is asked for.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Early::Doc, help_heading = "Evaluation")]
+    pub(super) legacy: Early,
     /// Fail (exit code 3) for everything that was not evaluated, did not match, or differs between the
     /// semantics.
     #[arg(long, help_heading = "Evaluation")]
@@ -202,6 +206,11 @@ impl Inputs {
         limits
     }
 
+    /// How policies are read.
+    pub(super) fn dialect(&self) -> Dialect {
+        Dialect { semantics: self.semantics.into(), legacy: self.legacy.into() }
+    }
+
     /// How many arguments stand for standard input.
     pub(super) fn stdin_count(&self) -> usize {
         let lists = [
@@ -233,6 +242,27 @@ impl From<Side> for Semantics {
         match side {
             Side::Documented => Self::Documented,
             Side::Kyverno => Self::Kyverno,
+        }
+    }
+}
+
+/// The readings of the early syntax, as an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Early {
+    /// What the documentation of the time says.
+    Doc,
+    /// What Kyverno 1.1.0 did.
+    Native,
+    /// What `patchStrategicMerge` and `patchesJson6902` make of it, as in Kyverno 1.2 to 1.5.
+    Smp,
+}
+
+impl From<Early> for Legacy {
+    fn from(early: Early) -> Self {
+        match early {
+            Early::Doc => Self::Documented,
+            Early::Native => Self::Native,
+            Early::Smp => Self::Later,
         }
     }
 }

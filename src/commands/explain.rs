@@ -116,6 +116,7 @@ impl Arguments {
             preconditions: part("preconditions"),
             overlay: match &rule.mutation {
                 Mutation::StrategicMerge { overlay, .. } => overlay.source().clone(),
+                Mutation::Early(_) => rule.raw.path(&["mutate", "overlay"]).cloned().unwrap_or_default(),
                 _ => Value::Null,
             },
             foreach: rule

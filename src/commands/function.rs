@@ -17,7 +17,7 @@ use crate::krm::{
 use crate::patch::Schemas;
 use crate::policy::{PolicyException, PolicyExceptions, PolicySet, Rule};
 use crate::render::{Origin, lines, mask};
-use crate::semantics::Corners;
+use crate::semantics::{Corners, Dialect};
 use crate::source::{
     Content, ExceptionLoader, GivenLoader, GivenObjects, LoadedExceptions, LoadedPolicies, Location,
     OfflineWorld, OldObjects, Piece, PolicyLoader, SourceError, read_text, user_in, values_in,
@@ -311,7 +311,8 @@ fn policies(
     limits: Limits,
     talk: &mut Talk,
 ) -> Result<LoadedPolicies, Vec<String>> {
-    let mut loader = PolicyLoader::new(config.semantics, limits);
+    let dialect = Dialect { semantics: config.semantics, legacy: config.legacy };
+    let mut loader = PolicyLoader::new(dialect, limits);
     let mut strays = Vec::new();
     let mut node = |loader: &mut PolicyLoader, at: &Pointer, value: &Value| {
         if !loader.node(document, at, value) {

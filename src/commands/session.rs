@@ -207,7 +207,7 @@ pub(super) fn complain(pieces: impl Iterator<Item = Result<Piece, SourceError>>,
 }
 
 fn policies(inputs: &Inputs, limits: &Limits, talk: &mut Talk) -> Option<LoadedPolicies> {
-    match load_policies(&inputs.policy, inputs.semantics.into(), limits) {
+    match load_policies(&inputs.policy, inputs.dialect(), limits) {
         Ok(loaded) => Some(loaded),
         Err(refused) => {
             for error in &refused.errors {
@@ -325,8 +325,10 @@ pub(super) fn planned(loaded: &LoadedPolicies) -> Vec<String> {
     for (policy, origin) in loaded.policies.iter().zip(&loaded.origins) {
         let spoiling = policy.not_evaluated.iter().filter(|skipped| skipped.why.spoils_the_result());
         planned.extend(spoiling.map(|skipped| not_evaluated(policy, origin, skipped)));
-        let refused = policy.refused.iter();
-        planned.extend(refused.map(|fault| format!("{origin}: {}: {fault}", policy.full_name())));
+        planned.extend(policy.refused.iter().map(|fault| {
+            let difference = fault.difference.map_or_else(String::new, |number| format!(" ({number})"));
+            format!("{origin}: {}: {fault}{difference}", policy.full_name())
+        }));
     }
     planned
 }

@@ -5,6 +5,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod context;
+mod early;
 mod exemption;
 mod foreach;
 mod images;

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::patch::{InlineResolver, JsonPatch, Merged, Overlay, Schemas};
+use crate::patch::{FailedCondition, InlineResolver, JsonPatch, Merged, Overlay, Schemas};
 use crate::pattern::{ConditionError, Conditions, Evaluated, Verdict};
 use crate::policy::{Mutation, Rule, labels_as_texts};
 use crate::report::{Outcome, RuleError, SeenCondition, SkipReason};
@@ -12,7 +12,7 @@ use crate::variables::{Inline, InlineLeaf, QueryError, Scope, Substituted, Subst
 
 use super::context::Context;
 use super::exemption::Exemption;
-use super::foreach;
+use super::{early, foreach};
 
 /// What a rule did.
 pub(super) struct Run {
@@ -188,11 +188,7 @@ pub(super) fn patch(
             };
             match merged {
                 Merged::Patched(after) => after,
-                Merged::ConditionFailed(failed) => {
-                    let reason =
-                        SkipReason::Anchor { overlay: failed.overlay, at: failed.at, reason: failed.reason };
-                    return Ok(Outcome::Skipped(reason));
-                }
+                Merged::ConditionFailed(failed) => return Ok(Outcome::Skipped(not_met(failed))),
             }
         }
         Mutation::Json6902 { patch, prepared } => {
@@ -206,7 +202,11 @@ pub(super) fn patch(
             };
             patch.apply(object, context.reading()).map_err(|error| failed_patch(&error))?
         }
-        Mutation::Foreach(_) | Mutation::Existing(_) | Mutation::Early(_) => {
+        Mutation::Early(early) => match early::run(early, object, context, schemas)? {
+            Ok(after) => after,
+            Err(reason) => return Ok(Outcome::Skipped(reason)),
+        },
+        Mutation::Foreach(_) | Mutation::Existing(_) => {
             return Err(RuleError::new("this kind of mutate rule is not evaluated by this version"));
         }
     };
@@ -219,11 +219,16 @@ pub(super) fn patch(
     Ok(Outcome::Patched { before: object.clone(), after })
 }
 
-fn failed_patch(error: &dyn std::fmt::Display) -> RuleError {
+/// A condition anchor that does not hold, as a reason.
+pub(super) fn not_met(failed: FailedCondition) -> SkipReason {
+    SkipReason::Anchor { overlay: failed.overlay, at: failed.at, reason: failed.reason }
+}
+
+pub(super) fn failed_patch(error: &dyn std::fmt::Display) -> RuleError {
     RuleError::new(format!("failed to patch resource: {error}"))
 }
 
-fn unresolved(error: &SubstitutionError, context: &Context<'_>) -> RuleError {
+pub(super) fn unresolved(error: &SubstitutionError, context: &Context<'_>) -> RuleError {
     RuleError { message: format!("variable substitution failed: {error}"), hint: hint(error, context) }
 }
 

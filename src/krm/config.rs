@@ -1,7 +1,7 @@
 //! The function's configuration: a typed `Kyv`, or a ConfigMap of strings.
 
 use crate::policy::Operation;
-use crate::semantics::Semantics;
+use crate::semantics::{Legacy, Semantics};
 use crate::value::{Map, Pointer, Text, Value};
 
 use super::results::Severity;
@@ -25,6 +25,8 @@ pub struct FunctionConfig {
     pub operation: Option<Operation>,
     /// Which semantics.
     pub semantics: Semantics,
+    /// What the early syntax of rules means.
+    pub legacy: Legacy,
     /// What a rule that cannot be evaluated does.
     pub on_error: OnError,
 }
@@ -72,7 +74,7 @@ pub struct ConfigFault {
 }
 
 /// The fields of `spec`, and of a ConfigMap's `data` (there `inline` too).
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 12] = [
     "mode",
     "policies",
     "policiesFromItems",
@@ -83,6 +85,7 @@ const FIELDS: [&str; 11] = [
     "contextFrom",
     "operation",
     "semantics",
+    "legacy",
     "onError",
 ];
 const LATER: [&str; 2] = ["manifests", "severity"];
@@ -175,6 +178,7 @@ impl Reader {
                 Some("kyverno") => Semantics::Kyverno,
                 _ => Semantics::Documented,
             },
+            legacy: self.legacy(members),
             on_error: match self.word(members, "onError", &["fail", "warn"]).as_deref() {
                 Some("warn") => OnError::Warn,
                 _ => OnError::Fail,
@@ -211,6 +215,12 @@ impl Reader {
                 Vec::new()
             }
         }
+    }
+
+    fn legacy(&mut self, members: &Map) -> Legacy {
+        let word = self.word(members, "legacy", &Legacy::ALL.map(|(name, _)| name));
+        let named = Legacy::ALL.into_iter().find(|(name, _)| word.as_deref() == Some(name));
+        named.map_or_else(Legacy::default, |(_, legacy)| legacy)
     }
 
     fn flag(&mut self, members: &Map, field: &str) -> bool {
@@ -278,18 +288,19 @@ mod tests {
     fn both_forms_say_the_same() {
         let typed = read(
             r#"{"apiVersion":"kyv.dev/v1alpha1","kind":"Kyv","spec":{"policies":["a.yaml","b"],
-            "onError":"warn","semantics":"kyverno","policiesFromItems":true,"operation":"UPDATE"}}"#,
+            "onError":"warn","semantics":"kyverno","legacy":"native","policiesFromItems":true,"operation":"UPDATE"}}"#,
         )
         .unwrap();
         let strings = read(
             r#"{"apiVersion":"v1","kind":"ConfigMap","data":{"policies":"a.yaml\n b\n","onError":"warn",
-            "semantics":"kyverno","policiesFromItems":"true","operation":"UPDATE"}}"#,
+            "semantics":"kyverno","legacy":"native","policiesFromItems":"true","operation":"UPDATE"}}"#,
         )
         .unwrap();
         for config in [typed, strings] {
             assert_eq!(config.policies, [PolicyInput::Path("a.yaml".into()), PolicyInput::Path("b".into())]);
             assert_eq!(config.on_error, OnError::Warn);
             assert_eq!(config.semantics, Semantics::Kyverno);
+            assert_eq!(config.legacy, Legacy::Native);
             assert!(config.policies_from_items);
             assert_eq!(config.operation, Some(Operation::Update));
         }

@@ -155,6 +155,48 @@ pub enum PatchError {
         /// The list in the patch.
         at: Pointer,
     },
+    /// An early overlay is something else than an object.
+    #[error("an overlay must be an object, found {found}")]
+    NotAnOverlay {
+        /// The type found.
+        found: &'static str,
+    },
+    /// An early overlay holds a null, as if it could delete.
+    #[error("an overlay cannot delete: null at `{at}`, use `patches` with `remove`")]
+    NullInOverlay {
+        /// Where it stands in the overlay.
+        at: Pointer,
+    },
+    /// An early overlay sets a value to null, which its engine did not know.
+    #[error("Overlay has unsupported type: <nil> at `{at}`")]
+    NullOverValue {
+        /// Where in the object.
+        at: Pointer,
+    },
+    /// An early overlay has a list without elements, which its engine did not take.
+    #[error("Empty array detected in the overlay at `{at}`")]
+    EmptyListInOverlay {
+        /// Where in the object.
+        at: Pointer,
+    },
+    /// The elements of a list are of other types in an early overlay and in the object.
+    #[error("overlay and resource have different element types in the list at `{at}`")]
+    ElementTypes {
+        /// Where in the object.
+        at: Pointer,
+    },
+    /// An early overlay and the object disagree about a type, on which its engine crashed.
+    #[error("overlay and object have different types at `{at}`, on which Kyverno 1.1 crashes")]
+    EarlyCrash {
+        /// Where in the object.
+        at: Pointer,
+    },
+    /// Operations of an early patch that cannot be made.
+    #[error("failed to process JSON patches: {failures}")]
+    EarlyOperations {
+        /// What is wrong with each, in order.
+        failures: String,
+    },
     /// A custom resource definition could not be read.
     #[error("custom resource definition: {message}")]
     Definition {
@@ -185,6 +227,12 @@ pub enum OperationFault {
     /// `value` is missing.
     #[error("missing value field")]
     NoValue,
+    /// The operation is none that the early syntax has.
+    #[error("unsupported operation, expected one of add, replace, remove")]
+    NotEarly,
+    /// `value` is null where the early syntax needs one.
+    #[error("value is null")]
+    NullValue,
     /// A pointer starts with something else than a slash.
     #[error("path must begin with a forward slash")]
     NoSlash,

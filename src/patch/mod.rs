@@ -9,6 +9,7 @@ mod anchor;
 mod builtin;
 mod condition;
 mod definition;
+mod early;
 mod edit;
 mod error;
 mod keyed;
@@ -24,6 +25,7 @@ mod tree;
 #[cfg(test)]
 mod examples;
 
+pub use early::{EarlyOverlay, EarlyPatches, EarlyReading};
 pub use error::{IndexFault, Limit, MissingPart, NodeKind, OperationFault, PatchError};
 pub use operations::{JsonPatch, Operation, OperationKind};
 pub use overlay::{FailedCondition, InlineResolver, Merged, Overlay};

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::value::{JsonReader, Text, Value};
 use crate::yaml::parse_value;
 
-use super::{Limit, MAX_OPERATIONS, MAX_PATH_PARTS, OperationFault, PatchError};
+use super::{EarlyReading, Limit, MAX_OPERATIONS, MAX_PATH_PARTS, OperationFault, PatchError};
 
 /// A JSON patch: operations that are made in order, all or none.
 ///
@@ -95,6 +95,32 @@ impl JsonPatch {
         }
         let operations = items.iter().enumerate().map(|(index, item)| Operation::read(index + 1, item));
         Ok(Self { operations: operations.collect::<Result<_, _>>()? })
+    }
+
+    /// Keeps to what the early syntax has: three operations, values that are not null, and, as its
+    /// documentation writes it, one slash too many at the end of a path.
+    pub(super) fn restrict_to_early(&mut self, reading: EarlyReading) -> Result<(), PatchError> {
+        for (index, operation) in self.operations.iter_mut().enumerate() {
+            let fault = if !operation.kind.is_documented() {
+                OperationFault::NotEarly
+            } else if operation.path.parts.is_empty() {
+                OperationFault::NoSlash
+            } else if operation.kind != OperationKind::Remove && operation.value.is_null() {
+                OperationFault::NullValue
+            } else {
+                let path = &mut operation.path.parts;
+                if reading == EarlyReading::Documented
+                    && path.len() > 1
+                    && path.last().is_some_and(|last| last.name.is_empty())
+                {
+                    path.pop();
+                }
+                continue;
+            };
+            let path = format!(" ({})", operation.path.text);
+            return Err(PatchError::InvalidOperation { number: index + 1, path, fault });
+        }
+        Ok(())
     }
 
     /// The operations, in order.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::semantics::{Corners, Difference, Reading, Semantics};
+use crate::semantics::{Corners, Dialect, Difference, Legacy, Reading, Semantics};
 use crate::value::{MAX_DEPTH, Pointer, Value};
 
 use super::autogen::{self, is_blank};
@@ -30,13 +30,14 @@ const LONGEST_NAME: usize = 63;
 ///
 /// Everything that is wrong with it, in the order of the document: unknown and ill-typed fields, and what
 /// Kyverno refuses when a policy is installed, unless these semantics accept it.
-pub fn parse(document: &Value, semantics: Semantics) -> Result<Policy, Vec<Fault>> {
+pub fn parse(document: &Value, dialect: impl Into<Dialect>) -> Result<Policy, Vec<Fault>> {
+    let Dialect { semantics, legacy } = dialect.into();
     if document.depth() > MAX_DEPTH {
         return Err(vec![Fault::new(Pointer::ROOT, format!("nested deeper than {MAX_DEPTH} levels"))]);
     }
     let mut faults = Vec::new();
     schema::check(document, &mut faults);
-    let policy = Loader { document, semantics, faults: &mut faults, notes: Vec::new() }.policy();
+    let policy = Loader { document, semantics, legacy, faults: &mut faults, notes: Vec::new() }.policy();
     if faults.is_empty() {
         return Ok(policy);
     }
@@ -48,6 +49,7 @@ pub fn parse(document: &Value, semantics: Semantics) -> Result<Policy, Vec<Fault
 struct Loader<'a> {
     document: &'a Value,
     semantics: Semantics,
+    legacy: Legacy,
     faults: &'a mut Vec<Fault>,
     notes: Vec<Note>,
 }
@@ -179,6 +181,9 @@ impl Loader<'_> {
                 continue;
             }
             overlay_labels::as_texts(rule, at, reading, self.faults);
+            if self.legacy == Legacy::Later {
+                overlay_labels::early_as_texts(rule, at, reading, self.faults);
+            }
             allowed::check(rule, at, variables, self.faults);
             self.targets(rule, at, policy);
             self.early(rule, at, reading, policy);
@@ -193,7 +198,12 @@ impl Loader<'_> {
             if dropped || !mutates(rule) {
                 continue;
             }
-            let source = Source { namespace: policy.namespace.as_ref(), pointer: at, generated_from: None };
+            let source = Source {
+                namespace: policy.namespace.as_ref(),
+                pointer: at,
+                generated_from: None,
+                legacy: self.legacy,
+            };
             rules.extend(Rule::read(rule, &source, reading, self.faults, &mut self.notes));
         }
         self.notes.extend(made.notes);
@@ -211,6 +221,10 @@ impl Loader<'_> {
                 rule
             }));
         }
+        // Of a policy that no cluster has, the other rules do not run either.
+        if !policy.refused.is_empty() && self.legacy == Legacy::Documented {
+            rules.retain(|rule| rule.not_evaluated().is_some());
+        }
         for rule in &rules {
             policy.corners.extend(rule.corners);
             policy.not_evaluated.extend(rule.as_not_evaluated());
@@ -223,7 +237,12 @@ impl Loader<'_> {
 
     fn generated(&mut self, rule: &Value, source: &Value, at: &Pointer, policy: &Policy) -> Option<Rule> {
         let name = source.get("name").and_then(Value::as_text);
-        let source = Source { namespace: policy.namespace.as_ref(), pointer: at, generated_from: name };
+        let source = Source {
+            namespace: policy.namespace.as_ref(),
+            pointer: at,
+            generated_from: name,
+            legacy: self.legacy,
+        };
         let own = Reading::new(self.semantics);
         let mut faults = Vec::new();
         let read = Rule::read(rule, &source, &own, &mut faults, &mut Vec::new());

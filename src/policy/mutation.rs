@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::patch::{JsonPatch, Overlay, PatchError};
 use crate::pattern::{Conditions, nearest};
-use crate::semantics::{Difference, Reading};
+use crate::semantics::{Difference, Legacy, Reading};
 use crate::value::{Pointer, Value};
 use crate::variables::{Query, Template, replace_variables};
 use crate::yaml;
@@ -13,7 +13,7 @@ use super::allowed::MAX_ROUNDS;
 use super::autogen::is_blank;
 use super::fault::Fault;
 use super::schema::found;
-use super::{ContextEntry, Note, conditions, context};
+use super::{ContextEntry, Early, Note, conditions, context};
 
 /// What a rule does to an object.
 #[derive(Clone, Debug)]
@@ -36,8 +36,8 @@ pub enum Mutation {
     Foreach(Vec<ForeachEntry>),
     /// `targets`: the whole block, not evaluated yet.
     Existing(Value),
-    /// The early fields `overlay` and `patches`: the whole block, not evaluated yet.
-    Early(Value),
+    /// The early fields `overlay` and `patches`.
+    Early(Early),
 }
 
 /// One loop of a `foreach`.
@@ -89,6 +89,7 @@ pub(super) struct Reader<'a> {
     pub(super) rule: &'a Value,
     pub(super) at: &'a Pointer,
     pub(super) reading: &'a Reading,
+    pub(super) legacy: Legacy,
     pub(super) faults: &'a mut Vec<Fault>,
     pub(super) notes: &'a mut Vec<Note>,
 }
@@ -99,12 +100,12 @@ fn filled<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
 }
 
 /// A member that is given and not `null`.
-fn given<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+pub(super) fn given<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
     value.get(name).filter(|member| !member.is_null())
 }
 
 impl Reader<'_> {
-    fn fault(&mut self, below: &Pointer, message: impl Into<String>) {
+    pub(super) fn fault(&mut self, below: &Pointer, message: impl Into<String>) {
         self.faults.push(Fault::new(self.at.join(below), message));
     }
 
@@ -136,7 +137,7 @@ impl Reader<'_> {
         Some(if whole {
             Mutation::Existing(mutate.clone())
         } else if early {
-            Mutation::Early(mutate.clone())
+            self.early(mutate, &at)
         } else if given(mutate, "foreach").is_some() && overlay.is_none() && patch.is_none() {
             Mutation::Foreach(entries.unwrap_or_default())
         } else if patch.is_some() && overlay.is_none() {
@@ -146,12 +147,17 @@ impl Reader<'_> {
         })
     }
 
-    fn template(&self, below: &Pointer) -> Template {
+    pub(super) fn template(&self, below: &Pointer) -> Template {
         Template::prepare_at(self.rule, below, self.reading.semantics())
     }
 
     /// Compiles an overlay in which nothing varies.
-    fn overlay(&mut self, overlay: &Value, below: &Pointer, template: &Template) -> Option<Overlay> {
+    pub(super) fn overlay(
+        &mut self,
+        overlay: &Value,
+        below: &Pointer,
+        template: &Template,
+    ) -> Option<Overlay> {
         let fixed = template.fixed();
         if fixed.is_none() && overlay.as_object().is_none() {
             if overlay.as_str().is_none() {
@@ -253,7 +259,7 @@ impl Reader<'_> {
         }
     }
 
-    fn operation(
+    pub(super) fn operation(
         &mut self,
         operation: &Value,
         number: usize,

@@ -1,7 +1,7 @@
 //! Labels and annotations in overlays: Kyverno wants texts there.
 
 use crate::semantics::{Difference, Reading, Semantics};
-use crate::value::{Pointer, Value};
+use crate::value::{Map, Pointer, Value};
 
 use super::fault::Fault;
 
@@ -20,8 +20,7 @@ const MESSAGE: &str =
 /// reports the others.
 pub(super) fn as_texts(rule: &mut Value, at: &Pointer, reading: &Reading, faults: &mut Vec<Fault>) {
     let at = at.key("mutate");
-    let Some(mutate) = rule.as_object_mut().and_then(|rule| rule.get_mut("mutate")) else { return };
-    let Some(mutate) = mutate.as_object_mut() else { return };
+    let Some(mutate) = mutate_of(rule) else { return };
     if let Some(overlay) = mutate.get_mut("patchStrategicMerge") {
         overlay_as_texts(overlay, &at.key("patchStrategicMerge"), reading, faults);
     } else if let Some(entries) = mutate.get_mut("foreach").and_then(Value::as_array_mut) {
@@ -35,6 +34,17 @@ pub(super) fn as_texts(rule: &mut Value, at: &Pointer, reading: &Reading, faults
             overlay_as_texts(overlay, &at, reading, faults);
         }
     }
+}
+
+/// The same for the early `overlay`, where it is read as a strategic merge patch.
+pub(super) fn early_as_texts(rule: &mut Value, at: &Pointer, reading: &Reading, faults: &mut Vec<Fault>) {
+    if let Some(overlay) = mutate_of(rule).and_then(|mutate| mutate.get_mut("overlay")) {
+        overlay_as_texts(overlay, &at.key("mutate").key("overlay"), reading, faults);
+    }
+}
+
+fn mutate_of(rule: &mut Value) -> Option<&mut Map> {
+    rule.as_object_mut()?.get_mut("mutate")?.as_object_mut()
 }
 
 fn overlay_as_texts(overlay: &mut Value, at: &Pointer, reading: &Reading, faults: &mut Vec<Fault>) {

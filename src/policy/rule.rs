@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::pattern::Conditions;
-use crate::semantics::{Corners, Reading};
+use crate::semantics::{Corners, Legacy, Reading};
 use crate::value::{Pointer, Text, Value};
 use crate::variables::Template;
 
@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::misses::other_namespace;
 use super::mutation::Reader;
 use super::selection::Selection;
-use super::{Candidate, ContextEntry, Mutation, Note, conditions, context};
+use super::{Candidate, ContextEntry, Early, Mutation, Note, conditions, context};
 
 /// A mutate rule, as written or generated for pod controllers.
 #[derive(Clone, Debug)]
@@ -55,6 +55,7 @@ pub(super) struct Source<'a> {
     pub(super) namespace: Option<&'a Text>,
     pub(super) pointer: &'a Pointer,
     pub(super) generated_from: Option<&'a Text>,
+    pub(super) legacy: Legacy,
 }
 
 impl Rule {
@@ -67,7 +68,8 @@ impl Rule {
         notes: &mut Vec<Note>,
     ) -> Option<Self> {
         let at = source.pointer;
-        let mutation = Reader { rule, at, reading, faults: &mut *faults, notes }.read();
+        let mutation =
+            Reader { rule, at, reading, legacy: source.legacy, faults: &mut *faults, notes }.read();
         let semantics = reading.semantics();
         let preconditions =
             conditions::read(rule, &Pointer::ROOT.key("preconditions"), at, semantics, faults);
@@ -138,8 +140,11 @@ impl Rule {
     pub fn not_evaluated(&self) -> Option<Why> {
         match &self.mutation {
             Mutation::Existing(_) => Some(Why::Targets),
-            Mutation::Early(_) => Some(Why::EarlySyntax),
-            Mutation::StrategicMerge { .. } | Mutation::Json6902 { .. } | Mutation::Foreach(_) => None,
+            Mutation::Early(Early::Refused) => Some(Why::EarlySyntax),
+            Mutation::StrategicMerge { .. }
+            | Mutation::Json6902 { .. }
+            | Mutation::Foreach(_)
+            | Mutation::Early(_) => None,
         }
     }
 

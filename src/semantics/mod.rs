@@ -31,6 +31,40 @@ impl fmt::Display for Semantics {
     }
 }
 
+/// How the early syntax of mutate rules, `overlay` and `patches`, is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Legacy {
+    /// As the documentation of the time says.
+    #[default]
+    Documented,
+    /// As Kyverno 1.1.0 did, defects included.
+    Native,
+    /// As `patchStrategicMerge` and `patchesJson6902`, which the releases up to 1.5 took it for.
+    Later,
+}
+
+impl Legacy {
+    /// Every reading with the name it is asked for by.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("doc", Self::Documented), ("native", Self::Native), ("smp", Self::Later)];
+}
+
+/// How policies are read: which side is taken where documentation and controllers part, and what the early
+/// syntax means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dialect {
+    /// The side.
+    pub semantics: Semantics,
+    /// The reading of the early syntax.
+    pub legacy: Legacy,
+}
+
+impl From<Semantics> for Dialect {
+    fn from(semantics: Semantics) -> Self {
+        Self { semantics, legacy: Legacy::default() }
+    }
+}
+
 /// A set of [`Difference`]s, listed in the order of their numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Corners(u128);

@@ -160,6 +160,9 @@ differences! {
     ShallowText = 38, "`{{- }}` with a value that is no string inside a text", "language.md 4.2",
         "the value is inserted as JSON",
         "evaluation panics: an error of the rule";
+    EarlyBroadcast = 50, "map of an early overlay over a list", "mutate.md 7.3 O-6; cases.md E-30",
+        "the map is applied to each element of the list",
+        "a condition never holds, and other content is an error";
     ExceptionOperations = 65, "`operations` in the match of an exception", "mutate.md 6.6, language.md 1.8",
         "the exception is for requests of these operations only",
         "operations are not looked at";

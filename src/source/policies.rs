@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::policy::{DocumentKind, Policy, kind_of, parse};
-use crate::semantics::{Corners, Semantics};
+use crate::semantics::{Corners, Dialect};
 use crate::value::{Pointer, Text, Value};
 use crate::yaml::{Document, Limits, Source};
 
@@ -82,10 +82,10 @@ pub struct Refused {
 /// Everything that is wrong with any of the inputs, and inputs without a single policy.
 pub fn load_policies(
     arguments: &[PathBuf],
-    semantics: Semantics,
+    dialect: impl Into<Dialect>,
     limits: &Limits,
 ) -> Result<LoadedPolicies, Refused> {
-    let mut loader = PolicyLoader::new(semantics, *limits);
+    let mut loader = PolicyLoader::new(dialect, *limits);
     for argument in arguments {
         loader.path(argument);
     }
@@ -96,7 +96,7 @@ pub fn load_policies(
 /// Gathers policies from inputs of several kinds.
 #[derive(Debug, Default)]
 pub struct PolicyLoader {
-    semantics: Semantics,
+    dialect: Dialect,
     limits: Limits,
     loaded: LoadedPolicies,
     refused: Refused,
@@ -109,8 +109,8 @@ pub struct PolicyLoader {
 
 impl PolicyLoader {
     /// Starts without policies.
-    pub fn new(semantics: Semantics, limits: Limits) -> Self {
-        Self { semantics, limits, ..Self::default() }
+    pub fn new(dialect: impl Into<Dialect>, limits: Limits) -> Self {
+        Self { dialect: dialect.into(), limits, ..Self::default() }
     }
 
     /// Takes in what a path, a folder, a glob or `-` stands for.
@@ -190,7 +190,7 @@ impl PolicyLoader {
                 let message = format!("there is no policy of kind `{kind}`, did you mean `{nearest}`?");
                 self.refused.errors.push(SourceError::at(document, &at.key("kind"), message));
             }
-            DocumentKind::Classic => match parse(value, self.semantics) {
+            DocumentKind::Classic => match parse(value, self.dialect) {
                 Ok(policy) => self.add(policy, value, name(), origin()),
                 Err(faults) => {
                     for fault in faults {
@@ -222,6 +222,8 @@ impl PolicyLoader {
 #[cfg(test)]
 mod tests {
     use std::fs;
+
+    use crate::semantics::Semantics;
 
     use super::*;
 

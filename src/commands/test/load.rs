@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::engine::{KindScope, World as _};
 use crate::jmespath::{Expression, FixedClock, Runtime, SeededChance};
 use crate::policy::{DocumentKind, Policy, PolicyExceptions, UserInfo, kind_of};
-use crate::semantics::{Reading, Semantics};
+use crate::semantics::{Dialect, Reading};
 use crate::source::{
     CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, LoadedPolicies, LoadedValues, Location,
     OfflineWorld, Place, PolicyLoader, SourceError, custom_kinds, items_of, load_user, load_values, read_all,
@@ -47,7 +47,7 @@ pub(super) struct Expected {
 /// Reads what a suite names. Paths are relative to the suite's folder.
 pub(super) struct Loader<'a> {
     pub(super) folder: &'a Path,
-    pub(super) semantics: Semantics,
+    pub(super) dialect: Dialect,
     pub(super) limits: Limits,
     /// Which kinds have namespaces.
     pub(super) world: &'a OfflineWorld,
@@ -114,7 +114,7 @@ impl Loader<'_> {
     }
 
     fn policies(&mut self, names: &[Text]) -> (Vec<Policy>, BTreeMap<Text, String>) {
-        let mut loader = PolicyLoader::new(self.semantics, self.limits);
+        let mut loader = PolicyLoader::new(self.dialect, self.limits);
         let mut left_out = BTreeMap::new();
         let mut classic = false;
         for name in names {
@@ -170,7 +170,7 @@ impl Loader<'_> {
         policies: &[Policy],
         left_out: &BTreeMap<Text, String>,
     ) -> PolicyExceptions {
-        let mut loader = ExceptionLoader::new(self.semantics, self.limits);
+        let mut loader = ExceptionLoader::new(self.dialect.semantics, self.limits);
         for name in names {
             let documents = self.documents(name);
             let mut found = 0;
@@ -206,11 +206,12 @@ impl Loader<'_> {
             objects.iter().for_each(|object| loader.object(object));
         }
         loader.responses(document);
-        let reading = Reading::new(self.semantics);
+        let reading = Reading::new(self.dialect.semantics);
         let clock = FixedClock(self.world.now());
         let chance = SeededChance::new(0);
         loader.global_values(document, self.folder, &|path, data| {
-            let expression = Expression::parse(path, self.semantics).map_err(|error| error.to_string())?;
+            let expression =
+                Expression::parse(path, self.dialect.semantics).map_err(|error| error.to_string())?;
             expression
                 .search(data, &Runtime::new(&clock, &chance, &reading))
                 .map_err(|error| error.to_string())

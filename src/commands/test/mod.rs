@@ -17,11 +17,11 @@ use crate::render::{
     Palette, SuiteView, suite_totals, suites_json, suites_junit, suites_markdown, suites_text,
 };
 use crate::report::{SuiteCounts, SuiteReport};
-use crate::semantics::Corners;
+use crate::semantics::{Corners, Dialect};
 use crate::source::{custom_kinds, find_suites};
 use crate::yaml::Limits;
 
-use super::arguments::{Color, Side, limit};
+use super::arguments::{Color, Early, Side, limit};
 use super::exit::Exit;
 use super::session::{counted, said, schemas, with_pool};
 use super::talk::{About, Manner, Talk};
@@ -86,6 +86,10 @@ pub(super) struct Arguments {
     /// Which side is taken where Kyverno's documentation and its controllers differ.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Side::Documented, help_heading = "Evaluation")]
     semantics: Side,
+    /// What the early `overlay` and `patches` of rules mean. Kyverno 1.19 refuses a policy with them: with
+    /// --semantics kyverno the rules run only if native or smp is asked for.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Early::Doc, help_heading = "Evaluation")]
+    legacy: Early,
     /// Fail for expectations that were dropped or not evaluated.
     #[arg(long, help_heading = "Evaluation")]
     strict: bool,
@@ -148,7 +152,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         let Some(kinds) = said(custom_kinds(&arguments.crds, &limits), talk) else { return };
         let Some(schemas) = schemas(&kinds, talk) else { return };
         let runner = Runner {
-            semantics: arguments.semantics.into(),
+            dialect: Dialect { semantics: arguments.semantics.into(), legacy: arguments.legacy.into() },
             kinds: &kinds,
             schemas,
             limits,

@@ -9,7 +9,7 @@ use crate::engine::{self, Engine, Settings};
 use crate::patch::Schemas;
 use crate::policy::{Operation, PolicySet};
 use crate::report::{ObjectReport, SuiteReport};
-use crate::semantics::{Corners, Semantics};
+use crate::semantics::{Corners, Dialect};
 use crate::source::{CustomKind, OfflineWorld, Place, SourceError, read_file};
 use crate::suite::{Course, Evaluation, ExpectedFiles, Suite, check};
 use crate::value::{GroupVersionKind, ObjectRef};
@@ -21,7 +21,7 @@ use super::update::Rewrite;
 
 /// What is the same for all suites of a run.
 pub(super) struct Runner<'a> {
-    pub(super) semantics: Semantics,
+    pub(super) dialect: Dialect,
     pub(super) kinds: &'a [CustomKind],
     pub(super) schemas: Schemas,
     pub(super) limits: Limits,
@@ -94,7 +94,7 @@ impl Runner<'_> {
         let folder = file.parent().unwrap_or_else(|| Path::new(""));
         let loader = Loader {
             folder,
-            semantics: self.semantics,
+            dialect: self.dialect,
             limits: self.limits,
             world: &world,
             faults: Vec::new(),
@@ -180,7 +180,7 @@ impl Runner<'_> {
     /// Runs a suite's objects through its policies as requests of one operation.
     fn course(&self, loaded: &Loaded, operation: Option<Operation>, world: &OfflineWorld) -> Course {
         let settings = Settings {
-            semantics: self.semantics,
+            semantics: self.dialect.semantics,
             schemas: self.schemas.clone(),
             values: loaded.values.values.clone(),
             user: loaded.user.clone(),

@@ -1,5 +1,7 @@
 //! JSON patches, applied.
 
+mod early;
+
 use crate::semantics::{Difference, Reading, Semantics};
 use crate::value::{MAX_DEPTH, Value};
 

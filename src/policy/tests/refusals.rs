@@ -1,7 +1,8 @@
 //! What is refused, where, and under which semantics.
 
-use crate::policy::{Mutation, Why};
-use crate::semantics::Difference;
+use crate::patch::EarlyReading;
+use crate::policy::{Early, Mutation, Why};
+use crate::semantics::{Dialect, Difference, Legacy};
 
 use super::*;
 
@@ -429,16 +430,43 @@ fn a_foreach_needs_a_plain_list() {
 }
 
 #[test]
-fn the_early_syntax_is_carried_and_clusters_refuse_it() {
+fn the_early_syntax_runs_and_clusters_refuse_it() {
     let document = with_rule(r#""mutate":{"overlay":{"metadata":{"labels":{"a":"b"}}}}"#);
     let documented = load(&document);
-    assert!(documented.refused.is_empty());
-    assert!(matches!(documented.rules[0].mutation, Mutation::Early(_)));
-    assert_eq!(documented.not_evaluated[0].why, Why::EarlySyntax);
+    assert!(documented.refused.is_empty() && documented.not_evaluated.is_empty());
+    let own = |policy: &Policy| match &policy.rules[0].mutation {
+        Mutation::Early(Early::Own { reading, overlay: Some(part), patches: None }) => {
+            assert!(part.prepared.is_some());
+            Some(*reading)
+        }
+        _ => None,
+    };
+    assert_eq!(own(&documented), Some(EarlyReading::Documented));
     assert!(documented.corners.contains(Difference::EarlySyntax));
+    assert!(documented.notes[0].text.contains("today it is `patchStrategicMerge`"));
     let kyverno = load_as(&document, Semantics::Kyverno);
     assert_eq!(kyverno.refused[0].difference, Some(Difference::EarlySyntax));
     assert_eq!(kyverno.refused[0].pointer.to_string(), "spec.rules[0].mutate.overlay");
+    assert_eq!(kyverno.not_evaluated[0].why, Why::EarlySyntax);
+    for semantics in [Semantics::Documented, Semantics::Kyverno] {
+        let read = |legacy| parse(&document, Dialect { semantics, legacy }).unwrap();
+        assert_eq!(own(&read(Legacy::Native)), Some(EarlyReading::Native));
+        let later = read(Legacy::Later);
+        assert!(matches!(later.rules[0].mutation, Mutation::StrategicMerge { prepared: Some(_), .. }));
+        assert_eq!(later.refused.is_empty(), semantics == Semantics::Documented);
+    }
+}
+
+#[test]
+fn of_a_policy_that_clusters_refuse_no_other_rule_runs() {
+    let document = policy(&format!(
+        r#""rules":[{{"name":"a",{MATCH},"mutate":{{"patches":[{{"op":"remove","path":"/a"}}]}}}},
+            {{"name":"b",{MATCH},"mutate":{{"patchStrategicMerge":{{"metadata":{{"labels":{{"a":"b"}}}}}}}}}}]"#
+    ));
+    let names =
+        |policy: &Policy| -> Vec<String> { policy.rules.iter().map(|rule| rule.name.to_string()).collect() };
+    assert_eq!(names(&load(&document)), ["a", "b"]);
+    assert_eq!(names(&load_as(&document, Semantics::Kyverno)), ["a"]);
 }
 
 #[test]

@@ -1,0 +1,121 @@
+//! Rules in the early syntax.
+
+use crate::patch::{EarlyOverlay, EarlyPatches, EarlyReading, Merged, PatchError, Schemas};
+use crate::policy::{Early, EarlyPart, Mutation};
+use crate::report::{Outcome, RuleError, SkipReason};
+use crate::value::Value;
+use crate::variables::{Inline, Template};
+
+use super::context::Context;
+use super::rule;
+
+/// What an early rule makes of an object, or why it does not apply.
+type Made = Result<Value, SkipReason>;
+
+/// Runs the early fields of a rule. Either of them failing fails the rule.
+pub(super) fn run(
+    early: &Early,
+    object: &Value,
+    context: &mut Context<'_>,
+    schemas: &Schemas,
+) -> Result<Made, RuleError> {
+    match early {
+        Early::Refused => Err(RuleError::new("a cluster refuses the early syntax")),
+        Early::Own { reading, overlay, patches } => {
+            let mut after = object.clone();
+            if let Some(part) = overlay {
+                match overlaid(part, *reading, object, context, schemas)? {
+                    Ok(overlaid) => after = overlaid,
+                    // The patches of the rule hang on the same conditions.
+                    Err(reason) => return Ok(Err(reason)),
+                }
+                // The engine of the time took an overlay that changes nothing for one that does not apply.
+                if *reading == EarlyReading::Native && after == *object {
+                    return Ok(Ok(after));
+                }
+            }
+            if let Some(part) = patches {
+                after = patched(part, *reading, &after, context)?;
+            }
+            Ok(Ok(after))
+        }
+        Early::Later(parts) => one_after_the_other(parts, object, context, schemas),
+    }
+}
+
+fn overlaid(
+    part: &EarlyPart<EarlyOverlay>,
+    reading: EarlyReading,
+    object: &Value,
+    context: &mut Context<'_>,
+    schemas: &Schemas,
+) -> Result<Made, RuleError> {
+    let prepare = |value: &Value| EarlyOverlay::prepare(value, reading);
+    let made;
+    let overlay = match &part.prepared {
+        Some(overlay) => overlay,
+        None => {
+            made = substituted(&part.template, context, prepare)?;
+            &made
+        }
+    };
+    context.reading().reach_all(part.template.corners());
+    let merged = overlay.apply(object, schemas, context.reading());
+    Ok(match merged.map_err(|error| rule::failed_patch(&error))? {
+        Merged::Patched(after) => Ok(after),
+        Merged::ConditionFailed(failed) => Err(rule::not_met(failed)),
+    })
+}
+
+fn patched(
+    part: &EarlyPart<EarlyPatches>,
+    reading: EarlyReading,
+    object: &Value,
+    context: &mut Context<'_>,
+) -> Result<Value, RuleError> {
+    let prepare = |value: &Value| EarlyPatches::from_value(value, reading);
+    let made;
+    let patches = match &part.prepared {
+        Some(patches) => patches,
+        None => {
+            made = substituted(&part.template, context, prepare)?;
+            &made
+        }
+    };
+    context.reading().reach_all(part.template.corners());
+    patches.apply(object).map_err(|error| rule::failed_patch(&error))
+}
+
+/// A field with variables: replaced, then prepared.
+fn substituted<T>(
+    template: &Template,
+    context: &mut Context<'_>,
+    prepare: impl FnOnce(&Value) -> Result<T, PatchError>,
+) -> Result<T, RuleError> {
+    let settings = context.substitution(Inline::Path);
+    let replaced = template.substitute(context, settings);
+    let value = replaced.map_err(|error| rule::unresolved(&error, context))?.value;
+    prepare(&value).map_err(|error| rule::failed_patch(&error))
+}
+
+/// What became of the fields later is two rules.
+fn one_after_the_other(
+    parts: &[Mutation],
+    object: &Value,
+    context: &mut Context<'_>,
+    schemas: &Schemas,
+) -> Result<Made, RuleError> {
+    let mut after = object.clone();
+    let mut reason = None;
+    for part in parts {
+        match rule::patch(part, &after, context, schemas)? {
+            Outcome::Patched { after: patched, .. } => after = patched,
+            Outcome::Skipped(skipped) => reason = reason.or(Some(skipped)),
+            Outcome::NoChange | Outcome::Error(_) => {}
+        }
+    }
+    Ok(match reason {
+        Some(reason) if after == *object => Err(reason),
+        _ => Ok(after),
+    })
+}

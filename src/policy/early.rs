@@ -1,0 +1,235 @@
+//! The early syntax of rules: `overlay` and `patches`, which releases before 1.2 had.
+
+use crate::patch::{EarlyOverlay, EarlyPatches, EarlyReading, JsonPatch, PatchError};
+use crate::pattern::nearest;
+use crate::semantics::{Legacy, Semantics};
+use crate::value::{Pointer, Value};
+use crate::variables::{Template, holds_variable};
+
+use super::fault::Fault;
+use super::mutation::{Reader, given};
+use super::schema::found;
+use super::{Mutation, Note};
+
+/// The early fields of a rule, compiled.
+#[derive(Clone, Debug)]
+pub enum Early {
+    /// A cluster refuses them, and no other reading was asked for.
+    Refused,
+    /// Read by code of their own: the overlay first, then the patches.
+    Own {
+        /// Which of the two readings.
+        reading: EarlyReading,
+        /// `overlay`.
+        overlay: Option<Box<EarlyPart<EarlyOverlay>>>,
+        /// `patches`.
+        patches: Option<Box<EarlyPart<EarlyPatches>>>,
+    },
+    /// Read as what came later, one after the other.
+    Later(Vec<Mutation>),
+}
+
+/// One early field.
+#[derive(Clone, Debug)]
+pub struct EarlyPart<T> {
+    /// Its value with its variables.
+    pub template: Template,
+    /// The value compiled, where nothing in it varies.
+    pub prepared: Option<T>,
+}
+
+/// The operations of the early syntax.
+const OPERATIONS: [&str; 3] = ["add", "replace", "remove"];
+/// The fields of an operation.
+const FIELDS: [&str; 3] = ["path", "op", "value"];
+
+impl Reader<'_> {
+    /// Reads the early fields of a `mutate` block.
+    pub(super) fn early(&mut self, mutate: &Value, at: &Pointer) -> Mutation {
+        let (overlay, patches) = (given(mutate, "overlay"), given(mutate, "patches"));
+        let spellings = [
+            (overlay, "`overlay` is the spelling of Kyverno before 1.2, today it is `patchStrategicMerge`"),
+            (
+                patches,
+                "`patches` is the spelling of Kyverno before 1.2, today it is `patchesJson6902`, a text that \
+                 holds the list",
+            ),
+        ];
+        for (_, text) in spellings.iter().filter(|(field, _)| field.is_some()) {
+            self.notes.push(Note::of_rule(self.rule, *text));
+        }
+        let reading = match (self.legacy, self.reading.semantics()) {
+            (Legacy::Documented, Semantics::Kyverno) => return Mutation::Early(Early::Refused),
+            (Legacy::Documented, Semantics::Documented) => EarlyReading::Documented,
+            (Legacy::Native, _) => EarlyReading::Native,
+            (Legacy::Later, _) => return self.later(overlay, patches, at),
+        };
+        let overlay =
+            overlay.map(|overlay| Box::new(self.early_overlay(overlay, &at.key("overlay"), reading)));
+        let patches =
+            patches.map(|patches| Box::new(self.early_patches(patches, &at.key("patches"), reading)));
+        Mutation::Early(Early::Own { reading, overlay, patches })
+    }
+
+    fn early_overlay(
+        &mut self,
+        overlay: &Value,
+        below: &Pointer,
+        reading: EarlyReading,
+    ) -> EarlyPart<EarlyOverlay> {
+        let template = self.template(below);
+        let fixed = template.fixed();
+        let mut prepared = None;
+        // What varies is compiled once its variables have values; its keys are known now. A whole overlay
+        // may come from a variable.
+        if fixed.is_some() || overlay.as_object().is_some() {
+            match EarlyOverlay::prepare(fixed.unwrap_or(overlay), reading) {
+                Ok(overlay) => {
+                    if reading == EarlyReading::Documented {
+                        self.note_empty_lists(&overlay);
+                    }
+                    prepared = fixed.is_some().then_some(overlay);
+                }
+                Err(error) => self.early_fault(&error, below),
+            }
+        } else if overlay.as_str().is_none() {
+            self.fault(below, format!("expected an object, found {}", found(overlay)));
+        }
+        EarlyPart { template, prepared }
+    }
+
+    fn note_empty_lists(&mut self, overlay: &EarlyOverlay) {
+        for at in overlay.empty_lists() {
+            let text = format!("the empty list at `{at}` of the overlay changes no list of the object");
+            self.notes.push(Note::of_rule(self.rule, text));
+        }
+    }
+
+    fn early_fault(&mut self, error: &PatchError, below: &Pointer) {
+        let (at, suggestion) = match error {
+            PatchError::ForeignAnchor { at, key } => {
+                let name = key.split_once('(').map(|(_, name)| format!("({name}"));
+                (at.key(key.as_str()), name)
+            }
+            PatchError::BlankAnchor { at, key } => (at.key(key.as_str()), Some(key.trim().to_owned())),
+            PatchError::NullInOverlay { at } => (at.clone(), None),
+            _ => (Pointer::ROOT, None),
+        };
+        let fault = Fault::new(self.at.join(&below.join(&at)), error.to_string());
+        self.faults.push(fault.suggesting(suggestion.as_deref()));
+    }
+
+    fn early_patches(
+        &mut self,
+        patches: &Value,
+        below: &Pointer,
+        reading: EarlyReading,
+    ) -> EarlyPart<EarlyPatches> {
+        let template = self.template(below);
+        let Some(operations) = patches.as_array() else {
+            self.fault(below, format!("expected a list of operations, found {}", found(patches)));
+            return EarlyPart { template, prepared: None };
+        };
+        let before = self.faults.len();
+        for (index, operation) in operations.iter().enumerate() {
+            self.early_operation(operation, &below.index(index));
+        }
+        // The engine of the time put no values into patches.
+        let fixed = match reading {
+            EarlyReading::Native => Some(patches),
+            EarlyReading::Documented => template.fixed(),
+        };
+        let mut prepared = None;
+        if let (Some(fixed), true) = (fixed, self.faults.len() == before) {
+            match EarlyPatches::from_value(fixed, reading) {
+                Ok(patches) => prepared = Some(patches),
+                Err(error) => self.fault(below, error.to_string()),
+            }
+        }
+        EarlyPart { template, prepared }
+    }
+
+    fn early_operation(&mut self, operation: &Value, below: &Pointer) {
+        let mut fault = |at: Pointer, message: String, suggestion: Option<&str>| {
+            self.faults.push(Fault::new(self.at.join(&at), message).suggesting(suggestion));
+        };
+        let Some(members) = operation.as_object() else {
+            return fault(below.clone(), format!("expected an object, found {}", found(operation)), None);
+        };
+        for key in members.keys().filter(|key| !FIELDS.contains(&&***key)) {
+            let key: String = key.chars().take(64).collect();
+            let suggestion = nearest(&key, FIELDS.into_iter());
+            fault(below.key(key.as_str()), format!("unknown field `{key}` of an operation"), suggestion);
+        }
+        let kind = members.get("op").and_then(Value::as_str);
+        match kind {
+            Some(op) if OPERATIONS.contains(&op) => {}
+            Some(op) => {
+                let op: String = op.chars().take(64).collect();
+                let message =
+                    format!("unsupported operation `{op}`, expected one of {}", OPERATIONS.join(", "));
+                fault(below.key("op"), message, nearest(&op, OPERATIONS.into_iter()));
+            }
+            None => fault(below.clone(), "missing op field".into(), None),
+        }
+        match members.get("path").and_then(Value::as_str) {
+            Some(path) if path.starts_with('/') || holds_variable(path) => {}
+            Some(_) => fault(below.key("path"), "path must begin with a forward slash".into(), None),
+            None => fault(below.clone(), "missing path field".into(), None),
+        }
+        if matches!(kind, Some("add" | "replace")) && members.get("value").is_none_or(Value::is_null) {
+            let message = format!("missing value field of `{}`", kind.unwrap_or_default());
+            fault(below.clone(), message, None);
+        }
+    }
+
+    /// Reads the fields as what came later.
+    fn later(&mut self, overlay: Option<&Value>, patches: Option<&Value>, at: &Pointer) -> Mutation {
+        let mut parts = Vec::new();
+        if let Some(overlay) = overlay {
+            let below = at.key("overlay");
+            let template = self.template(&below);
+            let prepared = self.overlay(overlay, &below, &template);
+            parts.push(Mutation::StrategicMerge { overlay: template, prepared });
+        }
+        if let Some(patches) = patches {
+            let below = at.key("patches");
+            let patch = self.template(&below);
+            let before = self.faults.len();
+            match patches.as_array() {
+                Some(operations) => {
+                    for (index, operation) in operations.iter().enumerate() {
+                        self.later_operation(operation, index, &below);
+                    }
+                }
+                None => {
+                    self.fault(&below, format!("expected a list of operations, found {}", found(patches)));
+                }
+            }
+            let fixed = patch.fixed().filter(|_| self.faults.len() == before);
+            let mut prepared = None;
+            match fixed.map(JsonPatch::from_value) {
+                Some(Ok(patch)) => prepared = Some(patch),
+                Some(Err(error)) => self.fault(&below, error.to_string()),
+                None => {}
+            }
+            parts.push(Mutation::Json6902 { patch, prepared });
+        }
+        match <[Mutation; 1]>::try_from(parts) {
+            Ok([only]) => only,
+            Err(parts) => Mutation::Early(Early::Later(parts)),
+        }
+    }
+
+    fn later_operation(&mut self, operation: &Value, index: usize, below: &Pointer) {
+        /// No path of a policy is likely to hold this.
+        const WORD: &str = "kyv-variable";
+        let path = operation.get("path").and_then(Value::as_str);
+        if !path.is_some_and(holds_variable) {
+            return self.operation(operation, index + 1, below, None, false);
+        }
+        let mut operation = operation.clone();
+        operation.insert("path", Value::from(WORD));
+        self.operation(&operation, index + 1, below, Some(WORD), false);
+    }
+}
