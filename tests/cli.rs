@@ -809,3 +809,49 @@ spec:
         ended.is(3, &object, &[limit]);
     }
 }
+
+const LABEL_SECRETS: &str = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: copy}
+spec:
+  rules:
+  - name: rule
+    match: {any: [{resources: {kinds: [Secret]}}]}
+    mutate:
+      targets: [{apiVersion: v1, kind: ConfigMap, namespace: default, name: target}]
+      patchStrategicMerge: {data: {copied: '{{ request.object.data.key }}'}}
+";
+
+#[test]
+fn targets_are_edited_where_they_stand() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("p.yaml", LABEL_SECRETS);
+    write("a.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: trigger}\ndata: {key: aHVudGVyMg==}\n");
+    let other = "# stays\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n---\n";
+    write("t.yaml", &format!("{other}apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: target}}\n"));
+    let arguments = ["-p", "p.yaml", "-f", "a.yaml", "--targets", "t.yaml", "--semantics", "kyverno"];
+    let run = |command: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
+            .args(command)
+            .args(arguments)
+            .current_dir(folder.path())
+            .env_clear()
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    for command in [&["diff"][..], &["diff", "-o", "json"], &["explain"], &["explain", "-o", "json"]] {
+        let (_, stdout, stderr) = run(command);
+        assert!(stdout.contains("Secret/trigger") || stdout.contains("\"trigger\""), "{command:?}: {stdout}");
+        for shown in [&stdout, &stderr] {
+            assert!(!shown.contains("aHVudGVyMg==") && !shown.contains("hunter2"), "{command:?}: {shown}");
+        }
+    }
+    let (code, stdout, stderr) = run(&["mutate", "-i"]);
+    assert_eq!((code, &*stdout), (Some(0), ""), "{stderr}");
+    let target =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: target\ndata:\n  copied: aHVudGVyMg==\n";
+    assert_eq!(fs::read_to_string(folder.path().join("t.yaml")).unwrap(), format!("{other}{target}"));
+}

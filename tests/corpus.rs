@@ -62,6 +62,7 @@ fn check(case: &Path, semantics: &str) -> Result<(), Failed> {
     let options = fs::read_to_string(case.join("options")).unwrap_or_default();
     let output = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
         .args(["mutate", "-p", "policy.yaml", "-f", "input.yaml", "--semantics", semantics])
+        .args(if case.join("targets.yaml").exists() { &["--targets", "targets.yaml"][..] } else { &[] })
         .args(options.lines().filter(|line| !line.is_empty()))
         .args(companions(case))
         .current_dir(case)

@@ -150,6 +150,20 @@ fn every_expectation_gives_its_rows() {
         ("exceptions", 0, &["label/add v1/ConfigMap/map pass: Ok", "other/add v1/ConfigMap/map pass: Ok"]),
         ("missing-file", 1, &["label/add v1/ConfigMap/map fail: Resource error"]),
         (
+            "targets",
+            1,
+            &[
+                "label/secrets v1/Secret/mine pass: Ok",
+                "label/secrets v1/Secret/mine pass: Ok",
+                "label/secrets v1/Secret/token pass: Ok",
+                "label/secrets v1/Secret/token pass: Ok",
+                "label/secrets v1/Secret/elsewhere/elsewhere skip: Excluded",
+                "label/secrets v1/ConfigMap/trigger-1 pass: Ok",
+                "label/secrets v1/ConfigMap/trigger-1 fail: Want pass, got skip",
+                "label/secrets v1/ConfigMap/other skip: Excluded",
+            ],
+        ),
+        (
             "not-evaluated",
             0,
             &["check/check map not evaluated: validate rule", "cel/ map not evaluated: ValidatingPolicy"],

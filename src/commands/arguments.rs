@@ -88,6 +88,10 @@ pub(super) struct Inputs {
     /// because whatever reaches a policy of what already runs is an update of it.
     #[arg(long, value_name = "NAME", value_parser = operation, help_heading = "Request")]
     pub(super) operation: Option<Operation>,
+    /// Nobody sends a request: the policies have just been installed or changed. Rules with targets that have
+    /// mutateExistingOnPolicyUpdate run for all objects, and no other rule does.
+    #[arg(long, conflicts_with_all = ["operation", "old"], help_heading = "Request")]
+    pub(super) on_policy_update: bool,
     /// The objects as they are stored before an update: a file, a directory or a glob.
     #[arg(long, value_name = "PATH", value_delimiter = ',', help_heading = "Request")]
     pub(super) old: Vec<PathBuf>,
@@ -100,6 +104,10 @@ pub(super) struct Inputs {
     )]
     pub(super) crds: Vec<PathBuf>,
 
+    /// Further objects that rules with targets may change: files, directories or globs. They trigger nothing,
+    /// and are printed, after all others, if they change.
+    #[arg(long, value_name = "PATH", value_delimiter = ',', help_heading = "Input")]
+    pub(super) targets: Vec<PathBuf>,
     #[arg(
         long,
         value_name = "PATH",
@@ -216,6 +224,7 @@ impl Inputs {
         let lists = [
             &self.policy,
             &self.filename,
+            &self.targets,
             &self.exceptions,
             &self.old,
             &self.crds,

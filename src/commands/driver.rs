@@ -2,13 +2,15 @@
 
 use std::io;
 
-use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
+use rayon::iter::{IntoParallelIterator as _, ParallelExtend as _, ParallelIterator as _};
 
 use crate::engine::World;
 use crate::source::{Piece, SourceError};
 
 use super::arguments::Inputs;
+use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
+use super::held::run_targets;
 use super::ledger::Ledger;
 use super::live;
 use super::session::{Session, complain, manifests};
@@ -22,9 +24,14 @@ const CHUNK_BYTES: usize = 8 << 20;
 pub(super) trait Work: Sync {
     /// What a piece is made into.
     type Made: Send;
+    /// The outside of the evaluation.
+    type World: World;
 
-    /// Evaluates a piece; called on many threads.
-    fn make(&self, piece: Piece) -> Self::Made;
+    /// What evaluates pieces.
+    fn evaluator(&self) -> &Evaluator<'_, Self::World>;
+
+    /// Prepares an evaluated piece; called on many threads.
+    fn make(&self, evaluated: Evaluated) -> Self::Made;
 }
 
 /// A way to show what becomes of objects.
@@ -72,7 +79,7 @@ pub(super) fn show(
     if inputs.is_live() {
         return live::run(inputs, session, show, talk);
     }
-    let manifests = manifests(inputs, talk)?;
+    let manifests = manifests(inputs, session, talk)?;
     let Some(session) = session else {
         complain(manifests.pieces(), talk);
         return None;
@@ -84,6 +91,9 @@ pub(super) fn show(
 /// Drives all pieces through the work, in chunks. `take` gets what was made of them in the order they came
 /// in; `fail` gets the errors of the input. After one that spoils the rest nothing is evaluated any more:
 /// what is left of the input is read for its errors alone.
+///
+/// With rules that have targets all pieces are held until the last one was evaluated, because any may be
+/// changed for another.
 ///
 /// # Errors
 ///
@@ -97,6 +107,7 @@ pub(super) fn drive<W: Work>(
     let mut chunk = Vec::new();
     let mut bytes = 0;
     let mut failed = false;
+    let mut held = work.evaluator().engine.has_targets().then(Vec::new);
     for piece in pieces {
         match piece {
             Ok(_) if failed => {}
@@ -104,7 +115,7 @@ pub(super) fn drive<W: Work>(
                 bytes += piece.weight();
                 chunk.push(piece);
                 if chunk.len() >= CHUNK_PIECES || bytes >= CHUNK_BYTES {
-                    turn(&mut chunk, work, &mut take)?;
+                    turn(&mut chunk, work, held.as_mut(), &mut take)?;
                     bytes = 0;
                 }
             }
@@ -117,14 +128,32 @@ pub(super) fn drive<W: Work>(
             }
         }
     }
-    turn(&mut chunk, work, &mut take)
+    turn(&mut chunk, work, held.as_mut(), &mut take)?;
+    let Some(mut held) = held.filter(|_| !failed) else { return Ok(()) };
+    run_targets(work.evaluator(), &mut held);
+    let mut held = held.into_iter();
+    loop {
+        let chunk: Vec<_> = held.by_ref().take(CHUNK_PIECES).collect();
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        let made: Vec<_> = chunk.into_par_iter().map(|evaluated| work.make(evaluated)).collect();
+        made.into_iter().try_for_each(&mut take)?;
+    }
 }
 
 fn turn<W: Work>(
     chunk: &mut Vec<Piece>,
     work: &W,
+    held: Option<&mut Vec<Evaluated>>,
     take: &mut impl FnMut(W::Made) -> io::Result<()>,
 ) -> io::Result<()> {
-    let made: Vec<_> = std::mem::take(chunk).into_par_iter().map(|piece| work.make(piece)).collect();
+    let chunk = std::mem::take(chunk).into_par_iter();
+    let evaluate = |piece| work.evaluator().evaluate(piece);
+    if let Some(held) = held {
+        held.par_extend(chunk.map(evaluate));
+        return Ok(());
+    }
+    let made: Vec<_> = chunk.map(|piece| work.make(evaluate(piece))).collect();
     made.into_iter().try_for_each(take)
 }

@@ -1,10 +1,10 @@
 //! One piece through the engine: an object, or all objects of a list.
 
-use crate::engine::{Engine, World};
+use crate::engine::{Engine, Taken, World};
 use crate::render::Origin;
 use crate::report::{ObjectReport, Outcome};
 use crate::source::{Content, OldObjects, Piece};
-use crate::value::{Change, GroupVersionKind, Pointer, Text, Value};
+use crate::value::{Change, GroupVersionKind, Pointer, Segment, Text, Value};
 
 /// What evaluation needs besides the objects.
 #[derive(Debug)]
@@ -38,6 +38,22 @@ pub(super) struct Evaluation {
     pub(super) report: ObjectReport,
     /// What a second run would change further, rule by rule.
     pub(super) again: Vec<Unsettled>,
+    /// The object as it was and as it is, where a report does not show all of it.
+    pub(super) whole: Option<Box<(Value, Value)>>,
+}
+
+impl Evaluation {
+    const fn new(pointer: Pointer, report: ObjectReport, again: Vec<Unsettled>) -> Self {
+        Self { pointer, report, again, whole: None }
+    }
+
+    /// The object as it was and as it is, all of it.
+    pub(super) fn states(&self) -> (&Value, &Value) {
+        match &self.whole {
+            Some(whole) => (&whole.0, &whole.1),
+            None => (&self.report.before, &self.report.after),
+        }
+    }
 }
 
 /// A rule whose result is no end.
@@ -54,7 +70,32 @@ impl Evaluated {
     fn pass(&mut self, at: &Pointer, value: &Value) {
         self.unknown += 1;
         let report = ObjectReport::untouched(value.clone());
-        self.objects.push(Evaluation { pointer: at.clone(), report, again: Vec::new() });
+        self.objects.push(Evaluation::new(at.clone(), report, Vec::new()));
+    }
+
+    /// Gives an object what rules with targets made of it.
+    pub(super) fn become_target(&mut self, number: usize, taken: Taken, live: bool) {
+        let Some(object) = self.objects.get_mut(number) else { return };
+        object.report.after = if live { without_bookkeeping(&taken.after) } else { taken.after };
+        object.report.policies.extend(taken.policies);
+        object.report.secrets = taken.secrets;
+        let (pointer, mut changed) = (object.pointer.clone(), object.report.after.clone());
+        let is_changed = object.report.is_changed();
+        if !is_changed && self.after.is_none() {
+            return;
+        }
+        let Some(original) = self.piece.value() else { return };
+        // What is missing in an item of a typed list was added for the evaluation alone.
+        if let Some(item) = original.pointed(&pointer).filter(|_| !pointer.is_root()) {
+            for field in ["apiVersion", "kind"] {
+                if item.get(field).is_none() {
+                    changed.remove(field);
+                }
+            }
+        }
+        let mut whole = self.after.take().unwrap_or_else(|| original.clone());
+        set(&mut whole, &pointer, changed);
+        self.after = (whole != *original).then_some(whole);
     }
 
     /// Where an object of the piece comes from. Finding the line costs a second look at the text.
@@ -81,6 +122,12 @@ impl<W: World> Evaluator<'_, W> {
     /// Evaluates a piece.
     pub(super) fn evaluate(&self, piece: Piece) -> Evaluated {
         let mut evaluated = Evaluated { objects: Vec::new(), after: None, unknown: 0, piece };
+        if evaluated.piece.further {
+            if let Some(value) = evaluated.piece.value().cloned() {
+                self.further(&value, &mut evaluated);
+            }
+            return evaluated;
+        }
         if let (true, Content::Object(object)) = (self.live, &evaluated.piece.content) {
             let object = object.clone();
             self.live(&object, &mut evaluated);
@@ -91,16 +138,37 @@ impl<W: World> Evaluator<'_, W> {
         evaluated
     }
 
+    /// Takes in objects that only rules with targets may change.
+    fn further(&self, value: &Value, into: &mut Evaluated) {
+        let is_list =
+            |value: &Value| GroupVersionKind::of(value).is_some_and(|kind| kind.kind.ends_with("List"));
+        let untouched = |value: &Value, pointer: Pointer| {
+            Evaluation::new(pointer, ObjectReport::untouched(value.clone()), Vec::new())
+        };
+        match value.get("items").and_then(Value::as_array).filter(|_| is_list(value)) {
+            Some(items) => {
+                let at = Pointer::ROOT.key("items");
+                let items = items.iter().enumerate();
+                into.objects.extend(items.map(|(index, item)| untouched(item, at.index(index))));
+            }
+            None => into.objects.push(untouched(value, Pointer::default())),
+        }
+    }
+
     /// Evaluates an object of a cluster, as an update that asks for what is there already. Policies see all
     /// of it; what the cluster keeps for itself is not shown.
     fn live(&self, object: &Value, into: &mut Evaluated) {
         let mut report = self.engine.mutate(object, self.stored(object), self.world);
         let again = if self.twice && report.is_changed() { self.again(object, &report) } else { Vec::new() };
+        let whole =
+            self.engine.has_targets().then(|| Box::new((report.before.clone(), report.after.clone())));
         report.before = without_bookkeeping(&report.before);
         report.after = without_bookkeeping(&report.after);
         into.after = report.is_changed().then(|| report.after.clone());
         into.piece.content = Content::Object(report.before.clone());
-        into.objects.push(Evaluation { pointer: Pointer::default(), report, again });
+        let mut evaluation = Evaluation::new(Pointer::default(), report, again);
+        evaluation.whole = whole;
+        into.objects.push(evaluation);
     }
 
     /// Evaluates an object or the items of a list; what it becomes, if it changes.
@@ -137,7 +205,7 @@ impl<W: World> Evaluator<'_, W> {
                 let after = report.is_changed().then(|| report.after.clone());
                 let again =
                     if self.twice && after.is_some() { self.again(value, &report) } else { Vec::new() };
-                into.objects.push(Evaluation { pointer: at.clone(), report, again });
+                into.objects.push(Evaluation::new(at.clone(), report, again));
                 after
             }
         }
@@ -177,7 +245,7 @@ impl<W: World> Evaluator<'_, W> {
     }
 
     /// The stored object of an update.
-    fn stored<'b>(&'b self, object: &'b Value) -> Option<&'b Value> {
+    pub(super) fn stored<'b>(&'b self, object: &'b Value) -> Option<&'b Value> {
         self.old.find(object).or_else(|| self.live.then_some(object))
     }
 
@@ -202,8 +270,22 @@ impl<W: World> Evaluator<'_, W> {
     }
 }
 
+/// Replaces the node at a place that is there.
+fn set(root: &mut Value, at: &Pointer, value: Value) {
+    let mut node = root;
+    for segment in at.segments() {
+        let next = match segment {
+            Segment::Key(key) => node.as_object_mut().and_then(|members| members.get_mut(key)),
+            Segment::Index(index) => node.as_array_mut().and_then(|items| items.get_mut(*index)),
+        };
+        let Some(next) = next else { return };
+        node = next;
+    }
+    *node = value;
+}
+
 /// A live object without `status` and `managedFields`, which an update does not touch.
-fn without_bookkeeping(object: &Value) -> Value {
+pub(super) fn without_bookkeeping(object: &Value) -> Value {
     let mut shown = object.clone();
     shown.remove("status");
     if shown.path(&["metadata", "managedFields"]).is_some()

@@ -114,7 +114,7 @@ impl Arguments {
             not_evaluated: rule.not_evaluated().map(|why| why.to_string()),
             no_autogen: policy.no_autogen.clone(),
             preconditions: part("preconditions"),
-            overlay: match &rule.mutation {
+            overlay: match rule.existing().map_or(&rule.mutation, |existing| &*existing.body) {
                 Mutation::StrategicMerge { overlay, .. } => overlay.source().clone(),
                 Mutation::Early(_) => rule.raw.path(&["mutate", "overlay"]).cloned().unwrap_or_default(),
                 _ => Value::Null,
@@ -247,10 +247,14 @@ enum Made {
 
 impl<W: World> Work for Explaining<'_, W> {
     type Made = (Evaluated, Made);
+    type World = W;
 
-    fn make(&self, piece: Piece) -> Self::Made {
+    fn evaluator(&self) -> &Evaluator<'_, W> {
+        &self.evaluator
+    }
+
+    fn make(&self, mut evaluated: Evaluated) -> Self::Made {
         let arguments = self.screens.arguments;
-        let mut evaluated = self.evaluator.evaluate(piece);
         if !arguments.object.is_empty() {
             evaluated.objects.retain(|object| arguments.wants(object.report.object.as_ref()));
             evaluated.unknown = 0;

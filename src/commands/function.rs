@@ -11,12 +11,13 @@ use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, Pa
 
 use crate::engine::{Engine, Settings};
 use crate::krm::{
-    FunctionConfig, OnError, PolicyInput, ResourceList, Severity, answer_text, failure, hide, is_resource,
-    results,
+    FunctionConfig, Hidden, OnError, PolicyInput, ResourceList, Severity, answer_text, failure, hide,
+    is_resource, results,
 };
 use crate::patch::Schemas;
 use crate::policy::{PolicyException, PolicyExceptions, PolicySet, Rule};
-use crate::render::{Origin, lines, mask};
+use crate::render::{Origin, lines, mask_beside};
+use crate::report::Outcome;
 use crate::semantics::{Corners, Dialect};
 use crate::source::{
     Content, ExceptionLoader, GivenLoader, GivenObjects, LoadedExceptions, LoadedPolicies, Location,
@@ -27,6 +28,7 @@ use crate::yaml::{self, Document, Limits, Source};
 
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
+use super::held::run_targets;
 use super::session::{planned, remarks, remarks_on_exceptions, with_pool};
 use super::talk::{About, Manner, Talk};
 
@@ -196,12 +198,20 @@ impl Function {
         let evaluator =
             Evaluator { engine: &self.engine, world: &self.world, old: &old, twice: false, live: false };
         let severity = self.on_error.severity();
+        let evaluated: Vec<Option<(Evaluated, Hidden)>> = list
+            .items
+            .par_iter()
+            .map(|item| is_resource(item, &list.function_config).then(|| evaluated(&evaluator, item)))
+            .collect();
+        let evaluated =
+            if self.engine.has_targets() { with_targets(&evaluator, evaluated) } else { evaluated };
         let ran: Vec<Option<Ran>> = list
             .items
             .par_iter()
+            .zip(evaluated)
             .enumerate()
-            .map(|(index, item)| {
-                is_resource(item, &list.function_config).then(|| ran(&evaluator, index, item, severity))
+            .map(|(index, (item, evaluated))| {
+                evaluated.map(|(evaluated, hidden)| ran(&evaluated, &hidden, index, item, severity))
             })
             .collect();
         let mut corners = Corners::NONE;
@@ -221,6 +231,11 @@ impl Function {
                     OnError::Warn => talk.error_lines(Exit::Done, &as_warnings(&ran.errors)),
                 }
             }
+        }
+        let missing: BTreeSet<&str> =
+            ran.iter().flatten().flat_map(|ran| &ran.missing).map(|text| &**text).collect();
+        for target in missing {
+            talk.note(About::Omission, &format!("no item is the target {target}"));
         }
         for (about, remark) in &self.remarks {
             talk.note(*about, remark);
@@ -273,30 +288,66 @@ struct Ran {
     exceptions: BTreeSet<Text>,
     /// What is said of exceptions whose conditions cannot be evaluated.
     undecided: Vec<String>,
+    /// The targets that no item is.
+    missing: Vec<Text>,
 }
 
-fn ran(evaluator: &Evaluator<'_, OfflineWorld>, index: usize, item: &Value, errors: Severity) -> Ran {
+/// An item through the engine, and what the engine does not see of it.
+fn evaluated(evaluator: &Evaluator<'_, OfflineWorld>, item: &Value) -> (Evaluated, Hidden) {
     let (shown, hidden) = hide(item);
-    let Evaluated { objects, after, .. } =
-        evaluator.evaluate(Piece { input: 0, content: Content::Object(shown) });
+    let piece = Piece { input: 0, content: Content::Object(shown), further: false };
+    (evaluator.evaluate(piece), hidden)
+}
+
+/// Runs the rules with targets: every item may trigger them, and be a target.
+fn with_targets(
+    evaluator: &Evaluator<'_, OfflineWorld>,
+    items: Vec<Option<(Evaluated, Hidden)>>,
+) -> Vec<Option<(Evaluated, Hidden)>> {
+    let (mut pieces, mut hidden, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    for item in items {
+        places.push(item.is_some());
+        if let Some((piece, of_it)) = item {
+            pieces.push(piece);
+            hidden.push(of_it);
+        }
+    }
+    run_targets(evaluator, &mut pieces);
+    let mut both = pieces.into_iter().zip(hidden);
+    places.into_iter().map(|is_there| if is_there { both.next() } else { None }).collect()
+}
+
+fn ran(
+    Evaluated { objects, after, .. }: &Evaluated,
+    hidden: &Hidden,
+    index: usize,
+    item: &Value,
+    errors: Severity,
+) -> Ran {
     let path = ["internal.config.kubernetes.io/path", "config.kubernetes.io/path"]
         .iter()
         .find_map(|name| item.path(&["metadata", "annotations", name])?.as_str());
     let origin =
         Origin { name: path.map_or_else(|| format!("items[{index}]").into(), Into::into), line: None };
     let mut ran = Ran {
-        after: after.map(|after| hidden.restore(&after)),
+        after: after.as_ref().map(|after| hidden.restore(after)),
         results: Vec::new(),
         errors: String::new(),
         corners: Corners::NONE,
         exceptions: BTreeSet::new(),
         undecided: Vec::new(),
+        missing: Vec::new(),
     };
-    for object in &objects {
+    for object in objects {
         ran.exceptions.extend(object.report.exceptions().into_iter().cloned());
         ran.undecided.extend(object.report.unknown.undecided.iter().map(ToString::to_string));
         ran.corners.extend(object.report.corners());
-        let masked = mask(&object.report.before, &object.report.after);
+        for (_, rule) in object.report.rules() {
+            if let Outcome::Triggered { missing, .. } = &rule.outcome {
+                ran.missing.extend(missing.iter().cloned());
+            }
+        }
+        let masked = mask_beside(&object.report.before, &object.report.after, &object.report.secrets);
         ran.results.extend(results(&object.report, item, errors, &|text| masked.message(text)));
         ran.errors.push_str(&lines(&object.report, &origin));
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use crate::engine::World;
-use crate::source::{Content, Manifests, Piece, replace_file};
+use crate::source::{Content, Manifests, replace_file};
 
 use super::driver::{Work, drive};
 use super::evaluate::{Evaluated, Evaluator};
@@ -125,9 +125,13 @@ struct Editing<'a, W>(Evaluator<'a, W>);
 
 impl<W: World> Work for Editing<'_, W> {
     type Made = (Evaluated, Option<String>);
+    type World = W;
 
-    fn make(&self, piece: Piece) -> Self::Made {
-        let evaluated = self.0.evaluate(piece);
+    fn evaluator(&self) -> &Evaluator<'_, W> {
+        &self.0
+    }
+
+    fn make(&self, evaluated: Evaluated) -> Self::Made {
         let text = match (&evaluated.piece.content, &evaluated.after) {
             (Content::Document(document), Some(after)) => Some(document.with_value(after)),
             _ => None,

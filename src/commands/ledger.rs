@@ -37,6 +37,10 @@ pub(super) struct Ledger {
     /// Exceptions that do not apply because their conditions cannot be evaluated: what is said of them, and
     /// for how many objects.
     undecided: BTreeMap<String, usize>,
+    /// The rules with targets that some object triggered.
+    triggered: BTreeSet<(Text, Text)>,
+    /// Targets that no object answers.
+    missing: BTreeSet<String>,
 }
 
 /// How the run is summed up.
@@ -78,6 +82,13 @@ impl Ledger {
                     if matches!(rule.outcome, Outcome::Patched { .. }) && !policy.has_error() {
                         self.patched.insert((policy.policy.clone(), rule.rule.clone()));
                     }
+                }
+            }
+            for (policy, rule) in report.rules() {
+                if let Outcome::Triggered { missing, .. } = &rule.outcome {
+                    self.triggered.insert((policy.policy.clone(), rule.rule.clone()));
+                    let name = |target: &Text| format!("{target} ({}/{})", policy.policy, rule.rule);
+                    self.missing.extend(missing.iter().map(name));
                 }
             }
             if report.has_error() {
@@ -154,6 +165,12 @@ impl Ledger {
             let names = names.map(|(name, objects)| format!("{name} for {}", counted(*objects, "object")));
             talk.note(About::Other, &format!("exceptions applied: {}", listed(names)));
         }
+        if !self.missing.is_empty() {
+            let names = listed(self.missing.iter().cloned());
+            let text =
+                format!("targets that no given object is: {names} (`--targets` gives further objects)");
+            talk.note(About::Omission, &text);
+        }
         if self.nobody {
             let text = "rules select by user, and nobody said who sends the requests (`--userinfo` does): such \
                         parts of `match` are left aside";
@@ -188,8 +205,13 @@ impl Ledger {
 
     /// Names the rules that selected no object; one generated for controllers stands for its source.
     fn unmatched(&self, session: &Session, talk: &mut Talk) {
-        let met: BTreeSet<(&str, &str)> =
-            self.tally.rows.keys().map(|key| (&*key.policy, &*key.rule)).collect();
+        let met: BTreeSet<(&str, &str)> = self
+            .tally
+            .rows
+            .keys()
+            .map(|key| (&*key.policy, &*key.rule))
+            .chain(self.triggered.iter().map(|(policy, rule)| (&**policy, &**rule)))
+            .collect();
         let mut idle = Vec::new();
         for policy in session.engine.policies().policies() {
             let name = policy.full_name();

@@ -13,7 +13,7 @@ use super::arguments::Inputs;
 use super::driver::Show;
 use super::exit::Exit;
 use super::ledger::Ledger;
-use super::session::Session;
+use super::session::{Session, add_targets};
 use super::talk::{About, Talk};
 
 /// Evaluates live objects page by page and prints the result. Everything that is wrong is said; `None` if
@@ -37,7 +37,11 @@ pub(super) fn run(
         }
     };
     let selections = selections(&wanted, &*cluster, talk)?;
-    let world = session.offline_world(inputs, &Manifests::new(inputs.limits()));
+    let mut manifests = Manifests::new(inputs.limits());
+    if !add_targets(inputs, session, &mut manifests, talk) {
+        return None;
+    }
+    let world = session.offline_world(inputs, &manifests);
     let world =
         ClusterWorld::new(world, Arc::<LiveCluster>::clone(&cluster), session.asks_for_namespace_labels());
     let pages = Pages::start(cluster, selections.clone(), inputs.live.chunk_size);
@@ -45,7 +49,7 @@ pub(super) fn run(
         Ok(objects) => objects.into_iter().map(piece).collect(),
         Err(error) => vec![Err(SourceError::from(error))],
     });
-    let ledger = show.run(session, &world, pieces, talk);
+    let ledger = show.run(session, &world, pieces.chain(manifests.pieces()), talk);
     for error in world.take_faults() {
         talk.fault(&error.into());
     }
@@ -56,7 +60,7 @@ pub(super) fn run(
 }
 
 fn piece(object: Value) -> Result<Piece, SourceError> {
-    Ok(Piece { input: 0, content: Content::Object(object) })
+    Ok(Piece { input: 0, content: Content::Object(object), further: false })
 }
 
 /// What the arguments name, in kubectl's grammar.

@@ -11,6 +11,7 @@ mod evaluate;
 mod exit;
 mod explain;
 mod function;
+mod held;
 mod idle;
 mod in_place;
 mod jp;

@@ -101,7 +101,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
             show(inputs, session.as_ref(), &print, talk);
             return;
         }
-        let Some(manifests) = manifests(inputs, talk) else { return };
+        let Some(manifests) = manifests(inputs, session.as_ref(), talk) else { return };
         let Some(session) = session else { return complain(manifests.pieces(), talk) };
         let world = session.offline_world(inputs, &manifests);
         Edits::new(&manifests).run(&session, &world, *keep_going, talk);
@@ -155,9 +155,13 @@ struct Printing<'a, W> {
 
 impl<W: World> Work for Printing<'_, W> {
     type Made = (Evaluated, Ready);
+    type World = W;
 
-    fn make(&self, piece: Piece) -> Self::Made {
-        let evaluated = self.evaluator.evaluate(piece);
+    fn evaluator(&self) -> &Evaluator<'_, W> {
+        &self.evaluator
+    }
+
+    fn make(&self, evaluated: Evaluated) -> Self::Made {
         let ready = self.print.format.prepare(&evaluated, self.print.palette);
         (evaluated, ready)
     }

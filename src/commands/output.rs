@@ -124,6 +124,12 @@ impl Printer {
 
     /// Prints a piece.
     pub(super) fn print(&mut self, evaluated: &Evaluated, ready: Ready, out: &mut Spool) -> io::Result<()> {
+        if evaluated.piece.further {
+            if evaluated.after.is_none() && !matches!(ready, Ready::Rows(_)) {
+                return Ok(());
+            }
+            self.stream.part();
+        }
         match (ready, &evaluated.piece.content) {
             (Ready::Text(text), Content::Document(document)) if self.format == Format::Yaml => {
                 self.stream.document(evaluated.piece.input, document, text.as_deref(), out)

@@ -169,8 +169,34 @@ impl Session {
     }
 }
 
+/// Adds the objects that rules with targets may change besides, if there are such rules. What is wrong is said;
+/// whether nothing is.
+pub(super) fn add_targets(
+    inputs: &Inputs,
+    session: &Session,
+    manifests: &mut Manifests,
+    talk: &mut Talk,
+) -> bool {
+    if inputs.targets.is_empty() {
+        return true;
+    }
+    if !session.engine.has_targets() {
+        talk.note(About::Omission, "no rule has targets: what --targets gives is not read");
+        return true;
+    }
+    manifests.start_further();
+    let mut all = true;
+    for argument in &inputs.targets {
+        if let Err(error) = manifests.add(argument, Walk::Flat) {
+            all = false;
+            talk.error(Exit::of(&error), &error.to_string());
+        }
+    }
+    all
+}
+
 /// The manifests that the arguments name. Everything that is wrong is said; `None` if anything is.
-pub(super) fn manifests(inputs: &Inputs, talk: &mut Talk) -> Option<Manifests> {
+pub(super) fn manifests(inputs: &Inputs, session: Option<&Session>, talk: &mut Talk) -> Option<Manifests> {
     let limits = inputs.limits();
     let mut manifests = Manifests::new(limits);
     let walk = if inputs.recursive { Walk::Deep } else { Walk::Flat };
@@ -191,6 +217,7 @@ pub(super) fn manifests(inputs: &Inputs, talk: &mut Talk) -> Option<Manifests> {
             }
         }
     }
+    failed |= session.is_some_and(|session| !add_targets(inputs, session, &mut manifests, talk));
     if failed {
         // What can be read is still looked at, so that one run names everything.
         complain(manifests.pieces(), talk);
@@ -230,6 +257,7 @@ fn settings(inputs: &Inputs, schemas: Schemas, values: LoadedValues, user: Optio
         operation: inputs.operation.or((!inputs.old.is_empty()).then_some(Operation::Update)),
         namespace: inputs.namespace().into(),
         limits: inputs.evaluation_limits(),
+        on_policy_update: inputs.on_policy_update,
         ..Settings::default()
     }
 }

@@ -19,6 +19,13 @@ pub(super) struct Stream {
 }
 
 impl Stream {
+    /// Takes what comes next for another text than what came before, though it may be of the same.
+    pub(super) const fn part(&mut self) {
+        if self.input.is_some() {
+            self.input = Some(usize::MAX);
+        }
+    }
+
     /// Writes a document as it is, or with another text.
     pub(super) fn document(
         &mut self,

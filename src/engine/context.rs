@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::jmespath::{Chance, Clock, Runtime};
 use crate::policy::{Operation, Rule, UserInfo};
 use crate::report::{Fate, SeenCondition, SeenException, SeenTurn, SeenVariable, Trace};
-use crate::semantics::Reading;
+use crate::semantics::{Difference, Reading, Semantics};
 use crate::value::{GroupVersionKind, ObjectRef, Pointer, Text, Value};
 use crate::variables::{Inline, Query, QueryError, Scope, Substitution};
 
@@ -16,6 +16,9 @@ use super::limits::Limits;
 use super::loading::{Loader, Window};
 use super::values::{DottedName, Values};
 use super::world::World;
+
+/// The variable that holds the target being patched.
+const TARGET: &str = "target";
 
 /// The world's clock, for expressions.
 pub(super) struct WorldClock<'a>(pub(super) &'a dyn World);
@@ -59,7 +62,8 @@ impl Chance for WorldChance<'_> {
 /// The request that an evaluation stands for.
 #[derive(Clone, Debug)]
 pub(super) struct Subject<'a> {
-    pub(super) operation: Operation,
+    /// `None` where a policy comes or changes, and nobody sends a request.
+    pub(super) operation: Option<Operation>,
     /// The stored object, where there is one.
     pub(super) old: Option<Value>,
     /// The kind of the object itself: for a subresource such as `scale` not that of its parent.
@@ -73,6 +77,7 @@ pub(super) struct Subject<'a> {
 impl Subject<'_> {
     /// The context that the request alone gives, `request.object` left to be filled in.
     pub(super) fn base(&self) -> Value {
+        let Some(operation) = self.operation else { return self.of_no_request() };
         let kind: Value = [
             ("group", Value::String(self.kind.group.clone())),
             ("version", Value::String(self.kind.version.clone())),
@@ -81,7 +86,7 @@ impl Subject<'_> {
         .into_iter()
         .collect();
         let mut request: Value = [
-            ("operation", Value::from(self.operation.name())),
+            ("operation", Value::from(operation.name())),
             ("namespace", Value::from(self.namespace)),
             ("kind", kind.clone()),
             ("requestKind", kind),
@@ -117,6 +122,22 @@ impl Subject<'_> {
         ]
         .into_iter()
         .collect()
+    }
+
+    /// What is known where nobody sends a request.
+    fn of_no_request(&self) -> Value {
+        let request: Value = [
+            ("operation", Value::from("")),
+            ("namespace", Value::from(self.namespace)),
+            ("object", Value::Null),
+            ("userInfo", Value::empty_object()),
+        ]
+        .into_iter()
+        .collect();
+        let nobody = || Value::from("");
+        [("request", request), ("serviceAccountName", nobody()), ("serviceAccountNamespace", nobody())]
+            .into_iter()
+            .collect()
     }
 }
 
@@ -154,6 +175,11 @@ pub(super) struct Context<'a> {
     iterations: usize,
     /// Whether the request deletes the object, so that variables about it read the old one.
     deleting: bool,
+    /// Whether a target is being patched.
+    has_target: bool,
+    /// Whether a loop has patched a target: from then on the two semantics disagree on what `target` and
+    /// `request.object` are.
+    has_looped: bool,
 }
 
 impl<'a> Context<'a> {
@@ -188,6 +214,8 @@ impl<'a> Context<'a> {
             window: None,
             loading: 0,
             iterations: 0,
+            has_target: false,
+            has_looped: false,
         }
     }
 
@@ -214,7 +242,7 @@ impl<'a> Context<'a> {
             reading: self.reading,
             deleting: self.deleting,
             inline,
-            inline_root: "request.object",
+            inline_root: if self.has_target { "target" } else { "request.object" },
             limits: self.limits.of_substitution(),
         }
     }
@@ -228,6 +256,49 @@ impl<'a> Context<'a> {
     pub(super) fn set_object(&mut self, object: &Value) {
         self.object = object.clone();
         self.is_in_root = false;
+    }
+
+    /// Makes this value what the loops of a rule have made so far.
+    pub(super) fn set_patched(&mut self, object: &Value) {
+        if !self.has_target {
+            return self.set_object(object);
+        }
+        self.has_looped = true;
+        match self.reading.semantics() {
+            Semantics::Documented => self.put(&TARGET.into(), object.clone()),
+            Semantics::Kyverno => self.set_object(object),
+        }
+    }
+
+    /// Makes this object the target, with steps and a trace of its own.
+    pub(super) fn enter_target(&mut self, target: &Value, traced: bool) {
+        self.iterations = 0;
+        self.restart_runtime();
+        self.trace = traced.then(Trace::default);
+        self.has_target = true;
+        self.put(&TARGET.into(), target.clone());
+    }
+
+    /// Takes back what the rule did with a target, and hands out the trace. What a loop made of
+    /// `request.object` stays in Kyverno.
+    pub(super) fn leave_target(&mut self, saved: &Saved) -> Option<Box<Trace>> {
+        let object = self.object.clone();
+        self.restore(saved);
+        if self.has_looped && self.reading.semantics() == Semantics::Kyverno {
+            self.set_object(&object);
+        }
+        self.has_target = false;
+        self.take_trace()
+    }
+
+    /// Hands out the trace so far.
+    pub(super) fn take_trace(&mut self) -> Option<Box<Trace>> {
+        self.trace.take().map(Box::new)
+    }
+
+    fn restart_runtime(&mut self) {
+        self.runtime =
+            Runtime::new(self.clock, self.chance, self.reading).with_limits(self.limits.of_expressions());
     }
 
     /// Gives the root the object.
@@ -246,8 +317,7 @@ impl<'a> Context<'a> {
         let saved = self.checkpoint();
         self.iterations = 0;
         self.chance.restart(self.policy, &rule.name);
-        self.runtime =
-            Runtime::new(self.clock, self.chance, self.reading).with_limits(self.limits.of_expressions());
+        self.restart_runtime();
         self.trace = traced.then(Trace::default);
         self.turn = None;
         for (name, value) in values.of_rule(self.policy, rule.source_name()) {
@@ -261,7 +331,8 @@ impl<'a> Context<'a> {
     /// Takes back what a rule added, and hands out its trace.
     pub(super) fn leave(&mut self, saved: Saved) -> Option<Box<Trace>> {
         self.restore(&saved);
-        self.trace.take().map(Box::new)
+        self.has_looped = false;
+        self.take_trace()
     }
 
     /// Opens a checkpoint: the context as it stands, to come back to.
@@ -412,6 +483,9 @@ impl<'a> Context<'a> {
         self.load_matching(query.text())?;
         let expression = query.expression()?;
         self.fill_in();
+        if self.has_looped && (names(query.text(), TARGET) || query.text().contains("request.object")) {
+            self.reading.reach(Difference::ForeachOnTarget);
+        }
         if !self.has_images && names(query.text(), "images") {
             self.add_images()?;
         }

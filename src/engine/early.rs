@@ -111,7 +111,7 @@ fn one_after_the_other(
         match rule::patch(part, &after, context, schemas)? {
             Outcome::Patched { after: patched, .. } => after = patched,
             Outcome::Skipped(skipped) => reason = reason.or(Some(skipped)),
-            Outcome::NoChange | Outcome::Error(_) => {}
+            Outcome::NoChange | Outcome::Triggered { .. } | Outcome::Error(_) => {}
         }
     }
     Ok(match reason {

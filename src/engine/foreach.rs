@@ -65,7 +65,7 @@ impl Loops<'_, '_> {
             })?;
             if after != current {
                 current = after;
-                self.context.set_object(&current);
+                self.context.set_patched(&current);
             }
         }
         Ok(current)
@@ -170,7 +170,7 @@ impl Loops<'_, '_> {
                 };
                 (None, Fate::Skipped { reason, found })
             }
-            Outcome::NoChange | Outcome::Error(_) => (None, Fate::NoChange),
+            Outcome::NoChange | Outcome::Triggered { .. } | Outcome::Error(_) => (None, Fate::NoChange),
         })
     }
 }

@@ -18,6 +18,8 @@ pub struct Limits {
     pub foreach_iterations: usize,
     /// How many context entries may be loading at once, each because another asks for it.
     pub context_depth: usize,
+    /// How many targets the rules of a run may take, each counted once for each trigger and rule.
+    pub targets: usize,
 }
 
 impl Limits {
@@ -25,8 +27,8 @@ impl Limits {
     pub const LOOP_BYTES: usize = 512;
 
     /// The names that [`Limits::set`] knows.
-    pub const NAMES: [&'static str; 5] =
-        ["steps", "result-bytes", "rounds", "foreach-iterations", "context-depth"];
+    pub const NAMES: [&'static str; 6] =
+        ["steps", "result-bytes", "rounds", "foreach-iterations", "context-depth", "targets"];
 
     /// Sets the limit of this name; `false` for a name that is no limit.
     pub fn set(&mut self, name: &str, value: usize) -> bool {
@@ -36,6 +38,7 @@ impl Limits {
             "rounds" => self.rounds = value,
             "foreach-iterations" => self.foreach_iterations = value,
             "context-depth" => self.context_depth = value,
+            "targets" => self.targets = value,
             _ => return false,
         }
         true
@@ -63,6 +66,7 @@ impl Default for Limits {
             rounds: variables::Limits::DEFAULT.rounds,
             foreach_iterations: 100_000,
             context_depth: 64,
+            targets: 1_000_000,
         }
     }
 }
@@ -77,7 +81,14 @@ mod tests {
         assert!(Limits::NAMES.into_iter().all(|name| limits.set(name, 7)));
         assert_eq!(
             limits,
-            Limits { steps: 7, result_bytes: 7, rounds: 7, foreach_iterations: 7, context_depth: 7 }
+            Limits {
+                steps: 7,
+                result_bytes: 7,
+                rounds: 7,
+                foreach_iterations: 7,
+                context_depth: 7,
+                targets: 7
+            }
         );
         assert!(!limits.set("seconds", 7));
     }

@@ -7,12 +7,15 @@
 mod context;
 mod early;
 mod exemption;
+mod existing;
 mod foreach;
 mod images;
 mod limits;
 mod loading;
+mod placed;
 mod policies;
 mod rule;
+mod targets;
 mod values;
 mod world;
 
@@ -23,8 +26,10 @@ use crate::semantics::Semantics;
 use crate::value::{Text, Value};
 
 pub use crate::value::{KindScope, builtin_scope};
+pub use existing::{LAST_APPLIED, Triggered};
 pub use limits::Limits;
 pub use loading::image_name;
+pub use targets::{Taken, Targets};
 pub use values::{Assignments, DottedName, PolicyValues, SubresourceKind, Values};
 pub use world::{EmptyWorld, Lookup, LookupError, World};
 
@@ -56,6 +61,9 @@ pub struct Settings {
     pub namespace: Text,
     /// What bounds the evaluation of one rule on one object.
     pub limits: Limits,
+    /// Whether the policies have just come or changed, and nobody sends a request: rules with targets that ask
+    /// for it run for all objects, and no others.
+    pub on_policy_update: bool,
     /// Whether reports tell how each outcome came about.
     pub trace: bool,
 }
@@ -82,5 +90,25 @@ impl Engine {
     /// A rule that cannot be evaluated is an outcome of the report, never a failure of the call.
     pub fn mutate(&self, object: &Value, old: Option<&Value>, world: &dyn World) -> ObjectReport {
         policies::run(self, object, old, world)
+    }
+
+    /// Whether some rule changes other objects than the one that triggers it.
+    pub fn has_targets(&self) -> bool {
+        let mut rules = self.policies.policies().iter().flat_map(|policy| &policy.rules);
+        rules.any(|rule| rule.existing().is_some())
+    }
+
+    /// Runs the rules with targets that an object triggers, on the targets as they stand. `before` and `after`
+    /// are the object as it came and as [`Engine::mutate`] left it; `old` is the stored object of an update.
+    ///
+    /// Objects trigger rules one after the other, each seeing what the earlier ones left of the targets.
+    pub fn mutate_targets(
+        &self,
+        (before, after): (&Value, &Value),
+        old: Option<&Value>,
+        targets: &mut Targets,
+        world: &dyn World,
+    ) -> Triggered {
+        existing::run(self, (before, after), old, targets, world)
     }
 }

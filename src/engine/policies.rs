@@ -7,112 +7,90 @@ use crate::report::{
     ObjectReport, Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Undecided, Unknown,
 };
 use crate::semantics::{Corners, Difference, Reading};
-use crate::value::{GroupVersionKind, KindScope, ObjectRef, Text, Value};
+use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
 use super::context::{Context, Subject, WorldChance, WorldClock};
 use super::exemption::Exemption;
+use super::placed::Placed;
 use super::rule::{self, Run};
 use super::{Engine, World};
 
 /// Runs the policies that concern an object.
 pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &dyn World) -> ObjectReport {
-    let Some(own_kind) = GroupVersionKind::of(object) else {
+    let Some(own_kind) = GroupVersionKind::of(object).filter(|_| !engine.settings.on_policy_update) else {
         return ObjectReport::untouched(object.clone());
     };
-    let (kind, subresource) = engine.settings.values.as_subresource(&own_kind);
+    let (kind, _) = engine.settings.values.as_subresource(&own_kind);
     let mut candidates = engine.policies.candidates(&kind.kind).peekable();
     if candidates.peek().is_none() {
         return ObjectReport::untouched(object.clone());
     }
     let placed = Placed::new(engine, object, &own_kind, world);
+    evaluate(engine, (&placed, &placed.object), &own_kind, old, world, |evaluation| {
+        let mut current = placed.object.clone();
+        let mut reports = Vec::new();
+        for (policy, rules) in candidates {
+            reports.extend(evaluation.policy(policy, &rules, &mut current));
+        }
+        ObjectReport {
+            object: evaluation.identity.cloned(),
+            before: object.clone(),
+            after: placed.take_back(object, current),
+            policies: reports,
+            unknown: evaluation.unknown(),
+            secrets: Vec::new(),
+        }
+    })
+}
+
+/// Prepares what is the same for all policies of one object, beside it what an update without a stored object
+/// is taken to start from.
+pub(super) fn evaluate<T>(
+    engine: &Engine,
+    (placed, original): (&Placed, &Value),
+    own_kind: &GroupVersionKind,
+    old: Option<&Value>,
+    world: &dyn World,
+    run: impl FnOnce(&Evaluation<'_>) -> T,
+) -> T {
+    let (kind, subresource) = engine.settings.values.as_subresource(own_kind);
     let labels = world.namespace_labels(&placed.namespace);
-    let identity = ObjectRef::of(object);
-    let evaluation = Evaluation {
+    let identity = ObjectRef::of(&placed.object);
+    let identity = identity.map(|identity| ObjectRef {
+        // What only the evaluation knows is not shown.
+        namespace: identity.namespace.filter(|_| !placed.is_added()),
+        ..identity
+    });
+    run(&Evaluation {
         engine,
         world,
-        own_kind: &own_kind,
+        own_kind,
         kind,
         subresource,
         identity: identity.as_ref(),
-        placed: &placed,
+        placed,
+        original,
         namespace_labels: labels.as_ref(),
         old,
         bases: Default::default(),
         missed_labels: Cell::new(false),
         missed_user: Cell::new(false),
         undecided: RefCell::default(),
-    };
-    let mut current = placed.object.clone();
-    let mut reports = Vec::new();
-    for (policy, rules) in candidates {
-        reports.extend(evaluation.policy(policy, &rules, &mut current));
-    }
-    let unknown = Unknown {
-        namespace: evaluation.missed_labels.get().then(|| placed.namespace.clone()),
-        user: evaluation.missed_user.get(),
-        undecided: evaluation.undecided.take(),
-    };
-    let after = placed.take_back(object, current);
-    ObjectReport { object: identity.clone(), before: object.clone(), after, policies: reports, unknown }
-}
-
-/// An object as a cluster would hold it: with the namespace it is evaluated in.
-struct Placed {
-    object: Value,
-    namespace: Text,
-    added: bool,
-}
-
-impl Placed {
-    fn new(engine: &Engine, object: &Value, kind: &GroupVersionKind, world: &dyn World) -> Self {
-        let written = object.path(&["metadata", "namespace"]).and_then(Value::as_text);
-        if let Some(namespace) = written.filter(|namespace| !namespace.is_empty()) {
-            return Self { object: object.clone(), namespace: namespace.clone(), added: false };
-        }
-        // What is written stays, even where it is no namespace.
-        let metadata = object.get("metadata").and_then(Value::as_object);
-        let may_add = metadata.is_some_and(|metadata| !metadata.contains_key("namespace"));
-        if world.scope(kind) == KindScope::Cluster {
-            return Self { object: object.clone(), namespace: Text::default(), added: false };
-        }
-        let given = &engine.settings.namespace;
-        let namespace: Text = if given.is_empty() { "default".into() } else { given.clone() };
-        let mut placed = object.clone();
-        if may_add
-            && let Some(metadata) = placed.as_object_mut().and_then(|members| members.get_mut("metadata"))
-        {
-            metadata.insert("namespace", Value::String(namespace.clone()));
-        }
-        Self { object: placed, namespace, added: may_add }
-    }
-
-    /// The evaluated object without the namespace that only the evaluation gave it.
-    fn take_back(&self, original: &Value, mut evaluated: Value) -> Value {
-        if evaluated == self.object {
-            return original.clone();
-        }
-        let namespace = evaluated.path(&["metadata", "namespace"]).and_then(Value::as_str);
-        if self.added
-            && namespace == Some(&*self.namespace)
-            && let Some(metadata) = evaluated.as_object_mut().and_then(|members| members.get_mut("metadata"))
-        {
-            metadata.remove("namespace");
-        }
-        evaluated
-    }
+    })
 }
 
 /// What is the same for all policies of one object.
-struct Evaluation<'a> {
-    engine: &'a Engine,
-    world: &'a dyn World,
+pub(super) struct Evaluation<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) world: &'a dyn World,
     /// The kind of the object itself.
     own_kind: &'a GroupVersionKind,
     /// The kind that rules name: for a subresource that of its parent.
     kind: &'a GroupVersionKind,
     subresource: &'a str,
-    identity: Option<&'a ObjectRef>,
-    placed: &'a Placed,
+    pub(super) identity: Option<&'a ObjectRef>,
+    pub(super) placed: &'a Placed,
+    original: &'a Value,
     namespace_labels: Option<&'a Value>,
     old: Option<&'a Value>,
     /// What the request alone gives to the context, by operation.
@@ -127,23 +105,23 @@ struct Evaluation<'a> {
 impl Evaluation<'_> {
     /// The operation of the request that a policy sees: an update where a stored object is given, unless the
     /// run or a value says otherwise.
-    fn operation(&self, policy: &Policy) -> Operation {
+    pub(super) fn operation(&self, policy: &Policy) -> Operation {
         let settings = &self.engine.settings;
         let given = settings.operation.or_else(|| settings.values.operation(&policy.name, self.name()));
         given.unwrap_or(if self.old.is_some() { Operation::Update } else { Operation::Create })
     }
 
-    fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         self.identity.map_or("", |identity| &identity.name)
     }
 
     /// The context that a request of this operation gives, made once for all policies.
-    fn base(&self, operation: Operation) -> Value {
+    pub(super) fn base(&self, operation: Option<Operation>) -> Value {
         let make = || {
             let old = match operation {
-                Operation::Create | Operation::Connect => None,
-                Operation::Update | Operation::Delete => {
-                    Some(self.old.unwrap_or(&self.placed.object).clone())
+                None | Some(Operation::Create | Operation::Connect) => None,
+                Some(Operation::Update | Operation::Delete) => {
+                    Some(self.old.unwrap_or(self.original).clone())
                 }
             };
             let subject = Subject {
@@ -157,7 +135,8 @@ impl Evaluation<'_> {
             };
             subject.base()
         };
-        match Operation::ALL.iter().position(|known| *known == operation).and_then(|at| self.bases.get(at)) {
+        let at = Operation::ALL.iter().position(|known| Some(*known) == operation);
+        match at.and_then(|at| self.bases.get(at)) {
             Some(base) => base.get_or_init(make).clone(),
             None => make(),
         }
@@ -172,7 +151,7 @@ impl Evaluation<'_> {
         let clock = WorldClock(self.world);
         let chance = WorldChance::new(self.world, self.identity);
         let mut context = Context::new(
-            (self.base(operation), object),
+            (self.base(Some(operation)), object),
             (&policy.name, policy.namespace.as_ref()),
             settings.limits,
             (&clock, &chance),
@@ -182,33 +161,28 @@ impl Evaluation<'_> {
         let entry = if operation == Operation::Delete { current.clone() } else { context.object().clone() };
         let mut report =
             PolicyReport { policy: policy.full_name(), rules: Vec::new(), corners: Corners::NONE };
-        if !policy.admits(&self.candidate(&entry, operation)) {
+        if !policy.admits(&self.candidate(&entry, Some(operation))) {
             return self.traced(|| {
-                let candidate = self.candidate(&entry, operation);
+                let candidate = self.candidate(&entry, Some(operation));
                 let of = policy.namespace.as_deref().unwrap_or_default();
                 let reason = || vec![other_namespace(of, &candidate)];
-                let rules = rules.iter().filter_map(|index| policy.rules.get(*index));
+                let rules = standard(policy, rules);
                 report.rules.extend(rules.map(|rule| not_run(rule, SkipReason::NotSelected(reason()))));
                 report
             });
         }
         let name = policy.full_name();
-        let exemption = Exemption {
-            exceptions: &settings.exceptions,
-            policy: &name,
-            candidate: self.candidate(&entry, operation),
-            undecided: &self.undecided,
-        };
+        let exemption = self.exemption(&name, &entry, Some(operation));
         let mut working = entry.clone();
         let mut failed = false;
         let mut applied = false;
         let mut emptied = false;
-        for rule in rules.iter().filter_map(|index| policy.rules.get(*index)) {
+        for rule in standard(policy, rules) {
             if applied && policy.applies_one() {
                 report.rules.extend(self.traced(|| not_run(rule, SkipReason::ApplyOne)));
                 continue;
             }
-            let candidate = self.candidate(&working, operation);
+            let candidate = self.candidate(&working, Some(operation));
             self.note_what_is_missing(rule);
             if !rule.selects(&candidate) {
                 report.rules.extend(self.traced(|| {
@@ -231,7 +205,7 @@ impl Evaluation<'_> {
                 let trace = context.leave(saved);
                 let outcome = deleted(admitted.err().map(|run| run.outcome), &reading);
                 failed |= matches!(outcome, Outcome::Error(_));
-                report.rules.push(RuleReport { rule: rule.name.clone(), outcome, trace });
+                report.rules.push(RuleReport { rule: rule.name.clone(), outcome, trigger: None, trace });
                 continue;
             }
             report.corners.extend(rule.corners);
@@ -246,9 +220,9 @@ impl Evaluation<'_> {
                     applied = true;
                 }
                 Outcome::Error(_) => failed = true,
-                Outcome::NoChange | Outcome::Skipped(_) => {}
+                Outcome::NoChange | Outcome::Triggered { .. } | Outcome::Skipped(_) => {}
             }
-            report.rules.push(RuleReport { rule: rule.name.clone(), outcome, trace });
+            report.rules.push(RuleReport { rule: rule.name.clone(), outcome, trigger: None, trace });
             emptied |= run_emptied;
         }
         report.corners.extend(reading.reached());
@@ -258,13 +232,37 @@ impl Evaluation<'_> {
         (!report.rules.is_empty()).then_some(report)
     }
 
+    /// What decides whether exceptions take an object away from a rule.
+    pub(super) fn exemption<'b>(
+        &'b self,
+        policy: &'b Text,
+        object: &'b Value,
+        operation: Option<Operation>,
+    ) -> Exemption<'b> {
+        Exemption {
+            exceptions: &self.engine.settings.exceptions,
+            policy,
+            candidate: self.candidate(object, operation),
+            undecided: &self.undecided,
+        }
+    }
+
+    /// What of the evaluation's questions had no answer.
+    pub(super) fn unknown(&self) -> Unknown {
+        Unknown {
+            namespace: self.missed_labels.get().then(|| self.placed.namespace.clone()),
+            user: self.missed_user.get(),
+            undecided: self.undecided.take(),
+        }
+    }
+
     /// Remembers what a rule's `match` or `exclude` asks for and nobody gave.
-    fn note_what_is_missing(&self, rule: &Rule) {
+    pub(super) fn note_what_is_missing(&self, rule: &Rule) {
         self.note_missing(rule.asks_for_namespace_labels(), rule.asks_for_user());
     }
 
     /// Remembers what the exceptions from a rule ask for and nobody gave.
-    fn note_what_exceptions_miss(&self, policy: &str, rule: &Rule) {
+    pub(super) fn note_what_exceptions_miss(&self, policy: &str, rule: &Rule) {
         for exception in self.engine.settings.exceptions.of(policy, &rule.name) {
             self.note_missing(exception.asks_for_namespace_labels(), exception.asks_for_user());
         }
@@ -279,7 +277,7 @@ impl Evaluation<'_> {
         }
     }
 
-    fn candidate<'b>(&'b self, object: &'b Value, operation: Operation) -> Candidate<'b> {
+    pub(super) fn candidate<'b>(&'b self, object: &'b Value, operation: Option<Operation>) -> Candidate<'b> {
         Candidate {
             object,
             kind: self.kind,
@@ -292,14 +290,19 @@ impl Evaluation<'_> {
     }
 
     /// What is worth its cost only in a trace.
-    fn traced<T>(&self, make: impl FnOnce() -> T) -> Option<T> {
+    pub(super) fn traced<T>(&self, make: impl FnOnce() -> T) -> Option<T> {
         self.engine.settings.trace.then(make)
     }
 }
 
+/// Those rules of a policy that change the object they take.
+fn standard<'p>(policy: &'p Policy, rules: &[usize]) -> impl Iterator<Item = &'p Rule> {
+    rules.iter().filter_map(|index| policy.rules.get(*index)).filter(|rule| rule.existing().is_none())
+}
+
 /// The report of a rule that did not run.
-fn not_run(rule: &Rule, reason: SkipReason) -> RuleReport {
-    RuleReport { rule: rule.name.clone(), outcome: Outcome::Skipped(reason), trace: None }
+pub(super) fn not_run(rule: &Rule, reason: SkipReason) -> RuleReport {
+    RuleReport { rule: rule.name.clone(), outcome: Outcome::Skipped(reason), trigger: None, trace: None }
 }
 
 /// What a standard rule comes to where the request deletes the object, given what kept it from its patch.

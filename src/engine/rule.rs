@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use crate::patch::{FailedCondition, InlineResolver, JsonPatch, Merged, Overlay, Schemas};
 use crate::pattern::{ConditionError, Conditions, Evaluated, Verdict};
-use crate::policy::{Mutation, Rule, labels_as_texts};
+use crate::policy::{Existing, Mutation, Rule, labels_as_texts};
 use crate::report::{Outcome, RuleError, SeenCondition, SkipReason};
 use crate::semantics::{Difference, Reading, Semantics};
 use crate::value::{Pointer, Segment, Value};
@@ -60,6 +60,18 @@ pub(super) fn run(
         Ok(outcome) => Run::of(outcome),
         Err(error) => Run { outcome: Outcome::Error(error), emptied: true },
     }
+}
+
+/// Evaluates preconditions: `None` if they hold, else their message.
+pub(super) fn preconditions(
+    conditions: &Conditions<Template>,
+    context: &mut Context<'_>,
+) -> Result<Option<String>, RuleError> {
+    let verdict = decide(conditions, context).map_err(|error| {
+        let message = format!("failed to evaluate preconditions: {error}");
+        RuleError { message, hint: hint(&error.into_cause(), context) }
+    })?;
+    Ok((!verdict.met).then_some(verdict.message))
 }
 
 /// Asks the preconditions and then the exceptions: the conditions that were looked at, or what keeps the rule
@@ -127,19 +139,41 @@ fn unseen(
     seen: &[Evaluated],
     context: &mut Context<'_>,
 ) -> Result<(), RuleError> {
-    let reading = context.reading();
     for condition in conditions.iter() {
         if seen.iter().any(|seen| *seen.pointer == *condition.pointer()) {
             continue;
         }
         for operand in [&condition.key, &condition.value] {
-            let settings = context.substitution(Inline::Path);
-            if let Err(error) = operand.substitute(context, settings)
-                && !reading.documented(Difference::WholeRuleSubstitution)
-            {
-                return Err(unresolved(&error, context));
-            }
+            again(operand, context)?;
         }
+    }
+    Ok(())
+}
+
+/// Substitutes a part of the rule once more, as Kyverno does before it patches: what has no value fails the
+/// rule there. What another entry could not be loaded for is told elsewhere, or is known to a cluster alone.
+fn again(part: &Template, context: &mut Context<'_>) -> Result<(), RuleError> {
+    let reading = context.reading();
+    let settings = context.substitution(Inline::Path);
+    let Err(error) = part.substitute(context, settings) else { return Ok(()) };
+    let of_an_entry = matches!(&error, SubstitutionError::Variable { cause: QueryError::Load(_), .. });
+    let is_documented = if of_an_entry {
+        reading.semantics() == Semantics::Documented
+    } else {
+        reading.documented(Difference::WholeRuleSubstitution)
+    };
+    if is_documented { Ok(()) } else { Err(unresolved(&error, context)) }
+}
+
+/// The same for all of a rule with targets but its patch, while one of them is being patched.
+pub(super) fn whole(rule: &Rule, existing: &Existing, context: &mut Context<'_>) -> Result<(), RuleError> {
+    let conditions = rule.preconditions.iter().flat_map(Conditions::iter);
+    for operand in conditions.flat_map(|condition| [&condition.key, &condition.value]) {
+        again(operand, context)?;
+    }
+    unused(rule, context)?;
+    for target in existing.targets.iter().filter(|target| target.whole.fixed().is_none()) {
+        again(&target.whole, context)?;
     }
     Ok(())
 }
@@ -147,22 +181,9 @@ fn unseen(
 /// Kyverno substitutes context entries with the rule, those included that nobody asked for: a variable
 /// without a value fails the rule there. Here such entries are left alone.
 fn unused(rule: &Rule, context: &mut Context<'_>) -> Result<(), RuleError> {
-    let reading = context.reading();
     for entry in &rule.context {
-        if entry.whole.fixed().is_some() || context.is_loaded(entry) {
-            continue;
-        }
-        let settings = context.substitution(Inline::Path);
-        let Err(error) = entry.whole.substitute(context, settings) else { continue };
-        // What another entry could not be loaded for is told there, or is known to a cluster alone.
-        let of_another = matches!(&error, SubstitutionError::Variable { cause: QueryError::Load(_), .. });
-        let is_documented = if of_another {
-            reading.semantics() == Semantics::Documented
-        } else {
-            reading.documented(Difference::WholeRuleSubstitution)
-        };
-        if !is_documented {
-            return Err(unresolved(&error, context));
+        if entry.whole.fixed().is_none() && !context.is_loaded(entry) {
+            again(&entry.whole, context)?;
         }
     }
     Ok(())
@@ -346,7 +367,8 @@ pub(super) fn hint(error: &SubstitutionError, context: &Context<'_>) -> Option<S
     if ["subResource", "requestSubResource"].iter().any(|name| expression.contains(name)) {
         return Some("`--values FILE` says under `subresources` which kinds stand for a subresource".into());
     }
-    if !expression.contains("request.object") && !expression.contains("element") {
+    let of_objects = ["request.object", "element", "target"];
+    if !of_objects.iter().any(|name| expression.contains(name)) {
         return Some("`--values FILE` or `--set NAME=VALUE` gives names of the context a value".into());
     }
     None

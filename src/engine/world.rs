@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use crate::policy::TargetSelector;
 use crate::value::{GroupVersionKind, KindScope, Value, builtin_scope};
 
 /// What a context entry asks for.
@@ -66,6 +67,18 @@ pub trait World: Sync {
 
     /// Whether objects of this kind live in namespaces.
     fn scope(&self, kind: &GroupVersionKind) -> KindScope;
+
+    /// The objects that a target stands for, besides those that the run itself is about. Where
+    /// [`TargetSelector::exact`] gives a name it is a get, else a list over all namespaces; either holds
+    /// fitting objects alone.
+    ///
+    /// # Errors
+    ///
+    /// [`LookupError::NotGiven`] from a world that knows no further objects, [`LookupError::NotFound`] from one
+    /// that knows there is none of this name.
+    fn targets(&self, _selector: &TargetSelector) -> Result<Vec<Value>, LookupError> {
+        Err(LookupError::NotGiven)
+    }
 
     /// What a context entry asks for.
     ///

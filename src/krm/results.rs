@@ -52,14 +52,17 @@ pub fn results(
             Outcome::Patched { .. } if !policy.has_error() => {
                 let changes = rule.changes();
                 let paths: Vec<String> = changes.iter().map(|change| change.pointer.to_string()).collect();
-                let message = format!("{}/{}: changed {}", policy.policy, rule.rule, paths.join(", "));
+                let by = rule.trigger.as_ref().map_or_else(String::new, |by| format!(" (triggered by {by})"));
+                let message = format!("{}/{}: changed {}{by}", policy.policy, rule.rule, paths.join(", "));
                 let mut row = result(&message, Severity::Info);
                 if let [change] = &*changes {
                     row.insert("field", field(change, report));
                 }
                 row
             }
-            Outcome::Patched { .. } | Outcome::NoChange | Outcome::Skipped(_) => continue,
+            Outcome::Patched { .. } | Outcome::NoChange | Outcome::Triggered { .. } | Outcome::Skipped(_) => {
+                continue;
+            }
         };
         if let Some(object) = &report.object {
             row.insert("resourceRef", reference(object));
@@ -94,7 +97,8 @@ fn reference(object: &ObjectRef) -> Value {
 
 fn field(change: &Change, report: &ObjectReport) -> Value {
     let mut row: Value = [("path", Value::from(change.pointer.to_string()))].into_iter().collect();
-    let secret = report.object.as_ref().is_some_and(|object| &*object.kind.kind == "Secret");
+    let secret = !report.secrets.is_empty()
+        || report.object.as_ref().is_some_and(|object| &*object.kind.kind == "Secret");
     let scalar = |value: &Value| value.as_array().is_none() && value.as_object().is_none();
     let (before, after) = match &change.kind {
         ChangeKind::Add(after) => (None, Some(after)),

@@ -55,8 +55,8 @@ pub struct Candidate<'a> {
     pub kind: &'a GroupVersionKind,
     /// The subresource; empty for the object itself.
     pub subresource: &'a str,
-    /// What the request does.
-    pub operation: Operation,
+    /// What the request does; `None` where there is no request, because a policy comes or changes.
+    pub operation: Option<Operation>,
     /// Who sends it, if known.
     pub user: Option<&'a UserInfo>,
     /// The namespace the object is evaluated in, also where it is not written; empty for a kind of the
@@ -70,6 +70,7 @@ impl<'a> Candidate<'a> {
     /// An object in the namespace it names, from nobody known.
     pub fn new(object: &'a Value, kind: &'a GroupVersionKind, operation: Operation) -> Self {
         let namespace = object.path(&["metadata", "namespace"]).and_then(Value::as_str).unwrap_or_default();
+        let operation = Some(operation);
         Self { object, kind, subresource: "", operation, user: None, namespace, namespace_labels: None }
     }
 
@@ -78,6 +79,11 @@ impl<'a> Candidate<'a> {
         let metadata = self.object.get("metadata");
         let text = |name| metadata.and_then(|metadata| metadata.get(name)).and_then(Value::as_str);
         text("name").filter(|name| !name.is_empty()).or_else(|| text("generateName")).unwrap_or_default()
+    }
+
+    /// Whether the request does one of these.
+    pub(super) fn has_operation_of(&self, operations: &[Operation]) -> bool {
+        self.operation.is_some_and(|operation| operations.contains(&operation))
     }
 
     /// The kind the object itself names.

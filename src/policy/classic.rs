@@ -49,6 +49,8 @@ pub struct Policy {
     pub rules: Vec<Rule>,
     /// How many of them may apply to one object.
     pub apply_rules: ApplyRules,
+    /// Whether rules with targets that do not say so themselves run when the policy comes or changes.
+    pub on_policy_update: bool,
     /// What becomes of a request when a rule cannot be evaluated.
     pub failure_policy: FailurePolicy,
     /// The CEL conditions of the webhook, not evaluated.
@@ -88,8 +90,6 @@ pub enum Why {
     VerifyImages,
     /// The CEL conditions of the webhook.
     MatchConditions,
-    /// A mutate rule with targets.
-    Targets,
     /// A mutate rule in the early syntax.
     EarlySyntax,
 }
@@ -99,7 +99,7 @@ impl Why {
     /// decides where the policy applies.
     pub const fn spoils_the_result(self) -> bool {
         match self {
-            Self::Targets | Self::EarlySyntax | Self::MatchConditions => true,
+            Self::EarlySyntax | Self::MatchConditions => true,
             Self::Validate | Self::Generate | Self::VerifyImages => false,
         }
     }
@@ -112,7 +112,6 @@ impl fmt::Display for Why {
             Self::Generate => "generate rule",
             Self::VerifyImages => "verifyImages rule",
             Self::MatchConditions => "CEL matchConditions",
-            Self::Targets => "mutate rule with `targets`",
             Self::EarlySyntax => "mutate rule with `overlay` or `patches`",
         })
     }

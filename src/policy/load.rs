@@ -98,6 +98,10 @@ impl Loader<'_> {
                 Some("One") => ApplyRules::One,
                 _ => ApplyRules::All,
             },
+            on_policy_update: self
+                .spec("mutateExistingOnPolicyUpdate")
+                .and_then(Value::as_bool)
+                .unwrap_or_default(),
             failure_policy: match failure_policy.and_then(Value::as_str) {
                 Some("Ignore") => FailurePolicy::Ignore,
                 _ => FailurePolicy::Fail,

@@ -53,9 +53,13 @@ impl Filter {
         }
         let mut missed = Vec::new();
         self.kind_misses(candidate, &mut missed);
-        if let Some(operations) = self.operations.as_ref().filter(|all| !all.contains(&candidate.operation)) {
+        if let Some(operations) = self.operations.as_ref().filter(|all| !candidate.has_operation_of(all)) {
             let wanted: Vec<Text> = operations.iter().map(|operation| operation.name().into()).collect();
-            missed.push(format!("operation is `{}`, wanted {}", candidate.operation, alternatives(&wanted)));
+            let wanted = alternatives(&wanted);
+            missed.push(match candidate.operation {
+                Some(operation) => format!("operation is `{operation}`, wanted {wanted}"),
+                None => format!("the policy changes and nobody sends a request, wanted {wanted}"),
+            });
         }
         self.name_misses(candidate, &mut missed);
         self.label_misses(candidate, &mut missed);

@@ -30,6 +30,7 @@ mod schema;
 mod selection;
 mod set;
 mod subject;
+mod targets;
 
 #[cfg(test)]
 mod tests;
@@ -55,6 +56,7 @@ pub use rule::{Mismatch, Rule};
 pub use selection::Selection;
 pub use set::PolicySet;
 pub use subject::UserInfo;
+pub use targets::{Existing, Target, TargetSelector};
 
 /// Something about a policy that is no fault, and that its author may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::patch::{JsonPatch, Overlay, PatchError};
 use crate::pattern::{Conditions, nearest};
-use crate::semantics::{Difference, Legacy, Reading};
+use crate::semantics::{Difference, Legacy, Reading, Semantics};
 use crate::value::{Pointer, Value};
 use crate::variables::{Query, Template, replace_variables};
 use crate::yaml;
@@ -13,7 +13,7 @@ use super::allowed::MAX_ROUNDS;
 use super::autogen::is_blank;
 use super::fault::Fault;
 use super::schema::found;
-use super::{ContextEntry, Early, Note, conditions, context};
+use super::{ContextEntry, Early, Existing, Note, conditions, context, targets};
 
 /// What a rule does to an object.
 #[derive(Clone, Debug)]
@@ -34,8 +34,8 @@ pub enum Mutation {
     },
     /// `foreach`: its entries, one after the other.
     Foreach(Vec<ForeachEntry>),
-    /// `targets`: the whole block, not evaluated yet.
-    Existing(Value),
+    /// `targets`: what is done to other objects than those that trigger the rule.
+    Existing(Existing),
     /// The early fields `overlay` and `patches`.
     Early(Early),
 }
@@ -125,18 +125,17 @@ impl Reader<'_> {
         if early && (overlay.is_some() || patch.is_some() || foreach.is_some()) {
             self.fault(&at, "the early fields `overlay` and `patches` cannot stand beside the later ones");
         }
+        if early && given(mutate, "targets").is_some() {
+            self.fault(&at, "the early fields `overlay` and `patches` know no targets");
+        }
         let entries = foreach.map(|entries| self.foreach(entries, &at.key("foreach")));
-        // Targets have patches of their own time: they are compiled when they are evaluated.
-        let whole = given(mutate, "targets").is_some();
         let overlay_template = self.template(&at.key("patchStrategicMerge"));
         let patch_template = self.template(&at.key("patchesJson6902"));
         let prepared_overlay =
             overlay.map(|overlay| self.overlay(overlay, &at.key("patchStrategicMerge"), &overlay_template));
         let prepared_patch =
             patch.map(|patch| self.json_patch(patch, &at.key("patchesJson6902"), &patch_template, false));
-        Some(if whole {
-            Mutation::Existing(mutate.clone())
-        } else if early {
+        let body = if early {
             self.early(mutate, &at)
         } else if given(mutate, "foreach").is_some() && overlay.is_none() && patch.is_none() {
             Mutation::Foreach(entries.unwrap_or_default())
@@ -144,7 +143,24 @@ impl Reader<'_> {
             Mutation::Json6902 { patch: patch_template, prepared: prepared_patch.flatten() }
         } else {
             Mutation::StrategicMerge { overlay: overlay_template, prepared: prepared_overlay.flatten() }
-        })
+        };
+        Some(if given(mutate, "targets").is_some() && !early { self.existing(mutate, body) } else { body })
+    }
+
+    /// Reads the targets of a patch.
+    fn existing(&mut self, mutate: &Value, body: Mutation) -> Mutation {
+        let targets = targets::read(self.rule, self.at, self.reading.semantics(), self.faults);
+        let kinds = targets::kinds(&targets);
+        if kinds.len() > 1 && self.reading.semantics() == Semantics::Documented {
+            let text = format!(
+                "targets of several kinds ({}): the documentation allows one; each is merged with the schema of \
+                 its own",
+                kinds.join(", ")
+            );
+            self.notes.push(Note::of_rule(self.rule, text));
+        }
+        let on_policy_update = mutate.get("mutateExistingOnPolicyUpdate").and_then(Value::as_bool);
+        Mutation::Existing(Existing { targets, body: Box::new(body), on_policy_update })
     }
 
     pub(super) fn template(&self, below: &Pointer) -> Template {

@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::misses::other_namespace;
 use super::mutation::Reader;
 use super::selection::Selection;
-use super::{Candidate, ContextEntry, Early, Mutation, Note, conditions, context};
+use super::{Candidate, ContextEntry, Early, Existing, Mutation, Note, Operation, conditions, context};
 
 /// A mutate rule, as written or generated for pod controllers.
 #[derive(Clone, Debug)]
@@ -136,14 +136,24 @@ impl Rule {
         self.matching.asks_for_user() || self.exclude.as_ref().is_some_and(Selection::asks_for_user)
     }
 
+    /// What the rule does to other objects than the one it takes, if that is its work.
+    pub const fn existing(&self) -> Option<&Existing> {
+        if let Mutation::Existing(existing) = &self.mutation { Some(existing) } else { None }
+    }
+
+    /// Whether some filter of `match` names this operation.
+    pub fn names_operation(&self, operation: Operation) -> bool {
+        self.matching.names_operation(operation)
+    }
+
     /// What of the rule this version does not evaluate; the rule is then not run at all.
     pub fn not_evaluated(&self) -> Option<Why> {
         match &self.mutation {
-            Mutation::Existing(_) => Some(Why::Targets),
             Mutation::Early(Early::Refused) => Some(Why::EarlySyntax),
             Mutation::StrategicMerge { .. }
             | Mutation::Json6902 { .. }
             | Mutation::Foreach(_)
+            | Mutation::Existing(_)
             | Mutation::Early(_) => None,
         }
     }

@@ -77,6 +77,12 @@ impl Selection {
         self.filters().iter().any(|filter| filter.asks_for_users)
     }
 
+    /// Whether some filter names this operation.
+    pub(super) fn names_operation(&self, operation: Operation) -> bool {
+        let lists = self.filters().iter().filter_map(|filter| filter.operations.as_ref());
+        lists.flatten().any(|named| *named == operation)
+    }
+
     /// The kinds that can fit; `None` where a wildcard, or no kind at all, leaves them open.
     pub fn only_kinds(&self) -> Option<Vec<&Text>> {
         let kinds = |filter: &'_ Filter| -> bool {
@@ -204,7 +210,7 @@ impl Filter {
             }
             _ => self.labels_hold(candidate, None),
         };
-        let operation = self.operations.as_ref().is_none_or(|all| all.contains(&candidate.operation));
+        let operation = self.operations.as_ref().is_none_or(|all| candidate.has_operation_of(all));
         self.kinds_hold(candidate, None)
             && self.names_hold(candidate, None)
             && labels
@@ -213,7 +219,7 @@ impl Filter {
     }
 
     pub(super) fn holds(&self, candidate: &Candidate<'_>, users: bool, mut reasons: Reasons<'_>) -> bool {
-        if self.operations.as_ref().is_some_and(|operations| !operations.contains(&candidate.operation)) {
+        if self.operations.as_ref().is_some_and(|operations| !candidate.has_operation_of(operations)) {
             return refuse(&mut reasons, || "operation does not match".into());
         }
         let mut all = true;

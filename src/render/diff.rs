@@ -8,7 +8,7 @@ use crate::yaml;
 
 use super::Origin;
 use super::harmless::harmless_name;
-use super::mask::mask;
+use super::mask::mask_beside;
 
 /// How the parts of a diff are coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub fn unified_diff(report: &ObjectReport, origin: &Origin, palette: Palette) ->
     if !report.is_changed() {
         return String::new();
     }
-    let shown = mask(&report.before, &report.after);
+    let shown = mask_beside(&report.before, &report.after, &report.secrets);
     let print = |value: &Value| {
         let mut out = String::new();
         yaml::print(value, &mut out);
@@ -54,7 +54,10 @@ pub fn unified_diff(report: &ObjectReport, origin: &Origin, palette: Palette) ->
     let rules: Vec<String> = report
         .rules()
         .filter(|(policy, rule)| !policy.has_error() && matches!(rule.outcome, Outcome::Patched { .. }))
-        .map(|(policy, rule)| format!("{}/{}", policy.policy, rule.rule))
+        .map(|(policy, rule)| {
+            let by = rule.trigger.as_ref().map_or_else(String::new, |by| format!(" (triggered by {by})"));
+            format!("{}/{}{by}", policy.policy, rule.rule)
+        })
         .collect();
     let mut out = String::new();
     let (name, rules) = (harmless_name(&name), harmless_name(&rules.join(", ")));

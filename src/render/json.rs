@@ -5,7 +5,7 @@ use crate::semantics::Corners;
 use crate::value::{Pointer, Value, changes};
 
 use super::Origin;
-use super::mask::{Masked, mask};
+use super::mask::{Masked, mask_beside};
 use super::patch::{identity, json_patch};
 
 /// Rows of a JSON list that is written piece by piece.
@@ -35,10 +35,10 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
         row.insert("object", identity(object));
     }
     row.insert("changed", report.is_changed().into());
-    let shown = mask(&report.before, &report.after);
+    let shown = mask_beside(&report.before, &report.after, &report.secrets);
     row.insert("patch", json_patch(&changes(&shown.before, &shown.after)));
     let rules = report.rules().map(|(policy, rule)| {
-        let mut row = rule_json(rule, &shown);
+        let mut row = rule_json(rule, &shown, &report.secrets);
         row.insert(
             "applied",
             (!policy.has_error() && matches!(rule.outcome, Outcome::Patched { .. })).into(),
@@ -54,17 +54,24 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
     row
 }
 
-fn rule_json(rule: &RuleReport, object: &Masked) -> Value {
+fn rule_json(rule: &RuleReport, object: &Masked, secrets: &[Value]) -> Value {
     let mut row: Value =
         [("rule", Value::String(rule.rule.clone())), ("outcome", rule.outcome.word().into())]
             .into_iter()
             .collect();
+    if let Some(trigger) = &rule.trigger {
+        row.insert("trigger", identity(trigger));
+    }
     match &rule.outcome {
         Outcome::Patched { before, after } => {
-            let shown = mask(before, after);
+            let shown = mask_beside(before, after, secrets);
             row.insert("patch", json_patch(&changes(&shown.before, &shown.after)));
         }
         Outcome::NoChange => {}
+        Outcome::Triggered { targets, missing } => {
+            row.insert("targets", Value::array(targets.iter().map(identity).collect()));
+            row.insert("missing", Value::array(missing.iter().cloned().map(Value::String).collect()));
+        }
         Outcome::Skipped(reason) => {
             row.insert("reason", reason.to_string().into());
             if let SkipReason::Anchor { overlay, at, .. } = reason {

@@ -36,12 +36,23 @@ impl Masked {
 /// value, decoded or not, wherever a policy moved it to. A value that changed in its place is shown as
 /// `*** (before)` and `*** (after)`. Objects of other kinds come back as they are.
 pub fn mask(before: &Value, after: &Value) -> Masked {
+    mask_beside(before, after, &[])
+}
+
+/// The same for an object that the values of other Secrets may have come into.
+pub fn mask_beside(before: &Value, after: &Value, others: &[Value]) -> Masked {
     let is_secret = |object: &Value| object.get("kind").and_then(Value::as_str) == Some("Secret");
+    let others: Vec<Fields> = others.iter().map(fields).collect();
+    let of_others = || others.iter().flat_map(|fields| fields.values());
     if !is_secret(before) && !is_secret(after) {
-        return Masked { before: before.clone(), after: after.clone(), secrets: Secrets::default() };
+        if others.is_empty() {
+            return Masked { before: before.clone(), after: after.clone(), secrets: Secrets::default() };
+        }
+        let secrets = Secrets::of(of_others());
+        return Masked { before: secrets.replaced(before), after: secrets.replaced(after), secrets };
     }
     let (old, new) = (fields(before), fields(after));
-    let secrets = Secrets::of(old.values().chain(new.values()));
+    let secrets = Secrets::of(old.values().chain(new.values()).chain(of_others()));
     Masked {
         before: secrets.masked(before, &changed(&old, &new), MASK_BEFORE),
         after: secrets.masked(after, &changed(&new, &old), MASK_AFTER),
@@ -209,6 +220,16 @@ mod tests {
         let odd = json(r#"{"kind":"Secret","data":{"a":5,"b":{"c":"d"}},"stringData":"text"}"#);
         let shown = mask(&odd, &odd);
         assert_eq!(shown.after, json(r#"{"kind":"Secret","data":{"a":"***","b":"***"},"stringData":"***"}"#));
+    }
+
+    #[test]
+    fn values_of_another_secret_are_masked_where_a_rule_copied_them() {
+        let secret = json(r#"{"kind":"Secret","data":{"p":"aHVudGVyMg=="}}"#);
+        let before = json(r#"{"kind":"ConfigMap","data":{"a":"b"}}"#);
+        let after = json(r#"{"kind":"ConfigMap","data":{"a":"b","p":"hunter2"}}"#);
+        let shown = mask_beside(&before, &after, &[secret]);
+        assert_eq!(shown.before, before);
+        assert_eq!(shown.after, json(r#"{"kind":"ConfigMap","data":{"a":"b","p":"***"}}"#));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::semantics::Corners;
 
 use super::Origin;
 use super::harmless::harmless_name;
-use super::mask::mask;
+use super::mask::mask_beside;
 
 /// A line for each rule of an object that could not be evaluated, with its hint.
 pub fn lines(report: &ObjectReport, origin: &Origin) -> String {
@@ -16,11 +16,15 @@ pub fn lines(report: &ObjectReport, origin: &Origin) -> String {
     let mut shown = None;
     for (policy, rule) in report.rules() {
         let Outcome::Error(error) = &rule.outcome else { continue };
-        let shown = shown.get_or_insert_with(|| mask(&report.before, &report.after));
+        let shown = shown.get_or_insert_with(|| mask_beside(&report.before, &report.after, &report.secrets));
+        let trigger = rule.trigger.as_ref();
         let rule = harmless_name(&format!("{origin}: {name}: {}/{}", policy.policy, rule.rule));
         // No line of a message can pass for one of its own.
         let message = shown.message(&error.message).replace('\n', "\n  ");
         let _ = writeln!(out, "error: {rule}: {message}");
+        if let Some(trigger) = trigger {
+            let _ = writeln!(out, "  triggered by {}", harmless_name(&trigger.to_string()));
+        }
         if let Some(hint) = &error.hint {
             let _ = writeln!(out, "  hint: {hint}");
         }

@@ -32,6 +32,8 @@ pub struct ObjectReport {
     pub policies: Vec<PolicyReport>,
     /// What `match` and `exclude` of some rule ask for and nobody gave.
     pub unknown: Unknown,
+    /// Secrets that triggered a rule whose target the object is: their values may have come into it.
+    pub secrets: Vec<Value>,
 }
 
 /// What was taken as absent because nobody gave it.
@@ -74,6 +76,7 @@ impl ObjectReport {
             after: object,
             policies: Vec::new(),
             unknown: Unknown::default(),
+            secrets: Vec::new(),
         }
     }
 
@@ -142,6 +145,8 @@ pub struct RuleReport {
     pub rule: Text,
     /// The outcome.
     pub outcome: Outcome,
+    /// The object that triggered the rule, where this one is a target of it.
+    pub trigger: Option<ObjectRef>,
     /// How it came about, if that was asked for.
     pub trace: Option<Box<Trace>>,
 }
@@ -151,7 +156,9 @@ impl RuleReport {
     pub fn changes(&self) -> Vec<Change> {
         match &self.outcome {
             Outcome::Patched { before, after } => changes(before, after),
-            Outcome::NoChange | Outcome::Skipped(_) | Outcome::Error(_) => Vec::new(),
+            Outcome::NoChange | Outcome::Triggered { .. } | Outcome::Skipped(_) | Outcome::Error(_) => {
+                Vec::new()
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The outcomes of a rule.
 
-use crate::value::{Pointer, Text, Value};
+use crate::value::{ObjectRef, Pointer, Text, Value};
 
 /// What became of one rule on one object.
 #[derive(Clone, Debug)]
@@ -14,6 +14,13 @@ pub enum Outcome {
     },
     /// The rule applies and asks for what is already there.
     NoChange,
+    /// The rule is one with targets, and the object triggers it: the reports of the targets tell the rest.
+    Triggered {
+        /// The objects that the rule was run on, in order.
+        targets: Vec<ObjectRef>,
+        /// The targets that no object answers, in words.
+        missing: Vec<Text>,
+    },
     /// The rule does not apply.
     Skipped(SkipReason),
     /// The rule could not be evaluated.
@@ -26,6 +33,7 @@ impl Outcome {
         match self {
             Self::Patched { .. } => "patched",
             Self::NoChange => "no change",
+            Self::Triggered { .. } => "triggered",
             Self::Skipped(_) => "skipped",
             Self::Error(_) => "error",
         }
@@ -62,6 +70,10 @@ pub enum SkipReason {
     ApplyOne,
     /// The request deletes the object, so that there is nothing to patch.
     Deleted,
+    /// The request deletes the object, and the rule with targets does not name that operation.
+    NotOnDelete,
+    /// The policy comes or changes, and the rule with targets does not ask to be run then.
+    NotOnPolicyUpdate,
 }
 
 impl std::fmt::Display for SkipReason {
@@ -81,6 +93,10 @@ impl std::fmt::Display for SkipReason {
             Self::NoElements { missing } => {
                 write!(f, "0 elements processed: the object has no {}", missing.join(", "))
             }
+            Self::NotOnDelete => {
+                f.write_str("the request deletes the object, and `match` does not name the operation DELETE")
+            }
+            Self::NotOnPolicyUpdate => f.write_str("`mutateExistingOnPolicyUpdate` is not true"),
             Self::Deleted => f.write_str("the request deletes the object: there is nothing to patch"),
             Self::ApplyOne => f.write_str("an earlier rule applied, and the policy has `applyRules: One`"),
         }

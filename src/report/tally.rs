@@ -55,7 +55,11 @@ impl Tally {
         self.changed += usize::from(report.is_changed());
         self.errors += usize::from(report.has_error());
         let matched = |outcome: &Outcome| {
-            !matches!(outcome, Outcome::Skipped(SkipReason::NotSelected(_) | SkipReason::ApplyOne))
+            !matches!(
+                outcome,
+                Outcome::Triggered { .. }
+                    | Outcome::Skipped(SkipReason::NotSelected(_) | SkipReason::ApplyOne)
+            )
         };
         // With a trace a report also names rules that were not asked.
         for (policy, rule) in report.rules().filter(|(_, rule)| matched(&rule.outcome)) {
@@ -70,7 +74,7 @@ impl Tally {
                 Outcome::Patched { .. } if policy.has_error() => row.dropped += 1,
                 Outcome::Patched { .. } => row.patched += 1,
                 Outcome::NoChange => row.no_change += 1,
-                Outcome::Skipped(_) => row.skipped += 1,
+                Outcome::Skipped(_) | Outcome::Triggered { .. } => row.skipped += 1,
                 Outcome::Error(_) => row.errors += 1,
             }
         }

@@ -160,6 +160,21 @@ differences! {
     ShallowText = 38, "`{{- }}` with a value that is no string inside a text", "language.md 4.2",
         "the value is inserted as JSON",
         "evaluation panics: an error of the rule";
+    RetriedRequest = 40, "target patched beside one that fails", "cases.md N-16, X-18",
+        "patched once",
+        "patched again by each of the five attempts of the request";
+    VanishedRequest = 41, "request with a target that fails", "cases.md N-14, X-04, X-10",
+        "the UpdateRequest stays, failed, with its message",
+        "the UpdateRequest is tried five times within a second and deleted: only the log of the controller tells";
+    ForeachOnTarget = 42, "what a loop over a target leaves in the context", "mutate.md 5.4(5)",
+        "`target` is the object as patched so far, `request.object` stays the trigger",
+        "`request.object` becomes the patched target, for later targets too, and `target` stays as it was";
+    TargetWithoutVersion = 43, "target without apiVersion", "cases.md 9#16; mutate.md 5.3(2)",
+        "any group and version",
+        "the kind is taken for a subresource, which is not found: an error";
+    SubresourceByPattern = 44, "subresource of targets whose name is a pattern", "mutate.md 5.3(4)",
+        "that of each object whose name fits",
+        "the pattern is looked up as a name, which fails";
     EarlyBroadcast = 50, "map of an early overlay over a list", "mutate.md 7.3 O-6; cases.md E-30",
         "the map is applied to each element of the list",
         "a condition never holds, and other content is an error";

@@ -25,6 +25,9 @@ pub struct Piece {
     pub input: usize,
     /// What it is.
     pub content: Content,
+    /// Whether its objects are there for rules with targets alone: they trigger nothing, and matter only if
+    /// they change.
+    pub further: bool,
 }
 
 /// What a [`Piece`] is.
@@ -62,6 +65,8 @@ impl Piece {
 pub struct Manifests {
     inputs: Vec<Input>,
     limits: Limits,
+    /// The first input with further objects.
+    further: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -75,7 +80,7 @@ enum Input {
 impl Manifests {
     /// No texts yet.
     pub const fn new(limits: Limits) -> Self {
-        Self { inputs: Vec::new(), limits }
+        Self { inputs: Vec::new(), limits, further: None }
     }
 
     /// Adds what an argument stands for.
@@ -95,6 +100,11 @@ impl Manifests {
             });
         }
         Ok(())
+    }
+
+    /// Takes what is added from now on for further objects, which only rules with targets may change.
+    pub fn start_further(&mut self) {
+        self.further = Some(self.inputs.len());
     }
 
     /// Adds a text.
@@ -175,11 +185,12 @@ impl Pieces<'_> {
         let parsed: Vec<_> = batch.par_iter().map(|input| self.manifests.documents(input)).collect();
         for (offset, documents) in parsed.into_iter().enumerate() {
             let input = self.next + offset;
+            let further = self.manifests.further.is_some_and(|first| input >= first);
             match documents {
                 Ok(documents) => self.ready.extend(
                     documents
                         .into_iter()
-                        .map(|document| Ok(Piece { input, content: Content::Document(document) })),
+                        .map(|document| Ok(Piece { input, content: Content::Document(document), further })),
                 ),
                 Err(errors) => self.ready.extend(errors.into_iter().map(Err)),
             }

@@ -14,6 +14,8 @@ pub struct Suite {
     pub policies: Vec<Text>,
     /// Files and folders with objects.
     pub resources: Vec<Text>,
+    /// Files and folders with objects that rules with targets may change, and that trigger nothing.
+    pub targets: Vec<Text>,
     /// Files with policy exceptions.
     pub exceptions: Vec<Text>,
     /// The place of values that stand in the document itself; they win over [`Suite::variables`].
@@ -122,8 +124,7 @@ const FIELDS: [&str; 20] = [
 ];
 
 /// Fields that have an effect in Kyverno, and none here.
-const UNUSED: [&str; 6] =
-    ["targetResources", "paramResources", "jsonPayload", "jsonPayloads", "httpPayloads", "envoyPayloads"];
+const UNUSED: [&str; 5] = ["paramResources", "jsonPayload", "jsonPayloads", "httpPayloads", "envoyPayloads"];
 
 const RESULT_FIELDS: [&str; 19] = [
     "policy",
@@ -180,7 +181,8 @@ impl Suite {
         suite.resources = fields.texts(root, &at, "resources");
         suite.exceptions = fields.texts(root, &at, "exceptions");
         suite.cluster_resources = fields.texts(root, &at, "clusterResources");
-        for name in ["targetResources", "paramResources"] {
+        suite.targets = fields.texts(root, &at, "targetResources");
+        for name in ["paramResources"] {
             fields.texts(root, &at, name);
         }
         suite.values = Fields::member(root, &at, "values").map(|(at, _)| at);

@@ -25,6 +25,8 @@ pub(super) struct Loaded {
     pub(super) left_out: BTreeMap<Text, String>,
     pub(super) exceptions: PolicyExceptions,
     pub(super) objects: Vec<Value>,
+    /// Objects that only rules with targets may change.
+    pub(super) targets: Vec<Value>,
     pub(super) values: LoadedValues,
     pub(super) user: Option<UserInfo>,
     /// What context entries are answered from.
@@ -61,6 +63,7 @@ impl Loader<'_> {
         let (policies, left_out) = self.policies(&suite.policies);
         let exceptions = self.exceptions(&suite.exceptions, &policies, &left_out);
         let objects = self.objects(&suite.resources);
+        let targets = self.objects(&suite.targets);
         let values = match (&suite.values, &suite.variables) {
             (Some(at), _) => self.said(values_inside(document, at)),
             (None, Some(file)) => {
@@ -88,7 +91,19 @@ impl Loader<'_> {
             return Err(self.faults);
         }
         let notes = self.notes;
-        Ok(Loaded { suite, policies, left_out, exceptions, objects, values, user, given, expected, notes })
+        Ok(Loaded {
+            suite,
+            policies,
+            left_out,
+            exceptions,
+            objects,
+            targets,
+            values,
+            user,
+            given,
+            expected,
+            notes,
+        })
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -1,17 +1,18 @@
 //! Suites through the engine.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
-use crate::engine::{self, Engine, Settings};
+use crate::engine::{self, Engine, Settings, Targets};
 use crate::patch::Schemas;
 use crate::policy::{Operation, PolicySet};
 use crate::report::{ObjectReport, SuiteReport};
 use crate::semantics::{Corners, Dialect};
 use crate::source::{CustomKind, OfflineWorld, Place, SourceError, read_file};
-use crate::suite::{Course, Evaluation, ExpectedFiles, Suite, check};
+use crate::suite::{Course, Evaluation, ExpectedFiles, Suite, TargetState, check};
 use crate::value::{GroupVersionKind, ObjectRef};
 use crate::yaml::{Document, Limits};
 
@@ -107,7 +108,8 @@ impl Runner<'_> {
     }
 
     fn loaded(&self, file: &Path, folder: &Path, mut loaded: Loaded, mut world: OfflineWorld) -> Ran {
-        let objects: Vec<ObjectRef> = loaded.objects.iter().filter_map(ObjectRef::of).collect();
+        let objects = loaded.objects.iter().chain(&loaded.targets);
+        let objects: Vec<ObjectRef> = objects.filter_map(ObjectRef::of).collect();
         let names = || objects.iter().map(|object| &object.name);
         loaded.suite.results.retain_mut(|result| self.selector.narrow(result, names()));
         if loaded.suite.results.is_empty() {
@@ -118,7 +120,7 @@ impl Runner<'_> {
                 rewrites: Vec::new(),
             };
         }
-        for object in &loaded.objects {
+        for object in loaded.objects.iter().chain(&loaded.targets) {
             if GroupVersionKind::of(object)
                 .is_some_and(|kind| kind.group.is_empty() && &*kind.kind == "Namespace")
             {
@@ -190,8 +192,45 @@ impl Runner<'_> {
             ..Settings::default()
         };
         let engine = Engine::new(PolicySet::new(loaded.policies.clone()), settings);
-        let reports: Vec<ObjectReport> =
+        let mut reports: Vec<ObjectReport> =
             loaded.objects.par_iter().map(|object| engine.mutate(object, None, world)).collect();
-        Course { operation, reports }
+        let targets =
+            if engine.has_targets() { targets(&engine, loaded, &mut reports, world) } else { Vec::new() };
+        Course { operation, reports, targets }
     }
+}
+
+/// Runs the rules with targets of a suite: each on the objects as the files have them, whatever other rules
+/// make of them.
+fn targets(
+    engine: &Engine,
+    loaded: &Loaded,
+    reports: &mut [ObjectReport],
+    world: &OfflineWorld,
+) -> Vec<TargetState> {
+    let mut targets = Targets::fixed();
+    for object in &loaded.objects {
+        targets.add(engine, object, world);
+    }
+    let mut named = BTreeSet::new();
+    for object in &loaded.targets {
+        named.insert(targets.number_of(engine, object, world).unwrap_or_else(|| {
+            targets.add(engine, object, world);
+            targets.len() - 1
+        }));
+    }
+    for report in reports {
+        let states = (report.before.clone(), report.after.clone());
+        let triggered = engine.mutate_targets((&states.0, &states.1), None, &mut targets, world);
+        report.policies.extend(triggered.policies);
+    }
+    let states = (0..targets.len()).filter_map(|number| {
+        let is_named = named.contains(&number);
+        let object = targets.given(number)?.clone();
+        let taken = targets.take(number).map(|taken| (taken.policies, taken.secrets));
+        let (policies, secrets) = taken.unwrap_or_default();
+        let report = ObjectReport { policies, secrets, ..ObjectReport::untouched(object) };
+        Some(TargetState { report, is_named })
+    });
+    states.collect()
 }

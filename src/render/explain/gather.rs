@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::render::mask;
+use crate::render::mask_beside;
 use crate::report::{Fate, Outcome, RuleReport, SeenCondition, SeenTurn, SkipReason, Trace};
 use crate::value::{Pointer, Segment, Text, Value, changes};
 
 use super::shade::Shade;
 use super::{Anchor, Condition, Explained, IdleReasons, RuleSource, Turn, Variable, Verdict};
+
+/// So many targets are named.
+const TARGETS: usize = 10;
 
 /// What one rule's explanation is made of.
 pub(super) struct Gather<'a, 'b> {
@@ -15,6 +18,7 @@ pub(super) struct Gather<'a, 'b> {
     pub(super) rule: &'a RuleReport,
     pub(super) source: Option<&'a RuleSource>,
     pub(super) shade: &'b Shade,
+    pub(super) secrets: &'a [Value],
     /// The object as the rule found it.
     pub(super) object: &'b Value,
 }
@@ -49,7 +53,7 @@ impl<'a> Gather<'a, '_> {
                         format!("a cluster would refuse the object, because {}/{failed} fails", self.policy);
                 }
                 explained.reasons = self.unfit(idle);
-                let shown = mask(before, after);
+                let shown = mask_beside(before, after, self.secrets);
                 explained.changes = changes(&shown.before, &shown.after);
             }
             Outcome::NoChange => {
@@ -59,6 +63,20 @@ impl<'a> Gather<'a, '_> {
                 } else {
                     "it matched, and no element of a list fits the rule's conditions".into()
                 };
+            }
+            Outcome::Triggered { targets, missing } => {
+                explained.verdict = Verdict::Triggered;
+                explained.why = match targets.len() {
+                    0 => "no object is a target of it".into(),
+                    1 => "it ran on 1 target".into(),
+                    many => format!("it ran on {many} targets"),
+                };
+                explained.reasons = targets.iter().take(TARGETS).map(ToString::to_string).collect();
+                if targets.len() > TARGETS {
+                    explained.reasons.push(format!("and {} more", targets.len() - TARGETS));
+                }
+                let missing = missing.iter().map(|target| format!("{target}: no object is given"));
+                explained.reasons.extend(missing.map(|reason| self.shade.text(&reason)));
             }
             Outcome::Skipped(reason) => self.skipped(reason, &mut explained),
             Outcome::Error(error) => {
@@ -130,7 +148,11 @@ impl<'a> Gather<'a, '_> {
                 let are = if names.len() == 1 { "exception takes" } else { "exceptions take" };
                 explained.why = format!("the {are} the object out: {}", names.join(", "));
             }
-            SkipReason::NoElements { .. } | SkipReason::ApplyOne | SkipReason::Deleted => {
+            SkipReason::NoElements { .. }
+            | SkipReason::NotOnDelete
+            | SkipReason::NotOnPolicyUpdate
+            | SkipReason::ApplyOne
+            | SkipReason::Deleted => {
                 explained.why = reason.to_string();
             }
         }
@@ -166,7 +188,9 @@ impl<'a> Gather<'a, '_> {
         }
         let mut conditions = conditions.into_iter();
         let failed = matches!(self.rule.outcome, Outcome::Skipped(SkipReason::Preconditions { .. }));
-        let written = self.source.map(|source| &source.preconditions);
+        // Those of a target stand elsewhere in the rule.
+        let source = self.source.filter(|_| self.rule.trigger.is_none());
+        let written = source.map(|source| &source.preconditions);
         explained.conditions = self.conditions(&conditions.next().unwrap_or_default(), written, failed);
         for ((turn, seen), conditions) in explained.turns.iter_mut().zip(&trace.turns).zip(conditions) {
             let failed = matches!(seen.fate, Fate::Skipped { reason: SkipReason::Preconditions { .. }, .. });
@@ -253,6 +277,8 @@ impl<'a> Gather<'a, '_> {
                     SkipReason::NotSelected(_)
                     | SkipReason::Exceptions(_)
                     | SkipReason::ApplyOne
+                    | SkipReason::NotOnDelete
+                    | SkipReason::NotOnPolicyUpdate
                     | SkipReason::Deleted => {
                         turn.why = reason.to_string();
                     }

@@ -46,6 +46,12 @@ impl Explanation<'_> {
             row.insert("generatedFrom", Value::String(from.clone()));
         }
         row.insert("outcome", rule.verdict.word().into());
+        if let Some(trigger) = rule.report.and_then(|report| report.trigger.as_ref()) {
+            row.insert("trigger", identity(trigger));
+        }
+        if let Some(Outcome::Triggered { targets, .. }) = rule.report.map(|report| &report.outcome) {
+            row.insert("targets", Value::array(targets.iter().map(identity).collect()));
+        }
         if !rule.why.is_empty() {
             row.insert("why", rule.why.as_str().into());
         }

@@ -104,6 +104,8 @@ enum Verdict {
     /// Patched, but a rule of the same policy failed.
     Dropped,
     NoChange,
+    /// It changes other objects.
+    Triggered,
     Skipped,
     NotMatched,
     Error,
@@ -116,6 +118,7 @@ impl Verdict {
             Self::Patched => "patched",
             Self::Dropped => "dropped",
             Self::NoChange => "no change",
+            Self::Triggered => "triggered",
             Self::Skipped => "skipped",
             Self::NotMatched => "not matched",
             Self::Error => "error",
@@ -217,8 +220,14 @@ impl<'a> Explanation<'a> {
             for rule in &policy.rules {
                 let source = sources.find(&policy.policy, &rule.rule);
                 if source.is_none_or(|source| source.shown) {
-                    let gather =
-                        Gather { policy: &policy.policy, rule, source, shade: &shade, object: &working };
+                    let gather = Gather {
+                        policy: &policy.policy,
+                        rule,
+                        source,
+                        shade: &shade,
+                        secrets: &report.secrets,
+                        object: &working,
+                    };
                     rules.push(gather.explained(failed, idle));
                 }
                 if let Outcome::Patched { after, .. } = &rule.outcome {

@@ -27,11 +27,16 @@ impl Shade {
     /// The shade of an object's report: that of its secret values, as they stand and decoded.
     pub(super) fn of(report: &ObjectReport) -> Self {
         let mut shade = Self::default();
+        let others = report.secrets.iter();
         let patched = report.rules().filter_map(|(_, rule)| match &rule.outcome {
             Outcome::Patched { after, .. } => Some(after),
             _ => None,
         });
-        for object in [&report.before, &report.after].into_iter().chain(patched).filter(|one| is_secret(one))
+        for object in [&report.before, &report.after]
+            .into_iter()
+            .chain(others)
+            .chain(patched)
+            .filter(|one| is_secret(one))
         {
             shade.is_secret = true;
             for field in ["data", "stringData"] {

@@ -29,7 +29,7 @@ impl Explanation<'_> {
         screen.line(Some("1"), &format!("{name}  {}", self.origin));
         screen.line(None, &format!("  {}", self.sum()));
         for rule in &self.rules {
-            self.rule(rule, &mut screen);
+            self.rule(rule, semantics, &mut screen);
         }
         for (policy, corners) in &self.corners {
             for difference in corners.iter() {
@@ -67,7 +67,7 @@ impl Explanation<'_> {
         }
     }
 
-    fn rule(&self, rule: &Explained<'_>, screen: &mut Screen) {
+    fn rule(&self, rule: &Explained<'_>, semantics: Semantics, screen: &mut Screen) {
         let colon = if rule.why.is_empty() { "" } else { ": " };
         let name = format!("{}/{}{colon}{}", rule.policy, rule.rule, rule.why);
         screen.verdict(&rule.verdict.word().to_uppercase(), colour(rule.verdict), &name);
@@ -79,8 +79,15 @@ impl Explanation<'_> {
             Verdict::Skipped => "message",
             Verdict::Error => "error",
             Verdict::Patched | Verdict::Dropped => "left out",
+            Verdict::Triggered => "target",
             Verdict::NoChange | Verdict::NotEvaluated => "reason",
         };
+        if let Some(trigger) = rule.report.and_then(|report| report.trigger.as_ref()) {
+            screen.fact("trigger", &trigger.to_string());
+            if rule.verdict == Verdict::Patched {
+                screen.fact("event", &event(rule, semantics));
+            }
+        }
         for condition in rule.conditions.iter().filter(|condition| condition.decisive) {
             screen.condition("failed", condition);
         }
@@ -287,9 +294,17 @@ fn broken(line: &str, width: usize) -> Vec<&str> {
 const fn colour(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Patched => "32",
-        Verdict::NoChange => "36",
+        Verdict::NoChange | Verdict::Triggered => "36",
         Verdict::Skipped | Verdict::NotMatched => "33",
         Verdict::Dropped | Verdict::Error | Verdict::NotEvaluated => "31",
+    }
+}
+
+/// The text of the event that tells of a changed target.
+fn event(rule: &Explained<'_>, semantics: Semantics) -> String {
+    match semantics {
+        Semantics::Documented => format!("policy {}/{} applied", rule.policy, rule.rule),
+        Semantics::Kyverno => "resource mutated".to_owned(),
     }
 }
 

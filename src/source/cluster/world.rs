@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use jiff::Timestamp;
 
 use crate::engine::{KindScope, Lookup, LookupError, World};
+use crate::policy::TargetSelector;
 use crate::value::{GroupVersionKind, Text, Value};
 
 use super::{Cluster, ClusterError, Resource};
@@ -87,6 +88,15 @@ impl<W: World> World for ClusterWorld<W> {
         match self.cluster.resources().map(|served| served.scope(kind)) {
             Ok(KindScope::Unknown) | Err(_) => self.given.scope(kind),
             Ok(scope) => scope,
+        }
+    }
+
+    fn targets(&self, selector: &TargetSelector) -> Result<Vec<Value>, LookupError> {
+        match self.given.targets(selector) {
+            Err(LookupError::NotGiven) => Err(LookupError::Unanswerable(format!(
+                "the target {selector} is not read from the cluster by this version: `--targets FILE` gives objects"
+            ))),
+            answer => answer,
         }
     }
 

@@ -1,0 +1,222 @@
+//! Rules with targets: what they change are other objects than those that trigger them.
+
+use std::sync::Arc;
+
+use crate::pattern::{self, Conditions};
+use crate::semantics::Semantics;
+use crate::value::{GroupVersionKind, Pointer, Text, Value};
+use crate::variables::Template;
+
+use super::fault::Fault;
+use super::kinds::KindSelector;
+use super::labels::{LabelSelector, Labels};
+use super::{ContextEntry, Mutation, conditions, context};
+
+/// The fields of a target that say which objects it is; variables in them are those of the trigger.
+const SELECTING: [&str; 6] = ["apiVersion", "kind", "namespace", "name", "uid", "selector"];
+
+/// What a rule with targets does.
+#[derive(Clone, Debug)]
+pub struct Existing {
+    /// The targets, in the order they are looked up.
+    pub targets: Vec<Target>,
+    /// What is done to each: a patch or loops.
+    pub body: Box<Mutation>,
+    /// Whether the rule also runs when the policy comes or changes; `None` leaves it to the policy.
+    pub on_policy_update: Option<bool>,
+}
+
+/// One entry of `targets`.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Which objects it is: the selecting fields, a document of their own.
+    pub selector: Template,
+    /// What is loaded for each object.
+    pub context: Vec<Arc<ContextEntry>>,
+    /// What must hold for an object.
+    pub preconditions: Option<Conditions<Template>>,
+    /// The whole entry at its place in the rule: Kyverno substitutes it once more with the rule.
+    pub whole: Template,
+}
+
+/// The objects that a target stands for, its variables replaced.
+#[derive(Clone, Debug)]
+pub struct TargetSelector {
+    /// Their kind, and the subresource of it that is patched.
+    pub kind: KindSelector,
+    /// The pattern of their namespace; empty for any.
+    pub namespace: Text,
+    /// The pattern of their name; empty for any.
+    pub name: Text,
+    /// The selector as written, for those who hand it on.
+    pub labels: Option<Value>,
+    selector: Option<LabelSelector>,
+}
+
+/// Reads the `targets` of a rule.
+pub(super) fn read(rule: &Value, at: &Pointer, semantics: Semantics, faults: &mut Vec<Fault>) -> Vec<Target> {
+    let below = Pointer::ROOT.key("mutate").key("targets");
+    let targets = rule.pointed(&below).and_then(Value::as_array).unwrap_or_default();
+    let entries = targets.iter().enumerate().map(|(index, target)| {
+        let below = below.index(index);
+        let selecting: Value = SELECTING
+            .into_iter()
+            .filter_map(|field| Some((field, target.get(field).filter(|value| !value.is_null())?.clone())))
+            .collect();
+        Target {
+            selector: Template::prepare(&selecting, semantics),
+            context: context::read(rule, &below.key("context"), semantics),
+            preconditions: conditions::read(rule, &below.key("preconditions"), at, semantics, faults),
+            whole: Template::prepare_at(rule, &below, semantics),
+        }
+    });
+    entries.collect()
+}
+
+/// The kinds that targets name in so many words, each once.
+pub(super) fn kinds(targets: &[Target]) -> Vec<&str> {
+    let mut kinds: Vec<&str> = targets
+        .iter()
+        .filter_map(|target| target.selector.source().get("kind").and_then(Value::as_str))
+        .filter(|kind| !pattern::is_wildcard(kind) && !kind.contains("{{"))
+        .collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
+}
+
+impl TargetSelector {
+    /// Reads the selecting fields of a target, variables replaced. The targets of a policy of a namespace are
+    /// in that namespace, whatever is written.
+    ///
+    /// # Errors
+    ///
+    /// A field that is no text, or a selector that cannot be used.
+    pub fn read(fields: &Value, namespace: Option<&Text>) -> Result<Self, String> {
+        let text = |field: &str| match fields.get(field) {
+            None | Some(Value::Null) => Ok(Text::default()),
+            Some(Value::String(text)) => Ok(text.clone()),
+            Some(other) => Err(format!("{field}: expected a string, found {}", other.type_name())),
+        };
+        let (api_version, kind) = (text("apiVersion")?, text("kind")?);
+        text("uid")?;
+        let kind = if api_version.is_empty() {
+            KindSelector::parse(&kind)
+        } else {
+            KindSelector::parse(&format!("{api_version}/{kind}"))
+        };
+        let labels = fields.get("selector").filter(|selector| !selector.is_null()).cloned();
+        let selector = labels.as_ref().map(LabelSelector::read);
+        if let Some(selector) = &selector {
+            if let Some(reason) = selector.unusable() {
+                return Err(format!("the selector cannot be used: {reason}"));
+            }
+            if selector.has_wildcards() {
+                return Err("the selector cannot be used: labels of targets take no wildcards".to_owned());
+            }
+        }
+        let namespace = namespace.cloned().map_or_else(|| text("namespace"), Ok)?;
+        Ok(Self { kind, namespace, name: text("name")?, labels, selector })
+    }
+
+    /// The one namespace and name that are meant, where neither is open. Labels do not matter then.
+    pub fn exact(&self) -> Option<(&Text, &Text)> {
+        let plain = |text: &Text| !text.is_empty() && !pattern::is_wildcard(text);
+        (plain(&self.namespace) && plain(&self.name)).then_some((&self.namespace, &self.name))
+    }
+
+    /// Whether the kind of an object, or a subresource of it, is meant.
+    pub fn fits_kind(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
+        self.kind.matches(kind, subresource, false)
+    }
+
+    /// Whether an object of a fitting kind is meant; `namespace` is the one it lives in, empty for none.
+    pub fn fits(&self, object: &Value, namespace: &str) -> bool {
+        let name = object.path(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
+        if let Some((wanted, own)) = self.exact() {
+            return **wanted == *namespace && **own == *name;
+        }
+        let fits = |wanted: &Text, found: &str| wanted.is_empty() || pattern::matches(wanted, found);
+        let labels = || Labels::of(object.path(&["metadata", "labels"]));
+        fits(&self.namespace, namespace)
+            && fits(&self.name, name)
+            && self.selector.as_ref().is_none_or(|selector| selector.matches(labels()).unwrap_or(false))
+    }
+}
+
+/// What is meant, in words: `kind`, then namespace and name as far as they are written.
+impl std::fmt::Display for TargetSelector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let or_any = |text: &Text| if text.is_empty() { "*".to_owned() } else { text.to_string() };
+        write!(f, "{} {}/{}", self.kind.text, or_any(&self.namespace), or_any(&self.name))?;
+        if self.selector.is_some() && self.exact().is_none() { f.write_str(" with labels") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selector(fields: &str) -> Result<TargetSelector, String> {
+        TargetSelector::read(&Value::from_json(fields).unwrap(), None)
+    }
+
+    fn fits(fields: &str, api_version: &str, object: &str, namespace: &str) -> bool {
+        let mut object = Value::from_json(object).unwrap();
+        object.insert("apiVersion", api_version.into());
+        let selector = selector(fields).unwrap();
+        selector.fits_kind(&GroupVersionKind::of(&object).unwrap(), "") && selector.fits(&object, namespace)
+    }
+
+    #[test]
+    fn a_target_is_found_by_kind_namespace_name_and_labels() {
+        let web = r#"{"kind":"Deployment","metadata":{"name":"web","labels":{"app":"web"}}}"#;
+        for (fields, expected) in [
+            (r#"{"apiVersion":"apps/v1","kind":"Deployment"}"#, true),
+            (r#"{"apiVersion":"apps/*","kind":"Deployment"}"#, true),
+            (r#"{"apiVersion":"*","kind":"Deployment"}"#, true),
+            (r#"{"apiVersion":"v1","kind":"Deployment"}"#, true),
+            (r#"{"kind":"Deployment"}"#, true),
+            (r#"{"apiVersion":"apps/v1beta1","kind":"Deployment"}"#, false),
+            (r#"{"apiVersion":"apps/v1","kind":"Deployment/scale"}"#, false),
+            (r#"{"apiVersion":"apps/v1","kind":"Deploy*"}"#, true),
+            (r#"{"apiVersion":"apps/v1","kind":"Deployment","name":"w?b"}"#, true),
+            (r#"{"apiVersion":"apps/v1","kind":"Deployment","name":"we"}"#, false),
+            (r#"{"apiVersion":"apps/v1","kind":"Deployment","namespace":"shop*"}"#, true),
+            (r#"{"apiVersion":"apps/v1","kind":"Deployment","namespace":"other"}"#, false),
+            (
+                r#"{"apiVersion":"apps/v1","kind":"Deployment","selector":{"matchLabels":{"app":"web"}}}"#,
+                true,
+            ),
+            (r#"{"apiVersion":"apps/v1","kind":"Deployment","selector":{"matchLabels":{"app":"x"}}}"#, false),
+            // With a namespace and a name the labels do not matter.
+            (
+                r#"{"apiVersion":"apps/v1","kind":"Deployment","namespace":"shop","name":"web","selector":{"matchLabels":{"app":"x"}}}"#,
+                true,
+            ),
+        ] {
+            assert_eq!(fits(fields, "apps/v1", web, "shop"), expected, "{fields}");
+        }
+    }
+
+    #[test]
+    fn what_lives_in_no_namespace_fits_no_pattern_of_one() {
+        let node = r#"{"kind":"Node","metadata":{"name":"a"}}"#;
+        for (namespace, expected) in [("", true), ("*", true), ("?", false), ("default", false)] {
+            let fields = format!(r#"{{"apiVersion":"v1","kind":"Node","namespace":"{namespace}"}}"#);
+            assert_eq!(fits(&fields, "v1", node, ""), expected, "{namespace}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_selects_nothing() {
+        for fields in [
+            r#"{"kind":"Secret","name":1}"#,
+            r#"{"kind":["Secret"]}"#,
+            r#"{"kind":"Secret","selector":{"matchLabels":{"a":"*"}}}"#,
+            r#"{"kind":"Secret","selector":{"matchExpressions":[{"key":"a","operator":"In"}]}}"#,
+        ] {
+            assert!(selector(fields).is_err(), "{fields}");
+        }
+    }
+}
