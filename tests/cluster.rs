@@ -71,7 +71,7 @@ impl Policies {
         self.0.path().join(name).with_extension("yaml")
     }
 
-    /// Another policy for ConfigMaps; its path.
+    /// Another policy for `ConfigMaps`; its path.
     fn write(&self, name: &str, rule: &str) -> String {
         let text = format!(
             "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  rules:\n  \

@@ -524,6 +524,55 @@ fn equal_calls_are_made_once_and_refusals_are_rule_errors() {
     assert!(!server.asked().iter().any(|path| path.contains("exec")));
 }
 
+#[test]
+fn manifests_do_not_wait_for_a_silent_server_again_and_again() {
+    let is_discovery = |ask: &Ask| matches!(&*ask.path, "/api" | "/apis");
+    let server = Weather::start(move |ask| if is_discovery(ask) { good(ask) } else { Answer::Hang });
+    let folder = Folder::new(&server);
+    let many: String = (0..60)
+        .map(|number| format!("---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c{number}}}}}\n"))
+        .collect();
+    let manifests = folder.write("many.yaml", &many);
+    let started = Instant::now();
+    let run = folder.diff(&["-f", &manifests, "--live", "--request-timeout=1s"]);
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert_eq!((run.code, run.changed().len()), (Some(4), 60), "{run:?}");
+    assert_eq!(
+        run.said(),
+        [
+            "Unable to connect to the server: it did not answer several times in a row and is asked no more",
+            "Unable to connect to the server: no answer within 1s (--request-timeout gives another limit)",
+        ],
+        "{run:?}"
+    );
+
+    // A server that tells nothing at all makes no context.
+    let server = Weather::start(|_| status(503, "ServiceUnavailable", "down"));
+    folder.write("kubeconfig", &kubeconfig(&server.authority()));
+    let run = folder.diff(&["-f", &manifests, "--live"]);
+    let words = "Error from server (ServiceUnavailable): down";
+    assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
+}
+
+#[test]
+fn schemas_that_cannot_be_read_are_told() {
+    let server = Weather::start(|ask| match &*ask.path {
+        "/apis" => {
+            let definitions = r#"{"metadata":{"name":"apiextensions.k8s.io"},"versions":[{"version":"v1","resources":[{"resource":"customresourcedefinitions","responseKind":{"kind":"CustomResourceDefinition"},"scope":"Cluster","verbs":["get","list"]}]}]}"#;
+            Answer::Body(
+                200,
+                discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{definitions},")),
+            )
+        }
+        path if path.contains("customresourcedefinitions") => status(403, "Forbidden", "no schemas for you"),
+        _ => good(ask),
+    });
+    let run = Folder::new(&server).diff(&["widgets"]);
+    assert_eq!((run.code, run.changed()), (Some(1), vec!["Widget/web/one"]), "{run:?}");
+    let words = "note: the schema of widgets.example.com cannot be read, lists in it merge without keys: Error from server (Forbidden): no schemas for you";
+    assert_eq!(run.said(), [words], "{run:?}");
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_tells_what_it_has() {
@@ -543,6 +592,20 @@ fn an_interrupted_run_tells_what_it_has() {
     assert_eq!((run.code, run.changed()), (Some(130), ALL[..2].to_vec()), "{run:?}");
     let rest = "error: the answer is incomplete: not read: secrets; read in part: configmaps";
     assert_eq!(run.said(), ["error: interrupted", rest], "{run:?}");
+
+    // With manifests there is nothing to tell yet.
+    let server =
+        Weather::start(|ask| if ask.path.ends_with("/configmaps/a") { Answer::Hang } else { good(ask) });
+    folder.write("kubeconfig", &kubeconfig(&server.authority()));
+    let manifest = folder.write("a.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}");
+    let child = folder.command(&["diff", "-p", "team.yaml", "-f", &manifest, "--live"]).spawn().unwrap();
+    while !server.asked().iter().any(|path| path.ends_with("/a")) {
+        assert!(started.elapsed() < Duration::from_secs(30), "the object is never asked for");
+        thread::sleep(Duration::from_millis(10));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let run = ended(child.wait_with_output().unwrap());
+    assert_eq!((run.code, &*run.stdout), (None, ""), "{run:?}");
 }
 
 #[test]

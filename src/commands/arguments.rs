@@ -213,7 +213,7 @@ pub(super) struct Reach {
     #[arg(short = 's', long, value_name = "URL", help_heading = "Cluster")]
     pub(super) server: Option<String>,
     /// A bearer token for the API server.
-    #[arg(long, value_name = "TOKEN", hide_env_values = true, help_heading = "Cluster")]
+    #[arg(long, value_name = "TOKEN", help_heading = "Cluster")]
     pub(super) token: Option<String>,
     /// The certificate of the authority that the server's certificate comes from.
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]

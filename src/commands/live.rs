@@ -26,7 +26,12 @@ pub(super) fn connect(inputs: &Inputs, talk: &mut Talk) -> Option<Arc<dyn Cluste
         return None;
     }
     match LiveCluster::connect(&connection) {
-        Ok(cluster) => Some(Arc::new(cluster)),
+        Ok(cluster) => {
+            if inputs.is_live() {
+                cluster.outlive_interrupts();
+            }
+            Some(Arc::new(cluster))
+        }
         Err(error) => {
             talk.fault(&error.into());
             None

@@ -9,8 +9,8 @@ use rayon::ThreadPoolBuilder;
 use crate::engine::{Engine, Settings, World};
 use crate::patch::Schemas;
 use crate::policy::{
-    KindSelector, NotEvaluated, Operation, Policy, PolicyException, PolicyExceptions, PolicySet, Rule,
-    UserInfo,
+    KindSelector, Mutation, NotEvaluated, Operation, Policy, PolicyException, PolicyExceptions, PolicySet,
+    Rule, UserInfo,
 };
 use crate::source::cluster::{
     Cluster, ClusterWorld, LiveKinds, StoredObjects, custom_kinds_of, load_cluster_policies,
@@ -30,6 +30,9 @@ use super::talk::{About, Manner, Talk};
 
 /// The stack of a thread: enough for whatever the limits on depth let through.
 const STACK: usize = 16 << 20;
+
+/// So many refusals of a cluster are told one by one.
+const TOLD: usize = 10;
 
 /// Everything that is loaded before the first object.
 #[derive(Debug)]
@@ -121,8 +124,8 @@ impl Session {
         }
         let mut remarks = remarks(&policies, talk);
         remarks.extend(remarks_on_exceptions(&exceptions, &policies.policies));
-        if let Some(cluster) = &cluster {
-            kinds.extend(live_kinds(&**cluster, &policies.policies, &kinds, talk));
+        if let Some(cluster) = cluster.as_ref().filter(|_| inputs.asks_for_context()) {
+            kinds.extend(live_kinds(&**cluster, &policies.policies, &kinds, talk)?);
         }
         let schemas = schemas(&kinds, talk)?;
         for name in values.as_ref().into_iter().flat_map(|values| values.values.policies.keys()) {
@@ -170,7 +173,7 @@ impl Session {
 
     /// The kinds that the rules can match.
     pub(super) fn kind_selectors(&self) -> Vec<KindSelector> {
-        kind_selectors(self.engine.policies().policies())
+        kind_selectors(self.engine.policies().policies().iter().flat_map(|policy| &policy.rules))
     }
 
     /// The world of manifests: what the inputs tell of it, and the cluster where it may be asked.
@@ -182,9 +185,20 @@ impl Session {
 
     /// Says what the cluster did not tell though it was asked.
     pub(super) fn tell_faults(&self, world: &ClusterWorld<OfflineWorld>, talk: &mut Talk) {
-        let stored = self.stored.iter().flat_map(StoredObjects::take_faults);
-        for error in world.take_faults().into_iter().chain(stored) {
+        let mut faults = world.take_faults();
+        faults.extend(self.stored.iter().flat_map(StoredObjects::take_faults));
+        // Threads come in any order.
+        faults.sort_by_cached_key(ToString::to_string);
+        faults.dedup();
+        let more = faults.len().saturating_sub(TOLD);
+        for error in faults.into_iter().take(TOLD) {
             talk.fault(&error.into());
+        }
+        if more > 0 {
+            talk.error(
+                Exit::Cluster,
+                &format!("and {more} more of the kind: the evaluation went on without"),
+            );
         }
     }
 
@@ -323,9 +337,8 @@ fn policies(
     }
 }
 
-/// The kinds that the rules of policies can match.
-fn kind_selectors(policies: &[Policy]) -> Vec<KindSelector> {
-    let rules = policies.iter().flat_map(|policy| &policy.rules);
+/// The kinds that rules can match.
+fn kind_selectors<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<KindSelector> {
     let mut selectors: Vec<KindSelector> = Vec::new();
     for rule in rules.filter(|rule| rule.not_evaluated().is_none()) {
         let found = match rule.matching.kind_selectors() {
@@ -342,18 +355,22 @@ fn kind_selectors(policies: &[Policy]) -> Vec<KindSelector> {
 }
 
 /// The custom kinds of a cluster that the policies can match and that were not given. What is missing of
-/// them is said: their lists merge as those of kinds that nobody knows.
+/// them is said: their lists merge as those of kinds that nobody knows. `None` if the cluster does not even
+/// tell what it serves.
 fn live_kinds(
     cluster: &dyn Cluster,
     policies: &[Policy],
     given: &[CustomKind],
     talk: &mut Talk,
-) -> Vec<CustomKind> {
-    let LiveKinds { found, missing } = match custom_kinds_of(cluster, &kind_selectors(policies)) {
+) -> Option<Vec<CustomKind>> {
+    let merging =
+        |rule: &&Rule| matches!(rule.mutation, Mutation::StrategicMerge { .. } | Mutation::Foreach(_));
+    let rules = policies.iter().flat_map(|policy| &policy.rules).filter(merging);
+    let LiveKinds { found, missing } = match custom_kinds_of(cluster, &kind_selectors(rules)) {
         Ok(read) => read,
         Err(error) => {
             talk.fault(&error.into());
-            return Vec::new();
+            return None;
         }
     };
     for (name, error) in missing {
@@ -362,7 +379,7 @@ fn live_kinds(
     }
     let is_given =
         |kind: &CustomKind| given.iter().any(|known| known.group == kind.group && known.kind == kind.kind);
-    found.into_iter().filter(|kind| !is_given(kind)).collect()
+    Some(found.into_iter().filter(|kind| !is_given(kind)).collect())
 }
 
 fn settings(inputs: &Inputs, schemas: Schemas, values: LoadedValues, user: Option<UserInfo>) -> Settings {

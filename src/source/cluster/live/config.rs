@@ -206,13 +206,41 @@ pub(super) fn names(connection: &Connection) -> [Vec<String>; 3] {
 fn unusable(error: &KubeconfigError) -> ClusterError {
     ClusterError::Config(match error {
         KubeconfigError::ReadConfig(error, path) => format!("cannot read {}: {error}", path.display()),
+        // What the reader says shows lines of the file, and with them tokens.
+        KubeconfigError::Parse(fault) => format!("it cannot be understood{}", place(&fault.to_string())),
         other => chain(other),
     })
+}
+
+/// Where a reader of YAML found a fault.
+fn place(fault: &str) -> String {
+    let number = |name: &str| {
+        let digits = fault.split_once(name)?.1.split(|c: char| !c.is_ascii_digit()).next()?;
+        (!digits.is_empty()).then(|| digits.to_owned())
+    };
+    match (number("line "), number("column ")) {
+        (Some(line), Some(column)) => format!(" at line {line}, column {column}"),
+        _ => String::new(),
+    }
 }
 
 fn unusable_client(error: &kube::Error) -> ClusterError {
     match super::fault::fault(error, "") {
         told @ ClusterError::Config(_) => told,
         _ => ClusterError::Config(chain(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_the_kubeconfig_is_told_without_its_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        std::fs::write(&path, "users:\n- name: x\n  user: {token: hidden, exec: {command: [a]}}\n").unwrap();
+        let told = read(Some(&path)).unwrap_err().to_string();
+        assert_eq!(told, "kubeconfig: it cannot be understood at line 3, column 40");
     }
 }

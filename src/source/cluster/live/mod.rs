@@ -8,6 +8,7 @@ mod request;
 mod wire;
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -26,6 +27,9 @@ use wire::{list_path, page, path, segment, with_kind};
 
 const JSON: &str = "application/json";
 
+/// So many requests in a row may stay without an answer: each costs as long as a request may take.
+const PATIENCE: u32 = 3;
+
 /// A cluster that is asked over the network, with GET and LIST alone.
 ///
 /// All traffic runs on one thread; the calls block until it has an answer.
@@ -35,7 +39,9 @@ pub struct LiveCluster {
     server: String,
     namespace: String,
     limit: Option<Duration>,
-    interrupt: watch::Receiver<bool>,
+    interrupter: Arc<watch::Sender<bool>>,
+    /// How often in a row there was no answer at all.
+    silent: AtomicU32,
     resources: OnceLock<Result<Arc<Resources>, ClusterError>>,
 }
 
@@ -56,14 +62,29 @@ impl LiveCluster {
     pub fn connect(connection: &Connection) -> Result<Self, ClusterError> {
         let (ready, readiness) = mpsc::sync_channel(1);
         let (limit, connection) = (connection.request_timeout, connection.clone());
-        let (interrupter, interrupt) = watch::channel(false);
         thread::Builder::new()
             .name("cluster".into())
-            .spawn(move || serve(&connection, &ready, interrupter))
+            .spawn(move || serve(&connection, &ready))
             .map_err(|error| ClusterError::Config(format!("cannot start a thread: {error}")))?;
         let Started { client, jobs, server, namespace } =
             readiness.recv().unwrap_or_else(|_| Err(ended()))?;
-        Ok(Self { client, jobs, server, namespace, limit, interrupt, resources: OnceLock::new() })
+        Ok(Self {
+            client,
+            jobs,
+            server,
+            namespace,
+            limit,
+            interrupter: Arc::new(watch::Sender::new(false)),
+            silent: AtomicU32::new(0),
+            resources: OnceLock::new(),
+        })
+    }
+
+    /// From now on Ctrl-C ends every look-up, not the process: what was read until then can be told. Who
+    /// presses it twice ends the process.
+    pub fn outlive_interrupts(&self) {
+        // If the thread has ended nothing is looked up any more.
+        let _unheard = self.jobs.send(Box::pin(listen(Arc::clone(&self.interrupter))));
     }
 
     /// The names of the contexts, clusters and users that a kubeconfig has.
@@ -74,7 +95,11 @@ impl LiveCluster {
     /// Makes a request on the cluster's thread and waits for the answer.
     fn send(&self, path: String, accept: &'static str) -> Result<Result<String, Failure>, ClusterError> {
         let (sender, receiver) = mpsc::sync_channel(1);
-        let (client, limit, mut interrupt) = (self.client.clone(), self.limit, self.interrupt.clone());
+        if self.silent.load(Ordering::Relaxed) >= PATIENCE {
+            let why = "it did not answer several times in a row and is asked no more";
+            return Err(ClusterError::Unreachable(why.into()));
+        }
+        let (client, limit, mut interrupt) = (self.client.clone(), self.limit, self.interrupter.subscribe());
         let job = Box::pin(async move {
             let answer = tokio::select! {
                 answer = request::get(&client, &path, accept, limit) => Ok(answer),
@@ -84,7 +109,14 @@ impl LiveCluster {
             let _unheard = sender.send(answer);
         });
         self.jobs.send(job).map_err(|_| ended())?;
-        receiver.recv().map_err(|_| ended())?
+        let answer = receiver.recv().map_err(|_| ended())?;
+        match &answer {
+            Ok(Err(Failure::Late(_) | Failure::Broken(_))) => {
+                self.silent.fetch_add(1, Ordering::Relaxed);
+            }
+            _ => self.silent.store(0, Ordering::Relaxed),
+        }
+        answer
     }
 
     /// What a GET of a path gives.
@@ -164,11 +196,7 @@ struct Started {
 }
 
 /// The cluster's thread: ends when nobody can give it work any more.
-fn serve(
-    connection: &Connection,
-    ready: &mpsc::SyncSender<Result<Started, ClusterError>>,
-    interrupter: watch::Sender<bool>,
-) {
+fn serve(connection: &Connection, ready: &mpsc::SyncSender<Result<Started, ClusterError>>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
@@ -191,7 +219,6 @@ fn serve(
         match started {
             Ok((started, mut waiting)) => {
                 let _unheard = ready.send(Ok(started));
-                tokio::spawn(listen(interrupter));
                 while let Some(job) = waiting.recv().await {
                     tokio::spawn(job);
                 }
@@ -203,16 +230,14 @@ fn serve(
     });
 }
 
-/// Waits for Ctrl-C. Every look-up that is under way then ends; who presses it twice ends the process.
-async fn listen(interrupter: watch::Sender<bool>) {
+/// Waits for Ctrl-C.
+async fn listen(interrupter: Arc<watch::Sender<bool>>) {
     while tokio::signal::ctrl_c().await.is_ok() {
         if interrupter.send_replace(true) {
             #[expect(clippy::exit, reason = "the user does not want to wait for anything any more")]
             std::process::exit(130);
         }
     }
-    // The other side takes an end of this one for an interruption.
-    std::future::pending::<()>().await;
 }
 
 fn ended() -> ClusterError {
