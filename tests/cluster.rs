@@ -606,6 +606,16 @@ fn the_policies_of_the_cluster_are_taken() {
     );
     assert!(run.stderr.contains("stands in for the policy team of the cluster"), "{run:?}");
 
+    // An exception of the cluster takes one object out.
+    let exception = "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: web}\nspec:\n  \
+        exceptions: [{policyName: team, ruleNames: [r]}]\n  \
+        match: {any: [{resources: {kinds: [ConfigMap], namespaces: [web], names: [c]}}]}\n";
+    server.kubectl_ok(&["wait", "--for=condition=Established", "crd/policyexceptions.kyverno.io"], "");
+    server.kubectl_ok(&["apply", "-f", "-"], exception);
+    let run = kyv(admin, &["diff", "cm", "-n", "web", "--cluster-policies"]);
+    assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 4), "{run:?}");
+    assert!(!run.stdout.contains("ConfigMap/web/c"), "{run:?}");
+
     // Manifests under the policies of the cluster.
     let manifest = policies.path("manifest");
     fs::write(&manifest, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: back}}\n")

@@ -16,11 +16,10 @@ use crate::source::cluster::{
     Cluster, ClusterWorld, LiveKinds, StoredObjects, custom_kinds_of, load_cluster_policies,
 };
 use crate::source::{
-    Asked, CustomKind, GivenLoader, GivenObjects, Head, Kustomize, LoadedExceptions, LoadedPolicies,
-    LoadedValues, Location, Manifests, OfflineWorld, OldObjects, Piece, PolicyLoader, PolicyNote,
-    SourceError, Walk, custom_kinds, kustomize, load_exceptions, load_user, load_values,
+    Asked, CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, Kustomize, LoadedExceptions,
+    LoadedPolicies, LoadedValues, Location, Manifests, OfflineWorld, OldObjects, Piece, PolicyLoader,
+    PolicyNote, SourceError, Walk, custom_kinds, kustomize, load_user, load_values,
 };
-use crate::yaml::Limits;
 
 use super::arguments::Inputs;
 use super::evaluate::Evaluator;
@@ -100,12 +99,14 @@ impl Session {
             }
             _ => inputs.namespace().to_owned(),
         };
-        let policies = policies(inputs, cluster.as_ref(), &limits, talk);
+        let mut exceptions = ExceptionLoader::new(inputs.semantics.into(), limits);
+        inputs.exceptions.iter().for_each(|path| exceptions.path(path));
+        let policies = policies(inputs, cluster.as_ref(), &mut exceptions, talk);
         let values =
             given(inputs.values.as_ref(), talk, |location| load_values(location, Head::OfKind, &limits));
         let user =
             given(inputs.userinfo.as_ref(), talk, |location| load_user(location, Head::OfKind, &limits));
-        let exceptions = said(load_exceptions(&inputs.exceptions, inputs.semantics.into(), &limits), talk);
+        let exceptions = said(exceptions.finish(), talk);
         let kinds = said(custom_kinds(&inputs.crds, &limits), talk);
         let old = said(OldObjects::load(&inputs.old, &namespace, &limits), talk);
         let objects = {
@@ -309,15 +310,15 @@ pub(super) fn complain(pieces: impl Iterator<Item = Result<Piece, SourceError>>,
 fn policies(
     inputs: &Inputs,
     cluster: Option<&Arc<dyn Cluster>>,
-    limits: &Limits,
+    exceptions: &mut ExceptionLoader,
     talk: &mut Talk,
 ) -> Option<LoadedPolicies> {
-    let mut loader = PolicyLoader::new(inputs.dialect(), *limits);
+    let mut loader = PolicyLoader::new(inputs.dialect(), inputs.limits());
     inputs.policy.iter().for_each(|path| loader.path(path));
     let mut names: Vec<String> = inputs.policy.iter().map(|path| path.display().to_string()).collect();
     if inputs.live.cluster_policies {
         names.push("the cluster".into());
-        if let Err(faults) = load_cluster_policies(cluster?, &mut loader) {
+        if let Err(faults) = load_cluster_policies(cluster?, &mut loader, exceptions) {
             for fault in faults {
                 talk.fault(&fault.into());
             }

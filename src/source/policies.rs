@@ -135,23 +135,14 @@ impl PolicyLoader {
     }
 
     /// Takes in a policy as a cluster stores it, unless one of its kind and name was taken in before.
-    pub fn stored(&mut self, mut object: Value) {
-        object.remove("status");
-        if let Some(metadata) = object.as_object_mut().and_then(|members| members.get_mut("metadata")) {
-            metadata.remove("managedFields");
-        }
+    pub fn stored(&mut self, object: &Value) {
         let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
-        let name = full_name(&object);
+        let name = full_name(object);
         if let Some(by) = self.seen.get(&format!("{kind}/{name}")) {
             self.loaded.notes.push(PolicyNote::Replaced { by: by.clone(), name });
             return;
         }
-        // As a text, so that faults are shown where they stand.
-        let title = format!("cluster {kind} {name}");
-        let mut text = String::new();
-        print(&object, &mut text);
-        let source = Arc::new(Source::new(title, text));
-        match documents_of(&source, &self.limits) {
+        match stored_documents(object, &self.limits) {
             Ok(documents) => {
                 for document in &documents {
                     if let Some(value) = document.value() {
@@ -249,6 +240,21 @@ impl PolicyLoader {
         self.loaded.policies.push(policy);
         self.loaded.origins.push(origin);
     }
+}
+
+/// An object of a cluster as a text, so that faults are shown where they stand; without what the cluster
+/// keeps for itself.
+pub(super) fn stored_documents(object: &Value, limits: &Limits) -> Result<Vec<Document>, Vec<SourceError>> {
+    let mut object = object.clone();
+    object.remove("status");
+    if let Some(metadata) = object.as_object_mut().and_then(|members| members.get_mut("metadata")) {
+        metadata.remove("managedFields");
+    }
+    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let title = format!("cluster {kind} {}", full_name(&object));
+    let mut text = String::new();
+    print(&object, &mut text);
+    documents_of(&Arc::new(Source::new(title, text)), limits)
 }
 
 /// The name of an object, after its namespace.
