@@ -173,6 +173,7 @@ impl Session {
     }
 
     /// The kinds that the rules can match.
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "live objects alone ask for it"))]
     pub(super) fn kind_selectors(&self) -> Vec<KindSelector> {
         kind_selectors(self.engine.policies().policies().iter().flat_map(|policy| &policy.rules))
     }
