@@ -3,8 +3,13 @@
 mod rig;
 
 use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use rig::apiserver::ApiServer;
 use serde_json::Value;
@@ -64,6 +69,16 @@ impl Policies {
 
     fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name).with_extension("yaml")
+    }
+
+    /// Another policy for `ConfigMaps`; its path.
+    fn write(&self, name: &str, rule: &str) -> String {
+        let text = format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  rules:\n  \
+             - name: r\n    match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}\n    {rule}\n"
+        );
+        fs::write(self.path(name), text).expect("the folder takes files");
+        self.argument(name)
     }
 
     fn argument(&self, name: &str) -> String {
@@ -250,6 +265,427 @@ fn what_the_cluster_refuses_is_told_in_kubectls_words() {
     assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 5), "{run:?}");
 }
 
+/// Arguments that name objects; each is put to kubectl, too.
+const NAMED: [&[&str]; 24] = [
+    &["configmaps", "nope", "-n", "web"],
+    &["cm/nope", "-n", "web"],
+    &["pods,svc", "nope"],
+    &["ns", "nope"],
+    &["nosuch"],
+    &["nosuch/a"],
+    &["widgets.foo"],
+    &["widgets.v1.foo"],
+    &["pods.apps"],
+    &["pods,"],
+    &["all", "a"],
+    &["pod/a", "svc"],
+    &["pods", "svc/a"],
+    &["pod/a,svc/b"],
+    &["pod/a/b"],
+    &["pod/"],
+    &["/a"],
+    &["pods", ""],
+    &["pods", "a%2fb"],
+    &["pods/.."],
+    &["pods", "a", "-l", "x=y"],
+    &["pods", "a", "-A"],
+    &["pods", "--field-selector", "spec.foo=1"],
+    &["pods", "-l", "a in ("],
+];
+
+#[test]
+fn names_are_read_and_refused_as_kubectl_does() {
+    if rig::left_out("kubectl's grammar") {
+        return;
+    }
+    let server = filled();
+    let policies = Policies::new();
+    let all = policies.argument("team");
+    let words = |output: &std::process::Output| String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    for arguments in NAMED {
+        let run = kyv(server.kubeconfig(), &[&["diff", "-p", &all], arguments].concat());
+        let kubectl = server.kubectl_with(&[&["get"], arguments].concat(), "");
+        let said: Vec<&str> =
+            run.stderr.lines().filter(|line| line.to_lowercase().starts_with("error")).collect();
+        let said: Vec<&str> =
+            said.into_iter().filter(|line| !line.contains("the answer is incomplete")).collect();
+        assert_eq!(said.join("\n"), words(&kubectl), "{arguments:?} {run:?}");
+        assert!(matches!(run.code, Some(2 | 4)), "{arguments:?} {run:?}");
+        assert_eq!(run.stdout, "", "{arguments:?}");
+    }
+
+    // Whom nothing is granted, as himself and as somebody else.
+    for (arguments, other) in [
+        (&["cm", "-n", "web"][..], None),
+        (&["cm", "-A"], None),
+        (&["nodes", "x"], None),
+        (&["deploy/a", "-n", "web"], None),
+        (&["secrets", "-n", "web"], Some(["--as", "bob", "--as-group", "devs"])),
+    ] {
+        let kubeconfig =
+            if other.is_some() { server.kubeconfig() } else { server.kubeconfig_without_rights() };
+        let other = other.as_ref().map_or(&[][..], |other| &other[..]);
+        let run = kyv(kubeconfig, &[&["diff", "-p", &all], arguments, other].concat());
+        let path = kubeconfig.to_str().expect("a plain path");
+        let kubectl = server.kubectl_with(&[&["--kubeconfig", path, "get"], arguments, other].concat(), "");
+        assert_eq!(run.stderr.lines().next(), Some(&*words(&kubectl)), "{arguments:?} {run:?}");
+        assert_eq!((run.code, &*run.stdout), (Some(4), ""), "{arguments:?} {run:?}");
+    }
+
+    // Every way to name a kind.
+    for kind in [
+        "deployments",
+        "deploy",
+        "Deployment",
+        "deployment.apps",
+        "deploy.v1.apps",
+        "all",
+        "deployments/site",
+    ] {
+        let run =
+            kyv(server.kubeconfig(), &["diff", "-p", &policies.argument("replicas"), kind, "-n", "web"]);
+        assert_eq!(
+            (run.code, changed(&run.stdout)),
+            (Some(1), vec!["Deployment/web/site"]),
+            "{kind} {run:?}"
+        );
+    }
+    let field = ["diff", "cm", "-n", "web", "--field-selector", "metadata.name=c", "-p", &all];
+    let run = kyv(server.kubeconfig(), &field);
+    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["ConfigMap/web/c"]), "{run:?}");
+
+    // No kind at all: those that the policies can match.
+    let both = ["diff", "-A", "-p", &all, "-p", &policies.argument("replicas")];
+    let run = kyv(server.kubeconfig(), &both);
+    assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 7), "{run:?}");
+    let listed: Vec<String> = asked(&server)
+        .into_iter()
+        .rev()
+        .take(3)
+        .map(|(_, path)| path.split('?').next().unwrap().to_owned())
+        .collect();
+    assert!(listed.contains(&"/apis/apps/v1/deployments".to_owned()), "{listed:?}");
+}
+
+#[test]
+fn certificates_names_and_tokens_are_checked_and_proxies_are_used() {
+    if rig::left_out("the connection to a real API server") {
+        return;
+    }
+    let server = filled();
+    let policies = Policies::new();
+    let team = policies.argument("team");
+    let run =
+        |more: &[&str]| kyv(server.kubeconfig(), &[&["diff", "cm", "-n", "web", "-p", &team], more].concat());
+
+    let other = ApiServer::start();
+    let authority = other.kubeconfig().with_file_name("certs/apiserver.crt");
+    let authority = authority.to_str().expect("a plain path");
+    for (arguments, words) in [
+        (
+            &["--certificate-authority", authority][..],
+            "Unable to connect to the server: tls: failed to verify certificate: x509: certificate signed by unknown authority",
+        ),
+        (&["--token", "expired"], "error: You must be logged in to the server (Unauthorized)"),
+    ] {
+        let refused = run(arguments);
+        assert_eq!(
+            (refused.code, refused.stderr.trim(), &*refused.stdout),
+            (Some(4), words, ""),
+            "{refused:?}"
+        );
+        let kubectl = server.kubectl_with(&[&["get", "cm"], arguments].concat(), "");
+        let told = String::from_utf8_lossy(&kubectl.stderr);
+        assert!(told.trim().ends_with(words), "{told}");
+    }
+    let refused = run(&["--tls-server-name", "foo"]);
+    let words = "Unable to connect to the server: tls: failed to verify certificate: certificate not valid for name \"foo\"";
+    assert!(refused.code == Some(4) && refused.stderr.starts_with(words), "{refused:?}");
+    assert_eq!(run(&["--tls-server-name", "kubernetes"]).code, Some(1));
+    assert_eq!(run(&["--tls-server-name", "foo", "--insecure-skip-tls-verify"]).code, Some(1));
+
+    let (proxy, connections) = tunnel();
+    let text = fs::read_to_string(server.kubeconfig()).expect("it can be read");
+    let text = text.replace("    server:", &format!("    proxy-url: http://{proxy}\n    server:"));
+    let kubeconfig = policies.path("proxied");
+    fs::write(&kubeconfig, text).expect("the folder takes files");
+    let through = kyv(&kubeconfig, &["diff", "cm", "-n", "web", "-p", &team]);
+    assert_eq!((through.code, changed(&through.stdout).len()), (Some(1), 5), "{through:?}");
+    assert!(connections.load(Ordering::SeqCst) > 0);
+}
+
+/// A proxy that knows CONNECT: its address, and how many connections went through it.
+fn tunnel() -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it has an address").to_string();
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut near = stream.expect("a connection");
+            let counted = Arc::clone(&counted);
+            thread::spawn(move || {
+                let (mut head, mut byte) = (Vec::new(), [0]);
+                while !head.ends_with(b"\r\n\r\n") && near.read(&mut byte).unwrap_or(0) > 0 {
+                    head.push(byte[0]);
+                }
+                let head = String::from_utf8(head).expect("text");
+                let Some(target) = head.strip_prefix("CONNECT ").and_then(|rest| rest.split(' ').next())
+                else {
+                    return;
+                };
+                let mut far = TcpStream::connect(target).expect("the server listens");
+                counted.fetch_add(1, Ordering::SeqCst);
+                near.write_all(b"HTTP/1.1 200 OK\r\n\r\n").expect("somebody waits");
+                let (mut back, mut forth) =
+                    (far.try_clone().expect("a handle"), near.try_clone().expect("a handle"));
+                let there = thread::spawn(move || drop(io::copy(&mut forth, &mut far)));
+                drop(io::copy(&mut back, &mut near));
+                drop(there);
+            });
+        }
+    });
+    (address, count)
+}
+
+#[test]
+fn manifests_are_evaluated_in_the_cluster() {
+    if rig::left_out("manifests in a real cluster") {
+        return;
+    }
+    let server = filled();
+    let policies = Policies::new();
+    let admin = server.kubeconfig();
+    let path = policies.path("manifests");
+    let manifests = path.to_str().expect("a plain path");
+    let write = |text: &str| fs::write(&path, text).expect("the folder takes files");
+    let stored = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: web}, data: {k: new}}\n";
+    let fresh = "{apiVersion: v1, kind: ConfigMap, metadata: {name: new, namespace: back}}\n";
+    write(&format!("{stored}---\n{fresh}"));
+
+    // The labels of the live namespaces decide, and nothing is known of them without the cluster.
+    let front = policies.argument("front");
+    let run = kyv(admin, &["diff", "-f", manifests, "--live", "-p", &front]);
+    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["ConfigMap/web/a"]), "{run:?}");
+    let run = kyv(admin, &["diff", "-f", manifests, "-p", &front]);
+    assert_eq!((run.code, &*run.stdout), (Some(2), ""), "a cluster is named and not asked: {run:?}");
+
+    // What is stored makes an update, and is the old object.
+    let run = kyv(admin, &["diff", "-f", manifests, "--live", "-p", &policies.argument("create")]);
+    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["ConfigMap/back/new"]), "{run:?}");
+    let old = policies.write(
+        "old",
+        "context: [{name: other, configMap: {name: z, namespace: back}}]\n    \
+         preconditions: {all: [{key: '{{ request.oldObject.data.k || `\"none\"` }}', operator: Equals, value: a}]}\n    \
+         mutate: {patchStrategicMerge: {data: {was: '{{ request.oldObject.data.k }}', other: '{{ other.data.k }}'}}}",
+    );
+    let run = kyv(admin, &["diff", "-f", manifests, "--live", "-p", &old]);
+    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["ConfigMap/web/a"]), "{run:?}");
+    assert!(run.stdout.contains("was: a") && run.stdout.contains("other: z"), "{run:?}");
+    let reads =
+        asked(&server).into_iter().filter(|(_, path)| path.ends_with("/namespaces/back/configmaps/z"));
+    assert_eq!(reads.count(), 1);
+
+    // Who may not read what is stored is told so.
+    let run = kyv(
+        server.kubeconfig_without_rights(),
+        &["diff", "-f", manifests, "--live", "-p", &policies.argument("team")],
+    );
+    assert_eq!(run.code, Some(4), "{run:?}");
+    assert!(run.stderr.contains("Error from server (Forbidden): configmaps \"a\" is forbidden"), "{run:?}");
+
+    // A call that is refused is an error of its rule.
+    let call = policies.write(
+        "call",
+        "context: [{name: nodes, apiCall: {urlPath: /api/v1/nodes, jmesPath: 'length(items)'}}]\n    \
+         mutate: {patchStrategicMerge: {data: {nodes: '{{ nodes }}'}}}",
+    );
+    server.kubectl_ok(&["create", "clusterrole", "reader", "--verb=get,list", "--resource=configmaps"], "");
+    server.kubectl_ok(
+        &["create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=nobody-special"],
+        "",
+    );
+    let run = kyv(server.kubeconfig_without_rights(), &["diff", "-f", manifests, "--live", "-p", &call]);
+    assert_eq!((run.code, &*run.stdout), (Some(3), ""), "{run:?}");
+    let words = "failed to fetch data for APICall: failed to GET resource with raw url: /api/v1/nodes: nodes is forbidden: \
+                 User \"nobody-special\" cannot list resource \"nodes\" in API group \"\" at the cluster scope";
+    assert_eq!(run.stderr.matches(words).count(), 2, "{run:?}");
+    let run = kyv(admin, &["diff", "-f", manifests, "--live", "-p", &call]);
+    assert_eq!((run.code, run.stdout.matches("nodes: ").count()), (Some(1), 2), "{run:?}");
+
+    // Schemas of custom resources say how their lists merge.
+    server.kubectl_ok(&["apply", "-f", "-"], CRD);
+    server.kubectl_ok(&["wait", "--for=condition=Established", "crd/widgets.example.com"], "");
+    write(
+        "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: web}, spec: {parts: [{id: a, size: 1}, {id: b, size: 1}]}}\n",
+    );
+    let widget =
+        policies.write("widget", "mutate: {patchStrategicMerge: {spec: {parts: [{id: b, size: 2}]}}}");
+    let text = fs::read_to_string(&widget).expect("it can be read").replace("[ConfigMap]", "[Widget]");
+    fs::write(&widget, text).expect("the folder takes files");
+    let run = kyv(admin, &["mutate", "-f", manifests, "--live", "-p", &widget, "-o", "json"]);
+    let result: Value = serde_json::from_str(&run.stdout).expect("it prints JSON");
+    let parts = result["spec"]["parts"].as_array().expect("a list");
+    let mut sizes: Vec<_> = parts.iter().map(|part| (part["id"].as_str(), part["size"].as_u64())).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [(Some("a"), Some(1)), (Some("b"), Some(2))], "{run:?}");
+
+    for (verb, path) in asked(&server) {
+        assert!(matches!(&*verb, "get" | "list"), "{verb} {path}");
+    }
+}
+
+const CRD: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget, plural: widgets, singular: widget}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              parts:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [id]
+                items: {type: object, required: [id], properties: {id: {type: string}, size: {type: integer}}}
+";
+
+#[test]
+fn the_policies_of_the_cluster_are_taken() {
+    if rig::left_out("the policies of a real cluster") {
+        return;
+    }
+    let server = filled();
+    let policies = Policies::new();
+    let admin = server.kubeconfig();
+    let run = kyv(admin, &["diff", "cm", "-n", "web", "--cluster-policies"]);
+    let words = "error: the server doesn't have a resource type \"clusterpolicies\"\n";
+    assert_eq!((run.code, &*run.stderr, &*run.stdout), (Some(4), words, ""), "{run:?}");
+
+    let crds = Command::new(rig::tool("kyverno-crds")).output().expect("it starts").stdout;
+    let crds = String::from_utf8(crds).expect("text");
+    server.kubectl_ok(&["apply", "--server-side", "-f", "-"], &crds);
+    for crd in ["clusterpolicies.kyverno.io", "policies.kyverno.io"] {
+        server.kubectl_ok(&["wait", "--for=condition=Established", &format!("crd/{crd}")], "");
+    }
+    let team = fs::read_to_string(policies.path("team")).expect("it can be read");
+    let own = team
+        .replace("kind: ClusterPolicy", "kind: Policy")
+        .replace("{name: team}", "{name: own, namespace: back}");
+    let own = own.replace("team: a", "own: x");
+    server.kubectl_ok(&["apply", "-f", "-"], &format!("{team}---\n{own}"));
+
+    let run = kyv(admin, &["diff", "-A", "--cluster-policies", "-n", "web"]);
+    assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 6), "{run:?}");
+    assert_eq!(
+        (run.stdout.matches("team: a").count(), run.stdout.matches("own: x").count()),
+        (run.stdout.matches("\n--- ").count() + 1, 1),
+        "{run:?}"
+    );
+
+    // One that is tried out stands in for that of the cluster.
+    let path = policies.path("team-b");
+    fs::write(&path, team.replace("team: a", "team: b")).expect("the folder takes files");
+    let path = path.display().to_string();
+    let run = kyv(admin, &["diff", "cm", "-n", "web", "--cluster-policies", "-p", &path]);
+    assert_eq!(
+        (run.stdout.matches("team: b").count(), run.stdout.matches("team: a").count()),
+        (5, 0),
+        "{run:?}"
+    );
+    assert!(run.stderr.contains("stands in for the policy team of the cluster"), "{run:?}");
+
+    // An exception of the cluster takes one object out.
+    let exception = "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: web}\nspec:\n  \
+        exceptions: [{policyName: team, ruleNames: [r]}]\n  \
+        match: {any: [{resources: {kinds: [ConfigMap], namespaces: [web], names: [c]}}]}\n";
+    server.kubectl_ok(&["wait", "--for=condition=Established", "crd/policyexceptions.kyverno.io"], "");
+    server.kubectl_ok(&["apply", "-f", "-"], exception);
+    let run = kyv(admin, &["diff", "cm", "-n", "web", "--cluster-policies"]);
+    assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 4), "{run:?}");
+    assert!(!run.stdout.contains("ConfigMap/web/c"), "{run:?}");
+
+    // Manifests under the policies of the cluster.
+    let manifest = policies.path("manifest");
+    fs::write(&manifest, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: back}}\n")
+        .expect("it takes files");
+    let run = kyv(admin, &["mutate", "-f", &manifest.display().to_string(), "--cluster-policies"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stdout.contains("team: a") && run.stdout.contains("own: x"), "{run:?}");
+
+    let refused = kyv(server.kubeconfig_without_rights(), &["diff", "cm", "-n", "web", "--cluster-policies"]);
+    assert_eq!((refused.code, &*refused.stdout), (Some(4), ""), "{refused:?}");
+    assert!(
+        refused.stderr.contains("cannot list resource \"clusterpolicies\" in API group \"kyverno.io\""),
+        "{refused:?}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn kubectl_runs_the_plugin_and_completes_its_words() {
+    if rig::left_out("the plugin of a real kubectl") {
+        return;
+    }
+    let server = filled();
+    let policies = Policies::new();
+    for name in ["kubectl-kyv", "kubectl_complete-kyv"] {
+        let link = policies.0.path().join(name);
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kubectl-kyv"), link).expect("a link");
+    }
+    let kubectl = |arguments: &[&str]| {
+        let output = Command::new(server.kubectl())
+            .args(arguments)
+            .env_clear()
+            .env("PATH", policies.0.path())
+            .env("KUBECONFIG", server.kubeconfig())
+            .output()
+            .expect("kubectl starts");
+        (output.status.code(), String::from_utf8(output.stdout).expect("text"))
+    };
+    let (code, stdout) = kubectl(&["kyv", "diff", "cm", "-n", "web", "-p", &policies.argument("team")]);
+    assert_eq!((code, changed(&stdout).len()), (Some(1), 5), "{stdout}");
+
+    let kubeconfig = server.kubeconfig().display().to_string();
+    for (words, expected, directive) in [
+        (&["di"][..], &["diff"][..], ":4"),
+        (&["diff", "depl"], &["deployments"], ":4"),
+        (&["diff", "cm,depl"], &["cm,deployments"], ":4"),
+        (&["diff", "deploy", "-n", "web", ""], &["site"], ":4"),
+        (&["diff", "-n", "web", "cm", "a", "b", ""], &["c", "d", "e"], ":4"),
+        (&["diff", "-n=web", "deploy/"], &["deploy/site"], ":4"),
+        (&["diff", "cm", "-n", "we"], &["web"], ":4"),
+        (&["diff", "cm", "--namespace=we"], &["--namespace=web"], ":4"),
+        (&["diff", "--context", ""], &["rig"], ":4"),
+        (&["diff", "--user", ""], &["admin"], ":4"),
+        (&["diff", "--kubeconfig", &kubeconfig, "--cluster", ""], &["rig"], ":4"),
+        (&["diff", "-o", "su"], &["summary"], ":4"),
+        (&["diff", "--context", "nosuch", "cm", ""], &[], ":4"),
+        (&["diff", "-p", ""], &[], ":0"),
+    ] {
+        let (code, stdout) = kubectl(&[&["__complete", "kyv"], words].concat());
+        let mut lines: Vec<&str> = stdout.lines().collect();
+        assert_eq!((code, lines.pop()), (Some(0), Some(directive)), "{words:?} {stdout}");
+        lines.retain(|line| *line != "kube-root-ca.crt");
+        assert_eq!(lines, expected, "{words:?}");
+    }
+    let (_, namespaces) = kubectl(&["__complete", "kyv", "diff", "-n", ""]);
+    for namespace in ["back", "default", "kube-system", "web"] {
+        assert!(namespaces.lines().any(|line| line == namespace), "{namespaces}");
+    }
+}
+
 #[test]
 fn a_server_that_is_not_there_is_named() {
     let policies = Policies::new();
@@ -271,7 +707,10 @@ fn a_server_that_is_not_there_is_named() {
 
     let run = kyv(&kubeconfig, &["diff", "cm", "-p", &team, "--context", "y"]);
     assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{run:?}");
-    assert!(run.stderr.contains("context \"y\" does not exist"), "{run:?}");
+    assert!(
+        run.stderr.contains("Error in configuration: context was not found for specified context: y"),
+        "{run:?}"
+    );
 
     let run = kyv(&policies.path("missing"), &["diff", "cm", "-p", &team]);
     assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{run:?}");

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
@@ -11,7 +12,9 @@ use crate::policy::Operation;
 use crate::render::Palette;
 use crate::semantics::{Dialect, Legacy, Semantics};
 use crate::source::assignment;
-use crate::value::Value;
+#[cfg(feature = "cluster")]
+use crate::source::cluster::{Connection, Impersonation, Secret};
+use crate::value::{GoDuration, Value};
 use crate::yaml::{Limit, Limits};
 
 /// Policies, objects, and what the policies may ask for.
@@ -22,7 +25,7 @@ pub(super) struct Inputs {
         short,
         long = "policy",
         value_name = "PATH",
-        required = true,
+        required_unless_present = "cluster_policies",
         value_delimiter = ',',
         help_heading = "Input"
     )]
@@ -35,7 +38,7 @@ pub(super) struct Inputs {
         long = "filename",
         value_name = "PATH",
         value_delimiter = ',',
-        required_unless_present_any = ["kustomize", "objects"],
+        required_unless_present_any = ["kustomize", "objects", "all_namespaces", "namespace", "selector", "field_selector"],
         help_heading = "Input"
     )]
     pub(super) filename: Vec<PathBuf>,
@@ -164,7 +167,8 @@ const OFFLINE: [&str; 2] = ["filename", "kustomize"];
 /// Objects of a cluster.
 #[derive(Debug, Args)]
 pub(super) struct Live {
-    /// Live objects, as kubectl names them: TYPE, TYPE NAME… or TYPE/NAME….
+    /// Live objects, as kubectl names them: TYPE[,TYPE…] [NAME…] or TYPE/NAME…. Without a TYPE, but with -A, -n
+    /// or a selector: those of all kinds that the policies can match.
     #[arg(value_name = "TYPE", conflicts_with_all = OFFLINE)]
     pub(super) objects: Vec<String>,
     /// Live objects of all namespaces, whatever -n says.
@@ -173,15 +177,118 @@ pub(super) struct Live {
     /// Live objects with these labels, such as app=web,tier!=db.
     #[arg(short = 'l', long, value_name = "LABELS", conflicts_with_all = OFFLINE, help_heading = "Cluster")]
     pub(super) selector: Option<String>,
+    /// Live objects with these fields, such as metadata.name=web,status.phase!=Running.
+    #[arg(long, value_name = "FIELDS", conflicts_with_all = OFFLINE, help_heading = "Cluster")]
+    pub(super) field_selector: Option<String>,
     /// How many live objects are read at once; 0 for a whole list.
     #[arg(long, value_name = "N", default_value_t = 500, conflicts_with_all = OFFLINE, help_heading = "Cluster")]
     pub(super) chunk_size: u32,
+    /// Evaluate manifests in the cluster: labels of namespaces, context entries, schemas of custom resources and
+    /// the stored objects come from it. It is read only, with your rights.
+    #[arg(long, conflicts_with = "objects", help_heading = "Cluster")]
+    pub(super) live: bool,
+    /// Take the policies of the cluster, beside those of -p; one of -p stands in for one of its name.
+    #[arg(long, help_heading = "Cluster")]
+    pub(super) cluster_policies: bool,
+    #[command(flatten)]
+    pub(super) reach: Reach,
+}
+
+/// How the cluster is reached, in kubectl's flags.
+#[derive(Debug, Args)]
+pub(super) struct Reach {
     /// The kubeconfig; by default what KUBECONFIG or the home directory names, or the cluster around.
-    #[arg(long, value_name = "FILE", conflicts_with_all = OFFLINE, help_heading = "Cluster")]
+    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
     pub(super) kubeconfig: Option<PathBuf>,
     /// The context of the kubeconfig; its current one by default.
-    #[arg(long, value_name = "NAME", conflicts_with_all = OFFLINE, help_heading = "Cluster")]
+    #[arg(long, value_name = "NAME", help_heading = "Cluster")]
     pub(super) context: Option<String>,
+    /// The cluster of the kubeconfig; that of the context by default.
+    #[arg(long, value_name = "NAME", help_heading = "Cluster")]
+    pub(super) cluster: Option<String>,
+    /// The user of the kubeconfig; that of the context by default.
+    #[arg(long, value_name = "NAME", help_heading = "Cluster")]
+    pub(super) user: Option<String>,
+    /// The address of the API server.
+    #[arg(short = 's', long, value_name = "URL", help_heading = "Cluster")]
+    pub(super) server: Option<String>,
+    /// A bearer token for the API server.
+    #[arg(long, value_name = "TOKEN", help_heading = "Cluster")]
+    pub(super) token: Option<String>,
+    /// The certificate of the authority that the server's certificate comes from.
+    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
+    pub(super) certificate_authority: Option<PathBuf>,
+    /// A certificate to be known by.
+    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
+    pub(super) client_certificate: Option<PathBuf>,
+    /// The key of that certificate.
+    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
+    pub(super) client_key: Option<PathBuf>,
+    /// The name that the server's certificate is checked against; the host of its address by default.
+    #[arg(long, value_name = "NAME", help_heading = "Cluster")]
+    pub(super) tls_server_name: Option<String>,
+    /// Take the server's certificate as it is: whoever answers is believed.
+    #[arg(long, conflicts_with = "certificate_authority", help_heading = "Cluster")]
+    pub(super) insecure_skip_tls_verify: bool,
+    /// How long one request may take, such as 30s or 2m; 0 for as long as it takes.
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = request_timeout,
+        default_value = "90s",
+        help_heading = "Cluster"
+    )]
+    pub(super) request_timeout: Duration,
+    /// Read as this user.
+    #[arg(long = "as", value_name = "USER", help_heading = "Cluster")]
+    pub(super) as_user: Option<String>,
+    /// Read as a member of this group; may be repeated.
+    #[arg(long, value_name = "GROUP", help_heading = "Cluster")]
+    pub(super) as_group: Vec<String>,
+    /// Read as the user of this id.
+    #[arg(long, value_name = "UID", help_heading = "Cluster")]
+    pub(super) as_uid: Option<String>,
+    /// Read as a user with this further attribute; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = extra, help_heading = "Cluster")]
+    pub(super) as_user_extra: Vec<(String, String)>,
+}
+
+impl Reach {
+    /// Whether anything says how a cluster is reached.
+    pub(super) const fn is_given(&self) -> bool {
+        self.kubeconfig.is_some()
+            || self.context.is_some()
+            || self.cluster.is_some()
+            || self.user.is_some()
+            || self.server.is_some()
+            || self.token.is_some()
+            || self.as_user.is_some()
+    }
+
+    /// The same for the client.
+    #[cfg(feature = "cluster")]
+    pub(super) fn connection(&self) -> Connection {
+        Connection {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+            cluster: self.cluster.clone(),
+            user: self.user.clone(),
+            server: self.server.clone(),
+            token: self.token.clone().map(Secret),
+            certificate_authority: self.certificate_authority.clone(),
+            tls_server_name: self.tls_server_name.clone(),
+            insecure_skip_tls_verify: self.insecure_skip_tls_verify,
+            client_certificate: self.client_certificate.clone(),
+            client_key: self.client_key.clone(),
+            impersonation: Impersonation {
+                user: self.as_user.clone(),
+                groups: self.as_group.clone(),
+                uid: self.as_uid.clone(),
+                extra: self.as_user_extra.clone(),
+            },
+            request_timeout: Some(self.request_timeout).filter(|limit| !limit.is_zero()),
+        }
+    }
 }
 
 impl Inputs {
@@ -192,7 +299,17 @@ impl Inputs {
 
     /// Whether the objects are those of a cluster.
     pub(super) const fn is_live(&self) -> bool {
-        !self.live.objects.is_empty()
+        self.filename.is_empty() && self.kustomize.is_none()
+    }
+
+    /// Whether a cluster is asked for what policies want to know.
+    pub(super) const fn asks_for_context(&self) -> bool {
+        self.is_live() || self.live.live
+    }
+
+    /// Whether a cluster is asked for anything.
+    pub(super) const fn asks_a_cluster(&self) -> bool {
+        self.asks_for_context() || self.live.cluster_policies
     }
 
     /// The limits on the evaluation of one rule.
@@ -309,6 +426,22 @@ fn operation(text: &str) -> Result<Operation, String> {
         let names: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
         format!("expected one of {}", names.join(", "))
     })
+}
+
+/// Reads what kubectl takes for a time: seconds, or Go's way to write a duration.
+fn request_timeout(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().map(Duration::from_secs);
+    let time = seconds.or_else(|| Duration::try_from_secs_f64(GoDuration::read(text)?.as_seconds()).ok());
+    time.ok_or_else(|| {
+        "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a \
+         corresponding time unit (e.g. 1s | 2m | 3h)"
+            .to_owned()
+    })
+}
+
+fn extra(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// Reads a limit of the input or the evaluation.

@@ -22,6 +22,12 @@ Examples:
   kubectl kyv diff deployments -n web -p policies/
   kubectl kyv diff deployments -A -p policies/ -o summary
 
+  # Show what the policies would change in all objects that they can match
+  kubectl kyv diff -A -p policies/ -o summary
+
+  # Evaluate manifests by what the cluster holds and by its own policies
+  kubectl kyv diff -f manifests/ -R --live --cluster-policies
+
   # Fail a pipeline if manifests are not as the policies want them
   kubectl kyv diff -p policies/ -k overlays/prod --quiet
 

@@ -84,8 +84,10 @@ pub(super) fn show(
         complain(manifests.pieces(), talk);
         return None;
     };
-    let world = session.offline_world(inputs, &manifests);
-    Some(show.run(session, &world, manifests.pieces(), talk))
+    let world = session.world(inputs, &manifests);
+    let ledger = show.run(session, &world, manifests.pieces(), talk);
+    session.tell_faults(&world, talk);
+    Some(ledger)
 }
 
 /// Drives all pieces through the work, in chunks. `take` gets what was made of them in the order they came

@@ -3,6 +3,7 @@
 use crate::engine::{Engine, Taken, World};
 use crate::render::Origin;
 use crate::report::{ObjectReport, Outcome};
+use crate::source::cluster::StoredObjects;
 use crate::source::{Content, OldObjects, Piece};
 use crate::value::{Change, GroupVersionKind, Pointer, Segment, Text, Value};
 
@@ -12,6 +13,8 @@ pub(super) struct Evaluator<'a, W> {
     pub(super) engine: &'a Engine,
     pub(super) world: &'a W,
     pub(super) old: &'a OldObjects,
+    /// What a cluster stores for manifests, if it is asked.
+    pub(super) stored: Option<&'a StoredObjects>,
     /// Whether each changed object is evaluated a second time.
     pub(super) twice: bool,
     /// Whether objects without a text come from a cluster.
@@ -158,8 +161,10 @@ impl<W: World> Evaluator<'_, W> {
     /// Evaluates an object of a cluster, as an update that asks for what is there already. Policies see all
     /// of it; what the cluster keeps for itself is not shown.
     fn live(&self, object: &Value, into: &mut Evaluated) {
-        let mut report = self.engine.mutate(object, self.stored(object), self.world);
-        let again = if self.twice && report.is_changed() { self.again(object, &report) } else { Vec::new() };
+        let stored = self.old.find(object).unwrap_or(object);
+        let mut report = self.engine.mutate(object, Some(stored), self.world);
+        let again =
+            if self.twice && report.is_changed() { self.again(Some(stored), &report) } else { Vec::new() };
         let whole =
             self.engine.has_targets().then(|| Box::new((report.before.clone(), report.after.clone())));
         report.before = without_bookkeeping(&report.before);
@@ -201,10 +206,13 @@ impl<W: World> Evaluator<'_, W> {
                 Some(changed)
             }
             _ => {
-                let report = self.engine.mutate(value, self.old.find(value), self.world);
+                let given = self.old.find(value);
+                let asked = self.stored.filter(|_| given.is_none()).and_then(|stored| stored.find(value));
+                let stored = given.or(asked.as_ref());
+                let report = self.engine.mutate(value, stored, self.world);
                 let after = report.is_changed().then(|| report.after.clone());
                 let again =
-                    if self.twice && after.is_some() { self.again(value, &report) } else { Vec::new() };
+                    if self.twice && after.is_some() { self.again(stored, &report) } else { Vec::new() };
                 into.objects.push(Evaluation::new(at.clone(), report, again));
                 after
             }
@@ -250,8 +258,8 @@ impl<W: World> Evaluator<'_, W> {
     }
 
     /// What a second run would change.
-    fn again(&self, original: &Value, first: &ObjectReport) -> Vec<Unsettled> {
-        let second = self.engine.mutate(&first.after, self.stored(original), self.world);
+    fn again(&self, stored: Option<&Value>, first: &ObjectReport) -> Vec<Unsettled> {
+        let second = self.engine.mutate(&first.after, stored, self.world);
         if !second.is_changed() && (first.has_error() || !second.has_error()) {
             return Vec::new();
         }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use crate::source::SourceError;
+use crate::source::cluster::ClusterError;
 
 /// How a run ends. When several apply, the later one here wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,6 +16,8 @@ pub(super) enum Exit {
     Evaluation,
     /// The cluster could not be read in part or whole.
     Cluster,
+    /// The user ended it; what was done until then is told.
+    Interrupted,
     /// Bad usage, unreadable input, a refused policy. Standard output is empty.
     Input,
 }
@@ -27,6 +30,7 @@ impl Exit {
             Self::Changes => 1,
             Self::Evaluation => 3,
             Self::Cluster => 4,
+            Self::Interrupted => 130,
             Self::Input => 2,
         }
     }
@@ -34,7 +38,11 @@ impl Exit {
     /// How a run ends that met this error.
     pub(super) const fn of(error: &SourceError) -> Self {
         match error {
-            SourceError::Cluster(error) if !error.is_configuration() => Self::Cluster,
+            SourceError::Cluster(error) | SourceError::Unread { cause: error, .. } => match error {
+                ClusterError::Interrupted => Self::Interrupted,
+                error if error.is_configuration() => Self::Input,
+                _ => Self::Cluster,
+            },
             _ => Self::Input,
         }
     }

@@ -19,6 +19,7 @@ use super::evaluate::{Evaluated, Evaluation, Evaluator};
 use super::exit::Exit;
 use super::idle::unfit_lists;
 use super::ledger::Ledger;
+use super::output::incomplete;
 use super::session::{Session, on_threads};
 use super::spool::Spool;
 use super::talk::{About, Talk};
@@ -219,9 +220,11 @@ impl Show for Screens<'_> {
         if talk.exit() == Exit::Input {
             return Ok(());
         }
+        talk.tell_gaps();
         if *output == Output::Json {
             spool.push(rows.end().trim_end())?;
-            spool.push(&format!(",\n\"summary\": {}}}\n", tally_json(&ledger.tally).to_json()))?;
+            let (summary, gaps) = (tally_json(&ledger.tally).to_json(), incomplete(talk.gaps().as_deref()));
+            spool.push(&format!(",\n\"summary\": {summary}{gaps}}}\n"))?;
         }
         if !object.is_empty() && ledger.tally.objects == 0 {
             talk.note(About::Omission, &format!("no object is called {}", object.join(" or ")));

@@ -195,8 +195,14 @@ impl Function {
     /// Runs the policies over the items.
     fn answer(&self, list: &ResourceList, talk: &mut Talk) -> Answer {
         let old = OldObjects::default();
-        let evaluator =
-            Evaluator { engine: &self.engine, world: &self.world, old: &old, twice: false, live: false };
+        let evaluator = Evaluator {
+            engine: &self.engine,
+            world: &self.world,
+            old: &old,
+            stored: None,
+            twice: false,
+            live: false,
+        };
         let severity = self.on_error.severity();
         let evaluated: Vec<Option<(Evaluated, Hidden)>> = list
             .items

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::source::cluster::{
-    Batch, Cluster, ClusterWorld, Connection, LiveCluster, Pages, Selection, Wanted,
-};
+use crate::pattern;
+use crate::policy::KindSelector;
+use crate::source::cluster::{Batch, Cluster, ClusterError, LiveCluster, Pages, Selection, Unknown, Wanted};
 use crate::source::{Content, Manifests, Piece, SourceError};
 use crate::value::Value;
 
@@ -13,8 +13,31 @@ use super::arguments::Inputs;
 use super::driver::Show;
 use super::exit::Exit;
 use super::ledger::Ledger;
+use super::progress::Kinds;
 use super::session::{Session, add_targets};
 use super::talk::{About, Talk};
+
+/// Reaches the cluster that the arguments name; nothing is sent yet. What is wrong is said.
+pub(super) fn connect(inputs: &Inputs, talk: &mut Talk) -> Option<Arc<dyn Cluster>> {
+    let connection = inputs.live.reach.connection();
+    if connection.impersonation.lacks_user() {
+        let text = "requesting uid, groups or user-extra without impersonating a user (--as)";
+        talk.error(Exit::Input, text);
+        return None;
+    }
+    match LiveCluster::connect(&connection) {
+        Ok(cluster) => {
+            if inputs.is_live() {
+                cluster.outlive_interrupts();
+            }
+            Some(Arc::new(cluster))
+        }
+        Err(error) => {
+            talk.fault(&error.into());
+            None
+        }
+    }
+}
 
 /// Evaluates live objects page by page and prints the result. Everything that is wrong is said; `None` if
 /// nothing was evaluated.
@@ -25,38 +48,106 @@ pub(super) fn run(
     talk: &mut Talk,
 ) -> Option<Ledger> {
     let wanted = wanted(inputs, talk)?;
-    // Policies that are refused need no cluster to be named.
+    // Policies that are refused need no cluster to be asked.
     let session = session?;
-    let connection =
-        Connection { kubeconfig: inputs.live.kubeconfig.clone(), context: inputs.live.context.clone() };
-    let cluster = match LiveCluster::connect(&connection) {
-        Ok(cluster) => Arc::new(cluster),
-        Err(error) => {
-            talk.fault(&error.into());
-            return None;
-        }
+    let cluster = session.cluster.as_ref()?;
+    let selections = if wanted.types.is_empty() {
+        fitting(&wanted, &**cluster, &session.kind_selectors(), talk)?
+    } else {
+        named(&wanted, &**cluster, talk)?
     };
-    let selections = selections(&wanted, &*cluster, talk)?;
     let mut manifests = Manifests::new(inputs.limits());
     if !add_targets(inputs, session, &mut manifests, talk) {
         return None;
     }
-    let world = session.offline_world(inputs, &manifests);
-    let world =
-        ClusterWorld::new(world, Arc::<LiveCluster>::clone(&cluster), session.asks_for_namespace_labels());
-    let pages = Pages::start(cluster, selections.clone(), inputs.live.chunk_size);
-    let pieces = pages.flat_map(|Batch { objects, .. }| match objects {
-        Ok(objects) => objects.into_iter().map(piece).collect(),
-        Err(error) => vec![Err(SourceError::from(error))],
-    });
-    let ledger = show.run(session, &world, pieces.chain(manifests.pieces()), talk);
-    for error in world.take_faults() {
-        talk.fault(&error.into());
+    let world = session.world(inputs, &manifests);
+    let kinds = Arc::new(Kinds::new(selections.len()));
+    talk.count_kinds(Arc::clone(&kinds));
+    let pages = Pages::start(Arc::clone(cluster), selections.clone(), inputs.live.chunk_size);
+    let mut inconsistent = Vec::new();
+    let pieces = Reading::new(pages, &selections, &kinds, &mut inconsistent).flatten();
+    let ledger = show.run(session, &world, pieces, talk);
+    session.tell_faults(&world, talk);
+    for name in inconsistent {
+        let text = format!(
+            "{name}: the server forgot the list while it was read; what was made, changed or deleted meanwhile may be \
+             missing or told as it was"
+        );
+        talk.note(About::Omission, &text);
     }
     if ledger.tally.objects == 0 && talk.exit() < Exit::Cluster {
         talk.note(About::Other, &nothing(&selections));
     }
     Some(ledger)
+}
+
+/// What arrives, and how far each selection came.
+struct Reading<'a> {
+    pages: Pages,
+    selections: &'a [Selection],
+    kinds: &'a Kinds,
+    inconsistent: &'a mut Vec<String>,
+    /// The selections that were read to their end, or whose error was told.
+    done: Vec<bool>,
+    begun: Vec<bool>,
+    /// Why the pages ended early.
+    cause: Option<ClusterError>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(
+        pages: Pages,
+        selections: &'a [Selection],
+        kinds: &'a Kinds,
+        inconsistent: &'a mut Vec<String>,
+    ) -> Self {
+        let none = vec![false; selections.len()];
+        Self { pages, selections, kinds, inconsistent, done: none.clone(), begun: none, cause: None }
+    }
+
+    fn take(&mut self, batch: Batch) -> Vec<Result<Piece, SourceError>> {
+        let Batch { selection: index, objects, is_last, is_inconsistent } = batch;
+        let Some(selection) = self.selections.get(index) else { return Vec::new() };
+        let name = selection.resource.full_name();
+        if is_inconsistent {
+            self.inconsistent.push(name.clone());
+        }
+        if is_last {
+            self.done[index] = true;
+            self.kinds.advance();
+        }
+        let in_part = std::mem::replace(&mut self.begun[index], true);
+        match objects {
+            Ok(objects) => objects.into_iter().map(piece).collect(),
+            // Nothing is missing that there is.
+            Err(error) if error.is_not_found() && !selection.names.is_empty() => vec![Err(error.into())],
+            Err(cause) => {
+                self.cause = Some(cause.clone());
+                self.done[index] = true;
+                vec![Err(SourceError::Unread { what: vec![name], in_part, cause })]
+            }
+        }
+    }
+
+    /// What nobody asked for any more, after the server had gone silent.
+    fn rest(&mut self) -> Option<Vec<Result<Piece, SourceError>>> {
+        let unread = self.selections.iter().zip(&self.done).filter(|(_, is_done)| !**is_done);
+        let mut what: Vec<String> = unread.map(|(selection, _)| selection.resource.full_name()).collect();
+        what.dedup();
+        let cause = self.cause.take().filter(|_| !what.is_empty())?;
+        Some(vec![Err(SourceError::Unread { what, in_part: false, cause })])
+    }
+}
+
+impl Iterator for Reading<'_> {
+    type Item = Vec<Result<Piece, SourceError>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.pages.next() {
+            Some(batch) => Some(self.take(batch)),
+            None => self.rest(),
+        }
+    }
 }
 
 fn piece(object: Value) -> Result<Piece, SourceError> {
@@ -65,10 +156,12 @@ fn piece(object: Value) -> Result<Piece, SourceError> {
 
 /// What the arguments name, in kubectl's grammar.
 fn wanted(inputs: &Inputs, talk: &mut Talk) -> Option<Wanted> {
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let wanted = Wanted {
-        namespace: inputs.namespace.clone().filter(|namespace| !namespace.is_empty()),
+        namespace: given(&inputs.namespace),
         all_namespaces: inputs.live.all_namespaces,
-        labels: inputs.live.selector.clone(),
+        labels: given(&inputs.live.selector),
+        fields: given(&inputs.live.field_selector),
         types: Vec::new(),
     };
     if let Some(path) = inputs.live.objects.iter().find(|argument| is_file(argument)) {
@@ -86,8 +179,8 @@ fn is_file(argument: &str) -> bool {
     (manifest || argument.ends_with('/')) && path.exists()
 }
 
-/// The kinds that are meant; one that the cluster does not serve is named, and the others are read.
-fn selections(wanted: &Wanted, cluster: &dyn Cluster, talk: &mut Talk) -> Option<Vec<Selection>> {
+/// The kinds that are named; one that the cluster does not serve is told, and the others are read.
+fn named(wanted: &Wanted, cluster: &dyn Cluster, talk: &mut Talk) -> Option<Vec<Selection>> {
     let resolved = match wanted.resolve(cluster) {
         Ok(resolved) => resolved,
         Err(error) => {
@@ -96,13 +189,74 @@ fn selections(wanted: &Wanted, cluster: &dyn Cluster, talk: &mut Talk) -> Option
         }
     };
     let mut selections = Vec::with_capacity(resolved.len());
+    let mut unknown = Vec::new();
     for selection in resolved {
         match selection {
             Ok(selection) => selections.push(selection),
-            Err(error) => talk.fault(&error.into()),
+            Err(error) => unknown.push(error),
         }
     }
+    if !unknown.is_empty() {
+        // It may be served by an API that is down.
+        for down in unknown_kinds(cluster) {
+            talk.fault(&unread(&down));
+        }
+    }
+    for error in unknown {
+        talk.fault(&error.into());
+    }
     (!selections.is_empty()).then_some(selections)
+}
+
+/// The kinds that the policies can match.
+fn fitting(
+    wanted: &Wanted,
+    cluster: &dyn Cluster,
+    selectors: &[KindSelector],
+    talk: &mut Talk,
+) -> Option<Vec<Selection>> {
+    let (fitting, served) =
+        match wanted.fitting(selectors, cluster).and_then(|found| Ok((found, cluster.resources()?))) {
+            Ok(found) => found,
+            Err(error) => {
+                talk.fault(&error.into());
+                return None;
+            }
+        };
+    let is_served =
+        |selector: &KindSelector| served.iter().any(|resource| selector.matches(&resource.kind, "", false));
+    for down in unknown_kinds(cluster) {
+        let is_meant = |selector: &&KindSelector| {
+            pattern::matches(&selector.group, &down.group)
+                && (&*selector.group != "*" || selector.only_kind().is_none() || !is_served(selector))
+        };
+        if selectors.iter().any(|selector| is_meant(&selector)) {
+            talk.fault(&unread(&down));
+        } else {
+            talk.note(About::Other, &unread(&down).to_string());
+        }
+    }
+    if !fitting.outside.is_empty() {
+        let names: Vec<String> = fitting.outside.iter().map(|outside| outside.resource.full_name()).collect();
+        let text =
+            format!("these belong to no namespace and are left out, -A reads them: {}", names.join(", "));
+        talk.note(About::Other, &text);
+    }
+    if fitting.selections.is_empty() {
+        talk.note(About::Omission, "the cluster serves no kind here that the policies can match");
+    }
+    Some(fitting.selections)
+}
+
+/// The APIs whose kinds the cluster cannot tell.
+fn unknown_kinds(cluster: &dyn Cluster) -> Vec<Unknown> {
+    cluster.resources().map(|served| served.unknown().to_vec()).unwrap_or_default()
+}
+
+fn unread(down: &Unknown) -> SourceError {
+    let name = format!("{}/{}", down.group, down.version);
+    let cause = ClusterError::UnknownKinds(name.clone(), down.why.clone());
+    SourceError::Unread { what: vec![name], in_part: false, cause }
 }
 
 fn nothing(selections: &[Selection]) -> String {

@@ -4,6 +4,7 @@
 //! the reports. Standard output carries the result and nothing else; everything said goes to standard error.
 
 mod arguments;
+mod complete;
 mod completion;
 mod diff;
 mod driver;
@@ -79,6 +80,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     {
         return exit.into();
     }
+    if let Some(words) = completed(&arguments) {
+        return complete::run(words).into();
+    }
     let exit = match parse(&arguments) {
         Ok(Cli { command: Command::Mutate(arguments) }) => mutate::run(&arguments),
         Ok(Cli { command: Command::Diff(arguments) }) => diff::run(&arguments),
@@ -95,6 +99,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     exit.into()
+}
+
+/// The words of a command line that is to be completed: kubectl asks a program of another name, which may be
+/// a link to this one, or a script that asks for the hidden command.
+fn completed(arguments: &[OsString]) -> Option<&[OsString]> {
+    let (program, rest) = arguments.split_first()?;
+    if Path::new(program).file_stem().is_some_and(|name| name == "kubectl_complete-kyv") {
+        return Some(rest);
+    }
+    rest.split_first().filter(|(command, _)| *command == "__complete").map(|(_, words)| words)
 }
 
 fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {

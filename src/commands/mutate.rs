@@ -51,7 +51,7 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Yaml, help_heading = "Output")]
     output: Output,
     /// Edit the files given with -f instead of printing; nothing is written if a rule fails.
-    #[arg(short, long, conflicts_with_all = ["output", "kustomize", "objects"], help_heading = "Output")]
+    #[arg(short, long, requires = "filename", conflicts_with_all = ["output", "kustomize", "objects"], help_heading = "Output")]
     in_place: bool,
     /// With -i: write what the other policies changed even if a rule fails.
     #[arg(long, requires = "in_place", help_heading = "Output")]
@@ -103,8 +103,9 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         }
         let Some(manifests) = manifests(inputs, session.as_ref(), talk) else { return };
         let Some(session) = session else { return complain(manifests.pieces(), talk) };
-        let world = session.offline_world(inputs, &manifests);
+        let world = session.world(inputs, &manifests);
         Edits::new(&manifests).run(&session, &world, *keep_going, talk);
+        session.tell_faults(&world, talk);
     })
 }
 
@@ -141,7 +142,8 @@ impl Show for Print {
         if talk.exit() == Exit::Input {
             return Ok(());
         }
-        printer.finish(&ledger.tally, &mut spool)?;
+        talk.tell_gaps();
+        printer.finish(&ledger.tally, talk.gaps().as_deref(), &mut spool)?;
         ledger.close(session, self.sum_up, talk);
         spool.release()
     }

@@ -173,8 +173,8 @@ impl Printer {
         out.push(&item(&object))
     }
 
-    /// Prints what comes last.
-    pub(super) fn finish(self, tally: &Tally, out: &mut Spool) -> io::Result<()> {
+    /// Prints what comes last. Where something is missing, whatever counts objects says so.
+    pub(super) fn finish(self, tally: &Tally, gaps: Option<&str>, out: &mut Spool) -> io::Result<()> {
         match self.format {
             Format::Json => match (self.first, self.objects) {
                 (Some(only), _) => out.push(&format!("{only}\n")),
@@ -183,17 +183,31 @@ impl Printer {
                 (None, _) => out.push("\n    ],\n    \"kind\": \"List\"\n}\n"),
             },
             Format::Yaml | Format::Diff | Format::Patch | Format::Name => Ok(()),
-            Format::Summary => out.push(&summary_table(tally)),
+            Format::Summary => {
+                out.push(&summary_table(tally))?;
+                gaps.map_or(Ok(()), |gaps| out.push(&format!("\nincomplete: {gaps}\n")))
+            }
             Format::Report => {
                 if self.objects == 0 {
                     out.push("{\"objects\": ")?;
                 }
                 out.push(self.rows.end().trim_end())?;
-                out.push(&format!(",\n\"summary\": {}}}\n", tally_json(tally).to_json()))
+                let summary = tally_json(tally).to_json();
+                out.push(&format!(",\n\"summary\": {summary}{}}}\n", incomplete(gaps)))
             }
-            Format::Markdown => out.push(&markdown(tally, &self.diffs)),
+            Format::Markdown => {
+                if let Some(gaps) = gaps {
+                    out.push(&format!("**Incomplete**: `{}`\n\n", gaps.replace('`', "'")))?;
+                }
+                out.push(&markdown(tally, &self.diffs))
+            }
         }
     }
+}
+
+/// What is missing in an answer, as a further member of a report.
+pub(super) fn incomplete(gaps: Option<&str>) -> String {
+    gaps.map_or_else(String::new, |gaps| format!(",\n\"incomplete\": {}", Value::from(gaps).to_json()))
 }
 
 /// An object as an item of a list.

@@ -1,5 +1,7 @@
 //! The progress bar.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -7,19 +9,52 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// Work that takes no longer shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// How many kinds of live objects were read.
+#[derive(Debug)]
+pub(super) struct Kinds {
+    all: usize,
+    done: AtomicUsize,
+}
+
+impl Kinds {
+    /// None of so many was read.
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "live objects alone ask for it"))]
+    pub(super) const fn new(all: usize) -> Self {
+        Self { all, done: AtomicUsize::new(0) }
+    }
+
+    /// Counts one that was read to its end.
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "live objects alone ask for it"))]
+    pub(super) fn advance(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl std::fmt::Display for Kinds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {} kinds, ", self.done.load(Ordering::Relaxed), self.all)
+    }
+}
+
 /// Counts objects on a terminal, once the work has taken a while.
 #[derive(Debug)]
 pub(super) struct Progress {
     started: Instant,
     wanted: bool,
     objects: u64,
+    kinds: Option<Arc<Kinds>>,
     bar: Option<ProgressBar>,
 }
 
 impl Progress {
     /// Starts the clock.
     pub(super) fn new(wanted: bool) -> Self {
-        Self { started: Instant::now(), wanted, objects: 0, bar: None }
+        Self { started: Instant::now(), wanted, objects: 0, kinds: None, bar: None }
+    }
+
+    /// Shows how many kinds were read, too.
+    pub(super) fn count_kinds(&mut self, kinds: Arc<Kinds>) {
+        self.kinds = Some(kinds);
     }
 
     /// Counts further objects.
@@ -27,12 +62,15 @@ impl Progress {
         self.objects += objects as u64;
         if self.wanted && self.bar.is_none() && self.started.elapsed() > PATIENCE {
             let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {human_pos} objects, {per_sec}") {
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}{human_pos} objects, {per_sec}") {
                 bar.set_style(style);
             }
             self.bar = Some(bar);
         }
         if let Some(bar) = &self.bar {
+            if let Some(kinds) = &self.kinds {
+                bar.set_message(kinds.to_string());
+            }
             bar.set_position(self.objects);
         }
     }

@@ -1,6 +1,7 @@
 //! What a run works with, made from its arguments.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use rayon::ThreadPoolBuilder;
@@ -8,22 +9,29 @@ use rayon::ThreadPoolBuilder;
 use crate::engine::{Engine, Settings, World};
 use crate::patch::Schemas;
 use crate::policy::{
-    NotEvaluated, Operation, Policy, PolicyException, PolicyExceptions, PolicySet, Rule, UserInfo,
+    KindSelector, Mutation, NotEvaluated, Operation, Policy, PolicyException, PolicyExceptions, PolicySet,
+    Rule, UserInfo,
+};
+use crate::source::cluster::{
+    Cluster, ClusterWorld, LiveKinds, StoredObjects, custom_kinds_of, load_cluster_policies,
 };
 use crate::source::{
-    Asked, CustomKind, GivenLoader, GivenObjects, Head, Kustomize, LoadedExceptions, LoadedPolicies,
-    LoadedValues, Location, Manifests, OfflineWorld, OldObjects, Piece, PolicyNote, SourceError, Walk,
-    custom_kinds, kustomize, load_exceptions, load_policies, load_user, load_values,
+    Asked, CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, Kustomize, LoadedExceptions,
+    LoadedPolicies, LoadedValues, Location, Manifests, OfflineWorld, OldObjects, Piece, PolicyLoader,
+    PolicyNote, SourceError, Walk, custom_kinds, kustomize, load_user, load_values,
 };
-use crate::yaml::Limits;
 
 use super::arguments::Inputs;
 use super::evaluate::Evaluator;
 use super::exit::Exit;
+use super::live;
 use super::talk::{About, Manner, Talk};
 
 /// The stack of a thread: enough for whatever the limits on depth let through.
 const STACK: usize = 16 << 20;
+
+/// So many refusals of a cluster are told one by one.
+const TOLD: usize = 10;
 
 /// Everything that is loaded before the first object.
 #[derive(Debug)]
@@ -37,6 +45,10 @@ pub(super) struct Session {
     pub(super) remarks: Vec<(About, String)>,
     twice: bool,
     live: bool,
+    /// The cluster that is asked, if one is.
+    pub(super) cluster: Option<Arc<dyn Cluster>>,
+    /// Where the stored objects of manifests come from, if from a cluster.
+    stored: Option<StoredObjects>,
 }
 
 /// Runs a command on as many threads as its arguments ask for; how it ends.
@@ -72,32 +84,51 @@ impl Session {
             talk.error(Exit::Input, "standard input (-) can be given once only");
             return None;
         }
+        if inputs.live.reach.is_given() && !inputs.asks_a_cluster() {
+            let text = "a cluster is named and none is asked: manifests are evaluated in it with --live";
+            talk.error(Exit::Input, text);
+            return None;
+        }
         let limits = inputs.limits();
-        let policies = policies(inputs, &limits, talk);
+        let cluster = if inputs.asks_a_cluster() { Some(live::connect(inputs, talk)) } else { None };
+        let unreachable = matches!(cluster, Some(None));
+        let cluster = cluster.flatten();
+        let namespace = match &cluster {
+            Some(cluster) if inputs.live.live && inputs.namespace.is_none() => {
+                cluster.default_namespace().to_owned()
+            }
+            _ => inputs.namespace().to_owned(),
+        };
+        let mut exceptions = ExceptionLoader::new(inputs.semantics.into(), limits);
+        inputs.exceptions.iter().for_each(|path| exceptions.path(path));
+        let policies = policies(inputs, cluster.as_ref(), &mut exceptions, talk);
         let values =
             given(inputs.values.as_ref(), talk, |location| load_values(location, Head::OfKind, &limits));
         let user =
             given(inputs.userinfo.as_ref(), talk, |location| load_user(location, Head::OfKind, &limits));
-        let exceptions = said(load_exceptions(&inputs.exceptions, inputs.semantics.into(), &limits), talk);
+        let exceptions = said(exceptions.finish(), talk);
         let kinds = said(custom_kinds(&inputs.crds, &limits), talk);
-        let old = said(OldObjects::load(&inputs.old, inputs.namespace(), &limits), talk);
+        let old = said(OldObjects::load(&inputs.old, &namespace, &limits), talk);
         let objects = {
             let kinds = kinds.as_deref().unwrap_or_default();
-            let mut loader = GivenLoader::new(inputs.namespace(), kinds, limits);
+            let mut loader = GivenLoader::new(&namespace, kinds, limits);
             inputs.context_from.iter().for_each(|path| loader.path(path));
             inputs.images.iter().for_each(|path| loader.images(path));
             loader.finish()
         };
         let objects = said(objects, talk);
         let repeated = repeated_names(inputs, talk);
-        let (policies, values, user, kinds, old) = (policies?, values?, user?, kinds?, old?);
+        let (policies, values, user, mut kinds, old) = (policies?, values?, user?, kinds?, old?);
         let (objects, exceptions) = (objects?, exceptions?);
-        let schemas = schemas(&kinds, talk)?;
-        if repeated {
+        if repeated || unreachable {
             return None;
         }
         let mut remarks = remarks(&policies, talk);
         remarks.extend(remarks_on_exceptions(&exceptions, &policies.policies));
+        if let Some(cluster) = cluster.as_ref().filter(|_| inputs.asks_for_context()) {
+            kinds.extend(live_kinds(&**cluster, &policies.policies, &kinds, talk)?);
+        }
+        let schemas = schemas(&kinds, talk)?;
         for name in values.as_ref().into_iter().flat_map(|values| values.values.policies.keys()) {
             if !policies.policies.iter().any(|policy| policy.name == *name) {
                 let text = format!("values are given for a policy `{name}` that is not there");
@@ -109,16 +140,20 @@ impl Session {
             values
         });
         let exceptions = PolicyExceptions::new(exceptions.exceptions);
-        let settings = Settings { trace, exceptions, ..settings(inputs, schemas, values, user) };
+        let settings = settings(inputs, schemas, values, user);
+        let settings = Settings { trace, exceptions, namespace: namespace.as_str().into(), ..settings };
         let engine = Engine::new(PolicySet::new(policies.policies), settings);
         let twice = inputs.check_idempotent;
-        let mut session = Self { engine, old, kinds, objects, remarks, twice, live: inputs.is_live() };
+        let of_manifests = cluster.clone().filter(|_| inputs.live.live && !inputs.is_live());
+        let stored = of_manifests.map(|cluster| StoredObjects::new(cluster, namespace.as_str().into()));
+        let live = inputs.is_live();
+        let mut session = Self { engine, old, kinds, objects, remarks, twice, live, cluster, stored };
         let asked = session.asked(inputs);
         let plurals = asked.plurals().join(", ");
-        if !plurals.is_empty() && !session.live {
+        if !plurals.is_empty() && !inputs.asks_for_context() {
             let text = format!(
                 "policies ask the API server for {plurals}: the manifests alone answer, as far as they can; \
-                 `--context-from PATH` can give what the cluster holds"
+                 `--context-from PATH` can give what the cluster holds, `--live` asks it"
             );
             session.remarks.push((About::Other, text));
         }
@@ -127,7 +162,46 @@ impl Session {
 
     /// What evaluates objects in a world.
     pub(super) const fn evaluator<'a, W: World>(&'a self, world: &'a W) -> Evaluator<'a, W> {
-        Evaluator { engine: &self.engine, world, old: &self.old, twice: self.twice, live: self.live }
+        Evaluator {
+            engine: &self.engine,
+            world,
+            old: &self.old,
+            stored: self.stored.as_ref(),
+            twice: self.twice,
+            live: self.live,
+        }
+    }
+
+    /// The kinds that the rules can match.
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "live objects alone ask for it"))]
+    pub(super) fn kind_selectors(&self) -> Vec<KindSelector> {
+        kind_selectors(self.engine.policies().policies().iter().flat_map(|policy| &policy.rules))
+    }
+
+    /// The world of manifests: what the inputs tell of it, and the cluster where it may be asked.
+    pub(super) fn world(&self, inputs: &Inputs, manifests: &Manifests) -> ClusterWorld<OfflineWorld> {
+        let given = self.offline_world(inputs, manifests);
+        let cluster = self.cluster.clone().filter(|_| inputs.asks_for_context());
+        ClusterWorld::new(given, cluster, self.asks_for_namespace_labels())
+    }
+
+    /// Says what the cluster did not tell though it was asked.
+    pub(super) fn tell_faults(&self, world: &ClusterWorld<OfflineWorld>, talk: &mut Talk) {
+        let mut faults = world.take_faults();
+        faults.extend(self.stored.iter().flat_map(StoredObjects::take_faults));
+        // Threads come in any order.
+        faults.sort_by_cached_key(ToString::to_string);
+        faults.dedup();
+        let more = faults.len().saturating_sub(TOLD);
+        for error in faults.into_iter().take(TOLD) {
+            talk.fault(&error.into());
+        }
+        if more > 0 {
+            talk.error(
+                Exit::Cluster,
+                &format!("and {more} more of the kind: the evaluation went on without"),
+            );
+        }
     }
 
     /// Whether some rule looks at the labels of namespaces.
@@ -147,13 +221,14 @@ impl Session {
     }
 
     /// The world as far as the inputs tell of it.
-    pub(super) fn offline_world(&self, inputs: &Inputs, manifests: &Manifests) -> OfflineWorld {
+    fn offline_world(&self, inputs: &Inputs, manifests: &Manifests) -> OfflineWorld {
         let now = inputs.now.unwrap_or_else(Timestamp::now);
         let mut world = OfflineWorld::new(now, inputs.seed);
         world.add_kinds(&self.kinds);
         let mut objects = self.objects.clone();
         let asked = self.asked(inputs);
-        if !asked.plurals().is_empty() {
+        // A cluster knows better than a part of what is going to be in it.
+        if !asked.plurals().is_empty() && !inputs.asks_for_context() {
             objects.add_manifests(&asked, manifests.asked(&asked));
         }
         world.set_objects(objects);
@@ -233,8 +308,26 @@ pub(super) fn complain(pieces: impl Iterator<Item = Result<Piece, SourceError>>,
     }
 }
 
-fn policies(inputs: &Inputs, limits: &Limits, talk: &mut Talk) -> Option<LoadedPolicies> {
-    match load_policies(&inputs.policy, inputs.dialect(), limits) {
+fn policies(
+    inputs: &Inputs,
+    cluster: Option<&Arc<dyn Cluster>>,
+    exceptions: &mut ExceptionLoader,
+    talk: &mut Talk,
+) -> Option<LoadedPolicies> {
+    let mut loader = PolicyLoader::new(inputs.dialect(), inputs.limits());
+    inputs.policy.iter().for_each(|path| loader.path(path));
+    let mut names: Vec<String> = inputs.policy.iter().map(|path| path.display().to_string()).collect();
+    if inputs.live.cluster_policies {
+        names.push("the cluster".into());
+        if let Err(faults) = load_cluster_policies(cluster?, &mut loader, exceptions) {
+            for fault in faults {
+                talk.fault(&fault.into());
+            }
+            // Without all policies nothing that is said of an object is sure.
+            return None;
+        }
+    }
+    match loader.finish(&names.join(", ")) {
         Ok(loaded) => Some(loaded),
         Err(refused) => {
             for error in &refused.errors {
@@ -244,6 +337,51 @@ fn policies(inputs: &Inputs, limits: &Limits, talk: &mut Talk) -> Option<LoadedP
             None
         }
     }
+}
+
+/// The kinds that rules can match.
+fn kind_selectors<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<KindSelector> {
+    let mut selectors: Vec<KindSelector> = Vec::new();
+    for rule in rules.filter(|rule| rule.not_evaluated().is_none()) {
+        let found = match rule.matching.kind_selectors() {
+            Some(kinds) => kinds.into_iter().cloned().collect(),
+            None => vec![KindSelector::parse("*")],
+        };
+        for selector in found {
+            if !selectors.contains(&selector) {
+                selectors.push(selector);
+            }
+        }
+    }
+    selectors
+}
+
+/// The custom kinds of a cluster that the policies can match and that were not given. What is missing of
+/// them is said: their lists merge as those of kinds that nobody knows. `None` if the cluster does not even
+/// tell what it serves.
+fn live_kinds(
+    cluster: &dyn Cluster,
+    policies: &[Policy],
+    given: &[CustomKind],
+    talk: &mut Talk,
+) -> Option<Vec<CustomKind>> {
+    let merging =
+        |rule: &&Rule| matches!(rule.mutation, Mutation::StrategicMerge { .. } | Mutation::Foreach(_));
+    let rules = policies.iter().flat_map(|policy| &policy.rules).filter(merging);
+    let LiveKinds { found, missing } = match custom_kinds_of(cluster, &kind_selectors(rules)) {
+        Ok(read) => read,
+        Err(error) => {
+            talk.fault(&error.into());
+            return None;
+        }
+    };
+    for (name, error) in missing {
+        let text = format!("the schema of {name} cannot be read, lists in it merge without keys: {error}");
+        talk.note(About::Omission, &text);
+    }
+    let is_given =
+        |kind: &CustomKind| given.iter().any(|known| known.group == kind.group && known.kind == kind.kind);
+    Some(found.into_iter().filter(|kind| !is_given(kind)).collect())
 }
 
 fn settings(inputs: &Inputs, schemas: Schemas, values: LoadedValues, user: Option<UserInfo>) -> Settings {
@@ -309,6 +447,10 @@ pub(super) fn remarks(loaded: &LoadedPolicies, talk: &mut Talk) -> Vec<(About, S
                 let documents = counted(*documents, "document");
                 let text =
                     format!("{documents} in {} beside the policies passed over", counted(*files, "file"));
+                remarks.push((About::Other, text));
+            }
+            PolicyNote::Replaced { by, name } => {
+                let text = format!("{by} stands in for the policy {name} of the cluster");
                 remarks.push((About::Other, text));
             }
             PolicyNote::Twice { origin, first, name } => {

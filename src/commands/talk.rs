@@ -1,13 +1,14 @@
 //! What is said on standard error.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::Arc;
 
 use crate::render::{announced, harmless};
 use crate::semantics::{Corners, Semantics};
 use crate::source::SourceError;
 
 use super::exit::Exit;
-use super::progress::Progress;
+use super::progress::{Kinds, Progress};
 
 /// How much is said, and in what manner.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,6 +25,11 @@ pub(super) struct Talk {
     manner: Manner,
     exit: Exit,
     progress: Progress,
+    /// The last thing that a cluster said; it is not said twice in a row.
+    last: String,
+    /// What a cluster did not give, and what it gave in part.
+    unread: Vec<String>,
+    read_in_part: Vec<String>,
 }
 
 /// What a note is about.
@@ -39,7 +45,8 @@ impl Talk {
     /// Starts to talk.
     pub(super) fn new(manner: Manner) -> Self {
         let progress = Progress::new(!manner.quiet && io::stderr().is_terminal());
-        Self { manner, exit: Exit::Done, progress }
+        let (last, unread, read_in_part) = (String::new(), Vec::new(), Vec::new());
+        Self { manner, exit: Exit::Done, progress, last, unread, read_in_part }
     }
 
     /// An error, and how it makes the run end.
@@ -50,13 +57,48 @@ impl Talk {
 
     /// What is wrong with the input, or kept the cluster from answering.
     pub(super) fn fault(&mut self, error: &SourceError) {
-        match error {
-            // In kubectl's very words.
-            SourceError::Cluster(cluster) if cluster.is_from_server() => {
-                self.error_lines(Exit::of(error), &format!("{cluster}\n"));
+        let cluster = match error {
+            SourceError::Cluster(cluster) => cluster,
+            SourceError::Unread { what, in_part, cause } => {
+                let list = if *in_part { &mut self.read_in_part } else { &mut self.unread };
+                list.extend(what.iter().cloned());
+                cause
             }
-            _ => self.error(Exit::of(error), &error.to_string()),
+            _ => return self.error(Exit::of(error), &error.to_string()),
+        };
+        let exit = Exit::of(error);
+        let text = cluster.to_string();
+        if text == self.last {
+            return self.worsen(exit);
         }
+        if cluster.stands_for_itself() {
+            // In kubectl's very words.
+            self.error_lines(exit, &format!("{text}\n"));
+        } else {
+            self.error(exit, &text);
+        }
+        self.last = text;
+    }
+
+    /// What is missing in the answer, in words; `None` if nothing is.
+    pub(super) fn gaps(&self) -> Option<String> {
+        let parts = [("not read: ", &self.unread), ("read in part: ", &self.read_in_part)];
+        let parts = parts.iter().filter(|(_, names)| !names.is_empty());
+        let parts: Vec<String> = parts.map(|(what, names)| format!("{what}{}", names.join(", "))).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// Says what is missing in the answer.
+    pub(super) fn tell_gaps(&mut self) {
+        if let Some(gaps) = self.gaps() {
+            self.error(Exit::Cluster, &format!("the answer is incomplete: {gaps}"));
+        }
+    }
+
+    /// Shows how many kinds were read beside how many objects.
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "live objects alone ask for it"))]
+    pub(super) fn count_kinds(&mut self, kinds: Arc<Kinds>) {
+        self.progress.count_kinds(kinds);
     }
 
     /// Lines that say themselves what they are, for an error that ends the run like this.

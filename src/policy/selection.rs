@@ -110,6 +110,18 @@ impl Selection {
         }
     }
 
+    /// The kinds that can fit, as they are written; `None` where some filter leaves them open.
+    pub fn kind_selectors(&self) -> Option<Vec<&KindSelector>> {
+        let filters = match &self.branch {
+            Branch::All(filters) => {
+                std::slice::from_ref(filters.iter().find(|filter| !filter.kinds.is_empty())?)
+            }
+            Branch::Any(_) | Branch::Direct(_) => self.filters(),
+        };
+        let open = filters.iter().any(|filter| filter.kinds.is_empty());
+        (!open).then(|| filters.iter().flat_map(|filter| &filter.kinds).collect())
+    }
+
     fn filters(&self) -> &[Filter] {
         match &self.branch {
             Branch::Any(filters) | Branch::All(filters) => filters,

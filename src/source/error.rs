@@ -78,6 +78,16 @@ pub enum SourceError {
     /// A cluster gave no answer.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
+    /// A cluster did not give all that was asked for.
+    #[error("{cause}")]
+    Unread {
+        /// What is missing, in part or whole.
+        what: Vec<String>,
+        /// Whether some of it was given.
+        in_part: bool,
+        /// Why it is missing.
+        cause: ClusterError,
+    },
     /// A child program is not installed.
     #[error("{path}: a kustomization needs one of these programs on the PATH: {programs}")]
     NoProgram {
@@ -102,7 +112,7 @@ impl SourceError {
     /// Whether nothing else that is read may count any more. What a cluster refuses leaves the rest as it
     /// is: the answer is incomplete and says so.
     pub const fn spoils_the_rest(&self) -> bool {
-        !matches!(self, Self::Cluster(_))
+        !matches!(self, Self::Cluster(_) | Self::Unread { .. })
     }
 
     /// An error of the system while reading.

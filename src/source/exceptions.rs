@@ -10,6 +10,7 @@ use crate::value::{GroupVersionKind, Pointer, Value};
 use crate::yaml::{Document, Limits};
 
 use super::crds::documents_in;
+use super::policies::stored_documents;
 use super::text::read_documents;
 use super::{Location, SourceError, Walk, expand};
 
@@ -80,6 +81,20 @@ impl ExceptionLoader {
         match expand(argument, Walk::DeepWithoutDots) {
             Ok(locations) => locations.iter().for_each(|location| self.location(location)),
             Err(error) => self.errors.push(error),
+        }
+    }
+
+    /// Takes in an exception as a cluster stores it.
+    pub fn stored(&mut self, object: &Value) {
+        match stored_documents(object, &self.limits) {
+            Ok(documents) => {
+                for document in &documents {
+                    if let Some(value) = document.value() {
+                        self.node(document, &Pointer::ROOT, value);
+                    }
+                }
+            }
+            Err(errors) => self.errors.extend(errors),
         }
     }
 

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use crate::policy::{DocumentKind, Policy, kind_of, parse};
 use crate::semantics::{Corners, Dialect};
 use crate::value::{Pointer, Text, Value};
-use crate::yaml::{Document, Limits, Source};
+use crate::yaml::{Document, Limits, Source, print};
 
 use super::crds::documents_in;
 use super::text::{documents_of, read_documents};
@@ -53,6 +53,13 @@ pub enum PolicyNote {
         documents: usize,
         /// In how many files.
         files: usize,
+    },
+    /// A policy of a cluster that another one of its name stands in for.
+    Replaced {
+        /// The file and line of the other one.
+        by: String,
+        /// The name.
+        name: String,
     },
     /// Two policies of one name: a cluster would hold only the later one.
     Twice {
@@ -127,6 +134,26 @@ impl PolicyLoader {
         self.documents(documents, source.name(), true);
     }
 
+    /// Takes in a policy as a cluster stores it, unless one of its kind and name was taken in before.
+    pub fn stored(&mut self, object: &Value) {
+        let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+        let name = full_name(object);
+        if let Some(by) = self.seen.get(&format!("{kind}/{name}")) {
+            self.loaded.notes.push(PolicyNote::Replaced { by: by.clone(), name });
+            return;
+        }
+        match stored_documents(object, &self.limits) {
+            Ok(documents) => {
+                for document in &documents {
+                    if let Some(value) = document.value() {
+                        self.node(document, &Pointer::ROOT, value);
+                    }
+                }
+            }
+            Err(errors) => self.refused.errors.extend(errors),
+        }
+    }
+
     fn location(&mut self, location: &Location) {
         let named = !matches!(location, Location::File { named: false, .. });
         self.documents(read_documents(location, &self.limits), &location.name(), named);
@@ -173,11 +200,7 @@ impl PolicyLoader {
     /// Takes in one node of a document; `false` if it is no policy.
     pub fn node(&mut self, document: &Document, at: &Pointer, value: &Value) -> bool {
         let origin = || format!("{}:{}", document.source().name(), document.nearest_position(at).line);
-        let name = || {
-            let text = |field| value.path(&["metadata", field]).and_then(Value::as_str);
-            let name = text("name").unwrap_or_default();
-            text("namespace").map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"))
-        };
+        let name = || full_name(value);
         match kind_of(value) {
             DocumentKind::NotAPolicy => return false,
             DocumentKind::Planned(kind) => {
@@ -217,6 +240,28 @@ impl PolicyLoader {
         self.loaded.policies.push(policy);
         self.loaded.origins.push(origin);
     }
+}
+
+/// An object of a cluster as a text, so that faults are shown where they stand; without what the cluster
+/// keeps for itself.
+pub(super) fn stored_documents(object: &Value, limits: &Limits) -> Result<Vec<Document>, Vec<SourceError>> {
+    let mut object = object.clone();
+    object.remove("status");
+    if let Some(metadata) = object.as_object_mut().and_then(|members| members.get_mut("metadata")) {
+        metadata.remove("managedFields");
+    }
+    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let title = format!("cluster {kind} {}", full_name(&object));
+    let mut text = String::new();
+    print(&object, &mut text);
+    documents_of(&Arc::new(Source::new(title, text)), limits)
+}
+
+/// The name of an object, after its namespace.
+fn full_name(object: &Value) -> String {
+    let text = |field| object.path(&["metadata", field]).and_then(Value::as_str);
+    let name = text("name").unwrap_or_default();
+    text("namespace").map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"))
 }
 
 #[cfg(test)]

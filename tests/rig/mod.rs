@@ -8,6 +8,7 @@ pub(crate) mod apiserver;
 mod keeper;
 pub(crate) mod kyverno;
 pub(crate) mod oracle;
+pub(crate) mod weather;
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};

@@ -8,8 +8,17 @@ pub enum ClusterError {
     #[error("kubeconfig: {0}")]
     Config(String),
     /// The kubeconfig has no such context.
-    #[error("context \"{0}\" does not exist")]
+    #[error("Error in configuration: context was not found for specified context: {0}")]
     UnknownContext(String),
+    /// The kubeconfig has no such cluster, or one without a server.
+    #[error("no server found for cluster \"{0}\"")]
+    UnknownCluster(String),
+    /// The kubeconfig has no such user.
+    #[error("auth info \"{0}\" does not exist")]
+    UnknownUser(String),
+    /// Names are given for a category of kinds.
+    #[error("you must specify only one resource")]
+    NamesOfCategory,
     /// The server refuses the credentials.
     #[error("You must be logged in to the server (Unauthorized)")]
     Unauthorized,
@@ -39,18 +48,45 @@ pub enum ClusterError {
     #[error("the server doesn't have a resource type \"{0}\"")]
     UnknownType(String),
     /// The server does not list objects of this kind.
-    #[error("the server does not allow this method on the requested resource ({0} cannot be listed)")]
+    #[error(
+        "Error from server (MethodNotAllowed): the server does not allow this method on the requested resource ({0} cannot be listed)"
+    )]
     NotListed(String),
+    /// The kinds of an API are not known.
+    #[error("the kinds of {0} are not known: {1}")]
+    UnknownKinds(String, String),
+    /// The user ended the run.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 impl ClusterError {
-    /// Whether this was told by the server itself; kubectl marks everything else with `error:`.
-    pub const fn is_from_server(&self) -> bool {
-        matches!(self, Self::Refused { .. } | Self::ConnectionRefused(_) | Self::Unreachable(_))
+    /// Whether the text stands for itself, as in kubectl, which marks everything else with `error:`.
+    pub const fn stands_for_itself(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused { .. }
+                | Self::ConnectionRefused(_)
+                | Self::Unreachable(_)
+                | Self::NotListed(_)
+                | Self::UnknownContext(_)
+        )
+    }
+
+    /// Whether the server says that there is no such object.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Refused { reason, .. } if reason == "NotFound")
     }
 
     /// Whether the cluster was never asked: the configuration is at fault.
     pub const fn is_configuration(&self) -> bool {
-        matches!(self, Self::Config(_) | Self::UnknownContext(_))
+        matches!(
+            self,
+            Self::Config(_)
+                | Self::UnknownContext(_)
+                | Self::UnknownCluster(_)
+                | Self::UnknownUser(_)
+                | Self::NamesOfCategory
+        )
     }
 }

@@ -3,28 +3,36 @@
 //! Everything here goes through the trait [`Cluster`], which blocks: the engine stays synchronous. The
 //! live one reads with GET and LIST alone, with the rights of the person who asks.
 
+mod connection;
 mod error;
 #[cfg(feature = "cluster")]
 mod live;
 mod pages;
+mod policies;
 mod resources;
+mod schemas;
 mod selection;
+mod stored;
 mod world;
 
 use std::sync::Arc;
 
 use crate::value::{Text, Value};
 
+pub use connection::{Connection, Impersonation, Secret};
 pub use error::ClusterError;
 #[cfg(feature = "cluster")]
-pub use live::{Connection, LiveCluster};
+pub use live::LiveCluster;
 pub use pages::{Batch, Pages};
-pub use resources::{Resource, Resources};
-pub use selection::{Selection, SelectionError, Wanted};
+pub use policies::load_cluster_policies;
+pub use resources::{Resource, Resources, Unknown};
+pub use schemas::{LiveKinds, custom_kinds_of};
+pub use selection::{Fitting, Selection, SelectionError, Wanted};
+pub use stored::StoredObjects;
 pub use world::ClusterWorld;
 
 /// What a cluster is asked. One cluster serves many threads.
-pub trait Cluster: Send + Sync {
+pub trait Cluster: Send + Sync + std::fmt::Debug {
     /// The kinds that it serves, the same for the length of a run.
     ///
     /// # Errors
@@ -46,6 +54,13 @@ pub trait Cluster: Send + Sync {
     /// Whatever keeps the cluster from answering; an object that does not exist.
     fn get(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError>;
 
+    /// What a GET of a path gives; the path may hold a query.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps the cluster from answering; an object that does not exist.
+    fn ask(&self, path: &str) -> Result<Value, ClusterError>;
+
     /// The namespace that is meant where none is given.
     fn default_namespace(&self) -> &str;
 }
@@ -59,6 +74,8 @@ pub struct ListQuery<'a> {
     pub namespace: Option<&'a str>,
     /// A label selector in kubectl's grammar.
     pub labels: Option<&'a str>,
+    /// A field selector in kubectl's grammar.
+    pub fields: Option<&'a str>,
     /// How many objects at most.
     pub limit: u32,
     /// Where the page before ended.
@@ -72,4 +89,7 @@ pub struct Page {
     pub objects: Vec<Value>,
     /// What the next page is asked for by; `None` on the last.
     pub next: Option<Text>,
+    /// The list could not be kept as it was when its first page was asked for: what was made, changed or
+    /// deleted since may be missing, or be there.
+    pub is_inconsistent: bool,
 }

@@ -6,19 +6,25 @@ use std::thread;
 
 use crate::value::Value;
 
-use super::{Cluster, ClusterError, ListQuery, Resource, Selection};
+use super::{Cluster, ClusterError, ListQuery, Selection};
 
 /// What arrived in one answer.
 #[derive(Debug)]
 pub struct Batch {
-    /// The kind that was asked for.
-    pub resource: Arc<Resource>,
-    /// Objects of that kind, or why there are none; after an error nothing more of this list follows.
+    /// Which of the selections it belongs to.
+    pub selection: usize,
+    /// Objects of its kind, or why there are none; after an error no further list page follows.
     pub objects: Result<Vec<Value>, ClusterError>,
+    /// Whether it is the last of its selection.
+    pub is_last: bool,
+    /// Whether the list is not of one moment; see [`super::Page::is_inconsistent`].
+    pub is_inconsistent: bool,
 }
 
 /// The pages of some lists, in order. While one is worked on the next is fetched, and no further one:
 /// memory holds two pages, however long the lists are.
+///
+/// The pages end early where the server as a whole does not answer: then the last batch is an error.
 #[derive(Debug)]
 pub struct Pages {
     arrived: Receiver<Batch>,
@@ -30,8 +36,9 @@ impl Pages {
         // Without room: the thread holds the page that it fetched until somebody takes it.
         let (sender, arrived) = mpsc::sync_channel(0);
         thread::spawn(move || {
-            for selection in &selections {
-                if read(&*cluster, selection, size, &sender).is_none() {
+            let mut reader = Reader { cluster: &*cluster, size, sender, silent: 0 };
+            for (index, selection) in selections.iter().enumerate() {
+                if reader.read(index, selection).is_none() {
                     return;
                 }
             }
@@ -48,36 +55,75 @@ impl Iterator for Pages {
     }
 }
 
-/// Reads one selection; `None` when nobody takes pages any more.
-fn read(cluster: &dyn Cluster, selection: &Selection, size: u32, sender: &SyncSender<Batch>) -> Option<()> {
-    let resource = Arc::new(selection.resource.clone());
-    let send = |objects| sender.send(Batch { resource: Arc::clone(&resource), objects }).ok();
-    let namespace = selection.namespace.as_deref();
-    if !selection.names.is_empty() {
-        for name in &selection.names {
-            send(cluster.get(&resource, namespace, name).map(|object| vec![object]))?;
-        }
-        return Some(());
-    }
-    let mut after = None;
-    loop {
-        let query = ListQuery {
-            resource: &resource,
-            namespace,
-            labels: selection.labels.as_deref(),
-            limit: size,
-            after: after.as_deref(),
-        };
-        match cluster.list(&query) {
-            Ok(page) => {
-                send(Ok(page.objects))?;
-                // A server that names the same page again would never come to an end.
-                if page.next.is_none() || page.next == after {
-                    return Some(());
-                }
-                after = page.next;
+/// So many times in a row may the server not answer before nothing more is asked for.
+const PATIENCE: u32 = 2;
+
+struct Reader<'c> {
+    cluster: &'c dyn Cluster,
+    size: u32,
+    sender: SyncSender<Batch>,
+    /// How often the server did not answer since it last did.
+    silent: u32,
+}
+
+impl Reader<'_> {
+    /// Hands a batch over; `None` when nothing more is to be read.
+    fn send(&mut self, batch: Batch) -> Option<()> {
+        let is_over = match &batch.objects {
+            Err(
+                ClusterError::Interrupted | ClusterError::Unauthorized | ClusterError::ConnectionRefused(_),
+            ) => true,
+            Err(ClusterError::Unreachable(_)) => {
+                self.silent += 1;
+                self.silent >= PATIENCE
             }
-            Err(error) => return send(Err(error)),
+            _ => {
+                self.silent = 0;
+                false
+            }
+        };
+        self.sender.send(batch).ok()?;
+        (!is_over).then_some(())
+    }
+
+    /// Reads one selection; `None` when nothing more is to be read.
+    fn read(&mut self, index: usize, selection: &Selection) -> Option<()> {
+        let batch = |objects, is_last| Batch { selection: index, objects, is_last, is_inconsistent: false };
+        let namespace = selection.namespace.as_deref();
+        if let Some(last) = selection.names.len().checked_sub(1) {
+            for (number, name) in selection.names.iter().enumerate() {
+                let object = self.cluster.get(&selection.resource, namespace, name);
+                self.send(batch(object.map(|object| vec![object]), number == last))?;
+            }
+            return Some(());
+        }
+        let mut after = None;
+        loop {
+            let query = ListQuery {
+                resource: &selection.resource,
+                namespace,
+                labels: selection.labels.as_deref(),
+                fields: selection.fields.as_deref(),
+                limit: self.size,
+                after: after.as_deref(),
+            };
+            let page = match self.cluster.list(&query) {
+                Ok(page) => page,
+                Err(error) => return self.send(batch(Err(error), true)),
+            };
+            let is_last = page.next.is_none();
+            // Such a server would never come to an end.
+            if !is_last && page.next == after {
+                let fault = "it names the same page again and again".to_owned();
+                let asked = selection.resource.full_name();
+                return self.send(batch(Err(ClusterError::Malformed { asked, fault }), true));
+            }
+            let is_inconsistent = page.is_inconsistent;
+            self.send(Batch { is_inconsistent, ..batch(Ok(page.objects), is_last) })?;
+            if is_last {
+                return Some(());
+            }
+            after = page.next;
         }
     }
 }
@@ -86,7 +132,7 @@ fn read(cluster: &dyn Cluster, selection: &Selection, size: u32, sender: &SyncSe
 mod tests {
     use std::sync::Mutex;
 
-    use crate::source::cluster::{Page, Resources};
+    use crate::source::cluster::{Page, Resource, Resources};
 
     use super::*;
 
@@ -95,6 +141,7 @@ mod tests {
     struct Numbers {
         asked: Mutex<Vec<String>>,
         expires_at: Option<i64>,
+        fault: Option<ClusterError>,
     }
 
     impl Cluster for Numbers {
@@ -105,6 +152,9 @@ mod tests {
         fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
             let start: i64 = query.after.map_or(0, |after| after.parse().unwrap());
             self.asked.lock().unwrap().push(format!("{start}"));
+            if let Some(fault) = &self.fault {
+                return Err(fault.clone());
+            }
             if self.expires_at == Some(start) {
                 return Err(ClusterError::Refused { reason: "Expired".into(), message: "too old".into() });
             }
@@ -112,6 +162,7 @@ mod tests {
             Ok(Page {
                 objects: (start..end).map(Value::from).collect(),
                 next: (end < 10).then(|| end.to_string().into()),
+                is_inconsistent: false,
             })
         }
 
@@ -120,6 +171,10 @@ mod tests {
                 reason: "NotFound".into(),
                 message: format!("numbers \"{name}\" not found"),
             })
+        }
+
+        fn ask(&self, path: &str) -> Result<Value, ClusterError> {
+            Err(ClusterError::UnknownType(path.to_owned()))
         }
 
         fn default_namespace(&self) -> &'static str {
@@ -133,6 +188,7 @@ mod tests {
             namespace: None,
             names: names.iter().map(ToString::to_string).collect(),
             labels: None,
+            fields: None,
         }
     }
 
@@ -162,6 +218,22 @@ mod tests {
         // The third page is on its way or there; the fourth is not asked for before the third was taken.
         thread::sleep(std::time::Duration::from_millis(50));
         assert!(cluster.asked.lock().unwrap().len() <= 3);
+    }
+
+    #[test]
+    fn a_server_that_is_gone_is_asked_no_more() {
+        for (error, asked) in [
+            (ClusterError::ConnectionRefused("x".into()), 1),
+            (ClusterError::Interrupted, 1),
+            (ClusterError::Unreachable("x".into()), 2),
+            (ClusterError::Malformed { asked: "x".into(), fault: "x".into() }, 3),
+        ] {
+            let cluster = Arc::new(Numbers { fault: Some(error), ..Numbers::default() });
+            let pages =
+                Pages::start(cluster.clone(), vec![selection(&[]), selection(&[]), selection(&[])], 4);
+            assert_eq!(pages.count(), asked);
+            assert_eq!(cluster.asked.lock().unwrap().len(), asked);
+        }
     }
 
     #[test]

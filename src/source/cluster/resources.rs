@@ -1,6 +1,7 @@
 //! The kinds that a cluster serves, and the names they go by.
 
 use crate::engine::KindScope;
+use crate::policy::KindSelector;
 use crate::value::{GroupVersionKind, Text};
 
 /// A kind as a cluster serves it.
@@ -18,6 +19,8 @@ pub struct Resource {
     pub is_namespaced: bool,
     /// Whether its objects can be listed.
     pub is_listed: bool,
+    /// The groups of kinds that it belongs to: `all`.
+    pub categories: Vec<Text>,
 }
 
 impl Resource {
@@ -30,6 +33,19 @@ impl Resource {
             short_names: vec!["ns".into()],
             is_namespaced: false,
             is_listed: true,
+            categories: Vec::new(),
+        }
+    }
+
+    /// The kind `ConfigMap`, which every cluster serves.
+    pub fn config_maps() -> Self {
+        Self {
+            kind: GroupVersionKind::new("v1", "ConfigMap"),
+            plural: "configmaps".into(),
+            singular: "configmap".into(),
+            short_names: vec!["cm".into()],
+            is_namespaced: true,
+            ..Self::namespaces()
         }
     }
 
@@ -40,6 +56,11 @@ impl Resource {
         } else {
             format!("{}.{}", self.plural, self.kind.group)
         }
+    }
+
+    /// Whether this is the same kind, be it in another version.
+    fn is_same_as(&self, other: &Self) -> bool {
+        self.kind.group == other.kind.group && self.plural == other.plural
     }
 
     /// Whether it goes by this name, which is in lower case.
@@ -53,12 +74,64 @@ impl Resource {
 pub struct Resources {
     /// Groups in the cluster's order, the core group first; in each the preferred version first.
     all: Vec<Resource>,
+    unknown: Vec<Unknown>,
+}
+
+/// A version of a group whose kinds the cluster could not tell: an aggregated API that is down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// The group.
+    pub group: Text,
+    /// The version.
+    pub version: Text,
+    /// What the cluster said of it.
+    pub why: String,
 }
 
 impl Resources {
     /// Takes the kinds in the cluster's order of preference.
-    pub const fn new(all: Vec<Resource>) -> Self {
-        Self { all }
+    pub const fn new(all: Vec<Resource>, unknown: Vec<Unknown>) -> Self {
+        Self { all, unknown }
+    }
+
+    /// The versions of groups whose kinds are not known.
+    pub fn unknown(&self) -> &[Unknown] {
+        &self.unknown
+    }
+
+    /// All kinds, in the cluster's order of preference.
+    pub fn iter(&self) -> impl Iterator<Item = &Resource> {
+        self.all.iter()
+    }
+
+    /// The kinds of a category, each in its preferred version; none where it is no category.
+    pub fn category(&self, asked: &str) -> Vec<&Resource> {
+        let mut found: Vec<&Resource> = Vec::new();
+        for resource in &self.all {
+            let is_in = resource.categories.iter().any(|category| **category == *asked);
+            if is_in && !found.iter().any(|known| known.is_same_as(resource)) {
+                found.push(resource);
+            }
+        }
+        found
+    }
+
+    /// The kinds that can be listed and that one of the selectors fits, each in the fewest versions that
+    /// all selectors see something of.
+    pub fn fitting<'s>(&self, selectors: impl IntoIterator<Item = &'s KindSelector>) -> Vec<&Resource> {
+        let mut found: Vec<&Resource> = Vec::new();
+        for selector in selectors {
+            let fits =
+                |resource: &&Resource| resource.is_listed && selector.matches(&resource.kind, "", false);
+            for resource in self.all.iter().filter(fits) {
+                let is_known = found.iter().any(|known| known.is_same_as(resource) && fits(known));
+                if !is_known {
+                    found.push(resource);
+                }
+            }
+        }
+        // In the cluster's order, however the policies are written.
+        self.all.iter().filter(|resource| found.iter().any(|known| std::ptr::eq(*known, *resource))).collect()
     }
 
     /// The kind meant by `pods`, `po`, `Pod`, `deployments.apps` or `deployments.v1.apps`, as kubectl
@@ -83,6 +156,15 @@ impl Resources {
         let mut served = self.all.iter().filter(|resource| fits(&resource.kind));
         let short = |resource: &&Resource| resource.short_names.iter().any(|short| **short == *name);
         served.clone().find(|resource| resource.goes_by(name)).or_else(|| served.find(short))
+    }
+
+    /// How a kind is asked for, in the very version or else in another one.
+    pub fn of_kind(&self, kind: &GroupVersionKind) -> Option<&Resource> {
+        let mut same = self
+            .all
+            .iter()
+            .filter(|resource| resource.kind.group == kind.group && resource.kind.kind == kind.kind);
+        same.clone().find(|resource| resource.kind.version == kind.version).or_else(|| same.next())
     }
 
     /// Whether objects of a kind live in namespaces; every version of a kind has the same scope.
@@ -112,7 +194,7 @@ mod tests {
     }
 
     fn served() -> Resources {
-        Resources::new(vec![
+        let mut all = vec![
             resource("v1", "Event", "events", &["ev"]),
             resource("v1", "Pod", "pods", &["po"]),
             resource("apps/v1", "Deployment", "deployments", &["deploy"]),
@@ -120,7 +202,11 @@ mod tests {
             resource("events.k8s.io/v1", "Event", "events", &["ev"]),
             resource("example.com/v1", "Pod", "pods", &["ev"]),
             resource("example.com/v1", "Po", "pos", &[]),
-        ])
+        ];
+        for resource in all.iter_mut().filter(|resource| *resource.plural != *"events") {
+            resource.categories = vec!["all".into()];
+        }
+        Resources::new(all, Vec::new())
     }
 
     #[test]
@@ -146,6 +232,42 @@ mod tests {
         }
         for asked in ["", "widgets", "pods.apps", "deployments.v2.apps", "."] {
             assert_eq!(served.resolve(asked), None, "{asked}");
+        }
+    }
+
+    #[test]
+    fn a_category_has_each_kind_once() {
+        let served = served();
+        let kinds = |found: Vec<&Resource>| -> Vec<String> {
+            found.iter().map(|resource| resource.kind.to_string()).collect()
+        };
+        let all = ["v1/Pod", "apps/v1/Deployment", "example.com/v1/Pod", "example.com/v1/Po"];
+        assert_eq!(kinds(served.category("all")), all);
+        assert_eq!(kinds(served.category("pods")), [""; 0]);
+    }
+
+    #[test]
+    fn kinds_that_policies_name_are_found_in_the_version_they_name() {
+        let served = served();
+        for (selectors, expected) in [
+            (&["Pod"][..], &["v1/Pod", "example.com/v1/Pod"][..]),
+            (&["Deployment"], &["apps/v1/Deployment"]),
+            (&["apps/v1beta1/Deployment"], &["apps/v1beta1/Deployment"]),
+            (&["apps/v1beta1/Deployment", "Deployment"], &["apps/v1beta1/Deployment"]),
+            (
+                &["apps/v1beta1/Deployment", "apps/v1/Deployment"],
+                &["apps/v1/Deployment", "apps/v1beta1/Deployment"],
+            ),
+            (
+                &["example.com/*/*", "v1/Event"],
+                &["v1/Event", "events.k8s.io/v1/Event", "example.com/v1/Pod", "example.com/v1/Po"],
+            ),
+            (&["Pod/status", "Widget"], &[]),
+        ] {
+            let selectors: Vec<_> = selectors.iter().map(|text| KindSelector::parse(text)).collect();
+            let found = served.fitting(&selectors);
+            let found: Vec<String> = found.iter().map(|resource| resource.kind.to_string()).collect();
+            assert_eq!(found, expected, "{selectors:?}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! Which live objects a command line names, in kubectl's grammar.
 
+use crate::policy::KindSelector;
+
 use super::{Cluster, ClusterError, Resource};
 
 /// What a command line asks for.
@@ -11,24 +13,36 @@ pub struct Wanted {
     pub all_namespaces: bool,
     /// A label selector.
     pub labels: Option<String>,
+    /// A field selector.
+    pub fields: Option<String>,
     /// Types, with names or without, as [`Wanted::parse`] found them.
     pub types: Vec<(String, Vec<String>)>,
 }
 
-/// Why a command line names no objects.
+/// Why a command line names no objects. The words are kubectl's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectionError {
-    /// An empty argument, or one with an empty part.
-    #[error("`{0}` names no objects: expected TYPE, TYPE NAME or TYPE/NAME")]
-    Empty(String),
+    /// `TYPE/NAME` without one of both.
+    #[error("arguments in resource/name form must have a single resource and name")]
+    Incomplete,
+    /// More than one `/`.
+    #[error("arguments in resource/name form may not have more than one slash")]
+    Slashes,
     /// `TYPE/NAME` beside a TYPE.
     #[error(
-        "there is no need to specify a resource type as a separate argument when arguments are given as TYPE/NAME: `{0}`"
+        "there is no need to specify a resource type as a separate argument when passing arguments in resource/name \
+         form (e.g. 'kubectl get resource/<resource_name>' instead of 'kubectl get resource resource/<resource_name>'"
     )]
-    Mixed(String),
+    Mixed,
+    /// An empty name.
+    #[error("resource name may not be empty")]
+    EmptyName,
+    /// A name that would be something else in a path.
+    #[error("invalid resource name \"{0}\": [may not {1}]")]
+    Name(String, String),
     /// Names together with a selector.
-    #[error("a name cannot be provided when a selector is specified")]
+    #[error("name cannot be provided when a selector is specified")]
     NamesAndSelector,
     /// Names together with all namespaces.
     #[error("a resource cannot be retrieved by name across all namespaces")]
@@ -39,45 +53,41 @@ pub enum SelectionError {
 }
 
 impl Wanted {
-    /// Reads `TYPE[,TYPE…] [NAME…]` or `TYPE/NAME…`; `namespace`, `all_namespaces` and `labels` have to be
-    /// set before, because they rule names out.
+    /// Reads `TYPE[,TYPE…] [NAME…]` or `TYPE/NAME…`; everything else has to be set before, because it may
+    /// rule names out.
     ///
     /// # Errors
     ///
     /// Arguments that kubectl refuses too.
     pub fn parse(mut self, arguments: &[String]) -> Result<Self, SelectionError> {
         if let Some(namespace) = &self.namespace
-            && !is_name(namespace)
+            && check_name(namespace).is_err()
         {
             return Err(SelectionError::Namespace(namespace.clone()));
         }
         let Some((first, rest)) = arguments.split_first() else { return Ok(self) };
-        if first.contains('/') {
+        if arguments.iter().any(|argument| argument.contains('/')) {
+            if let Some(bare) = arguments.iter().find(|argument| !argument.contains('/')) {
+                // An empty argument is no type either.
+                return Err(if bare.is_empty() { SelectionError::Incomplete } else { SelectionError::Mixed });
+            }
             for argument in arguments {
-                let Some((kind, name)) = argument.split_once('/') else {
-                    return Err(SelectionError::Mixed(argument.clone()));
+                let mut parts = argument.split('/');
+                let (Some(kind), Some(name), None) = (parts.next(), parts.next(), parts.next()) else {
+                    return Err(SelectionError::Slashes);
                 };
-                if kind.is_empty() || !is_name(name) {
-                    return Err(SelectionError::Empty(argument.clone()));
+                if kind.is_empty() || name.is_empty() {
+                    return Err(SelectionError::Incomplete);
                 }
+                check_name(name)?;
                 self.types.push((kind.to_owned(), vec![name.to_owned()]));
             }
         } else {
-            if let Some(mixed) = rest.iter().find(|name| name.contains('/')) {
-                return Err(SelectionError::Mixed(mixed.clone()));
-            }
-            if let Some(empty) = rest.iter().find(|name| !is_name(name)) {
-                return Err(SelectionError::Empty(empty.clone()));
-            }
-            for kind in first.split(',') {
-                if kind.is_empty() {
-                    return Err(SelectionError::Empty(first.clone()));
-                }
-                self.types.push((kind.to_owned(), rest.to_vec()));
-            }
+            rest.iter().try_for_each(|name| check_name(name))?;
+            self.types.extend(first.split(',').map(|kind| (kind.to_owned(), rest.to_vec())));
         }
         let named = self.types.iter().any(|(_, names)| !names.is_empty());
-        match (named, self.labels.is_some(), self.all_namespaces) {
+        match (named, self.labels.is_some() || self.fields.is_some(), self.all_namespaces) {
             (true, true, _) => Err(SelectionError::NamesAndSelector),
             (true, _, true) => Err(SelectionError::NamesEverywhere),
             _ => Ok(self),
@@ -103,24 +113,78 @@ impl Wanted {
         cluster: &dyn Cluster,
     ) -> Result<Vec<Result<Selection, ClusterError>>, ClusterError> {
         let served = cluster.resources()?;
-        let selections = self.types.iter().map(|(asked, names)| {
-            let unknown = || {
+        let mut selections = Vec::new();
+        for (asked, names) in &self.types {
+            let select = |resource| Ok(self.select(resource, names, cluster));
+            let category = served.category(asked);
+            if !category.is_empty() {
+                if !names.is_empty() {
+                    return Err(ClusterError::NamesOfCategory);
+                }
+                let listed = category.into_iter().filter(|resource| resource.is_listed);
+                selections.extend(listed.map(select));
+                continue;
+            }
+            let found = served.resolve(asked).ok_or_else(|| {
                 let name = asked.split_once('.').map_or(&**asked, |(name, _)| name);
                 ClusterError::UnknownType(name.to_owned())
-            };
-            let resource = served.resolve(asked).ok_or_else(unknown)?;
-            if names.is_empty() && !resource.is_listed {
-                return Err(ClusterError::NotListed(resource.full_name()));
+            });
+            selections.push(found.and_then(|resource| {
+                let readable = !names.is_empty() || resource.is_listed;
+                if readable { select(resource) } else { Err(ClusterError::NotListed(resource.full_name())) }
+            }));
+        }
+        // `all,pods` means no Pod twice.
+        let mut whole: Vec<Resource> = Vec::new();
+        selections.retain(|selection| match selection {
+            Ok(selection) if selection.names.is_empty() => {
+                let is_new = !whole.contains(&selection.resource);
+                whole.push(selection.resource.clone());
+                is_new
             }
-            Ok(Selection {
-                namespace: self.namespace(resource, cluster.default_namespace()).map(str::to_owned),
-                resource: resource.clone(),
-                names: names.clone(),
-                labels: self.labels.clone(),
-            })
+            _ => true,
         });
-        Ok(selections.collect())
+        Ok(selections)
     }
+
+    /// Everything of the kinds that one of the selectors fits. Kinds without namespaces belong to all
+    /// namespaces alone.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps the cluster from telling what it serves.
+    pub fn fitting<'s>(
+        &self,
+        selectors: impl IntoIterator<Item = &'s KindSelector>,
+        cluster: &dyn Cluster,
+    ) -> Result<Fitting, ClusterError> {
+        let served = cluster.resources()?;
+        let (selections, outside) = served
+            .fitting(selectors)
+            .into_iter()
+            .map(|resource| self.select(resource, &[], cluster))
+            .partition(|selection| self.all_namespaces || selection.resource.is_namespaced);
+        Ok(Fitting { selections, outside })
+    }
+
+    fn select(&self, resource: &Resource, names: &[String], cluster: &dyn Cluster) -> Selection {
+        Selection {
+            namespace: self.namespace(resource, cluster.default_namespace()).map(str::to_owned),
+            resource: resource.clone(),
+            names: names.to_vec(),
+            labels: self.labels.clone(),
+            fields: self.fields.clone(),
+        }
+    }
+}
+
+/// What policies can match.
+#[derive(Clone, Debug, Default)]
+pub struct Fitting {
+    /// What is asked for.
+    pub selections: Vec<Selection>,
+    /// What is left out, because it belongs to no namespace.
+    pub outside: Vec<Selection>,
 }
 
 /// Objects of one kind.
@@ -134,11 +198,23 @@ pub struct Selection {
     pub names: Vec<String>,
     /// A label selector.
     pub labels: Option<String>,
+    /// A field selector.
+    pub fields: Option<String>,
 }
 
 /// Whether this can stand as one segment of a path.
-fn is_name(name: &str) -> bool {
-    !matches!(name, "" | "." | "..") && !name.contains(['/', '%'])
+fn check_name(name: &str) -> Result<(), SelectionError> {
+    if name.is_empty() {
+        return Err(SelectionError::EmptyName);
+    }
+    let fault = match name {
+        "." | ".." => format!("be '{name}'"),
+        _ => match name.chars().find(|c| matches!(c, '/' | '%')) {
+            Some(odd) => format!("contain '{odd}'"),
+            None => return Ok(()),
+        },
+    };
+    Err(SelectionError::Name(name.to_owned(), fault))
 }
 
 #[cfg(test)]
@@ -171,8 +247,7 @@ mod tests {
     #[test]
     fn what_kubectl_refuses_is_refused() {
         for arguments in [
-            vec![""],
-            vec!["pods,"],
+            vec!["pods", ""],
             vec!["pods", "pod/a"],
             vec!["pod/a", "pods"],
             vec!["pod/"],

@@ -14,14 +14,27 @@ use super::{Cluster, ClusterError, Resource};
 /// The labels of one namespace, asked for by the first thread that wants them.
 type Labels = Arc<OnceLock<Option<Value>>>;
 
-/// A world on top of a cluster: it answers what the given world does not know.
+/// The answer to one question, asked by the first thread that wants it.
+type Answer = Arc<OnceLock<Result<Value, LookupError>>>;
+
+/// A world on top of a cluster, if there is one: it answers what the given world does not know.
 pub struct ClusterWorld<W> {
     given: W,
-    cluster: Arc<dyn Cluster>,
+    cluster: Option<Arc<dyn Cluster>>,
     /// Whether some policy looks at the labels of namespaces; if none does, nobody asks for them.
     labels_wanted: bool,
     namespaces: Mutex<BTreeMap<Text, Labels>>,
+    answers: Mutex<BTreeMap<Question, Answer>>,
     faults: Mutex<Vec<ClusterError>>,
+}
+
+/// What a context entry asks a cluster for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Question {
+    /// The namespace and name of a `ConfigMap`.
+    ConfigMap(Text, Text),
+    /// A path of the API server.
+    Path(Text),
 }
 
 impl<W> std::fmt::Debug for ClusterWorld<W> {
@@ -32,12 +45,13 @@ impl<W> std::fmt::Debug for ClusterWorld<W> {
 
 impl<W: World> ClusterWorld<W> {
     /// A world that asks `given` first.
-    pub const fn new(given: W, cluster: Arc<dyn Cluster>, labels_wanted: bool) -> Self {
+    pub const fn new(given: W, cluster: Option<Arc<dyn Cluster>>, labels_wanted: bool) -> Self {
         Self {
             given,
             cluster,
             labels_wanted,
             namespaces: Mutex::new(BTreeMap::new()),
+            answers: Mutex::new(BTreeMap::new()),
             faults: Mutex::new(Vec::new()),
         }
     }
@@ -47,17 +61,70 @@ impl<W: World> ClusterWorld<W> {
         std::mem::take(&mut *self.faults.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn ask(&self, namespace: &str) -> Option<Value> {
-        match self.cluster.get(&Resource::namespaces(), None, namespace) {
+    fn labels(&self, cluster: &dyn Cluster, namespace: &str) -> Option<Value> {
+        match cluster.get(&Resource::namespaces(), None, namespace) {
             Ok(object) => {
                 Some(object.path(&["metadata", "labels"]).cloned().unwrap_or_else(Value::empty_object))
             }
+            // A manifest may live in a namespace that is made together with it.
+            Err(error) if error.is_not_found() => None,
             Err(error) => {
                 self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(error);
                 None
             }
         }
     }
+
+    /// Asks once, however many threads want to know.
+    fn answer(&self, cluster: &dyn Cluster, question: Question) -> Result<Value, LookupError> {
+        let answer = {
+            let mut known = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(known.entry(question.clone()).or_default())
+        };
+        answer.get_or_init(|| question.put_to(cluster)).clone()
+    }
+}
+
+impl Question {
+    fn put_to(&self, cluster: &dyn Cluster) -> Result<Value, LookupError> {
+        let answer = match self {
+            Self::ConfigMap(namespace, name) => {
+                cluster.get(&Resource::config_maps(), Some(namespace).map(|namespace| &**namespace), name)
+            }
+            Self::Path(path) => {
+                check_path(path)?;
+                cluster.ask(path)
+            }
+        };
+        answer.map_err(|error| match error {
+            error if error.is_not_found() => LookupError::NotFound,
+            ClusterError::Refused { message, .. } => LookupError::Unanswerable(message),
+            error => LookupError::Unanswerable(error.to_string()),
+        })
+    }
+}
+
+/// Refuses paths that lead further than to what the API server stores: to the inside of a container, or
+/// through the server to whatever else listens.
+fn check_path(path: &str) -> Result<(), LookupError> {
+    const LEADING_ON: [&str; 4] = ["attach", "exec", "portforward", "proxy"];
+    let bare = path.split('?').next().unwrap_or_default();
+    let parts: Vec<&str> = bare.split('/').filter(|part| !part.is_empty()).collect();
+    let fault = |text: &str| Err(LookupError::Unanswerable(text.to_owned()));
+    if !path.starts_with('/') {
+        return fault("the path of a call to the API server starts with a slash");
+    }
+    if path.chars().any(|c| c.is_whitespace() || c.is_control() || c == '#')
+        || parts.iter().any(|part| matches!(*part, "." | ".."))
+    {
+        return fault("this is no path of the API server");
+    }
+    // …/pods/NAME/exec, and not a Pod that is called so.
+    let from = if parts.contains(&"namespaces") { 6 } else { 4 };
+    if parts.iter().skip(from).any(|part| LEADING_ON.contains(part) || part.contains('%')) {
+        return fault("calls through the API server to something else are never sent");
+    }
+    Ok(())
 }
 
 impl<W: World> World for ClusterWorld<W> {
@@ -73,21 +140,20 @@ impl<W: World> World for ClusterWorld<W> {
         if let Some(labels) = self.given.namespace_labels(namespace) {
             return Some(labels);
         }
-        if !self.labels_wanted || namespace.is_empty() {
-            return None;
-        }
+        let cluster = self.cluster.as_deref().filter(|_| self.labels_wanted && !namespace.is_empty())?;
         let labels = {
             let mut known = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(known.entry(namespace.into()).or_default())
         };
-        labels.get_or_init(|| self.ask(namespace)).clone()
+        labels.get_or_init(|| self.labels(cluster, namespace)).clone()
     }
 
     fn scope(&self, kind: &GroupVersionKind) -> KindScope {
         // The kinds were read before the first object; a failure was told then.
-        match self.cluster.resources().map(|served| served.scope(kind)) {
-            Ok(KindScope::Unknown) | Err(_) => self.given.scope(kind),
-            Ok(scope) => scope,
+        let served = self.cluster.as_ref().and_then(|cluster| cluster.resources().ok());
+        match served.map_or(KindScope::Unknown, |served| served.scope(kind)) {
+            KindScope::Unknown => self.given.scope(kind),
+            scope => scope,
         }
     }
 
@@ -101,7 +167,17 @@ impl<W: World> World for ClusterWorld<W> {
     }
 
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {
-        self.given.lookup(lookup)
+        let given = self.given.lookup(lookup);
+        let Some(cluster) = self.cluster.as_deref() else { return given };
+        match (&given, lookup) {
+            (Err(LookupError::NotGiven | LookupError::NotFound), Lookup::ConfigMap { namespace, name }) => {
+                self.answer(cluster, Question::ConfigMap((*namespace).into(), (*name).into()))
+            }
+            (Err(LookupError::NotGiven), Lookup::Api(path)) => {
+                self.answer(cluster, Question::Path((*path).into()))
+            }
+            _ => given,
+        }
     }
 }
 
@@ -136,6 +212,11 @@ mod tests {
             }
         }
 
+        fn ask(&self, path: &str) -> Result<Value, ClusterError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(Value::from(path))
+        }
+
         fn default_namespace(&self) -> &'static str {
             "default"
         }
@@ -144,7 +225,7 @@ mod tests {
     #[test]
     fn a_namespace_is_asked_for_once_by_all_threads() {
         let cluster = Arc::new(Counted::default());
-        let world = ClusterWorld::new(EmptyWorld, cluster.clone(), true);
+        let world = ClusterWorld::new(EmptyWorld, Some(cluster.clone()), true);
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
@@ -159,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_kept_and_told_once() {
-        let world = ClusterWorld::new(EmptyWorld, Arc::new(Counted::default()), true);
+        let world = ClusterWorld::new(EmptyWorld, Some(Arc::new(Counted::default())), true);
         assert_eq!(world.namespace_labels("hidden"), None);
         assert_eq!(world.namespace_labels("hidden"), None);
         assert_eq!(world.take_faults().len(), 1);
@@ -169,9 +250,45 @@ mod tests {
     #[test]
     fn nobody_asks_for_labels_that_no_policy_looks_at() {
         let cluster = Arc::new(Counted::default());
-        let world = ClusterWorld::new(EmptyWorld, cluster.clone(), false);
+        let world = ClusterWorld::new(EmptyWorld, Some(cluster.clone()), false);
         assert_eq!(world.namespace_labels("hidden"), None);
         assert_eq!(cluster.0.load(Ordering::Relaxed), 0);
         assert!(world.take_faults().is_empty());
+    }
+
+    #[test]
+    fn equal_calls_are_made_once() {
+        let cluster = Arc::new(Counted::default());
+        let world = ClusterWorld::new(EmptyWorld, Some(cluster.clone()), false);
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| world.lookup(&Lookup::Api("/api/v1/nodes")).unwrap());
+            }
+        });
+        assert_eq!(cluster.0.load(Ordering::Relaxed), 1);
+        world.lookup(&Lookup::Api("/api/v1/nodes?limit=1")).unwrap();
+        world.lookup(&Lookup::ConfigMap { namespace: "x", name: "web" }).unwrap();
+        assert_eq!(cluster.0.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn calls_lead_to_what_the_server_stores_and_no_further() {
+        for path in
+            ["/api/v1/namespaces/x/pods/proxy", "/api/v1/nodes/exec", "/apis/a.b/v1/proxy", "/version"]
+        {
+            assert!(check_path(path).is_ok(), "{path}");
+        }
+        for path in [
+            "api/v1/pods",
+            "https://example.com/x",
+            "/api/v1/namespaces/x/pods/p/exec?command=sh",
+            "/api/v1/namespaces/x/services/s/proxy/admin",
+            "/api/v1/namespaces/x/pods/p/%65xec",
+            "/api/v1/nodes/n/proxy/run",
+            "/api/v1/../v2",
+            "/api/v1/pods HTTP/1.1",
+        ] {
+            assert!(check_path(path).is_err(), "{path}");
+        }
     }
 }

@@ -1,62 +1,246 @@
 //! The configuration of a cluster, found where kubectl finds it.
 
+use std::env;
 use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use kube::client::Client;
-use kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{
+    AuthInfo, Cluster, Config, Context, KubeConfigOptions, Kubeconfig, KubeconfigError, NamedAuthInfo,
+    NamedCluster, NamedContext,
+};
 
 use super::fault::chain;
+use super::proxy::proxy;
 use super::{ClusterError, Connection};
 
 const AGENT: &str = concat!("kubectl-kyv/", env!("CARGO_PKG_VERSION"));
 
+/// The name of everything in the kubeconfig that is made of files and arguments.
+const EFFECTIVE: &str = "effective";
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(30);
+
 /// Reads the configuration the way kubectl does: the file that is named, else what `KUBECONFIG` or the
-/// home folder holds, else the cluster around the process.
+/// home folder holds, else the cluster around the process; arguments win.
 pub(super) async fn configure(connection: &Connection) -> Result<(Config, Client), ClusterError> {
-    let options = KubeConfigOptions { context: connection.context.clone(), ..KubeConfigOptions::default() };
-    let read = match &connection.kubeconfig {
-        Some(path) => Kubeconfig::read_from(path),
-        None => Kubeconfig::read(),
+    let mut config = match kubeconfig(connection)? {
+        Found::Kubeconfig(kubeconfig, proxy_url) => {
+            let options = KubeConfigOptions::default();
+            let config = Config::from_custom_kubeconfig(*kubeconfig, &options).await;
+            let mut config = config.map_err(|error| unusable(&error))?;
+            // The library's own choice looks at NO_PROXY for the proxy's address, not for the server's.
+            config.proxy_url = proxy(proxy_url.as_deref(), &config.cluster_url, |name| env::var(name).ok())?;
+            config
+        }
+        Found::Nothing(why) => {
+            let mut config = Config::incluster().map_err(|_| why)?;
+            override_user(&mut config.auth_info, connection);
+            config
+        }
     };
-    let inside = connection.kubeconfig.is_none() && connection.context.is_none();
-    let mut config = match read {
-        Ok(kubeconfig) => match Config::from_custom_kubeconfig(kubeconfig, &options).await {
-            Err(KubeconfigError::CurrentContextNotSet) if inside => {
-                incluster(&KubeconfigError::CurrentContextNotSet)?
-            }
-            other => other.map_err(|error| unusable(&error))?,
-        },
-        Err(error) if inside => incluster(&error)?,
-        Err(error) => return Err(unusable(&error)),
-    };
+    // Requests are repeated where that is decided with all that is known of them.
+    config.default_retry = false;
+    config.connect_timeout = Some(connection.request_timeout.map_or(CONNECT, |limit| limit.min(CONNECT)));
     // So that an audit log tells who read.
     if let (Ok(name), Ok(agent)) = ("user-agent".parse(), AGENT.parse()) {
         config.headers.push((name, agent));
     }
-    let client = Client::try_from(config.clone()).map_err(|error| ClusterError::Config(chain(&error)))?;
+    let client = Client::try_from(config.clone()).map_err(|error| unusable_client(&error))?;
     Ok((config, client))
 }
 
-/// The cluster around the process; outside of one the fault of the kubeconfig is what to tell.
-fn incluster(kubeconfig: &KubeconfigError) -> Result<Config, ClusterError> {
-    let missing = match kubeconfig {
-        KubeconfigError::ReadConfig(error, _) => error.kind() == ErrorKind::NotFound,
-        KubeconfigError::CurrentContextNotSet | KubeconfigError::FindPath => true,
-        _ => false,
+/// What the files and arguments come to.
+enum Found {
+    /// One cluster, one user, and the proxy that the cluster is reached through.
+    Kubeconfig(Box<Kubeconfig>, Option<String>),
+    /// Nothing at all; why not, for those who are in no cluster.
+    Nothing(ClusterError),
+}
+
+fn kubeconfig(connection: &Connection) -> Result<Found, ClusterError> {
+    let read = read(connection.kubeconfig.as_deref())?;
+    let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
+    let asked = given(&connection.context);
+    let is_named = connection.kubeconfig.is_some() || asked.is_some() || connection.server.is_some();
+    let files = match read {
+        Some(files) => files,
+        None if !is_named => {
+            let why = "there is none where KUBECONFIG or the home folder should have it";
+            return Ok(Found::Nothing(ClusterError::Config(why.into())));
+        }
+        None => Kubeconfig::default(),
     };
-    if missing { Config::incluster().map_err(|_| unusable(kubeconfig)) } else { Err(unusable(kubeconfig)) }
+    let name = asked.or_else(|| given(&files.current_context));
+    let context = match &name {
+        Some(name) => {
+            let found = files.contexts.iter().find(|context| context.name == *name);
+            found
+                .and_then(|found| found.context.clone())
+                .ok_or_else(|| ClusterError::UnknownContext(name.clone()))?
+        }
+        None if connection.server.is_some() || connection.cluster.is_some() => Context::default(),
+        None => {
+            let why = ClusterError::Config("it has no current context".into());
+            return if is_named { Err(why) } else { Ok(Found::Nothing(why)) };
+        }
+    };
+    let cluster_name = given(&connection.cluster).unwrap_or_else(|| context.cluster.clone());
+    let cluster = files.clusters.iter().find(|cluster| cluster.name == cluster_name);
+    let mut cluster = cluster.and_then(|cluster| cluster.cluster.clone()).unwrap_or_default();
+    override_cluster(&mut cluster, connection);
+    if cluster.server.as_ref().is_none_or(String::is_empty) {
+        return Err(ClusterError::UnknownCluster(cluster_name));
+    }
+    let user = given(&connection.user).or_else(|| context.user.clone()).unwrap_or_default();
+    let found = files.auth_infos.iter().find(|info| info.name == user);
+    if found.is_none() && connection.user.is_some() {
+        return Err(ClusterError::UnknownUser(user));
+    }
+    let mut auth_info = found.and_then(|found| found.auth_info.clone()).unwrap_or_default();
+    override_user(&mut auth_info, connection);
+    let proxy_url = cluster.proxy_url.take().filter(|proxy| !proxy.is_empty());
+    let context = Context { cluster: EFFECTIVE.into(), user: Some(EFFECTIVE.into()), ..context };
+    let named = || EFFECTIVE.to_owned();
+    let effective = Kubeconfig {
+        clusters: vec![NamedCluster { name: named(), cluster: Some(cluster), ..NamedCluster::default() }],
+        contexts: vec![NamedContext { name: named(), context: Some(context), ..NamedContext::default() }],
+        auth_infos: vec![NamedAuthInfo {
+            name: named(),
+            auth_info: Some(auth_info),
+            ..NamedAuthInfo::default()
+        }],
+        current_context: Some(named()),
+        ..Kubeconfig::default()
+    };
+    Ok(Found::Kubeconfig(Box::new(effective), proxy_url))
+}
+
+/// What the file that is named holds, or those of `KUBECONFIG`, of which the first that says something
+/// wins and some may be missing, or that of the home folder.
+fn read(named: Option<&Path>) -> Result<Option<Kubeconfig>, ClusterError> {
+    if let Some(path) = named {
+        return Kubeconfig::read_from(path).map(Some).map_err(|error| unusable(&error));
+    }
+    let paths: Vec<PathBuf> = match env::var_os("KUBECONFIG").filter(|list| !list.is_empty()) {
+        Some(list) => env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect(),
+        None => env::home_dir().map(|home| home.join(".kube").join("config")).into_iter().collect(),
+    };
+    let mut merged: Option<Kubeconfig> = None;
+    for path in paths {
+        let next = match Kubeconfig::read_from(&path) {
+            Err(KubeconfigError::ReadConfig(error, _)) if error.kind() == ErrorKind::NotFound => continue,
+            read => read.map_err(|error| unusable(&error))?,
+        };
+        let before = merged.take().unwrap_or_default();
+        merged = Some(before.merge(next).map_err(|error| unusable(&error))?);
+    }
+    Ok(merged)
+}
+
+fn override_cluster(cluster: &mut Cluster, connection: &Connection) {
+    if let Some(server) = connection.server.as_ref().filter(|server| !server.is_empty()) {
+        // A name for the certificate belongs to the server that it was given with.
+        cluster.tls_server_name = None;
+        let has_scheme = server.contains("://");
+        cluster.server = Some(if has_scheme { server.clone() } else { format!("http://{server}") });
+    }
+    if let Some(name) = &connection.tls_server_name {
+        cluster.tls_server_name = Some(name.clone());
+    }
+    if connection.insecure_skip_tls_verify {
+        cluster.insecure_skip_tls_verify = Some(true);
+        cluster.certificate_authority = None;
+        cluster.certificate_authority_data = None;
+    }
+    if let Some(path) = &connection.certificate_authority {
+        cluster.certificate_authority = Some(path.display().to_string());
+        cluster.certificate_authority_data = None;
+        cluster.insecure_skip_tls_verify = None;
+    }
+}
+
+fn override_user(auth: &mut AuthInfo, connection: &Connection) {
+    if let Some(token) = &connection.token {
+        // Whatever else would tell who asks steps back.
+        auth.token = Some(token.0.clone().into());
+        (auth.token_file, auth.exec, auth.auth_provider) = (None, None, None);
+        (auth.username, auth.password) = (None, None);
+    }
+    if let Some(path) = &connection.client_certificate {
+        auth.client_certificate = Some(path.display().to_string());
+        auth.client_certificate_data = None;
+    }
+    if let Some(path) = &connection.client_key {
+        auth.client_key = Some(path.display().to_string());
+        auth.client_key_data = None;
+    }
+    let who = &connection.impersonation;
+    if let Some(user) = &who.user {
+        auth.impersonate = Some(user.clone());
+    }
+    if !who.groups.is_empty() {
+        auth.impersonate_groups = Some(who.groups.clone());
+    }
+    if let Some(uid) = &who.uid {
+        auth.impersonate_uid = Some(uid.clone());
+    }
+    for (name, value) in &who.extra {
+        let extra = auth.impersonate_user_extra.get_or_insert_default();
+        extra.entry(name.clone()).or_default().push(value.clone());
+    }
+}
+
+/// The contexts, clusters and users of the kubeconfig, for completion.
+pub(super) fn names(connection: &Connection) -> [Vec<String>; 3] {
+    let files = read(connection.kubeconfig.as_deref()).ok().flatten().unwrap_or_default();
+    [
+        files.contexts.into_iter().map(|context| context.name).collect(),
+        files.clusters.into_iter().map(|cluster| cluster.name).collect(),
+        files.auth_infos.into_iter().map(|user| user.name).collect(),
+    ]
 }
 
 fn unusable(error: &KubeconfigError) -> ClusterError {
-    match error {
-        KubeconfigError::LoadContext(name) => ClusterError::UnknownContext(name.clone()),
-        KubeconfigError::CurrentContextNotSet => ClusterError::Config("it has no current context".into()),
-        KubeconfigError::FindPath => {
-            ClusterError::Config("there is none, and no home folder to look in".into())
-        }
-        KubeconfigError::ReadConfig(error, path) => {
-            ClusterError::Config(format!("cannot read {}: {error}", path.display()))
-        }
-        other => ClusterError::Config(chain(other)),
+    ClusterError::Config(match error {
+        KubeconfigError::ReadConfig(error, path) => format!("cannot read {}: {error}", path.display()),
+        // What the reader says shows lines of the file, and with them tokens.
+        KubeconfigError::Parse(fault) => format!("it cannot be understood{}", place(&fault.to_string())),
+        other => chain(other),
+    })
+}
+
+/// Where a reader of YAML found a fault.
+fn place(fault: &str) -> String {
+    let number = |name: &str| {
+        let digits = fault.split_once(name)?.1.split(|c: char| !c.is_ascii_digit()).next()?;
+        (!digits.is_empty()).then(|| digits.to_owned())
+    };
+    match (number("line "), number("column ")) {
+        (Some(line), Some(column)) => format!(" at line {line}, column {column}"),
+        _ => String::new(),
+    }
+}
+
+fn unusable_client(error: &kube::Error) -> ClusterError {
+    match super::fault::fault(error, "") {
+        told @ ClusterError::Config(_) => told,
+        _ => ClusterError::Config(chain(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_the_kubeconfig_is_told_without_its_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        std::fs::write(&path, "users:\n- name: x\n  user: {token: hidden, exec: {command: [a]}}\n").unwrap();
+        let told = read(Some(&path)).unwrap_err().to_string();
+        assert_eq!(told, "kubeconfig: it cannot be understood at line 3, column 40");
     }
 }

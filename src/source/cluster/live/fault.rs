@@ -5,44 +5,88 @@ use std::io;
 
 use kube::client::AuthError;
 
-use super::ClusterError;
+use super::request::{Failure, Told};
+use super::{ClusterError, LiveCluster};
 
-/// What a failed request means, in kubectl's words.
+impl LiveCluster {
+    /// What a failed request means. `asked` is what was asked for.
+    pub(super) fn fault(&self, failure: &Failure, asked: &str) -> ClusterError {
+        match failure {
+            Failure::Told(Told { code: 401, .. }) => ClusterError::Unauthorized,
+            Failure::Told(told) => {
+                let known = !told.reason.is_empty() && !told.reason.contains(' ');
+                let reason = if known { told.reason.clone() } else { format!("status {}", told.code) };
+                ClusterError::Refused { reason, message: told.message.clone() }
+            }
+            Failure::Broken(error) => fault(error, &self.server),
+            Failure::Late(limit) => ClusterError::Unreachable(format!(
+                "no answer within {}s (--request-timeout gives another limit)",
+                limit.as_secs_f64()
+            )),
+            Failure::Unfit(fault) => {
+                ClusterError::Malformed { asked: asked.to_owned(), fault: fault.clone() }
+            }
+        }
+    }
+}
+
+/// What a connection without an answer means.
 pub(super) fn fault(error: &kube::Error, server: &str) -> ClusterError {
     match error {
-        kube::Error::Api(status) if status.code == 401 => ClusterError::Unauthorized,
-        kube::Error::Api(status) => {
-            let known = !status.reason.is_empty() && !status.reason.contains(' ');
-            let reason = if known { status.reason.clone() } else { format!("status {}", status.code) };
-            ClusterError::Refused { reason, message: status.message.clone() }
-        }
         kube::Error::Auth(AuthError::AuthExecRun { cmd, out }) => {
             // Its standard output may hold a token.
             let told = String::from_utf8_lossy(&out.stderr);
             ClusterError::Config(format!("`{cmd}` failed with {}: {}", out.status, told.trim()))
         }
         kube::Error::Auth(error) => ClusterError::Config(chain(error)),
-        kube::Error::SerdeError(error) => {
-            ClusterError::Malformed { asked: "the kinds it serves".into(), fault: error.to_string() }
-        }
         other if is_refusal(other) => ClusterError::ConnectionRefused(server.to_owned()),
-        other => ClusterError::Unreachable(root(other)),
+        other if is_torn(other) => ClusterError::Unreachable("unexpected EOF".into()),
+        other => ClusterError::Unreachable(in_words(root(other))),
     }
+}
+
+/// What is wrong with a certificate, as kubectl says it.
+fn in_words(cause: String) -> String {
+    let Some(fault) = cause.strip_prefix("invalid peer certificate: ") else { return cause };
+    let fault = match fault {
+        "UnknownIssuer" => "x509: certificate signed by unknown authority",
+        other => other,
+    };
+    format!("tls: failed to verify certificate: {fault}")
 }
 
 /// Whether somewhere below stands an operating system that found nobody listening.
 fn is_refusal(error: &kube::Error) -> bool {
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        if error
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-        {
-            return true;
+    causes(error).any(|cause| {
+        let system = cause.downcast_ref::<io::Error>();
+        system.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    })
+}
+
+/// Whether the connection broke off after it had come about.
+pub(super) fn is_torn(error: &kube::Error) -> bool {
+    const KINDS: [io::ErrorKind; 4] = [
+        io::ErrorKind::ConnectionReset,
+        io::ErrorKind::ConnectionAborted,
+        io::ErrorKind::BrokenPipe,
+        io::ErrorKind::UnexpectedEof,
+    ];
+    const WORDS: [&str; 3] = [
+        "connection closed before message completed",
+        "end of file before message length reached",
+        "unexpected EOF during chunk size line",
+    ];
+    causes(error).any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|error| KINDS.contains(&error.kind())) || {
+            let text = cause.to_string();
+            WORDS.iter().any(|words| text.contains(words))
         }
-        cause = error.source();
-    }
-    false
+    })
+}
+
+fn causes(error: &kube::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    let first: &(dyn Error + 'static) = error;
+    std::iter::successors(Some(first), |error| (*error).source())
 }
 
 /// The innermost cause, which says most.

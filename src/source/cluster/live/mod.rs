@@ -1,36 +1,34 @@
 //! The cluster that a kubeconfig leads to.
 
 mod config;
+mod discovery;
 mod fault;
+mod proxy;
+mod request;
 mod wire;
 
-use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use kube::client::Client;
-use kube::core::Request;
-use kube::core::params::{GetParams, ListParams};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
 
 use crate::value::Value;
 
-use super::{Cluster, ClusterError, ListQuery, Page, Resource, Resources};
+use super::{Cluster, ClusterError, Connection, ListQuery, Page, Resource, Resources, Unknown};
 
 use config::configure;
-use fault::fault;
-use wire::{page, path, segment, with_kind};
+use request::{Failure, Told};
+use wire::{list_path, page, path, segment, with_kind};
 
-/// How a cluster is reached.
-#[derive(Clone, Debug, Default)]
-pub struct Connection {
-    /// The kubeconfig; `None` for what `KUBECONFIG` or the home folder names, else the cluster that the
-    /// process runs in.
-    pub kubeconfig: Option<PathBuf>,
-    /// The context in it; `None` for its current one.
-    pub context: Option<String>,
-}
+const JSON: &str = "application/json";
+
+/// So many requests in a row may stay without an answer: each costs as long as a request may take.
+const PATIENCE: u32 = 3;
 
 /// A cluster that is asked over the network, with GET and LIST alone.
 ///
@@ -40,6 +38,10 @@ pub struct LiveCluster {
     jobs: UnboundedSender<Job>,
     server: String,
     namespace: String,
+    limit: Option<Duration>,
+    interrupter: Arc<watch::Sender<bool>>,
+    /// How often in a row there was no answer at all.
+    silent: AtomicU32,
     resources: OnceLock<Result<Arc<Resources>, ClusterError>>,
 }
 
@@ -59,94 +61,129 @@ impl LiveCluster {
     /// A kubeconfig that cannot be read, has no such context or names no server.
     pub fn connect(connection: &Connection) -> Result<Self, ClusterError> {
         let (ready, readiness) = mpsc::sync_channel(1);
-        let connection = connection.clone();
+        let (limit, connection) = (connection.request_timeout, connection.clone());
         thread::Builder::new()
             .name("cluster".into())
             .spawn(move || serve(&connection, &ready))
             .map_err(|error| ClusterError::Config(format!("cannot start a thread: {error}")))?;
         let Started { client, jobs, server, namespace } =
             readiness.recv().unwrap_or_else(|_| Err(ended()))?;
-        Ok(Self { client, jobs, server, namespace, resources: OnceLock::new() })
+        Ok(Self {
+            client,
+            jobs,
+            server,
+            namespace,
+            limit,
+            interrupter: Arc::new(watch::Sender::new(false)),
+            silent: AtomicU32::new(0),
+            resources: OnceLock::new(),
+        })
     }
 
-    /// Runs a future on the cluster's thread and waits for what it gives.
-    fn wait<T: Send + 'static>(
-        &self,
-        answer: impl Future<Output = Result<T, kube::Error>> + Send + 'static,
-    ) -> Result<T, ClusterError> {
+    /// From now on Ctrl-C ends every look-up, not the process: what was read until then can be told. Who
+    /// presses it twice ends the process.
+    pub fn outlive_interrupts(&self) {
+        // If the thread has ended nothing is looked up any more.
+        let _unheard = self.jobs.send(Box::pin(listen(Arc::clone(&self.interrupter))));
+    }
+
+    /// The names of the contexts, clusters and users that a kubeconfig has.
+    pub fn names(connection: &Connection) -> [Vec<String>; 3] {
+        config::names(connection)
+    }
+
+    /// Makes a request on the cluster's thread and waits for the answer.
+    fn send(&self, path: String, accept: &'static str) -> Result<Result<String, Failure>, ClusterError> {
         let (sender, receiver) = mpsc::sync_channel(1);
+        if self.silent.load(Ordering::Relaxed) >= PATIENCE {
+            let why = "it did not answer several times in a row and is asked no more";
+            return Err(ClusterError::Unreachable(why.into()));
+        }
+        let (client, limit, mut interrupt) = (self.client.clone(), self.limit, self.interrupter.subscribe());
         let job = Box::pin(async move {
+            let answer = tokio::select! {
+                answer = request::get(&client, &path, accept, limit) => Ok(answer),
+                Ok(_) = interrupt.wait_for(|is_interrupted| *is_interrupted) => Err(ClusterError::Interrupted),
+            };
             // Nobody waits any more when the run was given up.
-            let _unheard = sender.send(answer.await);
+            let _unheard = sender.send(answer);
         });
         self.jobs.send(job).map_err(|_| ended())?;
-        receiver.recv().map_err(|_| ended())?.map_err(|error| fault(&error, &self.server))
+        let answer = receiver.recv().map_err(|_| ended())?;
+        match &answer {
+            Ok(Err(Failure::Late(_) | Failure::Broken(_))) => {
+                self.silent.fetch_add(1, Ordering::Relaxed);
+            }
+            _ => self.silent.store(0, Ordering::Relaxed),
+        }
+        answer
     }
 
-    fn discover(&self) -> Result<Arc<Resources>, ClusterError> {
-        let (core, groups) = (self.client.clone(), self.client.clone());
-        let core = self.wait(async move { core.list_core_api_versions_aggregated().await })?;
-        let groups = self.wait(async move { groups.list_api_groups_aggregated().await })?;
-        let mut found = Vec::new();
-        for group in core.items.iter().chain(&groups.items) {
-            let name =
-                group.metadata.as_ref().and_then(|metadata| metadata.name.as_deref()).unwrap_or_default();
-            for version in &group.versions {
-                let of = |resource| wire::resource(name, version.version.as_deref(), resource);
-                found.extend(version.resources.iter().filter_map(of));
-            }
+    /// What a GET of a path gives.
+    fn read(&self, path: &str, accept: &'static str, asked: &str) -> Result<Value, ClusterError> {
+        let text = self.send(path.to_owned(), accept)?.map_err(|failure| self.fault(&failure, asked))?;
+        let malformed = |fault: String| ClusterError::Malformed { asked: asked.to_owned(), fault };
+        let object = Value::from_json(&text).map_err(|error| malformed(error.to_string()))?;
+        if object.as_object().is_none() {
+            return Err(malformed(format!("expected an object, found {}", object.type_name())));
         }
-        if found.is_empty() {
-            return Err(ClusterError::Malformed {
-                asked: "the kinds it serves".into(),
-                fault: "it does not speak aggregated discovery, as Kubernetes does from 1.27 on".into(),
-            });
-        }
-        Ok(Arc::new(Resources::new(found)))
+        Ok(object)
     }
 }
 
 impl Cluster for LiveCluster {
     fn resources(&self) -> Result<Arc<Resources>, ClusterError> {
-        self.resources.get_or_init(|| self.discover()).clone()
+        self.resources.get_or_init(|| self.discover().map(Arc::new)).clone()
     }
 
     fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
-        let parameters = ListParams {
-            label_selector: query.labels.map(str::to_owned),
-            limit: (query.limit > 0).then_some(query.limit),
-            continue_token: query.after.map(str::to_owned),
-            ..ListParams::default()
-        };
-        let path = path(query.resource, query.namespace);
-        let client = self.client.clone();
-        let text = self.wait(async move {
-            let request = Request::new(path).list(&parameters).map_err(kube::Error::BuildRequest)?;
-            client.request_text(request).await
-        })?;
-        page(&text, &query.resource.kind)
-            .map_err(|fault| ClusterError::Malformed { asked: query.resource.full_name(), fault })
+        let mut is_inconsistent = false;
+        let mut answer = self.send(list_path(query), JSON)?;
+        if let Err(Failure::Told(Told { code: 410, next: Some(next), .. })) = &answer {
+            // The server forgot the list as it was, and says how to go on with it as it is now.
+            let query = ListQuery { after: Some(next), ..query.clone() };
+            is_inconsistent = true;
+            answer = self.send(list_path(&query), JSON)?;
+        }
+        let asked = query.resource.full_name();
+        let text = answer.map_err(|failure| in_a_list(self.fault(&failure, &asked), query))?;
+        let page = page(&text, &query.resource.kind);
+        let page = page.map_err(|fault| ClusterError::Malformed { asked, fault })?;
+        Ok(Page { is_inconsistent, ..page })
     }
 
     fn get(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError> {
-        let (path, segment, client) = (path(resource, namespace), segment(name), self.client.clone());
-        let text = self.wait(async move {
-            let request = Request::new(path).get(&segment, &GetParams::default());
-            client.request_text(request.map_err(kube::Error::BuildRequest)?).await
-        })?;
-        let malformed = |fault: String| ClusterError::Malformed {
-            asked: format!("{} \"{name}\"", resource.full_name()),
-            fault,
-        };
-        let object = Value::from_json(&text).map_err(|error| malformed(error.to_string()))?;
-        if object.as_object().is_none() {
-            return Err(malformed(format!("expected an object, found {}", object.type_name())));
-        }
+        let path = format!("{}/{}", path(resource, namespace), segment(name));
+        let object = self.read(&path, JSON, &format!("{} \"{name}\"", resource.full_name()))?;
         Ok(with_kind(object, &resource.kind))
+    }
+
+    fn ask(&self, path: &str) -> Result<Value, ClusterError> {
+        self.read(path, JSON, path)
     }
 
     fn default_namespace(&self) -> &str {
         &self.namespace
+    }
+}
+
+/// What kubectl makes of a list that there is not.
+fn in_a_list(error: ClusterError, query: &ListQuery<'_>) -> ClusterError {
+    match error {
+        ClusterError::Refused { reason, message } if matches!(&*reason, "NotFound" | "BadRequest") => {
+            let Resource { kind, plural, .. } = query.resource;
+            let name = format!("{}/{}, Resource={plural}", kind.group, kind.version);
+            let message = match (query.labels, query.fields) {
+                (None, None) => format!("Unable to list \"{name}\": {message}"),
+                (labels, fields) => format!(
+                    "Unable to find \"{name}\" that match label selector \"{}\", field selector \"{}\": {message}",
+                    labels.unwrap_or_default(),
+                    fields.unwrap_or_default()
+                ),
+            };
+            ClusterError::Refused { reason, message }
+        }
+        other => other,
     }
 }
 
@@ -191,6 +228,16 @@ fn serve(connection: &Connection, ready: &mpsc::SyncSender<Result<Started, Clust
             }
         }
     });
+}
+
+/// Waits for Ctrl-C.
+async fn listen(interrupter: Arc<watch::Sender<bool>>) {
+    while tokio::signal::ctrl_c().await.is_ok() {
+        if interrupter.send_replace(true) {
+            #[expect(clippy::exit, reason = "the user does not want to wait for anything any more")]
+            std::process::exit(130);
+        }
+    }
 }
 
 fn ended() -> ClusterError {

@@ -1,10 +1,8 @@
 //! Paths asked for, and answers taken apart.
 
-use kube::client::APIResourceDiscovery;
-
 use crate::value::{GroupVersionKind, Text, Value};
 
-use super::{Page, Resource};
+use super::{ListQuery, Page, Resource};
 
 /// The path of a kind's objects.
 pub(super) fn path(resource: &Resource, namespace: Option<&str>) -> String {
@@ -20,6 +18,26 @@ pub(super) fn path(resource: &Resource, namespace: Option<&str>) -> String {
     path
 }
 
+/// The path of a page of a list.
+pub(super) fn list_path(query: &ListQuery<'_>) -> String {
+    let mut path = path(query.resource, query.namespace);
+    let limit = (query.limit > 0).then(|| query.limit.to_string());
+    let parameters = [
+        ("labelSelector", query.labels),
+        ("fieldSelector", query.fields),
+        ("limit", limit.as_deref()),
+        ("continue", query.after),
+    ];
+    let mut separator = '?';
+    for (name, value) in parameters {
+        if let Some(value) = value {
+            path.extend([&*separator.to_string(), name, "=", &segment(value)]);
+            separator = '&';
+        }
+    }
+    path
+}
+
 /// A name as one segment of a path.
 pub(super) fn segment(name: &str) -> String {
     let bytes = name.bytes().map(|byte| match byte {
@@ -27,24 +45,6 @@ pub(super) fn segment(name: &str) -> String {
         _ => format!("%{byte:02X}"),
     });
     bytes.collect()
-}
-
-pub(super) fn resource(group: &str, version: Option<&str>, found: &APIResourceDiscovery) -> Option<Resource> {
-    let told = found.response_kind.as_ref();
-    let own = |told: Option<&String>, outer: &str| -> Text {
-        told.filter(|text| !text.is_empty()).map_or_else(|| outer.into(), |text| text.as_str().into())
-    };
-    let kind = told.and_then(|kind| kind.kind.as_deref()).filter(|kind| !kind.is_empty())?;
-    let plural = found.resource.as_deref().filter(|plural| !plural.is_empty())?;
-    let singular = found.singular_resource.as_deref().filter(|singular| !singular.is_empty());
-    Some(Resource {
-        kind: GroupVersionKind { group: group.into(), version: own(None, version?), kind: kind.into() },
-        plural: plural.into(),
-        singular: singular.map_or_else(|| kind.to_lowercase().into(), Into::into),
-        short_names: found.short_names.iter().map(|name| Text::from(name.as_str())).collect(),
-        is_namespaced: found.scope.as_deref() == Some("Namespaced"),
-        is_listed: found.verbs.iter().any(|verb| verb == "list"),
-    })
 }
 
 /// Takes a list's answer apart.
@@ -58,7 +58,7 @@ pub(super) fn page(text: &str, kind: &GroupVersionKind) -> Result<Page, String> 
         Some(other) => return Err(format!("expected items to be a list, found {}", other.type_name())),
         None => return Err("it has no items".into()),
     };
-    Ok(Page { objects, next })
+    Ok(Page { objects, next, is_inconsistent: false })
 }
 
 /// An object with its `apiVersion` and `kind` in front; the elements of a list lack them.

@@ -1,0 +1,142 @@
+//! The kinds that a cluster serves: asked for at once, or group by group where the server is older.
+
+use crate::value::{GroupVersionKind, Text, Value};
+
+use super::{ClusterError, LiveCluster, Resource, Resources, Unknown};
+
+/// Two requests tell of all kinds where the server knows how.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
+                          application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,\
+                          application/json";
+const PLAIN: &str = "application/json";
+const ASKED: &str = "the kinds it serves";
+
+/// What is found on the way.
+#[derive(Default)]
+struct Found {
+    resources: Vec<Resource>,
+    unknown: Vec<Unknown>,
+}
+
+impl LiveCluster {
+    /// Asks for all kinds.
+    pub(super) fn discover(&self) -> Result<Resources, ClusterError> {
+        let mut found = Found::default();
+        for path in ["/api", "/apis"] {
+            let answer = self.read(path, AGGREGATED, ASKED)?;
+            match answer.get("kind").and_then(Value::as_str) {
+                Some("APIGroupDiscoveryList") => found.groups(&answer),
+                Some("APIVersions") => {
+                    let versions = list(&answer, "versions").iter().filter_map(Value::as_text);
+                    versions.for_each(|version| self.version("/api", &Text::default(), version, &mut found));
+                }
+                Some("APIGroupList") => {
+                    for group in list(&answer, "groups") {
+                        self.group(group, &mut found);
+                    }
+                }
+                _ => return Err(malformed("it is no list of API groups")),
+            }
+        }
+        if found.resources.is_empty() {
+            return Err(malformed("it names none"));
+        }
+        Ok(Resources::new(found.resources, found.unknown))
+    }
+
+    /// Asks for the kinds of a group, version by version, the preferred one first.
+    fn group(&self, group: &Value, found: &mut Found) {
+        let Some(name) = group.get("name").and_then(Value::as_text) else { return };
+        let preferred = group.path(&["preferredVersion", "version"]).and_then(Value::as_text);
+        let all = list(group, "versions").iter().filter_map(|version| version.get("version")?.as_text());
+        let mut versions: Vec<&Text> = preferred.into_iter().collect();
+        versions.extend(all.filter(|version| Some(*version) != preferred));
+        for version in versions {
+            self.version("/apis", name, version, found);
+        }
+    }
+
+    fn version(&self, root: &str, group: &Text, version: &Text, found: &mut Found) {
+        let path =
+            if group.is_empty() { format!("{root}/{version}") } else { format!("{root}/{group}/{version}") };
+        match self.read(&path, PLAIN, ASKED) {
+            Ok(answer) => found.version(group, version, &answer),
+            Err(error) => {
+                let why = match error {
+                    ClusterError::Refused { message, .. } => message,
+                    other => other.to_string(),
+                };
+                found.unknown.push(Unknown { group: group.clone(), version: version.clone(), why });
+            }
+        }
+    }
+}
+
+impl Found {
+    /// Takes an answer in that tells of all groups.
+    fn groups(&mut self, answer: &Value) {
+        for group in list(answer, "items") {
+            let name =
+                group.path(&["metadata", "name"]).and_then(Value::as_text).cloned().unwrap_or_default();
+            for version in list(group, "versions") {
+                let Some(number) = version.get("version").and_then(Value::as_text) else { continue };
+                if version.get("freshness").and_then(Value::as_str) == Some("Stale") {
+                    let why = "the server is currently unable to handle the request".to_owned();
+                    self.unknown.push(Unknown { group: name.clone(), version: number.clone(), why });
+                }
+                for told in list(version, "resources") {
+                    let text = |name| told.get(name).and_then(Value::as_text);
+                    let kind = told.path(&["responseKind", "kind"]).and_then(Value::as_text);
+                    let is_namespaced = text("scope").is_some_and(|scope| **scope == *"Namespaced");
+                    let names = (text("resource"), text("singularResource"));
+                    self.resource((&name, number), kind, names, is_namespaced, told);
+                }
+            }
+        }
+    }
+
+    /// Takes an answer in that tells of a version of a group.
+    fn version(&mut self, group: &Text, version: &Text, answer: &Value) {
+        for told in list(answer, "resources") {
+            let text = |name| told.get(name).and_then(Value::as_text);
+            let is_namespaced = told.get("namespaced") == Some(&Value::Bool(true));
+            let names = (text("name"), text("singularName"));
+            self.resource((group, version), text("kind"), names, is_namespaced, told);
+        }
+    }
+
+    fn resource(
+        &mut self,
+        (group, version): (&Text, &Text),
+        kind: Option<&Text>,
+        (plural, singular): (Option<&Text>, Option<&Text>),
+        is_namespaced: bool,
+        told: &Value,
+    ) {
+        let given = |text: Option<&Text>| text.filter(|text| !text.is_empty()).cloned();
+        let (Some(kind), Some(plural)) = (given(kind), given(plural)) else { return };
+        // Older servers list subresources beside what they belong to.
+        if plural.contains('/') {
+            return;
+        }
+        let texts =
+            |name| -> Vec<Text> { list(told, name).iter().filter_map(Value::as_text).cloned().collect() };
+        self.resources.push(Resource {
+            singular: given(singular).unwrap_or_else(|| kind.to_lowercase().into()),
+            kind: GroupVersionKind { group: group.clone(), version: version.clone(), kind },
+            plural,
+            short_names: texts("shortNames"),
+            categories: texts("categories"),
+            is_namespaced,
+            is_listed: texts("verbs").iter().any(|verb| **verb == *"list"),
+        });
+    }
+}
+
+fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
+    value.get(name).and_then(Value::as_array).unwrap_or_default()
+}
+
+fn malformed(fault: &str) -> ClusterError {
+    ClusterError::Malformed { asked: ASKED.into(), fault: fault.into() }
+}

@@ -1,0 +1,182 @@
+//! One request, repeated where that can help.
+
+use std::time::Duration;
+
+use http::header::{ACCEPT, RETRY_AFTER};
+use http_body_util::BodyExt as _;
+use kube::client::{Body, Client};
+use tokio::time::{sleep, timeout};
+
+use crate::value::{Text, Value};
+
+/// No answer is longer: half a gigabyte is many times what a page of the largest objects takes.
+const LONGEST: usize = 512 << 20;
+
+/// So often a request is made anew that the server put off, and one whose connection broke.
+const PUT_OFF: u32 = 10;
+const BROKEN: u32 = 4;
+
+/// Nobody waits longer because a server asks for it.
+const LONGEST_WAIT: u64 = 60;
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The server answered with an error.
+    Told(Told),
+    /// There is no whole answer.
+    Broken(kube::Error),
+    /// The time for a request is over.
+    Late(Duration),
+    /// The answer is too long, or no text.
+    Unfit(String),
+}
+
+/// An error as the server tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) code: u16,
+    /// One word; empty where the answer has none.
+    pub(super) reason: String,
+    pub(super) message: String,
+    /// When to ask again, in seconds.
+    after: Option<u64>,
+    /// Where a list can be gone on with that the server forgot.
+    pub(super) next: Option<Text>,
+}
+
+/// Makes a GET request, with what the server is to answer in.
+pub(super) async fn get(
+    client: &Client,
+    path: &str,
+    accept: &'static str,
+    limit: Option<Duration>,
+) -> Result<String, Failure> {
+    let mut tries = 0;
+    loop {
+        let answer = match limit {
+            Some(limit) => {
+                timeout(limit, once(client, path, accept)).await.unwrap_or(Err(Failure::Late(limit)))
+            }
+            None => once(client, path, accept).await,
+        };
+        let Some(pause) = answer.as_ref().err().and_then(|failure| failure.pause(tries)) else {
+            return answer;
+        };
+        tries += 1;
+        sleep(pause).await;
+    }
+}
+
+async fn once(client: &Client, path: &str, accept: &'static str) -> Result<String, Failure> {
+    let request = http::Request::get(path).header(ACCEPT, accept).body(Body::empty());
+    let request = request.map_err(|error| Failure::Unfit(error.to_string()))?;
+    let response = client.send(request).await.map_err(Failure::Broken)?;
+    let status = response.status();
+    let after =
+        response.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok()?.trim().parse().ok());
+    let mut body = response.into_body();
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.map_err(Failure::Broken)?.into_data() {
+            if bytes.len() + data.len() > LONGEST {
+                return Err(Failure::Unfit(format!("it is longer than {LONGEST} bytes")));
+            }
+            bytes.extend_from_slice(&data);
+        }
+    }
+    if !status.is_success() {
+        return Err(Failure::Told(Told::read(status.as_u16(), after, &String::from_utf8_lossy(&bytes))));
+    }
+    String::from_utf8(bytes).map_err(|_| Failure::Unfit("it is no UTF-8".into()))
+}
+
+impl Failure {
+    /// How long to wait before the request is made anew; `None` if that is of no use.
+    fn pause(&self, tries: u32) -> Option<Duration> {
+        let growing = Duration::from_millis(100 << tries.min(5));
+        match self {
+            Self::Told(Told { code: 429 | 500..=599, after: Some(seconds), .. }) => {
+                let is_bearable = tries < PUT_OFF && *seconds <= LONGEST_WAIT;
+                is_bearable.then(|| Duration::from_secs(*seconds).max(growing))
+            }
+            Self::Told(Told { code: 429 | 502..=504, .. }) => (tries < BROKEN).then_some(growing),
+            Self::Broken(error) => (tries < BROKEN && super::fault::is_torn(error)).then_some(growing),
+            Self::Told(_) | Self::Late(_) | Self::Unfit(_) => None,
+        }
+    }
+}
+
+impl Told {
+    /// Reads an answer that is an error; the words for one that does not say what it is are kubectl's.
+    fn read(code: u16, after: Option<u64>, body: &str) -> Self {
+        let status = Value::from_json(body).ok();
+        let status = status.filter(|status| status.get("kind").and_then(Value::as_str) == Some("Status"));
+        if let Some(status) = status {
+            let text = |name| status.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let next = status.path(&["metadata", "continue"]).and_then(Value::as_text).cloned();
+            let next = next.filter(|next| !next.is_empty());
+            return Self { code, reason: text("reason"), message: text("message"), after, next };
+        }
+        let (reason, message) = match code {
+            401 => ("Unauthorized", "the server has asked for the client to provide credentials"),
+            403 => ("Forbidden", "the server does not allow access to the requested resource"),
+            404 => ("NotFound", "the server could not find the requested resource"),
+            405 => ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
+            429 => (
+                "TooManyRequests",
+                "the server has received too many requests and has asked us to try again later",
+            ),
+            500 => ("InternalError", "an error on the server has prevented the request from succeeding"),
+            503 => ("ServiceUnavailable", "the server is currently unable to handle the request"),
+            504 => (
+                "Timeout",
+                "the server was unable to return a response in the time allotted, but may still be processing the request",
+            ),
+            _ => ("", ""),
+        };
+        let message = if message.is_empty() {
+            format!("the server responded with the status code {code} but did not return more information")
+        } else {
+            message.to_owned()
+        };
+        Self { code, reason: reason.to_owned(), message, after, next: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_read_and_another_answer_is_put_into_words() {
+        let body =
+            r#"{"kind":"Status","metadata":{"continue":"abc"},"reason":"Expired","message":"too old"}"#;
+        let told = Told::read(410, None, body);
+        assert_eq!(
+            (&*told.reason, &*told.message, told.next.as_deref()),
+            ("Expired", "too old", Some("abc"))
+        );
+        let told = Told::read(404, None, "404 page not found\n");
+        assert_eq!(
+            (&*told.reason, &*told.message),
+            ("NotFound", "the server could not find the requested resource")
+        );
+        assert!(Told::read(418, None, "").message.contains("418"));
+    }
+
+    #[test]
+    fn what_may_pass_is_tried_again() {
+        let told = |code, after| Failure::Told(Told::read(code, after, ""));
+        assert_eq!(told(429, Some(2)).pause(0), Some(Duration::from_secs(2)));
+        assert_eq!(told(429, Some(3600)).pause(0), None);
+        assert_eq!(told(429, Some(1)).pause(PUT_OFF), None);
+        assert_eq!(told(503, None).pause(0), Some(Duration::from_millis(100)));
+        assert_eq!(told(503, None).pause(2), Some(Duration::from_millis(400)));
+        assert_eq!(told(503, None).pause(BROKEN), None);
+        for code in [400, 401, 403, 404, 410, 500] {
+            assert_eq!(told(code, None).pause(0), None, "{code}");
+        }
+        assert_eq!(Failure::Late(Duration::ZERO).pause(0), None);
+    }
+}

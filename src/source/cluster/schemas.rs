@@ -1,0 +1,99 @@
+//! The definitions of a cluster's custom resources.
+
+use crate::engine::{KindScope, builtin_scope};
+use crate::policy::KindSelector;
+use crate::source::CustomKind;
+use crate::value::Value;
+
+use super::{Cluster, ClusterError, ListQuery, Resource};
+
+/// So many definitions are asked for one by one.
+const FEW: usize = 10;
+
+/// Definitions are large: so many are read at once.
+const PAGE: u32 = 50;
+
+/// What a cluster tells of custom resources.
+#[derive(Debug, Default)]
+pub struct LiveKinds {
+    /// Those whose definition could be read.
+    pub found: Vec<CustomKind>,
+    /// The names of the others, and why.
+    pub missing: Vec<(String, ClusterError)>,
+}
+
+/// The definitions of the custom resources that one of the selectors fits, for what they say of lists; and
+/// those that cannot be read.
+///
+/// # Errors
+///
+/// Whatever keeps the cluster from telling what it serves.
+pub fn custom_kinds_of(cluster: &dyn Cluster, selectors: &[KindSelector]) -> Result<LiveKinds, ClusterError> {
+    let served = cluster.resources()?;
+    let definitions = served.resolve("customresourcedefinitions.apiextensions.k8s.io").cloned();
+    let mut kinds = LiveKinds::default();
+    let Some(definitions) = definitions else { return Ok(kinds) };
+    let wanted: Vec<&Resource> =
+        served.fitting(selectors).into_iter().filter(|resource| is_custom(resource)).collect();
+    if wanted.len() > FEW {
+        list(cluster, &definitions, &wanted, &mut kinds);
+        return Ok(kinds);
+    }
+    for resource in wanted {
+        let name = resource.full_name();
+        match cluster.get(&definitions, None, &name) {
+            Ok(definition) => kinds.found.push(custom_kind(resource, name, definition)),
+            // An aggregated API serves kinds without definitions.
+            Err(error) if error.is_not_found() => {}
+            Err(error) => kinds.missing.push((name, error)),
+        }
+    }
+    Ok(kinds)
+}
+
+/// Reads all definitions, and keeps those that are wanted.
+fn list(cluster: &dyn Cluster, definitions: &Resource, wanted: &[&Resource], kinds: &mut LiveKinds) {
+    let mut after = None;
+    loop {
+        let query = ListQuery {
+            resource: definitions,
+            namespace: None,
+            labels: None,
+            fields: None,
+            limit: PAGE,
+            after: after.as_deref(),
+        };
+        let page = match cluster.list(&query) {
+            Ok(page) => page,
+            Err(error) => {
+                kinds.missing.push(("custom resources".into(), error));
+                return;
+            }
+        };
+        for definition in page.objects {
+            let name = definition.path(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
+            if let Some(resource) = wanted.iter().find(|resource| resource.full_name() == name) {
+                kinds.found.push(custom_kind(resource, name.to_owned(), definition));
+            }
+        }
+        if page.next.is_none() || page.next == after {
+            return;
+        }
+        after = page.next;
+    }
+}
+
+fn custom_kind(resource: &Resource, name: String, definition: Value) -> CustomKind {
+    CustomKind {
+        group: resource.kind.group.clone(),
+        kind: resource.kind.kind.clone(),
+        scope: if resource.is_namespaced { KindScope::Namespaced } else { KindScope::Cluster },
+        definition,
+        origin: format!("CustomResourceDefinition {name}"),
+    }
+}
+
+/// Whether Kubernetes itself does not know the kind.
+fn is_custom(resource: &Resource) -> bool {
+    resource.kind.group.contains('.') && builtin_scope(&resource.kind) == KindScope::Unknown
+}

@@ -1,0 +1,701 @@
+//! A cluster that answers badly, late or not at all: what is said, and how the run ends.
+
+mod rig;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rig::weather::{Answer, Ask, Weather};
+use tempfile::TempDir;
+
+/// What a run of the program left.
+#[derive(Debug)]
+struct Run {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Run {
+    /// The objects whose changes are shown.
+    fn changed(&self) -> Vec<&str> {
+        let headers = self.stdout.lines().filter_map(|line| line.strip_prefix("--- "));
+        headers.filter_map(|header| header.split('\t').next()).collect()
+    }
+
+    /// What is said besides the table of what was found.
+    fn said(&self) -> Vec<&str> {
+        let is_told = |line: &&str| {
+            ["error", "Error", "note", "The ", "Unable"].iter().any(|word| line.starts_with(word))
+        };
+        self.stderr.lines().filter(is_told).collect()
+    }
+}
+
+/// A folder with a kubeconfig for a server and with policies.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new(server: &Weather) -> Self {
+        let folder = Self(tempfile::tempdir().expect("a temporary folder"));
+        folder.write("kubeconfig", &kubeconfig(&server.authority()));
+        folder.write("team.yaml", &policy("team", "[ConfigMap, Secret, Pod, Deployment, Widget]", ""));
+        folder
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        let path = self.0.path().join(name);
+        fs::write(&path, text).expect("the folder takes files");
+        path.display().to_string()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
+        let kubeconfig = self.0.path().join("kubeconfig");
+        command.args(arguments).env_clear().env("KUBECONFIG", kubeconfig).current_dir(self.0.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Run {
+        ended(self.command(arguments).output().expect("the program starts"))
+    }
+
+    fn diff(&self, arguments: &[&str]) -> Run {
+        self.run(&[&["diff", "-p", "team.yaml"], arguments].concat())
+    }
+}
+
+fn ended(output: std::process::Output) -> Run {
+    Run {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).expect("it prints text"),
+        stderr: String::from_utf8(output.stderr).expect("it says text"),
+    }
+}
+
+fn kubeconfig(authority: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{{name: x, cluster: {{server: 'http://{authority}'}}}}]\n\
+         contexts: [{{name: x, context: {{cluster: x, user: x, namespace: web}}}}]\nusers: [{{name: x, user: {{token: hidden}}}}]\n"
+    )
+}
+
+fn policy(name: &str, kinds: &str, context: &str) -> String {
+    format!(
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  rules:\n  - name: r\n    \
+         match: {{any: [{{resources: {{kinds: {kinds}}}}}]}}\n    {context}\n    \
+         mutate: {{patchStrategicMerge: {{metadata: {{labels: {{team: a}}}}}}}}\n"
+    )
+}
+
+/// What kinds the server of these tests has: group, version, kind, plural.
+const KINDS: [(&str, &str, &str, &str); 6] = [
+    ("", "v1", "ConfigMap", "configmaps"),
+    ("", "v1", "Pod", "pods"),
+    ("", "v1", "Secret", "secrets"),
+    ("", "v1", "Namespace", "namespaces"),
+    ("apps", "v1", "Deployment", "deployments"),
+    ("example.com", "v1", "Widget", "widgets"),
+];
+
+/// Discovery at once, for `/api` or `/apis`.
+fn discovery(path: &str, stale: &str) -> String {
+    let mut groups: Vec<String> = Vec::new();
+    for group in ["", "apps", "example.com"].into_iter().filter(|group| group.is_empty() == (path == "/api"))
+    {
+        let kinds = KINDS.iter().filter(|kind| kind.0 == group && (stale.is_empty() || kind.0 != stale));
+        let resources: Vec<String> = kinds
+            .map(|(_, version, kind, plural)| {
+                let scope = if *kind == "Namespace" { "Cluster" } else { "Namespaced" };
+                format!(
+                    r#"{{"resource":"{plural}","responseKind":{{"group":"{group}","version":"{version}","kind":"{kind}"}},"scope":"{scope}","verbs":["get","list"],"categories":["some"]}}"#
+                )
+            })
+            .collect();
+        let freshness = if group == stale && !stale.is_empty() { "Stale" } else { "Current" };
+        groups.push(format!(
+            r#"{{"metadata":{{"name":"{group}"}},"versions":[{{"version":"v1","freshness":"{freshness}","resources":[{}]}}]}}"#,
+            resources.join(",")
+        ));
+    }
+    format!(
+        r#"{{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[{}]}}"#,
+        groups.join(",")
+    )
+}
+
+fn page(names: &[&str], next: &str) -> String {
+    let items: Vec<String> =
+        names.iter().map(|name| format!(r#"{{"metadata":{{"name":"{name}","namespace":"web"}}}}"#)).collect();
+    format!(r#"{{"kind":"List","metadata":{{"continue":"{next}"}},"items":[{}]}}"#, items.join(","))
+}
+
+fn status(code: u16, reason: &str, message: &str) -> Answer {
+    let message = message.replace('"', "\\\"");
+    let body = format!(
+        r#"{{"kind":"Status","status":"Failure","reason":"{reason}","message":"{message}","code":{code}}}"#
+    );
+    Answer::Body(code, body)
+}
+
+/// The server as it is in good weather: `ConfigMaps` on two pages, one object of each other kind.
+fn good(ask: &Ask) -> Answer {
+    Answer::Body(
+        200,
+        match &*ask.path {
+            "/api" | "/apis" => discovery(&ask.path, ""),
+            "/api/v1/namespaces/web/configmaps" if ask.query.contains("continue=2") => page(&["c"], ""),
+            "/api/v1/namespaces/web/configmaps" => page(&["a", "b"], "2"),
+            path if KINDS.iter().any(|kind| path.ends_with(kind.3)) => page(&["one"], ""),
+            _ => return status(404, "NotFound", "not found"),
+        },
+    )
+}
+
+/// The second page of `ConfigMaps`.
+fn is_second_page(ask: &Ask) -> bool {
+    ask.path.ends_with("/configmaps") && ask.query.contains("continue=2")
+}
+
+const ALL: [&str; 3] = ["ConfigMap/web/a", "ConfigMap/web/b", "ConfigMap/web/c"];
+
+/// A server that answers its second page of `ConfigMaps` like this at first, so many times.
+fn second_page(times: usize, answer: impl Fn() -> Answer + Send + Sync + 'static) -> Weather {
+    Weather::start(move |ask| if is_second_page(ask) && ask.before < times { answer() } else { good(ask) })
+}
+
+#[test]
+fn what_passes_is_waited_for() {
+    let kinds: [(usize, fn() -> Answer); 5] = [
+        (2, || Answer::With(429, ("Retry-After", "1".into()), String::new())),
+        (2, || status(503, "ServiceUnavailable", "later")),
+        (2, || Answer::Body(502, "<html>".into())),
+        (2, || Answer::Drop),
+        (2, || Answer::Cut(page(&["c"], ""))),
+    ];
+    for (times, answer) in kinds {
+        let server = second_page(times, answer);
+        let started = Instant::now();
+        let run = Folder::new(&server).diff(&["cm"]);
+        assert_eq!((run.code, run.changed()), (Some(4), vec![]), "an unknown short name: {run:?}");
+        let run = Folder::new(&server).diff(&["configmaps"]);
+        assert_eq!(
+            (run.code, run.changed(), run.said()),
+            (Some(1), ALL.to_vec(), vec![]),
+            "{:?} {run:?}",
+            answer()
+        );
+        let second = server.asked().into_iter().filter(|path| path.contains("continue=2")).count();
+        assert_eq!(second, times + 1, "{:?}", answer());
+        if matches!(answer(), Answer::With(..)) {
+            assert!(started.elapsed() >= Duration::from_secs(2), "it was asked to wait");
+        }
+    }
+}
+
+/// An answer, what is said of it, and how often it is asked for.
+type Fault = (fn() -> Answer, &'static str, usize);
+
+#[test]
+fn what_does_not_pass_is_told_and_the_rest_is_not_called_whole() {
+    let kinds: [Fault; 9] = [
+        (|| status(503, "ServiceUnavailable", "later"), "Error from server (ServiceUnavailable): later", 5),
+        (
+            || Answer::With(429, ("Retry-After", "3600".into()), String::new()),
+            "Error from server (TooManyRequests): the server has received too many requests and has asked us to try again later",
+            1,
+        ),
+        (|| status(500, "InternalError", "boom"), "Error from server (InternalError): boom", 1),
+        (|| Answer::Drop, "Unable to connect to the server: unexpected EOF", 5),
+        (|| Answer::Cut("{".into()), "Unable to connect to the server: unexpected EOF", 5),
+        (
+            || Answer::Hang,
+            "Unable to connect to the server: no answer within 1s (--request-timeout gives another limit)",
+            1,
+        ),
+        (
+            || Answer::Body(200, page(&["c"], "2")),
+            "error: the server's answer for configmaps cannot be read: it names the same page again and again",
+            1,
+        ),
+        (
+            || status(410, "Expired", "The provided continue parameter is too old"),
+            "Error from server (Expired): The provided continue parameter is too old",
+            1,
+        ),
+        (
+            || status(401, "Unauthorized", "Unauthorized"),
+            "error: You must be logged in to the server (Unauthorized)",
+            1,
+        ),
+    ];
+    for (answer, words, asked) in kinds {
+        let server = second_page(100, answer);
+        let run = Folder::new(&server).diff(&["configmaps", "--request-timeout=1s"]);
+        let rest = "error: the answer is incomplete: read in part: configmaps";
+        assert_eq!((run.code, run.said()), (Some(4), vec![words, rest]), "{run:?}");
+        assert_eq!(run.changed(), ALL[..2], "{run:?}");
+        let second = server.asked().into_iter().filter(|path| path.contains("continue=2")).count();
+        assert_eq!(second, asked, "{words}");
+    }
+}
+
+#[test]
+fn a_page_that_is_no_json_is_told() {
+    let server = second_page(1, || Answer::Body(200, "<html>Bad Gateway</html>".into()));
+    let run = Folder::new(&server).diff(&["configmaps"]);
+    assert_eq!((run.code, run.changed()), (Some(4), ALL[..2].to_vec()), "{run:?}");
+    let [fault, rest] = run.said()[..] else { panic!("{run:?}") };
+    assert!(fault.starts_with("error: the server's answer for configmaps cannot be read: "), "{fault}");
+    assert_eq!(rest, "error: the answer is incomplete: read in part: configmaps");
+    assert!(!run.stderr.contains("Bad Gateway"), "{run:?}");
+}
+
+#[test]
+fn a_server_that_goes_down_in_the_middle_is_asked_no_more() {
+    let server = Weather::start(|ask| {
+        if ask.path.ends_with("/configmaps") { Answer::Last(page(&["a", "b"], "2")) } else { good(ask) }
+    });
+    let folder = Folder::new(&server);
+    let run = folder.diff(&["configmaps,secrets,pods"]);
+    let refused = format!(
+        "The connection to the server {} was refused - did you specify the right host or port?",
+        server.authority()
+    );
+    let rest = "error: the answer is incomplete: not read: secrets, pods; read in part: configmaps";
+    assert_eq!((run.code, run.said()), (Some(4), vec![&*refused, rest]), "{run:?}");
+    assert_eq!(run.changed(), ALL[..2], "{run:?}");
+
+    // And so is one that was down before.
+    for arguments in [&["configmaps"][..], &["-A"]] {
+        let run = folder.diff(arguments);
+        assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![&*refused], ""), "{run:?}");
+    }
+}
+
+#[test]
+fn every_format_says_what_is_missing() {
+    let server = second_page(100, || status(500, "InternalError", "boom"));
+    let folder = Folder::new(&server);
+    let json = folder.diff(&["configmaps", "-o", "json"]);
+    let value: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(value["incomplete"], "read in part: configmaps");
+    let explained = folder.run(&["explain", "-p", "team.yaml", "configmaps", "-o", "json"]);
+    let value: serde_json::Value = serde_json::from_str(&explained.stdout).unwrap();
+    assert_eq!((explained.code, &value["incomplete"]), (Some(4), &"read in part: configmaps".into()));
+    let summary = folder.diff(&["configmaps", "-o", "summary"]);
+    assert!(summary.stdout.ends_with("\nincomplete: read in part: configmaps\n"), "{summary:?}");
+    let markdown = folder.diff(&["configmaps", "-o", "markdown"]);
+    assert!(markdown.stdout.starts_with("**Incomplete**: `read in part: configmaps`\n"), "{markdown:?}");
+}
+
+#[test]
+fn a_list_that_the_server_forgot_is_gone_on_with() {
+    let server = Weather::start(|ask| {
+        if is_second_page(ask) {
+            let body = r#"{"kind":"Status","metadata":{"continue":"now"},"reason":"Expired","message":"too old","code":410}"#;
+            Answer::Body(410, body.into())
+        } else if ask.query.contains("continue=now") {
+            Answer::Body(200, page(&["c"], ""))
+        } else {
+            good(ask)
+        }
+    });
+    let folder = Folder::new(&server);
+    let run = folder.diff(&["configmaps"]);
+    assert_eq!((run.code, run.changed()), (Some(1), ALL.to_vec()), "{run:?}");
+    assert!(
+        run.said()[0].starts_with("note: configmaps: the server forgot the list while it was read"),
+        "{run:?}"
+    );
+    assert_eq!(folder.diff(&["configmaps", "--strict"]).code, Some(3));
+}
+
+#[test]
+fn what_one_may_not_read_is_named_beside_what_one_may() {
+    let words = "secrets is forbidden: User \"x\" cannot list resource \"secrets\" in API group \"\" in the namespace \"web\"";
+    let server = Weather::start(move |ask| {
+        if ask.path.ends_with("/secrets") { status(403, "Forbidden", words) } else { good(ask) }
+    });
+    let run = Folder::new(&server).diff(&["configmaps,pods,secrets,deployments,widgets"]);
+    let expected = [&ALL[..], &["Pod/web/one", "Deployment/web/one", "Widget/web/one"]].concat();
+    assert_eq!((run.code, run.changed()), (Some(4), expected), "{run:?}");
+    let told = format!("Error from server (Forbidden): {words}");
+    assert_eq!(run.said(), [&*told, "error: the answer is incomplete: not read: secrets"], "{run:?}");
+}
+
+#[test]
+fn a_kind_may_vanish_after_discovery() {
+    let server = Weather::start(|ask| {
+        if ask.path.ends_with("/widgets") {
+            Answer::Body(404, "404 page not found\n".into())
+        } else {
+            good(ask)
+        }
+    });
+    let run = Folder::new(&server).diff(&["widgets,pods"]);
+    assert_eq!((run.code, run.changed()), (Some(4), vec!["Pod/web/one"]), "{run:?}");
+    let told = "Error from server (NotFound): Unable to list \"example.com/v1, Resource=widgets\": the server could not find the requested resource";
+    assert_eq!(
+        run.said(),
+        [told, "error: the answer is incomplete: not read: widgets.example.com"],
+        "{run:?}"
+    );
+}
+
+#[test]
+fn an_aggregated_api_may_be_down() {
+    let server = Weather::start(|ask| match &*ask.path {
+        "/api" | "/apis" => Answer::Body(200, discovery(&ask.path, "example.com")),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let down = "error: the kinds of example.com/v1 are not known: the server is currently unable to handle the request";
+    let rest = "error: the answer is incomplete: not read: example.com/v1";
+    let run = folder.diff(&["widgets,pods"]);
+    assert_eq!((run.code, run.changed()), (Some(4), vec!["Pod/web/one"]), "{run:?}");
+    assert_eq!(
+        run.said(),
+        [down, "error: the server doesn't have a resource type \"widgets\"", rest],
+        "{run:?}"
+    );
+    // A policy asks for a kind that might be there.
+    let run = folder.diff(&["-n", "web"]);
+    assert_eq!((run.code, run.said()), (Some(4), vec![down, rest]), "{run:?}");
+    // Nobody asks for what is down.
+    let secrets = folder.write("secrets.yaml", &policy("team", "[Secret]", ""));
+    let run = folder.run(&["diff", "-n", "web", "-p", &secrets]);
+    assert_eq!((run.code, run.changed()), (Some(1), vec!["Secret/web/one"]), "{run:?}");
+    assert_eq!(run.said(), [&*down.replace("error:", "note:")], "{run:?}");
+}
+
+#[test]
+fn older_servers_tell_of_their_kinds_group_by_group() {
+    let server = Weather::start(|ask| {
+        let list = |group: &str| {
+            let kinds = KINDS.iter().filter(|kind| kind.0 == group);
+            let resources: Vec<String> = kinds
+                .map(|(_, _, kind, plural)| {
+                    let namespaced = *kind != "Namespace";
+                    format!(r#"{{"name":"{plural}","singularName":"","namespaced":{namespaced},"kind":"{kind}","verbs":["list"]}},{{"name":"{plural}/status","namespaced":{namespaced},"kind":"{kind}","verbs":["get"]}}"#)
+                })
+                .collect();
+            Answer::Body(
+                200,
+                format!(r#"{{"kind":"APIResourceList","resources":[{}]}}"#, resources.join(",")),
+            )
+        };
+        let group = |name: &str| {
+            format!(
+                r#"{{"name":"{name}","versions":[{{"groupVersion":"{name}/v1","version":"v1"}}],"preferredVersion":{{"version":"v1"}}}}"#
+            )
+        };
+        match &*ask.path {
+            "/api" => Answer::Body(200, r#"{"kind":"APIVersions","versions":["v1"]}"#.into()),
+            "/apis" => {
+                let groups = [group("apps"), group("example.com"), group("gone.example.com")].join(",");
+                Answer::Body(200, format!(r#"{{"kind":"APIGroupList","groups":[{groups}]}}"#))
+            }
+            "/api/v1" => list(""),
+            "/apis/apps/v1" => list("apps"),
+            "/apis/example.com/v1" => list("example.com"),
+            "/apis/gone.example.com/v1" => Answer::With(503, ("Retry-After", "3600".into()), "gone".into()),
+            _ => good(ask),
+        }
+    });
+    let run = Folder::new(&server).diff(&["-n", "web"]);
+    let expected =
+        [&ALL[..], &["Pod/web/one", "Secret/web/one", "Deployment/web/one", "Widget/web/one"]].concat();
+    assert_eq!((run.code, run.changed()), (Some(1), expected), "{run:?}");
+    let down = "note: the kinds of gone.example.com/v1 are not known: the server is currently unable to handle the request";
+    assert_eq!(run.said(), [down], "{run:?}");
+}
+
+#[test]
+fn large_objects_are_read_and_changed() {
+    let server = Weather::start(|ask| match &*ask.path {
+        "/api/v1/namespaces/web/configmaps" => {
+            let data = "x".repeat(3 << 20);
+            let object =
+                format!(r#"{{"metadata":{{"name":"big","namespace":"web"}},"data":{{"k":"{data}"}}}}"#);
+            Answer::Body(200, format!(r#"{{"metadata":{{}},"items":[{object},{object},{object}]}}"#))
+        }
+        _ => good(ask),
+    });
+    let run = Folder::new(&server).diff(&["configmaps"]);
+    assert_eq!((run.code, run.changed().len(), run.said()), (Some(1), 3, vec![]));
+}
+
+#[test]
+fn the_kinds_are_those_that_the_policies_can_match() {
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    let listed = |server: &Weather| {
+        let asked = server.asked().into_iter().filter(|path| !matches!(&**path, "/api" | "/apis"));
+        asked.map(|path| path.split('?').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let some = folder
+        .write("some.yaml", &policy("some", "[Pod, apps/v1/Deployment, Namespace, Job, Pod/status]", ""));
+    let run = folder.run(&["diff", "-p", &some, "-n", "web"]);
+    assert_eq!((run.code, run.changed()), (Some(1), vec!["Pod/web/one", "Deployment/web/one"]), "{run:?}");
+    assert_eq!(
+        run.said(),
+        ["note: these belong to no namespace and are left out, -A reads them: namespaces"],
+        "{run:?}"
+    );
+    assert_eq!(listed(&server), ["/api/v1/namespaces/web/pods", "/apis/apps/v1/namespaces/web/deployments"]);
+
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    let run = folder.run(&["diff", "-p", &some, "-A"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert_eq!(listed(&server), ["/api/v1/pods", "/api/v1/namespaces", "/apis/apps/v1/deployments"]);
+
+    // A category is its kinds.
+    let run = folder.run(&["diff", "-p", &some, "some,pods", "-n", "web"]);
+    assert_eq!((run.code, run.changed().len()), (Some(1), 3), "{run:?}");
+    let run = folder.run(&["diff", "-p", &some, "some", "a"]);
+    assert_eq!(
+        (run.code, run.said()),
+        (Some(2), vec!["error: you must specify only one resource"]),
+        "{run:?}"
+    );
+
+    // Without any word of a cluster none is asked.
+    let run = folder.run(&["diff", "-p", &some]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+}
+
+#[test]
+fn equal_calls_are_made_once_and_refusals_are_rule_errors() {
+    let context = |path: &str| {
+        format!(
+            "context: [{{name: found, apiCall: {{urlPath: '{path}'}}}}]\n    preconditions: {{all: [{{key: '{{{{ found.metadata.name }}}}', operator: Equals, value: shared}}]}}"
+        )
+    };
+    let server = Weather::start(|ask| match &*ask.path {
+        "/api/v1/namespaces/web/configmaps/shared" => {
+            Answer::Body(200, r#"{"kind":"ConfigMap","metadata":{"name":"shared"}}"#.into())
+        }
+        "/api/v1/nodes" => status(
+            403,
+            "Forbidden",
+            "nodes is forbidden: User \"x\" cannot list resource \"nodes\" in API group \"\" at the cluster scope",
+        ),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let shared = folder.write(
+        "shared.yaml",
+        &policy(
+            "shared",
+            "[ConfigMap]",
+            &context("/api/v1/namespaces/{{ request.namespace }}/configmaps/shared"),
+        ),
+    );
+    let run = folder.run(&["diff", "-p", &shared, "configmaps"]);
+    assert_eq!((run.code, run.changed()), (Some(1), ALL.to_vec()), "{run:?}");
+    assert_eq!(server.asked().iter().filter(|path| path.ends_with("/shared")).count(), 1);
+
+    let nodes = folder.write("nodes.yaml", &policy("nodes", "[ConfigMap]", &context("/api/v1/nodes")));
+    let run = folder.run(&["diff", "-p", &nodes, "configmaps"]);
+    assert_eq!((run.code, run.changed()), (Some(3), vec![]), "{run:?}");
+    let words = "failed to fetch data for APICall: failed to GET resource with raw url: /api/v1/nodes: nodes is forbidden: User \"x\" cannot list resource \"nodes\"";
+    assert_eq!(run.stderr.matches(words).count(), 3, "{run:?}");
+    assert_eq!(server.asked().iter().filter(|path| path.ends_with("/nodes")).count(), 1);
+
+    // Offline nothing is sent.
+    let before = server.asked().len();
+    let manifest = folder.write("cm.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}");
+    assert_eq!(folder.run(&["diff", "-p", &nodes, "-f", &manifest]).code, Some(3));
+    assert_eq!(server.asked().len(), before);
+    // A Pod's inside is no place to look things up.
+    let exec = folder.write(
+        "exec.yaml",
+        &policy("exec", "[ConfigMap]", &context("/api/v1/namespaces/web/pods/p/exec?command=sh")),
+    );
+    let run = folder.run(&["diff", "-p", &exec, "-f", &manifest, "--live"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.stderr.contains("calls through the API server to something else are never sent"), "{run:?}");
+    assert!(!server.asked().iter().any(|path| path.contains("exec")));
+}
+
+#[test]
+fn manifests_do_not_wait_for_a_silent_server_again_and_again() {
+    let is_discovery = |ask: &Ask| matches!(&*ask.path, "/api" | "/apis");
+    let server = Weather::start(move |ask| if is_discovery(ask) { good(ask) } else { Answer::Hang });
+    let folder = Folder::new(&server);
+    let many: String = (0..60)
+        .map(|number| format!("---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c{number}}}}}\n"))
+        .collect();
+    let manifests = folder.write("many.yaml", &many);
+    let started = Instant::now();
+    let run = folder.diff(&["-f", &manifests, "--live", "--request-timeout=1s"]);
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert_eq!((run.code, run.changed().len()), (Some(4), 60), "{run:?}");
+    assert_eq!(
+        run.said(),
+        [
+            "Unable to connect to the server: it did not answer several times in a row and is asked no more",
+            "Unable to connect to the server: no answer within 1s (--request-timeout gives another limit)",
+        ],
+        "{run:?}"
+    );
+
+    // A server that tells nothing at all makes no context.
+    let server = Weather::start(|_| status(503, "ServiceUnavailable", "down"));
+    folder.write("kubeconfig", &kubeconfig(&server.authority()));
+    let run = folder.diff(&["-f", &manifests, "--live"]);
+    let words = "Error from server (ServiceUnavailable): down";
+    assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
+}
+
+#[test]
+fn schemas_that_cannot_be_read_are_told() {
+    let server = Weather::start(|ask| match &*ask.path {
+        "/apis" => {
+            let definitions = r#"{"metadata":{"name":"apiextensions.k8s.io"},"versions":[{"version":"v1","resources":[{"resource":"customresourcedefinitions","responseKind":{"kind":"CustomResourceDefinition"},"scope":"Cluster","verbs":["get","list"]}]}]}"#;
+            Answer::Body(
+                200,
+                discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{definitions},")),
+            )
+        }
+        path if path.contains("customresourcedefinitions") => status(403, "Forbidden", "no schemas for you"),
+        _ => good(ask),
+    });
+    let run = Folder::new(&server).diff(&["widgets"]);
+    assert_eq!((run.code, run.changed()), (Some(1), vec!["Widget/web/one"]), "{run:?}");
+    let words = "note: the schema of widgets.example.com cannot be read, lists in it merge without keys: Error from server (Forbidden): no schemas for you";
+    assert_eq!(run.said(), [words], "{run:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_tells_what_it_has() {
+    let server = Weather::start(|ask| if is_second_page(ask) { Answer::Hang } else { good(ask) });
+    let folder = Folder::new(&server);
+    let child = folder.command(&["diff", "-p", "team.yaml", "configmaps,secrets"]).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !server.asked().iter().any(|path| path.contains("continue=2")) {
+        assert!(Instant::now() < deadline, "the second page is never asked for");
+        thread::sleep(Duration::from_millis(10));
+    }
+    let started = Instant::now();
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let run = ended(child.wait_with_output().unwrap());
+    assert!(started.elapsed() < Duration::from_secs(10));
+    assert_eq!((run.code, run.changed()), (Some(130), ALL[..2].to_vec()), "{run:?}");
+    let rest = "error: the answer is incomplete: not read: secrets; read in part: configmaps";
+    assert_eq!(run.said(), ["error: interrupted", rest], "{run:?}");
+
+    // With manifests there is nothing to tell yet.
+    let server =
+        Weather::start(|ask| if ask.path.ends_with("/configmaps/a") { Answer::Hang } else { good(ask) });
+    folder.write("kubeconfig", &kubeconfig(&server.authority()));
+    let manifest = folder.write("a.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}");
+    let child = folder.command(&["diff", "-p", "team.yaml", "-f", &manifest, "--live"]).spawn().unwrap();
+    while !server.asked().iter().any(|path| path.ends_with("/a")) {
+        assert!(started.elapsed() < Duration::from_secs(30), "the object is never asked for");
+        thread::sleep(Duration::from_millis(10));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let run = ended(child.wait_with_output().unwrap());
+    assert_eq!((run.code, &*run.stdout), (None, ""), "{run:?}");
+}
+
+#[test]
+fn flags_and_files_say_how_the_server_is_reached() {
+    let server = Weather::start(|ask| {
+        let header = |name: &str| ask.headers.get(name).cloned().unwrap_or_default();
+        if ask.path.starts_with("/api/v1/") {
+            let who = [
+                header("authorization"),
+                header("impersonate-user"),
+                header("impersonate-group"),
+                header("impersonate-uid"),
+                header("impersonate-extra-team"),
+            ];
+            return status(403, "Forbidden", &who.join("|"));
+        }
+        good(ask)
+    });
+    let folder = Folder::new(&server);
+    let told = |arguments: &[&str]| {
+        let run = folder.diff(&[&["configmaps"], arguments].concat());
+        assert_eq!(run.code, Some(4), "{run:?}");
+        run.said()[0].trim_start_matches("Error from server (Forbidden): ").to_owned()
+    };
+    assert_eq!(told(&[]), "Bearer hidden||||");
+    assert_eq!(told(&["--token", "other"]), "Bearer other||||");
+    let who = ["--as", "jane", "--as-group", "devs", "--as-uid", "7", "--as-user-extra", "team=a"];
+    assert_eq!(told(&who), "Bearer hidden|jane|devs|7|a");
+    let address = format!("http://{}", server.authority());
+    let empty = folder.write("empty", "apiVersion: v1\nkind: Config\n");
+    assert_eq!(told(&["--kubeconfig", &empty, "--server", &address, "--token", "t"]), "Bearer t||||");
+
+    // Of several files the first that says something wins, and one may be missing.
+    let first =
+        folder.write("first", "apiVersion: v1\nkind: Config\nusers: [{name: x, user: {token: first}}]\n");
+    let list = format!("/nonexistent:{first}:{}/kubeconfig", folder.0.path().display());
+    let run = ended(
+        folder.command(&["diff", "-p", "team.yaml", "configmaps"]).env("KUBECONFIG", &list).output().unwrap(),
+    );
+    assert!(run.stderr.contains("Bearer first|"), "{run:?}");
+
+    // A program that is asked for the token.
+    let plugin = folder.write("plugin", "#!/bin/sh\necho '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"made\"}}'\n");
+    set_executable(Path::new(&plugin));
+    let exec = format!(
+        "{{exec: {{apiVersion: client.authentication.k8s.io/v1, command: '{plugin}', interactiveMode: Never}}}}"
+    );
+    let config = folder.write("exec", &kubeconfig(&server.authority()).replace("{token: hidden}", &exec));
+    assert_eq!(told(&["--kubeconfig", &config]), "Bearer made||||");
+    assert_eq!(told(&["--kubeconfig", &config, "--token", "given"]), "Bearer given||||");
+
+    for (arguments, words) in [
+        (&["--context", "y"][..], "Error in configuration: context was not found for specified context: y"),
+        (&["--cluster", "y"], "error: no server found for cluster \"y\""),
+        (&["--user", "y"], "error: auth info \"y\" does not exist"),
+        (
+            &["--as-group", "g"],
+            "error: requesting uid, groups or user-extra without impersonating a user (--as)",
+        ),
+        (
+            &["pod/a"],
+            "error: there is no need to specify a resource type as a separate argument when passing arguments in resource/name form (e.g. 'kubectl get resource/<resource_name>' instead of 'kubectl get resource resource/<resource_name>'",
+        ),
+        (&["a", "-l", "x=y"], "error: name cannot be provided when a selector is specified"),
+        (&["a", "--field-selector", "x=y"], "error: name cannot be provided when a selector is specified"),
+    ] {
+        let run = folder.diff(&[&["configmaps"], arguments].concat());
+        assert_eq!((run.code, run.said(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
+    }
+    let run = folder.diff(&["configmaps", "--request-timeout", "soon"]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.stderr.contains("Invalid timeout value."), "{run:?}");
+}
+
+#[test]
+fn without_a_kubeconfig_nothing_is_asked() {
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    let mut command = folder.command(&["diff", "-p", "team.yaml", "configmaps"]);
+    let run = ended(command.env_remove("KUBECONFIG").env("HOME", folder.0.path()).output().unwrap());
+    let words = "error: kubeconfig: there is none where KUBECONFIG or the home folder should have it";
+    assert_eq!((run.code, run.said(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
+    assert_eq!(server.asked(), [""; 0]);
+}
+
+#[cfg(unix)]
+fn set_executable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+}
+
+#[cfg(not(unix))]
+fn set_executable(_: &Path) {}
