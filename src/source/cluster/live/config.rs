@@ -241,6 +241,6 @@ mod tests {
         let path = folder.path().join("config");
         std::fs::write(&path, "users:\n- name: x\n  user: {token: hidden, exec: {command: [a]}}\n").unwrap();
         let told = read(Some(&path)).unwrap_err().to_string();
-        assert_eq!(told, "kubeconfig: it cannot be understood at line 3, column 40");
+        assert_eq!(told, "kubeconfig: it cannot be understood at line 3, column 41");
     }
 }
