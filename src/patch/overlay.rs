@@ -179,7 +179,8 @@ fn merged(
     position: Position<'_>,
     reading: &Reading,
 ) -> Result<Merged, PatchError> {
-    let mut merger = Merger { reading, steps: Steps::default(), at: Pointer::ROOT, custom: false };
+    let mut merger =
+        Merger { reading, steps: Steps::default(), at: Pointer::ROOT, custom: false, below_new: false };
     merger.merge_object(base, patch, position).map(Merged::Patched)
 }
 
