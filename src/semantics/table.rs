@@ -178,6 +178,12 @@ differences! {
     UnknownDirective = 73, "unknown `$patch` where the object has no such map", "mutate.md 3.9(5)",
         "an error, as where the map is there",
         "written into the object";
+    EmptyKey = 74, "`copy`, `move` and `test` of the empty key", "mutate.md 2.5",
+        "the value there, or an error where there is none",
+        "null, whatever is there";
+    RoundedInteger = 75, "integers of an overlay above 2^53", "language.md 2.3",
+        "written with every digit",
+        "rounded to the next float";
 }
 
 impl fmt::Display for Difference {
