@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use jiff::Timestamp;
 
 use crate::jmespath::{Chance, Clock, Runtime};
+use crate::pattern::Integers;
 use crate::policy::{Operation, Rule, UserInfo};
 use crate::report::{Fate, SeenCondition, SeenException, SeenTurn, SeenVariable, Trace};
 use crate::semantics::{Difference, Reading, Semantics};
@@ -147,6 +148,8 @@ pub(super) struct Context<'a> {
     /// `request.object`, which the root is given only when something is asked.
     object: Value,
     is_in_root: bool,
+    /// A rule has patched the object.
+    is_patched: bool,
     runtime: Runtime<'a>,
     clock: &'a WorldClock<'a>,
     chance: &'a WorldChance<'a>,
@@ -200,6 +203,7 @@ impl<'a> Context<'a> {
             has_images: false,
             object,
             is_in_root: false,
+            is_patched: false,
             runtime: Runtime::new(clock, chance, reading).with_limits(limits.of_expressions()),
             clock,
             chance,
@@ -254,6 +258,7 @@ impl<'a> Context<'a> {
 
     /// Makes this value `request.object`.
     pub(super) fn set_object(&mut self, object: &Value) {
+        self.is_patched |= !self.object.same_storage(object);
         self.object = object.clone();
         self.is_in_root = false;
     }
@@ -299,6 +304,16 @@ impl<'a> Context<'a> {
     fn restart_runtime(&mut self) {
         self.runtime =
             Runtime::new(self.clock, self.chance, self.reading).with_limits(self.limits.of_expressions());
+    }
+
+    /// Tells that a rule of another policy has patched the object.
+    pub(super) const fn note_patched(&mut self) {
+        self.is_patched = true;
+    }
+
+    /// What Kyverno makes of the integers that variables give.
+    pub(super) const fn integers(&self) -> Integers {
+        if self.is_patched { Integers::Kept } else { Integers::AsFloats }
     }
 
     /// Gives the root the object.

@@ -142,7 +142,8 @@ impl Loops<'_, '_> {
         if let Some(conditions) = &entry.preconditions {
             let verdict = rule::decide(conditions, self.context).map_err(|error| {
                 let message = format!("failed to evaluate mutate.foreach[{index}].preconditions: {error}");
-                RuleError { message, hint: rule::hint(&error.into_cause(), self.context) }
+                let hint = error.into_cause().and_then(|cause| rule::hint(&cause, self.context));
+                RuleError { message, hint }
             })?;
             if !verdict.met {
                 let reason = SkipReason::Preconditions { message: verdict.message };

@@ -157,6 +157,9 @@ impl Evaluation<'_> {
             (&clock, &chance),
             &reading,
         );
+        if !current.same_storage(&self.placed.object) {
+            context.note_patched();
+        }
         context.assign(settings.values.of(&policy.name, self.name()));
         let entry = if operation == Operation::Delete { current.clone() } else { context.object().clone() };
         let mut report =

@@ -69,7 +69,8 @@ pub(super) fn preconditions(
 ) -> Result<Option<String>, RuleError> {
     let verdict = decide(conditions, context).map_err(|error| {
         let message = format!("failed to evaluate preconditions: {error}");
-        RuleError { message, hint: hint(&error.into_cause(), context) }
+        let hint = error.into_cause().and_then(|cause| hint(&cause, context));
+        RuleError { message, hint }
     })?;
     Ok((!verdict.met).then_some(verdict.message))
 }
@@ -85,7 +86,7 @@ pub(super) fn admit(
     if let Some(conditions) = &rule.preconditions {
         let verdict = decide(conditions, context).map_err(|error| {
             let message = format!("failed to evaluate preconditions: {error}");
-            let hint = hint(&error.into_cause(), context);
+            let hint = error.into_cause().and_then(|cause| hint(&cause, context));
             Box::new(Run::of(Outcome::Error(RuleError { message, hint })))
         })?;
         if !verdict.met {
@@ -105,14 +106,14 @@ pub(super) fn decide(
     conditions: &Conditions<Template>,
     context: &mut Context<'_>,
 ) -> Result<Verdict, Box<ConditionError<SubstitutionError>>> {
-    let reading = context.reading();
+    let (reading, integers) = (context.reading(), context.integers());
     let settings = context.substitution(Inline::Path);
     let verdict = {
         let mut resolve = |operand: &Template, _at: &Pointer| {
             let resolved = operand.substitute(context, settings);
             resolved.map(|substituted| substituted.value)
         };
-        conditions.evaluate(&mut resolve, reading)
+        conditions.evaluate(&mut resolve, integers, reading)
     };
     let verdict = verdict.map_err(Box::new)?;
     for seen in &verdict.seen {
@@ -333,7 +334,7 @@ fn substituted_patch(template: &Template, context: &mut Context<'_>) -> Result<J
     let replaced = template.substitute(context, settings);
     let value = replaced.map_err(|error| unresolved(&error, context))?.value;
     let parsed = match &value {
-        Value::String(text) => JsonPatch::parse(text),
+        Value::String(text) => JsonPatch::parse_as(text, context.reading()),
         Value::Array(_) if template.source().as_array().is_some() => JsonPatch::from_value(&value),
         Value::Null => return Err(RuleError::new("empty mutate rule")),
         other => {

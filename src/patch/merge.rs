@@ -41,6 +41,8 @@ pub(super) struct Merger<'a> {
     pub(super) at: Pointer,
     /// Whether the object is a custom resource whose definition is known.
     pub(super) custom: bool,
+    /// Whether the map or list around was not there, so that Kyverno merges the patch with itself.
+    pub(super) below_new: bool,
 }
 
 impl Merger<'_> {
@@ -86,13 +88,23 @@ impl Merger<'_> {
         patch: Patch<'_>,
         position: Position<'_>,
     ) -> Result<Outcome, PatchError> {
-        let directive = patch.directive();
+        let mut directive = patch.strategy();
         let base = match directive {
             Some("delete") => return Ok(Outcome::Gone),
             Some("replace") => None,
             None | Some("merge") => base,
-            Some(_) => return Err(PatchError::UnknownStrategy { at: self.at.clone() }),
+            Some(_) => {
+                let literal = base.is_none()
+                    && !self.below_new
+                    && !self.reading.documented(Difference::UnknownDirective);
+                if !literal {
+                    return Err(PatchError::UnknownStrategy { at: self.at.clone() });
+                }
+                directive = None;
+                base
+            }
         };
+        let below_new = std::mem::replace(&mut self.below_new, base.is_none());
         let mut changed: Option<Map> = if base.is_none() { Some(Map::default()) } else { None };
         let mut gone: IndexSet<Text> = IndexSet::new();
         for (key, member) in patch.members() {
@@ -116,6 +128,7 @@ impl Merger<'_> {
                 Outcome::Gone => {}
             }
         }
+        self.below_new = below_new;
         if let (Some(members), Semantics::Kyverno) = (base, self.reading.semantics()) {
             for (key, _) in position.fields().iter().filter(|(key, _)| patch.member(key).is_none()) {
                 if let Some(before) = members.get(*key)
@@ -145,7 +158,12 @@ impl Merger<'_> {
         }
         let place = position.element();
         match strategy {
-            Strategy::Keys(keys) => self.merge_keyed(base, patch.elements(), &keys, place),
+            Strategy::Keys(keys) => {
+                let below_new = std::mem::replace(&mut self.below_new, base.is_none());
+                let merged = self.merge_keyed(base, patch.elements(), &keys, place);
+                self.below_new = below_new;
+                merged
+            }
             Strategy::Set => self.merge_set(base, &patch.elements()),
             Strategy::Replace if patch.edits() => self.edit_in_place(base, &patch.elements(), place),
             Strategy::Replace => {
@@ -320,6 +338,12 @@ impl<'p> Patch<'p> {
     /// The `$patch` directive of a map.
     pub(super) fn directive(self) -> Option<&'p str> {
         self.scalar_member("$patch")?.as_str()
+    }
+
+    /// The `$patch` directive of a map, as the merge of maps takes it: one that is no string is none that it knows.
+    fn strategy(self) -> Option<&'p str> {
+        let written = self.member("$patch")?;
+        Some(written.value().and_then(Value::as_str).unwrap_or_default())
     }
 
     /// The directive of a map that holds nothing else.

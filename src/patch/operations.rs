@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::semantics::{Difference, Reading};
 use crate::value::{JsonReader, Text, Value};
 use crate::yaml::parse_value;
 
@@ -79,6 +80,24 @@ impl JsonPatch {
             parse_value(text).map_err(|error| error.to_string())
         };
         Self::from_value(&value.map_err(|message| PatchError::Syntax { message })?)
+    }
+
+    /// Reads the text form, as [`JsonPatch::parse`] does; what starts with `[` and is no JSON is YAML all the same to the
+    /// documentation.
+    ///
+    /// # Errors
+    ///
+    /// As [`JsonPatch::parse`].
+    pub fn parse_as(text: &str, reading: &Reading) -> Result<Self, PatchError> {
+        let parsed = Self::parse(text);
+        if let Err(PatchError::Syntax { .. }) = &parsed
+            && text.starts_with('[')
+            && let Ok(value) = parse_value(text)
+            && reading.documented(Difference::BracketedYaml)
+        {
+            return Self::from_value(&value);
+        }
+        parsed
     }
 
     /// Reads the list form.

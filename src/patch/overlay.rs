@@ -1,7 +1,7 @@
 //! Strategic merge: overlays with anchors, applied.
 
 use crate::semantics::{Difference, Reading, Semantics};
-use crate::value::{MAX_DEPTH, Pointer, Value};
+use crate::value::{MAX_DEPTH, Number, Pointer, Value};
 
 use super::condition::Steps;
 use super::keyed::Keys;
@@ -79,6 +79,9 @@ impl Overlay {
         }
         if overlay.depth() > MAX_DEPTH {
             return Err(PatchError::Limit(Limit::Depth));
+        }
+        if loses_digits(overlay) && !reading.documented(Difference::RoundedInteger) {
+            return Ok(Self { tree: Planter::new(reading).plant(&rounded(overlay))? });
         }
         Ok(Self { tree: Planter::new(reading).plant(overlay)? })
     }
@@ -179,7 +182,8 @@ fn merged(
     position: Position<'_>,
     reading: &Reading,
 ) -> Result<Merged, PatchError> {
-    let mut merger = Merger { reading, steps: Steps::default(), at: Pointer::ROOT, custom: false };
+    let mut merger =
+        Merger { reading, steps: Steps::default(), at: Pointer::ROOT, custom: false, below_new: false };
     merger.merge_object(base, patch, position).map(Merged::Patched)
 }
 
@@ -234,4 +238,35 @@ fn suspect_irregular(value: &Value, position: Position<'_>, reading: &Reading) {
             _ => {}
         }
     }
+}
+/// Whether some integer of a value is another as a float.
+fn loses_digits(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => as_float(number).is_some(),
+        Value::Array(items) => items.iter().any(loses_digits),
+        Value::Object(members) => members.values().any(loses_digits),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+    }
+}
+
+/// The value with its integers as floats hold them.
+fn rounded(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => Value::Number(as_float(number).unwrap_or_else(|| number.clone())),
+        Value::Array(items) => Value::array(items.iter().map(rounded).collect()),
+        Value::Object(members) => {
+            members.iter().map(|(key, member)| (key.clone(), rounded(member))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
+    }
+}
+
+/// The float next to an integer, where it is another number.
+fn as_float(number: &Number) -> Option<Number> {
+    /// Below, a float holds every integer.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.as_f64().abs() < EXACT || !number.is_integer() {
+        return None;
+    }
+    Number::from_f64(number.as_f64()).filter(|float| float.integer_text() != number.integer_text())
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::print::{Form, depends_on_form, printed};
+use super::side::Side;
 use super::{LeafPattern, Range, is_wildcard, matches};
 use crate::semantics::{Difference, Reading};
 use crate::value::{JsonReader, Value};
@@ -25,12 +26,18 @@ pub(super) enum Membership {
 }
 
 /// Whether the key stands to the value as asked; also false where the two cannot be compared.
-pub(super) fn holds(asked: Membership, key: &Value, value: &Value, reading: &Reading) -> bool {
+pub(super) fn holds(asked: Membership, key_side: Side<'_>, value_side: Side<'_>, reading: &Reading) -> bool {
+    let (key, value) = (key_side.value, value_side.value);
     let plain = asked.holds(key, value, Form::Plain);
     if !depends_on_form(key) && !depends_on_form(value) {
         return plain;
     }
-    let go = asked.holds(key, value, Form::Go);
+    let go = if asked.is_old() && key.as_array().is_some() {
+        // Sets of strings alone, or nothing.
+        asked.holds(key, value, Form::Go)
+    } else {
+        asked.holds(&key_side.with_integers_as_text(), &value_side.with_integers_as_text(), Form::Go)
+    };
     if plain == go || reading.documented(Difference::NumberText) { plain } else { go }
 }
 

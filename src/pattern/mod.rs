@@ -13,10 +13,11 @@ mod numeric;
 mod operator;
 mod print;
 mod range;
+mod side;
 mod version;
 mod wildcard;
 
-pub use condition::{Condition, ConditionError, ConditionFault, Conditions, Evaluated, Verdict};
+pub use condition::{Condition, ConditionError, ConditionFault, Conditions, Evaluated, Integers, Verdict};
 pub use leaf::{LeafPattern, matches_leaf};
 pub use nearest::nearest;
 pub use operator::{Operator, UnknownOperator};

@@ -251,6 +251,8 @@ impl Reader<'_> {
             return None;
         }
         match JsonPatch::parse(&stable) {
+            // Brackets around YAML are read when the patch is applied.
+            Err(PatchError::Syntax { .. }) if stable.starts_with('[') => None,
             Ok(prepared) => {
                 let undocumented = prepared
                     .operations()
@@ -420,9 +422,11 @@ impl Reader<'_> {
 
 /// The text of a JSON patch as a value: JSON where it begins with a bracket, else YAML.
 fn read_operations(text: &str) -> Result<Value, String> {
-    if text.starts_with('[') {
-        Value::from_json(text).map_err(|error| error.to_string())
-    } else {
-        yaml::parse_value(text).map_err(|error| error.to_string())
+    if text.starts_with('[')
+        && let Ok(operations) = Value::from_json(text)
+    {
+        return Ok(operations);
     }
+    // A list in brackets that is no JSON, or not before its variables have values, is YAML here as it is to Kyverno.
+    yaml::parse_value(text).map_err(|error| error.to_string())
 }

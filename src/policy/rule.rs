@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::pattern::Conditions;
 use crate::semantics::{Corners, Legacy, Reading};
 use crate::value::{Pointer, Text, Value};
-use crate::variables::Template;
+use crate::variables::{Template, broken_references};
 
 use super::classic::{NotEvaluated, Why};
 use super::fault::Fault;
@@ -68,6 +68,12 @@ impl Rule {
         notes: &mut Vec<Note>,
     ) -> Option<Self> {
         let at = source.pointer;
+        // The engine of the early syntax knows no references.
+        let is_early = ["overlay", "patches"].iter().any(|field| rule.path(&["mutate", field]).is_some());
+        if !is_early {
+            let references = broken_references(rule).into_iter();
+            faults.extend(references.map(|(below, error)| Fault::new(at.join(&below), error.to_string())));
+        }
         let mutation =
             Reader { rule, at, reading, legacy: source.legacy, faults: &mut *faults, notes }.read();
         let semantics = reading.semantics();

@@ -52,7 +52,7 @@ differences! {
     ListWithoutMergeKey = 2, "anchored element of a list without merge key", "cases.md 9#2, N-7; mutate.md 3.11",
         "the matching elements are edited in place, everything else is kept",
         "nothing changes, or the emitted element replaces the list";
-    InlineElement = 3, "`{{@}}` below a list", "cases.md 9#3; mutate.md 1.10",
+    InlineElement = 3, "`{{@}}` below a list, an anchor or a key of digits", "cases.md 9#3; mutate.md 1.10",
         "the value at the element being patched, also in foreach",
         "indexes of the overlay are taken for indexes of the object; an error in foreach";
     TargetAnnotation = 4, "mark left on changed targets", "cases.md 9#4, 9#15; mutate.md 5.5",
@@ -181,6 +181,24 @@ differences! {
     ExceptionOperations = 65, "`operations` in the match of an exception", "mutate.md 6.6, language.md 1.8",
         "the exception is for requests of these operations only",
         "operations are not looked at";
+    OldOperatorPanic = 70, "`In` and `NotIn` with a key that is a list of other things than strings", "language.md 2.4.5",
+        "the condition does not hold",
+        "evaluation panics: an error of the rule";
+    IntegersInLists = 71, "integers inside lists and maps of conditions", "language.md 2.3",
+        "a number is a number",
+        "an integer that the policy writes in a list or map equals no number of the object, until a rule has patched it";
+    BracketedYaml = 72, "JSON patch whose text is YAML in brackets", "mutate.md 2.1",
+        "read as YAML",
+        "what starts with `[` must be JSON: an error at each object";
+    UnknownDirective = 73, "unknown `$patch` where the object has no such map", "mutate.md 3.9(5)",
+        "an error, as where the map is there",
+        "written into the object";
+    EmptyKey = 74, "`copy`, `move` and `test` of the empty key", "mutate.md 2.5",
+        "the value there, or an error where there is none",
+        "null, whatever is there";
+    RoundedInteger = 75, "integers of an overlay above 2^53", "language.md 2.3",
+        "written with every digit",
+        "rounded to the next float";
 }
 
 impl fmt::Display for Difference {

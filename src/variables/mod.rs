@@ -17,6 +17,7 @@ use crate::jmespath::{EvalError, Expression, ParseError};
 use crate::semantics::Semantics;
 use crate::value::{Text, Value};
 
+pub use reference::broken_references;
 pub use scan::{holds_variable, replace_variables};
 pub use substitute::{Inline, InlineLeaf, Limits, Substituted, Substitution};
 pub use template::Template;

@@ -1,6 +1,6 @@
 //! `$(…)` references to another place of the same document.
 
-use crate::semantics::{Difference, Reading};
+use crate::semantics::{Difference, Reading, Semantics};
 use crate::value::{Pointer, Segment, Value};
 
 use super::SubstitutionError;
@@ -31,6 +31,32 @@ pub(super) fn resolve(
     }
     out.push_str(&text[end..]);
     Ok(scan::unescape_references(&out))
+}
+
+/// The strings of a document with references that Kyverno refuses a policy for: they lead nowhere, or to what has no text.
+pub fn broken_references(document: &Value) -> Vec<(Pointer, SubstitutionError)> {
+    let reading = Reading::new(Semantics::Kyverno);
+    let mut broken = Vec::new();
+    let mut open = vec![(Pointer::ROOT, document)];
+    while let Some((at, value)) = open.pop() {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::String(text) => {
+                if text.contains("$(")
+                    && let Err(error) = resolve(text, document, &at, &reading)
+                {
+                    broken.push((at, error));
+                }
+            }
+            Value::Array(items) => {
+                open.extend(items.iter().enumerate().rev().map(|(index, item)| (at.index(index), item)));
+            }
+            Value::Object(members) => {
+                open.extend(members.iter().rev().map(|(key, member)| (at.key(key.clone()), member)));
+            }
+        }
+    }
+    broken
 }
 
 fn resolve_one(reference: &str, root: &Value, at: &Pointer, reading: &Reading) -> Result<String, String> {

@@ -235,7 +235,11 @@ impl Work<'_> {
             Outcome::Text(text) => Ok(text.into()),
             Outcome::Whole(value) => self.arrived(value),
             Outcome::Open => {
-                let leaf = InlineLeaf { text: template.clone(), at: self.place(), semantics: self.semantics };
+                let place = self.place();
+                if place.segments().iter().any(is_odd_key) {
+                    self.settings.reading.reach(Difference::InlineElement);
+                }
+                let leaf = InlineLeaf { text: template.clone(), at: place, semantics: self.semantics };
                 self.inline.insert(self.at.clone(), leaf);
                 Ok(Value::String(template.text.clone()))
             }
@@ -357,12 +361,20 @@ impl Work<'_> {
         let segments = place.segments();
         let below_list = segments.iter().any(|segment| matches!(segment, Segment::Index(_)));
         let in_loop = matches!(segments.first(), Some(Segment::Key(key)) if &**key == "patchStrategicMerge");
-        if (below_list || in_loop) && self.semantics == Semantics::Kyverno {
+        let odd = segments.iter().any(is_odd_key);
+        if (below_list || in_loop || odd) && self.semantics == Semantics::Kyverno {
             self.settings.reading.reach(Difference::InlineElement);
         }
         let path = inline_path(&place, self.settings.inline_root);
         self.query(&Query::new(&path, self.semantics))
     }
+}
+
+/// Whether Kyverno does not find a key of the rule in the object: digits are an index to it, and anchors are kept.
+fn is_odd_key(segment: &Segment) -> bool {
+    let Segment::Key(key) = segment else { return false };
+    let is_number = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_digit());
+    is_number || (key.ends_with(')') && key.trim_start_matches(['+', '<']).starts_with('('))
 }
 
 /// The expression for the node of the object at the same place as a string of the rule: the first two

@@ -7,6 +7,7 @@
 pub(crate) mod apiserver;
 mod keeper;
 pub(crate) mod kyverno;
+pub(crate) mod kyverno_cli;
 pub(crate) mod oracle;
 pub(crate) mod weather;
 

@@ -199,7 +199,11 @@ impl Editor<'_> {
                         element(items, last).map_err(|fault| faulty(OperationKind::Test, path, fault))?;
                     &items[index]
                 }
-                parent => parent.get(&last.name).unwrap_or(&Value::Null),
+                parent => {
+                    let found = parent.get(&last.name).unwrap_or(&Value::Null);
+                    let parts = (found == expected) != expected.is_null();
+                    if self.finds_null(last, parts) { &Value::Null } else { found }
+                }
             },
         };
         if found == expected { Ok(()) } else { Err(PatchError::TestFailed { path: path.text.to_string() }) }
@@ -217,8 +221,20 @@ impl Editor<'_> {
                 let index = element(items, last).map_err(|fault| faulty(kind, path, fault))?;
                 Ok(&items[index])
             }
-            parent => parent.get(&last.name).ok_or_else(missing),
+            parent => {
+                let found = parent.get(&last.name);
+                if self.finds_null(last, found.is_none_or(|found| !found.is_null())) {
+                    return Ok(&Value::Null);
+                }
+                found.ok_or_else(missing)
+            }
         }
+    }
+
+    /// Whether null is found at a path that ends in the empty key, as Kyverno finds it in every map, where that makes a
+    /// difference.
+    fn finds_null(&self, last: &Part, differs: bool) -> bool {
+        last.name.is_empty() && differs && !self.reading.documented(Difference::EmptyKey)
     }
 
     /// Creates what is missing on the way to the parent of the target.

@@ -132,7 +132,13 @@ pub(in crate::patch) fn normalised(
 
 fn normalised_list(items: &[Value], place: Position<'_>) -> Result<Option<Value>, PatchError> {
     let reading = Reading::new(Semantics::Kyverno);
-    let mut merger = Merger { reading: &reading, steps: Steps::default(), at: Pointer::ROOT, custom: false };
+    let mut merger = Merger {
+        reading: &reading,
+        steps: Steps::default(),
+        at: Pointer::ROOT,
+        custom: false,
+        below_new: false,
+    };
     let nothing = Value::array(Vec::new());
     match merger.merge(Some(&items.to_vec().into()), Patch::Value(&nothing), place)? {
         Outcome::Set(value) => Ok(Some(value)),

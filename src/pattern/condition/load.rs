@@ -147,7 +147,9 @@ impl Loader {
         if let (Some(key), Some(value)) = (&key, &value) {
             self.operation(key, value);
         }
-        Some(Condition::new(key?, operator?, value?, message, self.at.clone()))
+        let (key, value) = (key?, value?);
+        let written = (key.clone(), value.clone());
+        Some(Condition::written_as(key, operator?, value, message, self.at.clone(), written))
     }
 
     fn unknown_fields(&mut self, members: &Map, known: &[&str]) {

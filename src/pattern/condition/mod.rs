@@ -6,7 +6,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use super::Operator;
-use crate::semantics::Reading;
+use super::side::Side;
+use crate::semantics::{Difference, Reading};
 use crate::value::{Pointer, Text, Value};
 
 pub use load::ConditionFault;
@@ -17,12 +18,12 @@ pub use load::ConditionFault;
 /// caller prepares from them with [`Conditions::map`].
 ///
 /// ```
-/// use kyv::{pattern::Conditions, semantics::Reading, value::Value};
+/// use kyv::{pattern::{Conditions, Integers}, semantics::Reading, value::Value};
 ///
 /// let block = r#"{"any": [{"key": "a", "operator": "AnyIn", "value": ["a", "b"], "message": "found"}]}"#;
 /// let conditions = Conditions::parse(&Value::from_json(block).unwrap()).unwrap();
 /// let mut as_written = |side: &Value, _: &_| Ok::<_, std::fmt::Error>(side.clone());
-/// let verdict = conditions.evaluate(&mut as_written, &Reading::default()).unwrap();
+/// let verdict = conditions.evaluate(&mut as_written, Integers::AsFloats, &Reading::default()).unwrap();
 /// assert!(verdict.met);
 /// assert_eq!(verdict.message, "found");
 /// ```
@@ -53,12 +54,24 @@ pub struct Condition<T = Value> {
     places: Arc<Places>,
 }
 
-/// Where a condition and its sides stand, from the root of the block.
+/// Where a condition and its sides stand, from the root of the block, and the sides as the policy writes them.
 #[derive(Debug)]
 struct Places {
     condition: Arc<Pointer>,
     key: Pointer,
     value: Pointer,
+    written_key: Value,
+    written_value: Value,
+}
+
+/// What Kyverno makes of the integers that variables give.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Integers {
+    /// Floats: the object is as it was sent.
+    #[default]
+    AsFloats,
+    /// Integers: a rule has patched the object before.
+    Kept,
 }
 
 /// What an evaluation came to.
@@ -110,20 +123,29 @@ pub enum ConditionError<E> {
         /// Why.
         cause: E,
     },
+    /// Kyverno's evaluation panics.
+    #[error("panic: `{operator}` takes a key of strings alone")]
+    Panic {
+        /// Where the key stands, from the root of the block.
+        pointer: Pointer,
+        /// The operator.
+        operator: Operator,
+    },
 }
 
 impl<E> ConditionError<E> {
-    /// Where the side stands that could not be resolved, from the root of the block.
+    /// Where the side stands that is at fault, from the root of the block.
     pub const fn pointer(&self) -> &Pointer {
         match self {
-            Self::Key { pointer, .. } | Self::Value { pointer, .. } => pointer,
+            Self::Key { pointer, .. } | Self::Value { pointer, .. } | Self::Panic { pointer, .. } => pointer,
         }
     }
 
-    /// Why it could not be resolved.
-    pub fn into_cause(self) -> E {
+    /// Why a side could not be resolved, if that is the matter.
+    pub fn into_cause(self) -> Option<E> {
         match self {
-            Self::Key { cause, .. } | Self::Value { cause, .. } => cause,
+            Self::Key { cause, .. } | Self::Value { cause, .. } => Some(cause),
+            Self::Panic { .. } => None,
         }
     }
 }
@@ -176,13 +198,14 @@ impl<T> Conditions<T> {
     ///
     /// # Errors
     ///
-    /// A side that `resolve` fails on.
+    /// A side that `resolve` fails on, and what makes Kyverno panic.
     pub fn evaluate<E>(
         &self,
         resolve: &mut dyn FnMut(&T, &Pointer) -> Result<Value, E>,
+        integers: Integers,
         reading: &Reading,
     ) -> Result<Verdict, ConditionError<E>> {
-        let mut evaluation = Evaluation::new(resolve, reading);
+        let mut evaluation = Evaluation::new(resolve, integers, reading);
         match self {
             Self::List(conditions) => {
                 let failed = evaluation.first(conditions, false)?;
@@ -212,13 +235,13 @@ impl<T> Conditions<T> {
     ///
     /// # Errors
     ///
-    /// A side that `resolve` fails on.
+    /// A side that `resolve` fails on, and what makes Kyverno panic.
     pub fn holds<E>(
         &self,
         resolve: &mut dyn FnMut(&T, &Pointer) -> Result<Value, E>,
         reading: &Reading,
     ) -> Result<bool, ConditionError<E>> {
-        let mut evaluation = Evaluation::new(resolve, reading);
+        let mut evaluation = Evaluation::new(resolve, Integers::AsFloats, reading);
         match self {
             Self::List(conditions) => Ok(evaluation.first(conditions, false)?.is_none()),
             Self::AnyAll { any, all } => {
@@ -239,8 +262,21 @@ impl<T> Conditions<T> {
 impl<T> Condition<T> {
     /// A condition that stands at a place, counted from the root of its block.
     pub fn new(key: T, operator: Operator, value: T, message: Option<Text>, place: Pointer) -> Self {
+        Self::written_as(key, operator, value, message, place, (Value::Null, Value::Null))
+    }
+
+    /// A condition whose key and value the policy writes so.
+    fn written_as(
+        key: T,
+        operator: Operator,
+        value: T,
+        message: Option<Text>,
+        place: Pointer,
+        (written_key, written_value): (Value, Value),
+    ) -> Self {
         let (key_place, value_place) = (place.key("key"), place.key("value"));
-        let places = Places { condition: Arc::new(place), key: key_place, value: value_place };
+        let condition = Arc::new(place);
+        let places = Places { condition, key: key_place, value: value_place, written_key, written_value };
         Self { key, operator, value, message, places: Arc::new(places) }
     }
 
@@ -260,6 +296,7 @@ impl<T> Condition<T> {
 /// An evaluation under way.
 struct Evaluation<'a, T, E> {
     resolve: &'a mut dyn FnMut(&T, &Pointer) -> Result<Value, E>,
+    integers: Integers,
     reading: &'a Reading,
     /// The messages of what was seen, with their outcome.
     messages: Vec<(bool, Text)>,
@@ -267,8 +304,12 @@ struct Evaluation<'a, T, E> {
 }
 
 impl<'a, T, E> Evaluation<'a, T, E> {
-    const fn new(resolve: &'a mut dyn FnMut(&T, &Pointer) -> Result<Value, E>, reading: &'a Reading) -> Self {
-        Self { resolve, reading, messages: Vec::new(), seen: Vec::new() }
+    const fn new(
+        resolve: &'a mut dyn FnMut(&T, &Pointer) -> Result<Value, E>,
+        integers: Integers,
+        reading: &'a Reading,
+    ) -> Self {
+        Self { resolve, integers, reading, messages: Vec::new(), seen: Vec::new() }
     }
 
     /// The messages of the conditions that came out as the whole did, and the condition at fault.
@@ -303,7 +344,14 @@ impl<'a, T, E> Evaluation<'a, T, E> {
             .map_err(|cause| ConditionError::Key { pointer: places.key.clone(), cause })?;
         let value = (self.resolve)(&condition.value, &places.value)
             .map_err(|cause| ConditionError::Value { pointer: places.value.clone(), cause })?;
-        let met = condition.operator.evaluate(&key, &value, self.reading);
+        let kept = self.integers == Integers::Kept;
+        let key_side = Side { value: &key, written: Some(&places.written_key), kept };
+        let value_side = Side { value: &value, written: Some(&places.written_value), kept };
+        if condition.operator.panics_on(&key) && !self.reading.documented(Difference::OldOperatorPanic) {
+            let pointer = places.key.clone();
+            return Err(ConditionError::Panic { pointer, operator: condition.operator });
+        }
+        let met = condition.operator.stands(key_side, value_side, self.reading);
         if let Some(message) = condition.message.as_ref().filter(|message| !message.is_empty()) {
             self.messages.push((met, message.clone()));
         }

@@ -16,7 +16,10 @@ fn evaluate(json: &str) -> Result<Verdict, String> {
         Some("fail") => Err(format!("no value at {at}")),
         _ => Ok(side.clone()),
     };
-    parse(json).unwrap().evaluate(&mut resolve, &Reading::default()).map_err(|error| error.to_string())
+    parse(json)
+        .unwrap()
+        .evaluate(&mut resolve, Integers::AsFloats, &Reading::default())
+        .map_err(|error| error.to_string())
 }
 
 /// A condition that holds or does not, as the key says.

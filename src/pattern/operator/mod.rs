@@ -7,7 +7,8 @@ use std::str::FromStr;
 use super::comparison::{duration_order, equals, order};
 use super::membership::{Membership, holds};
 use super::nearest::nearest;
-use crate::semantics::Reading;
+use super::side::Side;
+use crate::semantics::{Difference, Reading};
 use crate::value::Value;
 
 /// An operator of a condition.
@@ -121,12 +122,31 @@ impl Operator {
     /// assert!(!Operator::AllNotIn.evaluate(&Value::Null, &Value::from("a"), &reading));
     /// ```
     pub fn evaluate(self, key: &Value, value: &Value, reading: &Reading) -> bool {
+        self.stands(Side::of(key), Side::of(value), reading)
+    }
+
+    /// Whether Kyverno panics on the key.
+    pub(super) fn panics_on(self, key: &Value) -> bool {
+        matches!(self, Self::In | Self::NotIn)
+            && key.as_array().is_some_and(|keys| keys.iter().any(|key| key.as_str().is_none()))
+    }
+
+    /// [`Operator::evaluate`] between sides of which more is known than their values.
+    pub(super) fn stands(self, key_side: Side<'_>, value_side: Side<'_>, reading: &Reading) -> bool {
+        let (key, value) = (key_side.value, value_side.value);
+        let equal = || {
+            let are_equal = equals(key, value);
+            are_equal
+                && (key_side.has_numbers_like(&value_side)
+                    || key.as_number().is_some()
+                    || reading.documented(Difference::IntegersInLists))
+        };
         let ordered = |accepts: fn(Ordering) -> bool| order(key, value).is_some_and(accepts);
         let timed = |accepts: fn(Ordering) -> bool| duration_order(key, value).is_some_and(accepts);
-        let stands = |asked| holds(asked, key, value, reading);
+        let stands = |asked| holds(asked, key_side, value_side, reading);
         match self {
-            Self::Equals => equals(key, value),
-            Self::NotEquals => !key.is_null() && !equals(key, value),
+            Self::Equals => equal(),
+            Self::NotEquals => !key.is_null() && !equal(),
             Self::In => stands(Membership::In),
             Self::AnyIn => stands(Membership::AnyIn),
             Self::AllIn => stands(Membership::AllIn),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::semantics::{Corners, Difference, Semantics};
+use crate::semantics::{Corners, Semantics};
 
 mod pairs;
 
