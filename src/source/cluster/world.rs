@@ -159,7 +159,7 @@ impl<W: World> World for ClusterWorld<W> {
 
     fn targets(&self, selector: &TargetSelector) -> Result<Vec<Value>, LookupError> {
         match self.given.targets(selector) {
-            Err(LookupError::NotGiven) => Err(LookupError::Unanswerable(format!(
+            Err(LookupError::NotGiven) if self.cluster.is_some() => Err(LookupError::Unanswerable(format!(
                 "the target {selector} is not read from the cluster by this version: `--targets FILE` gives objects"
             ))),
             answer => answer,
