@@ -17,6 +17,7 @@ mod policies;
 mod rule;
 mod targets;
 mod values;
+mod witness;
 mod world;
 
 use crate::patch::Schemas;
