@@ -920,3 +920,31 @@ fn values_of_the_stored_secret_are_masked_in_the_new_one() {
         assert!(said.contains("last") && !said.contains("rotation"), "{said}");
     }
 }
+
+#[test]
+fn messages_name_the_inputs_that_the_face_has() {
+    let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: ask}\nspec:\n  rules:\n  - name: ask\n    \
+                  match: {any: [{resources: {kinds: [Pod]}}]}\n    context:\n    - name: teams\n      \
+                  configMap: {name: teams, namespace: shop}\n    mutate:\n      patchStrategicMerge:\n        \
+                  metadata: {annotations: {team: \"{{ teams.data.web }}\"}}\n";
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec: {containers: [{name: a, image: b}]}\n";
+    let suite = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: ask}\npolicies: [policy.yaml]\n\
+                 resources: [pod.yaml]\nresults:\n- {policy: ask, rule: ask, kind: Pod, resources: [web], result: pass}\n";
+    let list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig:\n  apiVersion: kyv.dev/v1alpha1\n  \
+                kind: Kyv\n  metadata: {name: ask}\n  spec: {policies: [policy.yaml]}\nitems:\n- apiVersion: v1\n  kind: Pod\n  \
+                metadata: {name: web, namespace: shop}\n  spec: {containers: [{name: a, image: b}]}\n";
+    let folder = Folder::new(&[("policy.yaml", policy), ("pod.yaml", pod), ("kyverno-test.yaml", suite)]);
+    let flags = folder.run(&["mutate", "-p", "policy.yaml", "-f", "pod.yaml"]);
+    assert!(flags.stderr.contains("`--context-from PATH` can give the object"), "{}", flags.stderr);
+    let function = folder.run_with(&["fn"], list);
+    assert!(
+        function.stderr.contains("`contextFrom` can give the object, `values` the entry"),
+        "{}",
+        function.stderr
+    );
+    let suite = folder.run(&["test", "--detailed-results"]);
+    assert!(suite.stdout.contains("`context` of the suite can give the object"), "{}", suite.stdout);
+    for said in [&function.stderr, &suite.stdout] {
+        assert!(!said.contains("--"), "{said}");
+    }
+}

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::policy::TargetSelector;
 use crate::value::{GroupVersionKind, KindScope, Text, Value};
 
-use super::world::{Lookup, LookupError, World};
+use super::world::{InputNames, Lookup, LookupError, World};
 
 /// How deep in an answer Secrets are looked for: the API server puts them at the top or into one list.
 const DEPTH: usize = 3;
@@ -44,6 +44,10 @@ impl World for Witness<'_> {
 
     fn namespace_labels(&self, namespace: &str) -> Option<Value> {
         self.world.namespace_labels(namespace)
+    }
+
+    fn input_names(&self) -> InputNames {
+        self.world.input_names()
     }
 
     fn scope(&self, kind: &GroupVersionKind) -> KindScope {
