@@ -855,3 +855,96 @@ fn targets_are_edited_where_they_stand() {
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: target\ndata:\n  copied: aHVudGVyMg==\n";
     assert_eq!(fs::read_to_string(folder.path().join("t.yaml")).unwrap(), format!("{other}{target}"));
 }
+
+#[test]
+fn secrets_that_answer_context_entries_are_masked_wherever_they_go() {
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: db, namespace: shop}\n\
+                  data: {password: c3VwZXJzZWNyZXQtcGFzcw==}\n";
+    let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: copy}\nspec:\n  rules:\n  - name: copy\n    \
+                  match: {any: [{resources: {kinds: [Pod]}}]}\n    context:\n    - name: pw\n      apiCall:\n        \
+                  urlPath: /api/v1/namespaces/shop/secrets/db\n        jmesPath: data.password | base64_decode(@)\n    \
+                  mutate:\n      patchStrategicMerge:\n        metadata:\n          annotations:\n            \
+                  dsn: \"user:{{ pw }}@db\"\n            raw: \"{{ pw }}\"\n";
+    let failing = policy
+        .replace("{name: copy}", "{name: fail}")
+        .replace("raw: \"{{ pw }}\"", "raw: \"{{ time_parse('2006', pw) }}\"");
+    let list = "apiVersion: v1\nkind: SecretList\nitems:\n- metadata: {name: db, namespace: shop}\n  \
+                data: {password: c3VwZXJzZWNyZXQtcGFzcw==}\n";
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec: {containers: [{name: a, image: b}]}\n";
+    let folder = Folder::new(&[
+        ("secret.yaml", secret),
+        ("list.yaml", list),
+        ("policies/copy.yaml", policy),
+        ("policies/fail.yaml", &failing),
+        ("pod.yaml", pod),
+    ]);
+    let shown: &[&[&str]] = &[
+        &["diff", "--context-from", "secret.yaml", "-f", "pod.yaml"],
+        &["diff", "--context-from", "list.yaml", "-f", "pod.yaml"],
+        &["diff", "-f", "secret.yaml", "-f", "pod.yaml"],
+        &["diff", "-o", "json", "--context-from", "secret.yaml", "-f", "pod.yaml"],
+        &["diff", "-o", "markdown", "--context-from", "secret.yaml", "-f", "pod.yaml"],
+        &["mutate", "-o", "diff", "--context-from", "secret.yaml", "-f", "pod.yaml"],
+        &["explain", "--context-from", "secret.yaml", "-f", "pod.yaml"],
+        &["explain", "-o", "json", "--context-from", "secret.yaml", "-f", "pod.yaml"],
+    ];
+    for arguments in shown {
+        let ended = folder.run(&[*arguments, &["-p", "policies"]].concat());
+        let said = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(said.contains("user:***@db"), "{arguments:?}: {said}");
+        assert!(!said.contains("supersecret"), "{arguments:?}: {said}");
+    }
+    let result = folder.run(&[
+        "mutate",
+        "-p",
+        "policies/copy.yaml",
+        "--context-from",
+        "secret.yaml",
+        "-f",
+        "pod.yaml",
+    ]);
+    assert!(result.stdout.contains("user:supersecret-pass@db"), "{}", result.stdout);
+}
+
+#[test]
+fn values_of_the_stored_secret_are_masked_in_the_new_one() {
+    let old = "apiVersion: v1\nkind: Secret\nmetadata: {name: db, namespace: shop}\nstringData: {password: before-rotation}\n";
+    let new = old.replace("before-rotation", "after-rotation");
+    let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: keep}\nspec:\n  rules:\n  - name: keep\n    \
+                  match: {any: [{resources: {kinds: [Secret]}}]}\n    mutate:\n      patchStrategicMerge:\n        \
+                  metadata: {annotations: {last: \"{{ request.oldObject.stringData.password }}\"}}\n";
+    let folder = Folder::new(&[("old.yaml", old), ("new.yaml", &new), ("policy.yaml", policy)]);
+    for command in ["diff", "explain"] {
+        let ended = folder.run(&[command, "-p", "policy.yaml", "-f", "new.yaml", "--old", "old.yaml"]);
+        let said = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(said.contains("last") && !said.contains("rotation"), "{said}");
+    }
+}
+
+#[test]
+fn messages_name_the_inputs_that_the_face_has() {
+    let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: ask}\nspec:\n  rules:\n  - name: ask\n    \
+                  match: {any: [{resources: {kinds: [Pod]}}]}\n    context:\n    - name: teams\n      \
+                  configMap: {name: teams, namespace: shop}\n    mutate:\n      patchStrategicMerge:\n        \
+                  metadata: {annotations: {team: \"{{ teams.data.web }}\"}}\n";
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec: {containers: [{name: a, image: b}]}\n";
+    let suite = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: ask}\npolicies: [policy.yaml]\n\
+                 resources: [pod.yaml]\nresults:\n- {policy: ask, rule: ask, kind: Pod, resources: [web], result: pass}\n";
+    let list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig:\n  apiVersion: kyv.dev/v1alpha1\n  \
+                kind: Kyv\n  metadata: {name: ask}\n  spec: {policies: [policy.yaml]}\nitems:\n- apiVersion: v1\n  kind: Pod\n  \
+                metadata: {name: web, namespace: shop}\n  spec: {containers: [{name: a, image: b}]}\n";
+    let folder = Folder::new(&[("policy.yaml", policy), ("pod.yaml", pod), ("kyverno-test.yaml", suite)]);
+    let flags = folder.run(&["mutate", "-p", "policy.yaml", "-f", "pod.yaml"]);
+    assert!(flags.stderr.contains("`--context-from PATH` can give the object"), "{}", flags.stderr);
+    let function = folder.run_with(&["fn"], list);
+    assert!(
+        function.stderr.contains("`contextFrom` can give the object, `values` the entry"),
+        "{}",
+        function.stderr
+    );
+    let suite = folder.run(&["test", "--detailed-results"]);
+    assert!(suite.stdout.contains("`context` of the suite can give the object"), "{}", suite.stdout);
+    for said in [&function.stderr, &suite.stdout] {
+        assert!(!said.contains("--"), "{said}");
+    }
+}

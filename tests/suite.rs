@@ -96,7 +96,7 @@ fn every_expectation_gives_its_rows() {
             1,
             &[
                 "label/add v1/ConfigMap/map dropped: patched.yaml does not hold the object",
-                "label/add v1/ConfigMap/map fail: Resource error",
+                "label/add v1/ConfigMap/map fail: Resource error: patched.yaml does not hold the object",
             ],
         ),
         ("only-dropped", 0, &["label/add v1/ConfigMap/map dropped: patched.yaml does not hold the object"]),
@@ -148,7 +148,13 @@ fn every_expectation_gives_its_rows() {
             ],
         ),
         ("exceptions", 0, &["label/add v1/ConfigMap/map pass: Ok", "other/add v1/ConfigMap/map pass: Ok"]),
-        ("missing-file", 1, &["label/add v1/ConfigMap/map fail: Resource error"]),
+        (
+            "missing-file",
+            1,
+            &[
+                "label/add v1/ConfigMap/map fail: Resource error: missing-file/no-such-file.yaml: cannot be read: no such file or directory",
+            ],
+        ),
         (
             "targets",
             1,

@@ -81,7 +81,7 @@ impl Evaluated {
         let Some(object) = self.objects.get_mut(number) else { return };
         object.report.after = if live { without_bookkeeping(&taken.after) } else { taken.after };
         object.report.policies.extend(taken.policies);
-        object.report.secrets = taken.secrets;
+        object.report.secrets.extend(taken.secrets);
         let (pointer, mut changed) = (object.pointer.clone(), object.report.after.clone());
         let is_changed = object.report.is_changed();
         if !is_changed && self.after.is_none() {

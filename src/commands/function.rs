@@ -9,7 +9,7 @@ use clap::Args;
 use jiff::Timestamp;
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
 
-use crate::engine::{Engine, Settings};
+use crate::engine::{Engine, InputNames, Settings};
 use crate::krm::{
     FunctionConfig, Hidden, OnError, PolicyInput, ResourceList, Severity, answer_text, failure, hide,
     is_resource, results,
@@ -454,6 +454,7 @@ fn context_from(
 fn world(engine: &Engine, list: &ResourceList, objects: GivenObjects) -> OfflineWorld {
     let mut world = OfflineWorld::new(Timestamp::now(), 0);
     world.set_objects(objects);
+    world.set_input_names(InputNames::FUNCTION);
     let mut rules = engine.policies().policies().iter().flat_map(|policy| &policy.rules);
     let mut exceptions = engine.settings().exceptions.all().iter();
     if rules.any(Rule::asks_for_namespace_labels)

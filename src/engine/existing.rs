@@ -13,6 +13,7 @@ use super::placed::Placed;
 use super::policies::{Evaluation, evaluate, not_run};
 use super::rule::{self, Run};
 use super::targets::{Found, Targets};
+use super::witness::Witness;
 use super::{Engine, LookupError, World, foreach};
 
 /// The annotation that tells what was changed last.
@@ -43,7 +44,8 @@ pub(super) fn run(
     }
     let placed = Placed::new(engine, after, &kind, world);
     let original = Placed::new(engine, before, &kind, world);
-    evaluate(engine, (&placed, &original.object), &kind, old, world, |evaluation| {
+    let witness = Witness::new(world);
+    let triggered = evaluate(engine, (&placed, &original.object), &kind, old, &witness, |evaluation| {
         let mut policies = Vec::new();
         for (policy, rules) in candidates {
             let has_targets =
@@ -54,7 +56,9 @@ pub(super) fn run(
             }
         }
         Triggered { policies, unknown: evaluation.unknown() }
-    })
+    });
+    targets.saw(&witness.secrets());
+    triggered
 }
 
 fn rule_at(policy: &Policy, index: usize) -> Option<&Rule> {

@@ -17,6 +17,7 @@ mod policies;
 mod rule;
 mod targets;
 mod values;
+mod witness;
 mod world;
 
 use crate::patch::Schemas;
@@ -31,7 +32,7 @@ pub use limits::Limits;
 pub use loading::image_name;
 pub use targets::{Taken, Targets};
 pub use values::{Assignments, DottedName, PolicyValues, SubresourceKind, Values};
-pub use world::{EmptyWorld, Lookup, LookupError, World};
+pub use world::{EmptyWorld, InputNames, Lookup, LookupError, World};
 
 /// Compiled policies and everything that is the same for all objects of a run.
 #[derive(Debug)]

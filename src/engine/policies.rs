@@ -13,6 +13,7 @@ use super::context::{Context, Subject, WorldChance, WorldClock};
 use super::exemption::Exemption;
 use super::placed::Placed;
 use super::rule::{self, Run};
+use super::witness::Witness;
 use super::{Engine, World};
 
 /// Runs the policies that concern an object.
@@ -26,7 +27,8 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
         return ObjectReport::untouched(object.clone());
     }
     let placed = Placed::new(engine, object, &own_kind, world);
-    evaluate(engine, (&placed, &placed.object), &own_kind, old, world, |evaluation| {
+    let witness = Witness::new(world);
+    let mut report = evaluate(engine, (&placed, &placed.object), &own_kind, old, &witness, |evaluation| {
         let mut current = placed.object.clone();
         let mut reports = Vec::new();
         for (policy, rules) in candidates {
@@ -40,7 +42,10 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
             unknown: evaluation.unknown(),
             secrets: Vec::new(),
         }
-    })
+    });
+    let stored = old.filter(|old| old.get("kind").and_then(Value::as_str) == Some("Secret")).cloned();
+    report.secrets = stored.into_iter().chain(witness.secrets().into_values()).collect();
+    report
 }
 
 /// Prepares what is the same for all policies of one object, beside it what an update without a stored object

@@ -358,19 +358,26 @@ pub(super) fn hint(error: &SubstitutionError, context: &Context<'_>) -> Option<S
     if expression.contains("metadata.name") && !named("name") && named("generateName") {
         return Some("the object has a generateName and no name yet: only a created object has one".into());
     }
+    let names = context.world().input_names();
     let user = ["request.userInfo", "request.roles", "request.clusterRoles", "serviceAccount"];
     if user.iter().any(|name| expression.contains(name)) {
-        return Some("`--userinfo FILE` says who makes the request".into());
+        return Some(format!("{} says who makes the request", names.user));
     }
-    if expression.contains("request.oldObject") && !context.substitution(Inline::Path).deleting {
-        return Some("`--old PATH` gives the objects as they are stored before an update".into());
+    if expression.contains("request.oldObject")
+        && !context.substitution(Inline::Path).deleting
+        && let Some(old) = names.old
+    {
+        return Some(format!("{old} gives the objects as they are stored before an update"));
     }
     if ["subResource", "requestSubResource"].iter().any(|name| expression.contains(name)) {
-        return Some("`--values FILE` says under `subresources` which kinds stand for a subresource".into());
+        return Some(format!(
+            "{} says under `subresources` which kinds stand for a subresource",
+            names.entries
+        ));
     }
     let of_objects = ["request.object", "element", "target"];
     if !of_objects.iter().any(|name| expression.contains(name)) {
-        return Some("`--values FILE` or `--set NAME=VALUE` gives names of the context a value".into());
+        return Some(format!("{} gives names of the context a value", names.values));
     }
     None
 }

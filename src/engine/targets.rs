@@ -7,6 +7,7 @@ use crate::report::PolicyReport;
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
 use super::placed::Placed;
+use super::witness::Secrets;
 use super::{Engine, LookupError, World};
 
 /// The objects that rules with targets may change, in the order of the run.
@@ -19,6 +20,8 @@ pub struct Targets {
     taken: usize,
     /// Whether every rule sees the objects as they were added.
     is_fixed: bool,
+    /// The objects told of since it was last said which Secrets were seen.
+    told: Vec<Found>,
 }
 
 /// An object with what became of it.
@@ -33,6 +36,8 @@ struct Entry {
     reports: Vec<PolicyReport>,
     /// The Secrets that triggered these rules.
     secrets: Vec<Value>,
+    /// The Secrets that answered their context entries.
+    seen: Secrets,
 }
 
 /// What became of an object.
@@ -44,7 +49,7 @@ pub struct Taken {
     pub after: Value,
     /// What the rules did with it.
     pub policies: Vec<PolicyReport>,
-    /// The Secrets that triggered these rules.
+    /// The Secrets that triggered these rules or answered their context entries.
     pub secrets: Vec<Value>,
 }
 
@@ -82,6 +87,7 @@ impl Targets {
             placed,
             reports: Vec::new(),
             secrets: Vec::new(),
+            seen: Secrets::new(),
         });
     }
 
@@ -118,11 +124,13 @@ impl Targets {
             return None;
         }
         let after = entry.placed.take_back(&entry.given, entry.current.clone());
+        let mut secrets = std::mem::take(&mut entry.secrets);
+        secrets.extend(std::mem::take(&mut entry.seen).into_values());
         Some(Taken {
             before: entry.given.clone(),
             after,
             policies: std::mem::take(&mut entry.reports),
-            secrets: std::mem::take(&mut entry.secrets),
+            secrets,
         })
     }
 
@@ -218,9 +226,24 @@ impl Targets {
     pub(super) fn tell(&mut self, found: Found, report: PolicyReport, trigger: &Value) {
         if let Some(entry) = self.entries.get_mut(found.0) {
             entry.reports.push(report);
+            self.told.push(found);
             let is_secret = trigger.get("kind").and_then(Value::as_str) == Some("Secret");
             if is_secret && !entry.secrets.last().is_some_and(|last| last.same_storage(trigger)) {
                 entry.secrets.push(trigger.clone());
+            }
+        }
+    }
+}
+
+impl Targets {
+    /// Remembers the Secrets that answered context entries, for the targets told of since the last call.
+    pub(super) fn saw(&mut self, secrets: &Secrets) {
+        let mut told = std::mem::take(&mut self.told);
+        told.sort_unstable();
+        told.dedup();
+        for found in told {
+            if let Some(entry) = self.entries.get_mut(found.0) {
+                entry.seen.extend(secrets.iter().map(|(name, secret)| (name.clone(), secret.clone())));
             }
         }
     }

@@ -32,7 +32,8 @@ pub struct ObjectReport {
     pub policies: Vec<PolicyReport>,
     /// What `match` and `exclude` of some rule ask for and nobody gave.
     pub unknown: Unknown,
-    /// Secrets that triggered a rule whose target the object is: their values may have come into it.
+    /// Secrets whose values may have come into the object: those that answered context entries or triggered a
+    /// rule whose target the object is, and the stored object of an update.
     pub secrets: Vec<Value>,
 }
 

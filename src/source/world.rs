@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::engine::{KindScope, Lookup, LookupError, World, builtin_scope};
+use crate::engine::{InputNames, KindScope, Lookup, LookupError, World, builtin_scope};
 use crate::value::{GroupVersionKind, Text, Value};
 
 use super::{CustomKind, GivenObjects};
@@ -21,12 +21,25 @@ pub struct OfflineWorld {
     namespaces: BTreeMap<Text, Value>,
     scopes: BTreeMap<(Text, Text), KindScope>,
     objects: GivenObjects,
+    input_names: InputNames,
 }
 
 impl OfflineWorld {
     /// A world at a time, with a seed for all chance.
     pub const fn new(now: Timestamp, seed: u64) -> Self {
-        Self { now, seed, namespaces: BTreeMap::new(), scopes: BTreeMap::new(), objects: GivenObjects::NONE }
+        Self {
+            now,
+            seed,
+            namespaces: BTreeMap::new(),
+            scopes: BTreeMap::new(),
+            objects: GivenObjects::NONE,
+            input_names: InputNames::FLAGS,
+        }
+    }
+
+    /// Says how a user gives what is missing.
+    pub const fn set_input_names(&mut self, names: InputNames) {
+        self.input_names = names;
     }
 
     /// Makes kinds known.
@@ -77,6 +90,10 @@ impl World for OfflineWorld {
 
     fn namespace_labels(&self, namespace: &str) -> Option<Value> {
         self.namespaces.get(namespace).cloned()
+    }
+
+    fn input_names(&self) -> InputNames {
+        self.input_names
     }
 
     fn scope(&self, kind: &GroupVersionKind) -> KindScope {

@@ -268,13 +268,12 @@ impl Checker<'_> {
             match self.compare(file, state, of_target) {
                 Comparison::Same => {}
                 Comparison::Unreadable(fault) => {
-                    (row.verdict, row.reason) = (Verdict::Fail, "Resource error".to_owned());
-                    row.message = fault;
+                    (row.verdict, row.reason) = (Verdict::Fail, format!("Resource error: {fault}"));
                     return row;
                 }
                 Comparison::Missing if self.expectation.fail_on_missing => {
-                    (row.verdict, row.reason) = (Verdict::Fail, "Resource error".to_owned());
-                    row.message = format!("{file} does not hold the object");
+                    let fault = format!("{file} does not hold the object");
+                    (row.verdict, row.reason) = (Verdict::Fail, format!("Resource error: {fault}"));
                     return row;
                 }
                 Comparison::Missing => {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
-use crate::engine::{self, Engine, Settings, Targets};
+use crate::engine::{self, Engine, InputNames, Settings, Targets};
 use crate::patch::Schemas;
 use crate::policy::{Operation, PolicySet};
 use crate::report::{ObjectReport, SuiteReport};
@@ -131,6 +131,7 @@ impl Runner<'_> {
             world.set_namespace_labels(name.clone(), labels.clone());
         }
         world.set_objects(loaded.given.clone());
+        world.set_input_names(InputNames::SUITE);
         let mut operations: Vec<Option<Operation>> = Vec::new();
         for result in &loaded.suite.results {
             if !operations.contains(&result.operation) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::engine::world::{Lookup, LookupError};
+use crate::engine::world::{InputNames, Lookup, LookupError};
 use crate::value::Value;
 use crate::variables::{Query, Template};
 
@@ -46,10 +46,8 @@ impl Loading<'_, '_> {
             }
             Err(error) => self.given(&error, |error| {
                 let entry = &self.entry.name;
-                format!(
-                    "{}; `--images FILE` can give the image, `--values FILE` can give {entry} a value",
-                    failed(error)
-                )
+                let InputNames { images, entries, .. } = self.context.world().input_names();
+                format!("{}; {images} can give the image, {entries} can give {entry} a value", failed(error))
             }),
         }
     }
@@ -68,9 +66,10 @@ impl Loading<'_, '_> {
             }
             Err(error) => self.given(&error, |error| {
                 let entry = &self.entry.name;
+                let InputNames { objects, entries, .. } = self.context.world().input_names();
                 format!(
-                    "failed to fetch entry key={name} for context entry {entry}: {error}; `--context-from PATH` can \
-                     give the GlobalContextEntry and what it asks for, `--values FILE` can give {entry} a value"
+                    "failed to fetch entry key={name} for context entry {entry}: {error}; {objects} can give the \
+                     GlobalContextEntry and what it asks for, {entries} can give {entry} a value"
                 )
             }),
         }
@@ -111,15 +110,15 @@ impl Loading<'_, '_> {
         let lookup = Lookup::ConfigMap { namespace: &namespace, name: &name };
         match self.context.world().lookup(&lookup) {
             Ok(object) => {
-                let parts = ["data", "metadata"].map(|part| {
-                    (part, object.get(part).cloned().unwrap_or_else(Value::empty_object))
-                });
+                let parts = ["data", "metadata"]
+                    .map(|part| (part, object.get(part).cloned().unwrap_or_else(Value::empty_object)));
                 Ok(Loaded::Merging(parts.into_iter().collect()))
             }
             Err(error) => self.given(&error, |error| {
+                let InputNames { objects, entries, .. } = self.context.world().input_names();
                 format!(
                     "failed to retrieve config map for context entry {entry}: failed to get configmap \
-                     {namespace}/{name} : {error}; `--context-from PATH` can give the object, `--values FILE` the entry"
+                     {namespace}/{name} : {error}; {objects} can give the object, {entries} the entry"
                 )
             }),
         }
@@ -155,18 +154,19 @@ impl Loading<'_, '_> {
                 } else {
                     format!("resource with raw url: {path}")
                 };
+                let InputNames { objects, entries, .. } = self.context.world().input_names();
                 let (error, hint) = match (&lookup, &error) {
                     (Lookup::Call { .. }, LookupError::NotGiven) => {
                         let calls = if path.is_empty() { "calls of services" } else { "POST calls" };
-                        (format!("{calls} are never sent"), "")
+                        (format!("{calls} are never sent"), String::new())
                     }
-                    (Lookup::Call { .. }, error) => (error.to_string(), ""),
-                    (_, error) => (error.to_string(), "`--context-from PATH` can give the objects, "),
+                    (Lookup::Call { .. }, error) => (error.to_string(), String::new()),
+                    (_, error) => (error.to_string(), format!("{objects} can give the objects, ")),
                 };
                 let method = if method.is_empty() { "GET" } else { method };
                 return Err(format!(
-                    "failed to fetch data for APICall: failed to {method} {shown}: {error}; {hint}`--values FILE` can give \
-                     {entry} a value"
+                    "failed to fetch data for APICall: failed to {method} {shown}: {error}; {hint}{entries} can give {entry} a \
+                     value"
                 ));
             }
         };
