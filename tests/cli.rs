@@ -639,6 +639,7 @@ spec:
         ("map.yaml", MAP),
         ("widget.yaml", widget),
         ("old.yaml", &format!("{MAP}data: {{text: before}}\n")),
+        ("others.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"),
         (
             "user.yaml",
             "apiVersion: cli.kyverno.io/v1alpha1\nkind: UserInfo\nclusterRoles: [view]\nuserInfo: {username: alice}\n",
@@ -660,6 +661,12 @@ spec:
         0,
         &mutated(data("alice", "before", "UPDATE", "shop")),
         &[],
+    );
+    // What is not stored is new, whatever else is; and what is stored in vain is named.
+    run(&[&known[..], &["--old", "others.yaml"]].concat()).is(
+        0,
+        &mutated(data("alice", "none", "CREATE", "default")),
+        &["note: --old: ConfigMap/other is the stored state of no object of this run"],
     );
     let values = ["-p", "policy.yaml", "-f", "map.yaml", "--values", "values.yaml"];
     run(&values).is(0, &mutated(data("bob", "none", "CREATE", "default")), &[]);

@@ -9,8 +9,8 @@ use rayon::ThreadPoolBuilder;
 use crate::engine::{Engine, Settings, World};
 use crate::patch::Schemas;
 use crate::policy::{
-    KindSelector, Mutation, NotEvaluated, Operation, Policy, PolicyException, PolicyExceptions, PolicySet,
-    Rule, UserInfo,
+    KindSelector, Mutation, NotEvaluated, Policy, PolicyException, PolicyExceptions, PolicySet, Rule,
+    UserInfo,
 };
 use crate::source::cluster::{
     Cluster, ClusterWorld, LiveKinds, StoredObjects, custom_kinds_of, load_cluster_policies,
@@ -185,8 +185,11 @@ impl Session {
         ClusterWorld::new(given, cluster, self.asks_for_namespace_labels())
     }
 
-    /// Says what the cluster did not tell though it was asked.
+    /// Says what the cluster did not tell though it was asked, and which stored objects were given in vain.
     pub(super) fn tell_faults(&self, world: &ClusterWorld<OfflineWorld>, talk: &mut Talk) {
+        for old in self.old.unfound() {
+            talk.note(About::Omission, &format!("--old: {old} is the stored state of no object of this run"));
+        }
         let mut faults = world.take_faults();
         faults.extend(self.stored.iter().flat_map(StoredObjects::take_faults));
         // Threads come in any order.
@@ -392,7 +395,7 @@ fn settings(inputs: &Inputs, schemas: Schemas, values: LoadedValues, user: Optio
         schemas,
         values,
         user,
-        operation: inputs.operation.or((!inputs.old.is_empty()).then_some(Operation::Update)),
+        operation: inputs.operation,
         namespace: inputs.namespace().into(),
         limits: inputs.evaluation_limits(),
         on_policy_update: inputs.on_policy_update,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::value::{ObjectRef, Text, Value};
 use crate::yaml::{Document, Limits};
@@ -11,15 +12,22 @@ use super::text::read_documents;
 use super::{SourceError, Walk, expand};
 
 /// Objects as a cluster stores them before a request, found by what identifies them.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct OldObjects {
-    objects: BTreeMap<Key, Value>,
+    objects: BTreeMap<Key, Old>,
     /// The namespace of objects that name none.
     namespace: Text,
 }
 
 /// Group, kind, namespace, name. The version does not matter: a cluster converts.
 type Key = (Text, Text, Text, Text);
+
+#[derive(Debug)]
+struct Old {
+    object: Value,
+    /// Whether an object of the run is an update of it.
+    is_found: AtomicBool,
+}
 
 impl OldObjects {
     /// Reads the objects of files, folders and globs.
@@ -52,7 +60,8 @@ impl OldObjects {
                 faults.push(SourceError::at(document, &pointer, "an object needs apiVersion and kind"));
                 continue;
             };
-            if self.objects.insert(key, value).is_some() {
+            let old = Old { object: value, is_found: AtomicBool::new(false) };
+            if self.objects.insert(key, old).is_some() {
                 faults.push(SourceError::at(document, &pointer, "an old object with this name stands twice"));
             }
         }
@@ -60,7 +69,18 @@ impl OldObjects {
 
     /// The stored state of an object.
     pub fn find(&self, object: &Value) -> Option<&Value> {
-        if self.objects.is_empty() { None } else { self.objects.get(&self.key(object)?) }
+        if self.objects.is_empty() {
+            return None;
+        }
+        let old = self.objects.get(&self.key(object)?)?;
+        old.is_found.store(true, Ordering::Relaxed);
+        Some(&old.object)
+    }
+
+    /// The objects that nobody has found so far.
+    pub fn unfound(&self) -> impl Iterator<Item = ObjectRef> {
+        let unfound = self.objects.values().filter(|old| !old.is_found.load(Ordering::Relaxed));
+        unfound.filter_map(|old| ObjectRef::of(&old.object))
     }
 
     fn key(&self, object: &Value) -> Option<Key> {
