@@ -1,6 +1,6 @@
 //! JSON patches: what RFC 6902 allows gives what it says, and a failed patch leaves no trace.
 
-use kyv::patch::JsonPatch;
+use kyv::patch::{JsonPatch, OperationKind};
 use kyv::semantics::{Reading, Semantics};
 use kyv::value::{MAX_DEPTH, Value};
 
@@ -43,7 +43,7 @@ pub fn run(data: &[u8]) {
         && let Some(wanted) = by_the_book(&patch, &object)
     {
         let found = documented.0.unwrap_or_else(|error| panic!("{error}, and RFC 6902 allows it"));
-        assert_eq!(found, wanted, "not what RFC 6902 says");
+        assert_eq!(found, wanted, "not what RFC 6902 says of {patch:?} on {before}");
     }
 }
 
@@ -96,14 +96,20 @@ fn by_the_book(patch: &JsonPatch, object: &Value) -> Option<Value> {
     {
         return None;
     }
-    let patch: json_patch::Patch = serde_json::from_str(&Value::from(operations).to_json()).ok()?;
-    let text = object.to_json();
-    let mut document: serde_json::Value = serde_json::from_str(&text).ok()?;
-    if Value::from_json(&document.to_string()).ok()? != *object {
+    // It has no limits: copies of copies would not fit any memory.
+    if patch.operations().iter().filter(|operation| operation.kind() == OperationKind::Copy).count() > 10 {
         return None;
     }
+    let patch: json_patch::Patch = serde_json::from_value(theirs(&operations.into())?).ok()?;
+    let mut document = theirs(object)?;
     json_patch::patch(&mut document, &patch).ok()?;
     Value::from_json(&document.to_string()).ok()
+}
+
+/// A value as the other implementation holds it; `None` where that is another value, as for long numbers.
+fn theirs(value: &Value) -> Option<serde_json::Value> {
+    let theirs: serde_json::Value = serde_json::from_str(&value.to_json()).ok()?;
+    (Value::from_json(&theirs.to_string()).ok()? == *value).then_some(theirs)
 }
 
 /// Whether every `~` of a pointer starts an escape.

@@ -37,15 +37,22 @@ pub fn run(data: &[u8]) {
     ) else {
         return;
     };
-    assert_eq!(documented.reached, kyverno.reached, "the sides name other differences");
-    let (left, right) = (documented.state(&object), kyverno.state(&object));
-    assert_eq!(left != right, !documented.reached.is_empty(), "{:?} {:?}", documented.merged, kyverno.merged);
+    let input = || format!("{} on {}", overlay.to_json(), object.to_json());
+    assert_eq!(documented.reached, kyverno.reached, "the sides name other differences: {}", input());
+    let differ = documented.state(&object) != kyverno.state(&object);
+    let named = !documented.reached.is_empty();
+    assert_eq!(differ, named, "{:?} or {:?}: {}", documented.merged, kyverno.merged, input());
     if is_plain(&overlay) {
         for side in [&documented, &kyverno] {
             let Ok(Merged::Patched(once)) = &side.merged else { continue };
             arrived(&overlay, once);
             let again = Side::new(&overlay, once, side.semantics).expect("prepared before");
-            assert_eq!(again.state(once).as_ref(), Some(once), "a second time changes something");
+            assert_eq!(
+                again.state(once).as_ref(),
+                Some(once),
+                "a second time changes something: {}",
+                input()
+            );
         }
     }
 }

@@ -110,14 +110,16 @@ pub fn run(data: &[u8]) {
     }
     let whole: String = documents.iter().map(Document::text).collect();
     assert!(documents.is_empty() || whole == source.text(), "the documents are not the text");
+    // A last line without a line break gets one from one reader and none from the other.
     if let (Some(document), Ok(first)) = (documents.first(), first)
+        && source.text().ends_with('\n')
         && !document.is_json()
         && documents.len() == 1
     {
         let strict = document.value().cloned().unwrap_or_default();
-        assert_eq!(strict, first, "the two readers differ");
+        assert_eq!(strict, first, "the two readers differ on {:?}", source.text());
     }
-    for document in &documents {
+    for document in documents.iter().take(40) {
         check(document);
     }
 }
