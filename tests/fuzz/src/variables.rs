@@ -75,6 +75,8 @@ fn check(document: &Value, context: &Value, semantics: Semantics) -> Outcome {
             assert_eq!(left, None, "a variable is left over");
         }
         let given = document.to_json().len() + context.to_json().len();
+        let inserted = LIMITS.bytes + texts(document).count() * (EVALUATION.result_bytes + given);
+        assert!(value.to_json().len() <= 8 * (given + inserted), "the document grew beyond all bounds");
         let most = LIMITS.bytes.max(EVALUATION.result_bytes).max(given);
         for text in texts(value) {
             assert!(text.len() <= most, "a string of {} bytes", text.len());
