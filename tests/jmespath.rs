@@ -157,8 +157,11 @@ fn what_grows_without_end_meets_a_limit() {
     let joined = "join('', [@,@]) | ".repeat(3_000);
     let deeper = "[@] | ".repeat(10_000);
     let each = "[*].[@,@,@,@]".repeat(100);
+    let members: Vec<String> = (0..2000).map(|key| format!("k{key}: @")).collect();
+    let merged = format!("{{{}}} | merge(@{})", members.join(", "), ", @".repeat(8_000));
     for (text, limit) in [
         (format!("{twice}@"), "result-bytes"),
+        (merged, "steps"),
         (format!("'x' | {joined}@"), "result-bytes"),
         (format!("{deeper}@"), "result-depth"),
         (format!("`[1]`{each}"), "result-bytes"),

@@ -46,6 +46,11 @@ pub(super) struct Planner<'a> {
 
 type Planned = Result<Option<Plan>, Stop>;
 
+/// A list that finds something else in its place.
+fn wrong_kind(found: &Value, at: &Pointer) -> PatchError {
+    PatchError::WrongKind { expected: NodeKind::Sequence, found: NodeKind::of(found), at: at.clone() }
+}
+
 impl Planner<'_> {
     /// The plan for a node; none where nothing is left to do.
     pub(super) fn plan(&mut self, tree: &Tree, base: Option<&Value>, position: Position<'_>) -> Planned {
@@ -113,7 +118,12 @@ impl Planner<'_> {
             let entry = &entries[*index];
             let place = position.member(&entry.name);
             planned[*index] = self.within(entry, |this| match (&entry.role, member(entry)) {
-                (Role::Plain(tree), member) => this.plan(tree, member, place),
+                (Role::Plain(tree), member) => {
+                    if !tree.traits.anchored && this.inline.is_none() {
+                        this.lists_fit(&tree.value, member)?;
+                    }
+                    this.plan(tree, member, place)
+                }
                 (Role::Add(tree), member) => {
                     if this.shared {
                         this.reading.reach(Difference::AddAnchorInList);
@@ -127,6 +137,29 @@ impl Planner<'_> {
             })?;
         }
         Ok(assembled(entries, planned))
+    }
+
+    /// Refuses a list of maps for something that is no list. Beside conditions it is refused where it
+    /// stands, before those further on are asked, as it is in a list with anchors.
+    fn lists_fit(&mut self, patch: &Value, base: Option<&Value>) -> Result<(), PatchError> {
+        match (patch, base) {
+            (Value::Object(members), Some(Value::Object(found))) => {
+                for (key, member) in members.iter() {
+                    self.at.push_key(key.clone());
+                    let fits = self.lists_fit(member, found.get(key));
+                    self.at.pop();
+                    fits?;
+                }
+                Ok(())
+            }
+            (Value::Array(items), Some(found))
+                if matches!(items.first(), Some(Value::Object(_)))
+                    && !matches!(found, Value::Array(_) | Value::Null) =>
+            {
+                Err(wrong_kind(found, &self.at))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Does something one step further down. The way back is always taken: after an element that does
@@ -262,15 +295,7 @@ impl Planner<'_> {
         let found = match base {
             None | Some(Value::Null) => &[],
             Some(Value::Array(items)) => items.as_slice(),
-            Some(other) if of_maps => {
-                let found = NodeKind::of(other);
-                return Err(PatchError::WrongKind {
-                    expected: NodeKind::Sequence,
-                    found,
-                    at: self.at.clone(),
-                }
-                .into());
-            }
+            Some(other) if of_maps => return Err(wrong_kind(other, &self.at).into()),
             Some(_) => &[],
         };
         let mut items = Vec::new();

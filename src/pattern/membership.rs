@@ -64,7 +64,10 @@ impl Membership {
 
     fn of_scalar(self, key: &str, value: &Value, form: Form) -> Option<bool> {
         let member = match value {
-            Value::Array(items) => items.iter().any(|item| either_way(key, &printed(item, form))),
+            Value::Array(items) => {
+                let wild = is_wildcard(key);
+                items.iter().any(|item| either_way(key, wild, &printed(item, form)))
+            }
             Value::String(text) => matches(text, key) || self.in_text(key, text)?,
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
         };
@@ -187,13 +190,18 @@ impl<'a> Set<'a> {
             Some(index) if !is_wildcard(key) => {
                 self.has(key) || index.wildcards.iter().any(|item| matches(item, key))
             }
-            _ => self.items.iter().any(|item| either_way(key, item)),
+            _ => {
+                let wild = is_wildcard(key);
+                self.items.iter().any(|item| either_way(key, wild, item))
+            }
         }
     }
 }
 
-fn either_way(key: &str, item: &str) -> bool {
-    key == item || (is_wildcard(item) && matches(item, key)) || (is_wildcard(key) && matches(key, item))
+/// Whether both are the same or one is a pattern that the other fits; `wild` says it of a key that is
+/// compared with many.
+fn either_way(key: &str, wild: bool, item: &str) -> bool {
+    key == item || (is_wildcard(item) && matches(item, key)) || (wild && matches(key, item))
 }
 
 fn is_range(text: &str) -> bool {

@@ -1,6 +1,7 @@
 //! The way from a document to a policy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::slice;
 
 use crate::semantics::{Corners, Dialect, Difference, Legacy, Reading, Semantics};
 use crate::value::{MAX_DEPTH, Pointer, Value};
@@ -178,9 +179,10 @@ impl Loader<'_> {
         let places: Vec<Pointer> =
             (0..written.len()).map(|index| Pointer::ROOT.key("spec").key("rules").index(index)).collect();
         let readings: Vec<Reading> = written.iter().map(|_| Reading::new(self.semantics)).collect();
+        let misspelt: BTreeSet<Pointer> = self.faults.iter().filter_map(holder_of_unknown_field).collect();
         for ((rule, at), reading) in written.iter_mut().zip(&places).zip(&readings) {
             refuse::check(rule, at, filters, self.faults, &mut self.notes);
-            self.operation(rule, at, policy);
+            self.operation(rule, at, misspelt.contains(at), policy);
             if !mutates(rule) {
                 continue;
             }
@@ -262,8 +264,8 @@ impl Loader<'_> {
         read
     }
 
-    /// A rule does one thing.
-    fn operation(&mut self, rule: &Value, at: &Pointer, policy: &mut Policy) {
+    /// A rule does one thing. `misspelt` says that a field of it is unknown.
+    fn operation(&mut self, rule: &Value, at: &Pointer, misspelt: bool, policy: &mut Policy) {
         if rule.as_object().is_none() {
             return;
         }
@@ -272,7 +274,7 @@ impl Loader<'_> {
         let listed = OPERATIONS.map(|(operation, _)| operation).join(", ");
         match found.as_slice() {
             // A misspelt operation was reported already.
-            [] if self.faults.iter().any(|fault| is_unknown_field_of(fault, at)) => {}
+            [] if misspelt => {}
             [] => self.fault(
                 at.clone(),
                 format!("No operation defined in the rule '{name}' (supported operations: {listed})"),
@@ -339,16 +341,17 @@ impl Loader<'_> {
                 && !reading.documented(Difference::EarlySyntax)
             {
                 let message = format!("a cluster refuses this policy: unknown field \"{field}\"");
-                let fault = Fault::new(at.key("mutate").key(field), message);
+                let mut fault = Fault::new(at.key("mutate").key(field), message);
+                name_rules(self.document, slice::from_mut(&mut fault));
                 policy.refused.push(fault.because_of(Difference::EarlySyntax));
-                name_rules(self.document, &mut policy.refused);
             }
         }
     }
 }
 
-fn is_unknown_field_of(fault: &Fault, rule: &Pointer) -> bool {
-    fault.pointer.parent() == *rule && fault.message.starts_with("unknown field")
+/// The node that an unknown field stands in, if that is what is wrong.
+fn holder_of_unknown_field(fault: &Fault) -> Option<Pointer> {
+    fault.message.starts_with("unknown field").then(|| fault.pointer.parent())
 }
 
 /// Whether a rule has an operation.

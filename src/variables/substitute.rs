@@ -13,7 +13,7 @@ use super::{Query, QueryError, Scope, SubstitutionError};
 /// How much one substitution may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The bytes that one string may grow to.
+    /// The bytes that one string may grow to, and so may all that is inserted into inserted values.
     pub bytes: usize,
     /// How often one string is scanned again.
     pub rounds: usize,
@@ -100,6 +100,8 @@ impl Template {
             at: Pointer::ROOT,
             inline: BTreeMap::new(),
             here: None,
+            inserted: false,
+            grown: 0,
         };
         let value = work.node(&self.root)?;
         Ok(Substituted { value, inline: work.inline })
@@ -126,6 +128,8 @@ impl InlineLeaf {
             at: Pointer::ROOT,
             inline: BTreeMap::new(),
             here: Some(here),
+            inserted: false,
+            grown: 0,
         };
         work.text(&self.text)
     }
@@ -159,6 +163,11 @@ struct Work<'a> {
     inline: BTreeMap<Pointer, InlineLeaf>,
     /// What `{{@}}` is, where a leaf is resolved at an element.
     here: Option<&'a Value>,
+    /// Whether the walk is in a value that was inserted.
+    inserted: bool,
+    /// The bytes of inserted values with variables and of all that was inserted into them. The data may
+    /// name itself, and so the policy does not bound how often.
+    grown: usize,
 }
 
 /// A string after its variables were replaced.
@@ -223,7 +232,10 @@ impl Work<'_> {
     /// A key: it must become a string; `null` leaves it as it was.
     fn key(&mut self, key: &Text, template: &TextTemplate) -> Result<Text, SubstitutionError> {
         match self.string(&template.text, Some(template), false)? {
-            Outcome::Text(text) => Ok(text.into()),
+            Outcome::Text(text) => {
+                self.inserted_text(&text)?;
+                Ok(text.into())
+            }
             Outcome::Whole(Value::String(text)) => Ok(text),
             Outcome::Whole(Value::Null) | Outcome::Open => Ok(key.clone()),
             Outcome::Whole(_) => Err(SubstitutionError::Key { key: key.clone(), path: self.path() }),
@@ -232,7 +244,10 @@ impl Work<'_> {
 
     fn text(&mut self, template: &TextTemplate) -> Result<Value, SubstitutionError> {
         match self.string(&template.text, Some(template), true)? {
-            Outcome::Text(text) => Ok(text.into()),
+            Outcome::Text(text) => {
+                self.inserted_text(&text)?;
+                Ok(text.into())
+            }
             Outcome::Whole(value) => self.arrived(value),
             Outcome::Open => {
                 let place = self.place();
@@ -249,7 +264,11 @@ impl Work<'_> {
     /// A value that took the place of a whole string: variables inside a list or an object are replaced
     /// too, a string is final.
     fn arrived(&mut self, value: Value) -> Result<Value, SubstitutionError> {
-        if !holds_any_variable(&value) {
+        let varies = holds_any_variable(&value);
+        if varies || self.inserted {
+            self.grow(weight(&value, self.settings.limits.bytes))?;
+        }
+        if !varies {
             return Ok(value);
         }
         if self.at.segments().len() > self.settings.limits.depth {
@@ -259,7 +278,22 @@ impl Work<'_> {
             Value::String(_) => return Ok(value),
             _ => Template::prepare(&strip_references(value), self.semantics),
         };
-        self.node(&prepared.root)
+        let outside = std::mem::replace(&mut self.inserted, true);
+        let result = self.node(&prepared.root);
+        self.inserted = outside;
+        result
+    }
+
+    fn inserted_text(&mut self, text: &str) -> Result<(), SubstitutionError> {
+        if self.inserted { self.grow(text.len()) } else { Ok(()) }
+    }
+
+    fn grow(&mut self, bytes: usize) -> Result<(), SubstitutionError> {
+        self.grown = self.grown.saturating_add(bytes);
+        if self.grown > self.settings.limits.bytes {
+            return self.passed("bytes of inserted values", "result-bytes", self.settings.limits.bytes);
+        }
+        Ok(())
     }
 
     fn string(
@@ -407,6 +441,29 @@ fn is_identifier(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// The bytes of a value, roughly those of its JSON; what is beyond `most` is not counted.
+fn weight(value: &Value, most: usize) -> usize {
+    let mut open = vec![value];
+    let mut bytes: usize = 0;
+    while let Some(node) = open.pop() {
+        bytes += match node {
+            Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+            Value::String(text) => text.len() + 2,
+            Value::Array(items) => items.len() + 2,
+            Value::Object(members) => members.keys().map(|key| key.len() + 4).sum::<usize>() + 2,
+        };
+        if bytes > most {
+            break;
+        }
+        match node {
+            Value::Array(items) => open.extend(items.iter()),
+            Value::Object(members) => open.extend(members.values()),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    bytes
 }
 
 /// Whether a key or string anywhere in the value holds a variable.

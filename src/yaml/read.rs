@@ -200,8 +200,7 @@ impl Reader<'_> {
                 body: body..end.unwrap_or(chunk.body.end),
                 parsed: start..end.unwrap_or(chunk.parsed.end),
             };
-            origin.line = self.source.position_from(origin, text).line;
-            origin.offset = text;
+            origin = self.source.origin_from(origin, text);
             self.report(origin, built.faults);
             self.add(parts, origin, Format::Json, built.value);
         }
@@ -432,6 +431,7 @@ mod tests {
         }
         let indented: String = (0..5000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
         assert!(matches!(fault(&indented), Fault::Limit { limit: Limit::Depth, .. }));
+        assert_eq!(documents(&"{} ".repeat(50_000)).len(), 50_000);
     }
 
     #[test]

@@ -70,6 +70,13 @@ impl Source {
         self.position_from(Origin::START, offset)
     }
 
+    /// A place whose line is counted from a known one before it.
+    pub(super) fn origin_from(&self, origin: Origin, offset: usize) -> Origin {
+        let bytes = self.text.as_bytes();
+        let breaks = (origin.offset..offset.min(bytes.len())).filter(|index| ends_line(bytes, *index));
+        Origin { offset, line: origin.line + breaks.count() }
+    }
+
     /// The place at an offset behind a known one.
     pub(super) fn position_from(&self, origin: Origin, offset: usize) -> Position {
         let offset = self.text.floor_char_boundary(offset);
@@ -79,7 +86,7 @@ impl Source {
         let known = bytes[..known].iter().rposition(is_break).map_or(0, |index| index + 1);
         let mut start = known;
         for index in known..offset {
-            if bytes[index] == b'\n' || (bytes[index] == b'\r' && bytes.get(index + 1) != Some(&b'\n')) {
+            if ends_line(bytes, index) {
                 line += 1;
                 start = index + 1;
             }
@@ -105,6 +112,11 @@ pub(super) struct Origin {
 
 impl Origin {
     pub(super) const START: Self = Self { offset: 0, line: 1 };
+}
+
+/// Whether a line ends with this byte.
+fn ends_line(bytes: &[u8], index: usize) -> bool {
+    bytes[index] == b'\n' || (bytes[index] == b'\r' && bytes.get(index + 1) != Some(&b'\n'))
 }
 
 fn is_break(byte: &u8) -> bool {

@@ -122,8 +122,10 @@ fn integer(number: &Number) -> Result<i64, String> {
 
 fn merge(call: &Invocation<'_>) -> Answer {
     let mut merged = Map::default();
-    for object in call.values() {
-        for (key, value) in object.as_object().into_iter().flatten() {
+    for members in call.values().filter_map(Value::as_object) {
+        // To insert costs more than to look at.
+        call.runtime().spend_for(members.len() * 8)?;
+        for (key, value) in members {
             merged.insert(key.clone(), value.clone());
         }
     }

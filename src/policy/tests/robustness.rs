@@ -139,6 +139,14 @@ fn every_member_may_be_missing() {
 }
 
 #[test]
+fn a_fault_in_each_of_many_rules_is_found_in_time() {
+    let mut document = with_rule(PATCH);
+    let rules: Vec<Value> = (0..10_000).map(|_| json(r#"{"name":"r","mutat":{}}"#)).collect();
+    *node(&mut document, &Pointer::ROOT.key("spec").key("rules")) = rules.into();
+    assert!(faults(&document, Semantics::Documented).len() > 10_000);
+}
+
+#[test]
 fn deep_documents_are_refused() {
     let deep = (0..5_000).fold(Value::Null, |inner, _| Value::array(vec![inner]));
     let mut document = with_rule(PATCH);
