@@ -1,0 +1,81 @@
+//! What stands between nodes: blanks, line breaks, comments.
+
+/// The first offset from here on that is neither blank nor comment.
+pub(super) fn skip(text: &str, from: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = from.min(bytes.len());
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b' ' | b'\t' | b'\r' | b'\n' => at += 1,
+            b'#' => {
+                at = bytes[at..]
+                    .iter()
+                    .position(|byte| matches!(byte, b'\n' | b'\r'))
+                    .map_or(bytes.len(), |length| at + length);
+            }
+            0xEF if text[at..].starts_with('\u{feff}') => at += '\u{feff}'.len_utf8(),
+            _ => break,
+        }
+    }
+    at
+}
+
+/// Where the line of an offset starts.
+pub(super) fn line_start(text: &str, at: usize) -> usize {
+    text.as_bytes()[..at.min(text.len())].iter().rposition(|byte| *byte == b'\n').map_or(0, |index| index + 1)
+}
+
+/// Where the line of an offset ends, its line break included.
+pub(super) fn line_end(text: &str, at: usize, limit: usize) -> usize {
+    text.as_bytes()
+        .get(at..limit)
+        .and_then(|rest| rest.iter().position(|byte| *byte == b'\n'))
+        .map_or(limit, |length| at + length + 1)
+}
+
+/// Whether there is nothing but blanks and line breaks.
+pub(super) fn is_blank(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
+}
+
+/// A line of nothing but a comment: how far it is indented.
+fn comment_column(line: &str) -> Option<usize> {
+    let comment = line.trim_start_matches([' ', '\t']);
+    comment.starts_with('#').then(|| line.len() - comment.len())
+}
+
+/// Where an entry ends that starts in a column: behind the comments below it that are indented further.
+pub(super) fn tail(text: &str, from: usize, column: usize, limit: usize) -> usize {
+    let (mut end, mut at) = (from, from);
+    while at < limit {
+        let next = line_end(text, at, limit);
+        let line = &text[at..next];
+        match comment_column(line) {
+            Some(indent) if indent > column => end = next,
+            None if is_blank(line) => {}
+            _ => break,
+        }
+        at = next;
+    }
+    end
+}
+
+/// Where an entry starts whose own line starts at an offset: with the comments right above it, indented as
+/// it is.
+pub(super) fn top(text: &str, line: usize, column: usize, floor: usize) -> usize {
+    let mut start = line;
+    while start > floor {
+        let above = line_start(text, start - 1);
+        if above < floor || comment_column(&text[above..start]) != Some(column) {
+            break;
+        }
+        start = above;
+    }
+    start
+}
+
+/// The comment in a piece of one line that holds nothing else, with the blanks before it.
+pub(super) fn comment(piece: &str) -> &str {
+    let piece = piece.trim_end_matches(['\r', '\n', ' ', '\t']);
+    if piece.trim_start_matches([' ', '\t']).starts_with('#') { piece } else { "" }
+}
