@@ -851,8 +851,7 @@ fn targets_are_edited_where_they_stand() {
     }
     let (code, stdout, stderr) = run(&["mutate", "-i"]);
     assert_eq!((code, &*stdout), (Some(0), ""), "{stderr}");
-    let target =
-        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: target\ndata:\n  copied: aHVudGVyMg==\n";
+    let target = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: target}\ndata:\n  copied: aHVudGVyMg==\n";
     assert_eq!(fs::read_to_string(folder.path().join("t.yaml")).unwrap(), format!("{other}{target}"));
 }
 

@@ -1,10 +1,13 @@
 //! Edited documents: what did not change stays byte for byte, over documents and changes made at random.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kyv::value::Value;
+use kyv::value::{Pointer, Segment, Value};
 use kyv::yaml::{Document, Limits, Source, read};
 use proptest::prelude::*;
 
@@ -28,7 +31,7 @@ struct Dice(u64);
 impl Dice {
     fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % sides
+        (self.0 >> 33) as usize % sides
     }
 
     fn one_in(&mut self, sides: usize) -> bool {
@@ -50,7 +53,7 @@ impl Maker {
     fn scalar(&mut self) -> Value {
         let id = self.next;
         match self.dice.roll(9) {
-            0 => Value::from(i64::try_from(id).unwrap()),
+            0 => Value::from(id as i64),
             1 => Value::from(format!("first {id}\n  second\nthird\n")),
             2 => Value::from(format!("one {id}\ntwo")),
             3 => Value::from(format!("true: {id}")),
@@ -217,10 +220,12 @@ impl Writer {
                 self.pad(column);
             }
             match key {
-                Some(key) => self.out.push_str(&match self.dice.roll(8) {
-                    0 => format!("\"{key}\":"),
-                    _ => format!("{key}:"),
-                }),
+                Some(key) => {
+                    let quote = if self.dice.one_in(8) { "\"" } else { "" };
+                    for part in [quote, key, quote, ":"] {
+                        self.out.push_str(part);
+                    }
+                }
                 None => self.out.push('-'),
             }
             self.node(tree, column, key.is_none());
@@ -246,7 +251,8 @@ impl Writer {
             } else {
                 if self.dice.one_in(4) {
                     let comment = self.comment(tree.id);
-                    write!(self.out, " {comment}").unwrap();
+                    self.out.push(' ');
+                    self.out.push_str(&comment);
                 }
                 self.out.push('\n');
             }
@@ -285,7 +291,8 @@ impl Writer {
     fn trailing(&mut self, id: usize) {
         if self.dice.one_in(5) {
             let comment = self.comment(id);
-            write!(self.out, " {comment}").unwrap();
+            self.out.push(' ');
+            self.out.push_str(&comment);
         }
         self.out.push('\n');
     }
@@ -296,7 +303,7 @@ fn document(text: &str) -> Result<Document, TestCaseError> {
     let documents = read(&source, &Limits::default())
         .map_err(|errors| TestCaseError::fail(format!("{}\n{text}", errors[0])))?;
     prop_assert_eq!(documents.len(), 1, "{}", text);
-    Ok(documents.into_iter().next().unwrap())
+    documents.into_iter().next().ok_or_else(|| TestCaseError::fail("no document"))
 }
 
 /// The lines of a text, each without indentation and dashes.
@@ -393,4 +400,211 @@ proptest! {
     fn generated_documents_are_edited(seed in any::<u64>()) {
         check(seed)?;
     }
+}
+
+/// What is done to a document of somebody.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Label,
+    Scalar,
+    Remove,
+    Append,
+    Move,
+}
+
+/// A value with something done to it, and how many lines of its document may go.
+fn done(deed: Deed, document: &Document, value: &Value, dice: &mut Dice) -> Option<(Value, usize)> {
+    let mut after = value.clone();
+    if matches!(deed, Deed::Label) {
+        let metadata = value.get("metadata")?.as_object()?;
+        let mut metadata = Value::object(metadata.clone());
+        let mut labels = metadata.get("labels").filter(|labels| labels.as_object().is_some()).cloned();
+        // Brackets and scalars are written anew.
+        let of = |pointer: &Pointer| document.span(pointer).map_or(0, |span| rewritten(document, span));
+        let metadata_at = Pointer::ROOT.key("metadata");
+        let may_go = of(&metadata_at) + of(&metadata_at.key("labels"));
+        let labels = labels.get_or_insert_with(Value::empty_object);
+        labels.insert("kyv.dev/edited", Value::from("yes"));
+        metadata.insert("labels", labels.clone());
+        after.insert("metadata", metadata);
+        return Some((after, may_go));
+    }
+    let mut pointers = Vec::new();
+    gather(value, &mut Pointer::ROOT.clone(), &mut pointers);
+    let fits = |pointer: &&Pointer| {
+        let node = value.pointed(pointer);
+        match deed {
+            Deed::Label => false,
+            Deed::Scalar => node.is_some_and(|node| node.as_array().is_none() && node.as_object().is_none()),
+            Deed::Remove => !pointer.is_root(),
+            Deed::Append => node.and_then(Value::as_array).is_some_and(|items| !items.is_empty()),
+            Deed::Move => node
+                .and_then(Value::as_array)
+                .is_some_and(|items| items.len() > 1 && items.first() != items.last()),
+        }
+    };
+    let fitting: Vec<&Pointer> = pointers.iter().filter(fits).collect();
+    let pointer = *fitting.get(dice.roll(fitting.len().max(1)))?;
+    let span = |pointer: &Pointer| {
+        let span = document.span(pointer).unwrap_or(0..0);
+        document.source().text()[span].lines().count().max(1)
+    };
+    let length = value.pointed(pointer).and_then(Value::as_array).map_or(0, <[Value]>::len);
+    let lines = match deed {
+        Deed::Label => 0,
+        Deed::Append => document.span(pointer).map_or(0, |span| rewritten(document, span)),
+        // The first line of a text of several lines stands above it.
+        Deed::Scalar => span(pointer) + 1,
+        Deed::Remove => usize::MAX,
+        Deed::Move => span(&pointer.index(length - 1)) + 1,
+    };
+    let parent = pointer.parent();
+    match deed {
+        Deed::Remove => {
+            let holder = at(&mut after, &parent)?;
+            match pointer.segments().last()? {
+                Segment::Key(key) => drop(holder.remove(key)),
+                Segment::Index(index) => drop(holder.as_array_mut()?.remove(*index)),
+            }
+        }
+        Deed::Scalar => *at(&mut after, pointer)? = Value::from("edited: #1"),
+        Deed::Append => at(&mut after, pointer)?
+            .as_array_mut()?
+            .push([("name", Value::from("new"))].into_iter().collect()),
+        Deed::Move => {
+            let items = at(&mut after, pointer)?.as_array_mut()?;
+            let last = items.pop()?;
+            items.insert(0, last);
+        }
+        Deed::Label => {}
+    }
+    Some((after, lines))
+}
+
+/// How many lines of a node go when something is added to it: none of one that consists of lines.
+fn rewritten(document: &Document, span: Range<usize>) -> usize {
+    let text = &document.source().text()[span];
+    let in_lines = text.starts_with("- ") || (!text.starts_with(['{', '[']) && text.contains(": "));
+    if in_lines || text.contains(":\n") { 0 } else { text.lines().count().max(1) }
+}
+
+fn at<'v>(value: &'v mut Value, pointer: &Pointer) -> Option<&'v mut Value> {
+    pointer.segments().iter().try_fold(value, |node, segment| match segment {
+        Segment::Key(key) => node.as_object_mut()?.get_mut(key),
+        Segment::Index(index) => node.as_array_mut()?.get_mut(*index),
+    })
+}
+
+fn gather(value: &Value, at: &mut Pointer, found: &mut Vec<Pointer>) {
+    found.push(at.clone());
+    match value {
+        Value::Array(items) => items.iter().enumerate().for_each(|(index, item)| {
+            at.push_index(index);
+            gather(item, at, found);
+            at.pop();
+        }),
+        Value::Object(members) => members.iter().for_each(|(key, member)| {
+            at.push_key(key.clone());
+            gather(member, at, found);
+            at.pop();
+        }),
+        _ => {}
+    }
+}
+
+/// The lines of nothing but a comment, sorted.
+fn comments(text: &str) -> Vec<&str> {
+    let mut comments: Vec<_> = text.lines().map(str::trim).filter(|line| line.starts_with('#')).collect();
+    comments.sort_unstable();
+    comments
+}
+
+fn yaml_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut paths: Vec<_> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            yaml_files(&path, found);
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "yaml" || extension == "yml" || extension == "json")
+        {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn documents_of_people_keep_what_did_not_change() {
+    let mut files = Vec::new();
+    for folder in ["corpus", "suites", "krm", "explain", "cli"] {
+        yaml_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder), &mut files);
+    }
+    if let Some(folder) = std::env::var_os("KYV_CONFORMANCE") {
+        yaml_files(Path::new(&folder), &mut files);
+    }
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut faults = Vec::new();
+    let mut dice = Dice(7);
+    for path in files {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let source = Arc::new(Source::new(path.display().to_string(), text));
+        let Ok(documents) = read(&source, &Limits::default()) else { continue };
+        for original in &documents {
+            let Some(value) =
+                original.value().filter(|value| value.as_object().is_some_and(|map| !map.is_empty()))
+            else {
+                continue;
+            };
+            let all = [Deed::Label, Deed::Scalar, Deed::Remove, Deed::Append, Deed::Move];
+            let deeds = [all[dice.roll(5)], all[dice.roll(5)]];
+            for deed in deeds {
+                let Some((after, may_go)) = done(deed, original, value, &mut dice) else { continue };
+                let edited = original.edited(&after);
+                *counts
+                    .entry(edited.fallback.map_or("edited".into(), |class| class.to_string()))
+                    .or_default() += 1;
+                if edited.fallback.is_some() {
+                    if counts.len() < 30 {
+                        writeln!(std::io::stderr(), "{}: {deed:?}: {:?}", path.display(), edited.fallback)
+                            .ok();
+                    }
+                    continue;
+                }
+                let diff = similar::TextDiff::from_lines(original.text(), &edited.text);
+                let gone = diff
+                    .iter_all_changes()
+                    .filter(|change| change.tag() == similar::ChangeTag::Delete)
+                    .count();
+                let new = diff
+                    .iter_all_changes()
+                    .filter(|change| change.tag() == similar::ChangeTag::Insert)
+                    .count();
+                let lost = comments(original.text()) != comments(&edited.text)
+                    && !matches!(deed, Deed::Remove | Deed::Scalar);
+                let much = gone > may_go || (matches!(deed, Deed::Remove) && new > 2);
+                // Where an anchor changes, its other users do, too.
+                let last = !original.text().ends_with('\n') || original.text().contains("<<: *");
+                if (lost || much) && !last {
+                    faults.push(format!(
+                        "{}: {deed:?}: {gone} of {may_go} gone, {new} new\n{}",
+                        path.display(),
+                        diff.unified_diff().context_radius(3)
+                    ));
+                }
+                let again = Arc::new(Source::new("t", edited.text.as_str()));
+                let again = read(&again, &Limits::default()).map_err(|errors| errors[0].to_string());
+                let again = again.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+                let again: Vec<_> = again.iter().filter(|document| document.value().is_some()).collect();
+                assert_eq!(again.len(), 1, "{}", path.display());
+                assert_eq!(again[0].value(), Some(&after), "{}", path.display());
+                assert_eq!(again[0].edited(&after).text, again[0].text(), "{}", path.display());
+            }
+        }
+    }
+    for (class, count) in &counts {
+        writeln!(std::io::stderr(), "{count:6} {class}").ok();
+    }
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
 }

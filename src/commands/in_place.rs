@@ -5,11 +5,13 @@ use std::io;
 
 use crate::engine::World;
 use crate::source::{Content, Manifests, replace_file};
+use crate::yaml::Edited;
 
 use super::driver::{Work, drive};
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
 use super::ledger::{Ledger, SumUp};
+use super::output::Layout;
 use super::session::{Session, counted};
 use super::talk::Talk;
 
@@ -17,6 +19,7 @@ use super::talk::Talk;
 #[derive(Debug)]
 pub(super) struct Edits<'a> {
     manifests: &'a Manifests,
+    layout: Layout,
     /// The text of the current file as far as it was evaluated, and how many of its objects changed.
     current: Option<Edit>,
     /// The changed files.
@@ -32,8 +35,8 @@ struct Edit {
 
 impl<'a> Edits<'a> {
     /// No edits yet.
-    pub(super) const fn new(manifests: &'a Manifests) -> Self {
-        Self { manifests, current: None, changed: BTreeMap::new() }
+    pub(super) const fn new(manifests: &'a Manifests, layout: Layout) -> Self {
+        Self { manifests, layout, current: None, changed: BTreeMap::new() }
     }
 
     /// Evaluates all files, and then writes those that changed, unless a rule failed.
@@ -41,10 +44,13 @@ impl<'a> Edits<'a> {
         let manifests = self.manifests;
         let mut ledger = Ledger::default();
         let mut faults = Vec::new();
-        let work = Editing(session.evaluator(world));
-        let take = |(evaluated, text): (Evaluated, Option<String>)| -> io::Result<()> {
+        let work = Editing { evaluator: session.evaluator(world), layout: self.layout };
+        let take = |(evaluated, edited): (Evaluated, Option<Edited>)| -> io::Result<()> {
             ledger.take(&evaluated, talk);
-            self.take(&evaluated, text);
+            if let Some(edited) = &edited {
+                ledger.edited(&evaluated, edited);
+            }
+            self.take(&evaluated, edited.map(|edited| edited.text));
             Ok(())
         };
         let driven = drive(manifests.pieces(), &work, take, |error| faults.push(error));
@@ -121,21 +127,24 @@ impl<'a> Edits<'a> {
 }
 
 /// Evaluates pieces and prints what changed.
-struct Editing<'a, W>(Evaluator<'a, W>);
+struct Editing<'a, W> {
+    evaluator: Evaluator<'a, W>,
+    layout: Layout,
+}
 
 impl<W: World> Work for Editing<'_, W> {
-    type Made = (Evaluated, Option<String>);
+    type Made = (Evaluated, Option<Edited>);
     type World = W;
 
     fn evaluator(&self) -> &Evaluator<'_, W> {
-        &self.0
+        &self.evaluator
     }
 
     fn make(&self, evaluated: Evaluated) -> Self::Made {
-        let text = match (&evaluated.piece.content, &evaluated.after) {
-            (Content::Document(document), Some(after)) => Some(document.with_value(after)),
+        let edited = match (&evaluated.piece.content, &evaluated.after) {
+            (Content::Document(document), Some(after)) => Some(self.layout.text(document, after)),
             _ => None,
         };
-        (evaluated, text)
+        (evaluated, edited)
     }
 }

@@ -9,7 +9,7 @@ use crate::yaml::event::Form;
 
 use super::Fallback;
 use super::draft::{Brackets, Setting, is_nested};
-use super::gap::line_start;
+use super::gap::{Below, line_start};
 use super::habit::Habit;
 use super::matching::{Origin, origins};
 use super::order::{Member, placed};
@@ -33,6 +33,8 @@ pub(super) struct Editor<'a> {
     /// What the anchors written so far stand for.
     pub(super) anchors: BTreeMap<&'a str, Value>,
     pub(super) expanded: usize,
+    /// The comments below entries, by the end of their last line.
+    pub(super) below: BTreeMap<usize, Below>,
     pub(super) path: Vec<Option<Text>>,
 }
 
@@ -64,6 +66,7 @@ impl<'a> Editor<'a> {
             out: String::with_capacity(parts.text.len() + 256),
             anchors: BTreeMap::new(),
             expanded: 0,
+            below: BTreeMap::new(),
             path: Vec::new(),
         }
     }

@@ -44,20 +44,35 @@ fn comment_column(line: &str) -> Option<usize> {
     comment.starts_with('#').then(|| line.len() - comment.len())
 }
 
-/// Where an entry ends that starts in a column: behind the comments below it that are indented further.
-pub(super) fn tail(text: &str, from: usize, column: usize, limit: usize) -> usize {
-    let (mut end, mut at) = (from, from);
-    while at < limit {
-        let next = line_end(text, at, limit);
-        let line = &text[at..next];
-        match comment_column(line) {
-            Some(indent) if indent > column => end = next,
-            None if is_blank(line) => {}
-            _ => break,
+/// The comments below an entry: for each where its line ends, and how far the least indented one up to it is
+/// indented. Comments that change neither are left out.
+#[derive(Debug, Default)]
+pub(super) struct Below(Vec<(usize, usize)>);
+
+impl Below {
+    /// Reads the lines of comments and blanks from an offset on.
+    pub(super) fn read(text: &str, from: usize, limit: usize) -> Self {
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        let mut at = from;
+        while at < limit {
+            let next = line_end(text, at, limit);
+            let line = &text[at..next];
+            match (comment_column(line), found.last_mut()) {
+                (Some(indent), Some((end, least))) if indent >= *least => *end = next,
+                (Some(indent), _) => found.push((next, indent)),
+                (None, _) if is_blank(line) => {}
+                (None, _) => break,
+            }
+            at = next;
         }
-        at = next;
+        Self(found)
     }
-    end
+
+    /// Where an entry ends that starts in a column: behind the comments that are indented further.
+    pub(super) fn tail(&self, from: usize, column: usize) -> usize {
+        let inside = self.0.partition_point(|(_, indent)| *indent > column);
+        inside.checked_sub(1).map_or(from, |last| self.0[last].0)
+    }
 }
 
 /// Where an entry starts whose own line starts at an offset: with the comments right above it, indented as

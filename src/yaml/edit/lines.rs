@@ -9,7 +9,7 @@ use crate::yaml::quote::{self, Style};
 use super::Fallback;
 use super::draft;
 use super::editor::{Editor, Piece};
-use super::gap::{is_blank, line_end, line_start, tail, top};
+use super::gap::{Below, is_blank, line_end, line_start, top};
 use super::habit::{Habit, Quote};
 use super::outline::{NOWHERE, is_bracketed};
 
@@ -246,8 +246,15 @@ impl Editor<'_> {
         }
     }
 
+    /// Where an entry ends whose last line ends at an offset.
+    fn tail(&mut self, from: usize, column: usize) -> usize {
+        // All entries that end with this line ask for the same comments.
+        let (text, limit) = (self.text, self.limit);
+        self.below.entry(from).or_insert_with(|| Below::read(text, from, limit)).tail(from, column)
+    }
+
     /// The entries of a list or mapping of lines.
-    pub(super) fn entries(&self, at: usize, floor: usize) -> Result<Vec<Entry>, Fallback> {
+    pub(super) fn entries(&mut self, at: usize, floor: usize) -> Result<Vec<Entry>, Fallback> {
         let holder = self.node(at);
         let column = holder.column;
         if column == NOWHERE {
@@ -272,7 +279,7 @@ impl Editor<'_> {
                 (false, false) => top(self.text, line, column, floor),
             };
             let end = self.node(node).end.max(self.node(first).end);
-            let tail = tail(self.text, line_end(self.text, end, self.limit), column, self.limit);
+            let tail = self.tail(line_end(self.text, end, self.limit), column);
             entries.push(Entry { key, node, top, lead, tail, inline });
             floor = tail;
         }

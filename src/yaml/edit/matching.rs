@@ -8,6 +8,9 @@ use crate::value::Value;
 const NAMES: [&str; 9] =
     ["name", "key", "mountPath", "devicePath", "containerPort", "port", "ip", "topologyKey", "uid"];
 
+/// So many elements are looked at for one that is mostly the same.
+const NEAR: usize = 8;
+
 /// Where an element of the new list comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Origin {
@@ -50,9 +53,7 @@ fn middle(old: &[Value], new: &[Value]) -> Vec<Origin> {
         new_names.iter().map(|name| known.get_mut(name.as_str()).and_then(Vec::pop)).collect();
     let stays = rising(&matched);
     let by_name = matched.clone();
-    if !is_keyed {
-        pair(old, new, &mut matched, &stays);
-    }
+    pair(old, new, &mut matched, &stays, is_keyed);
     let origin = |(index, origin): (usize, Option<usize>)| match origin {
         Some(origin) if by_name[index].is_some() && !stays[index] => Origin::Moved(origin),
         Some(origin) => Origin::Stays(origin),
@@ -122,8 +123,9 @@ fn rising(matched: &[Option<usize>]) -> Vec<bool> {
     stays
 }
 
-/// Pairs what is left between two elements that stay, one after the other.
-fn pair(old: &[Value], new: &[Value], matched: &mut [Option<usize>], stays: &[bool]) {
+/// Pairs what is left between two elements that stay: what is mostly the same, and of elements without
+/// names also what stands in the same place.
+fn pair(old: &[Value], new: &[Value], matched: &mut [Option<usize>], stays: &[bool], is_keyed: bool) {
     let mut used = vec![false; old.len()];
     for origin in matched.iter().flatten() {
         used[*origin] = true;
@@ -138,16 +140,27 @@ fn pair(old: &[Value], new: &[Value], matched: &mut [Option<usize>], stays: &[bo
         }
         let end = (index..new.len()).find(|index| stays[*index]).unwrap_or(new.len());
         let limit = matched.get(end).copied().flatten().unwrap_or(old.len());
-        let free = (index..end).filter(|index| matched[*index].is_none()).collect::<Vec<_>>();
-        let mut left = (origin..limit).filter(|origin| !used[*origin]);
+        let left: Vec<usize> = (origin..limit).filter(|origin| !used[*origin]).collect();
+        let mut left = left.as_slice();
+        let free: Vec<usize> = (index..end).filter(|index| matched[*index].is_none()).collect();
         for index in free {
-            let Some(candidate) = left.next() else { break };
-            if alike(&old[candidate], &new[index]) {
-                matched[index] = Some(candidate);
+            let same = left.iter().take(NEAR).position(|origin| is_mostly(&old[*origin], &new[index]));
+            let place =
+                left.first().filter(|origin| !is_keyed && alike(&old[**origin], &new[index])).map(|_| 0);
+            if let Some(at) = same.or(place) {
+                matched[index] = Some(left[at]);
+                left = &left[at + 1..];
             }
         }
         index = end;
     }
+}
+
+/// Whether two objects have at least half of their members in common.
+fn is_mostly(was: &Value, is: &Value) -> bool {
+    let (Some(was), Some(is)) = (was.as_object(), is.as_object()) else { return false };
+    let same = was.iter().filter(|(key, value)| is.get(*key) == Some(value)).count();
+    same * 2 >= was.len().max(is.len())
 }
 
 fn alike(was: &Value, is: &Value) -> bool {
@@ -190,6 +203,8 @@ mod tests {
             (r#"[{"a":1},{"a":2}]"#, r#"[{"a":1,"b":1},{"a":2,"b":1}]"#, "0 1"),
             (r#"[{"a":1},{"a":2}]"#, r#"["x",{"a":2}]"#, "+ 1"),
             (r#"[{"name":"a"},1]"#, r#"[1,{"name":"a","x":1}]"#, "m1 0"),
+            (r#"[{"name":"a","v":1},{"name":"b"}]"#, r#"[{"name":"z","v":1},{"name":"b"}]"#, "0 1"),
+            (r#"[{"a":1},{"b":1,"c":1}]"#, r#"[{"b":2,"c":1}]"#, "1"),
             ("[]", "[1]", "+"),
             ("[1]", "[]", ""),
         ] {

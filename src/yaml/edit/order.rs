@@ -25,20 +25,27 @@ pub(super) enum Member {
 
 /// Puts new keys among those that stand there already.
 pub(super) fn placed(path: &Path, old: &[Option<&str>], new: &[&str]) -> Vec<Member> {
-    let mut members: Vec<(Option<&str>, Member)> =
-        old.iter().enumerate().map(|(index, name)| (*name, Member::Old(index))).collect();
     let ranks = ranks(path, old);
     let known = |name: &&str| ranks.contains(name);
     let by_people = is_ranked(ranks, old) && old.iter().flatten().any(known);
-    let sorted = !by_people && old.len() >= SORTED && old.iter().all(Option::is_some) && old.is_sorted();
+    if !by_people && old.len() >= SORTED && old.iter().all(Option::is_some) && old.is_sorted() {
+        return merged(old, new);
+    }
+    let mut members: Vec<(Option<&str>, Member)> =
+        old.iter().enumerate().map(|(index, name)| (*name, Member::Old(index))).collect();
     for (index, name) in new.iter().enumerate() {
-        let at = if sorted {
-            members.partition_point(|(other, _)| other.is_some_and(|other| other < *name))
-        } else {
-            ranked(ranks, &members, name).unwrap_or_else(|| last(path, &members))
-        };
+        let at = ranked(ranks, &members, name).unwrap_or_else(|| last(path, &members));
         members.insert(at, (Some(name), Member::New(index)));
     }
+    members.into_iter().map(|(_, member)| member).collect()
+}
+
+/// Puts new keys among those that stand in alphabetical order.
+fn merged(old: &[Option<&str>], new: &[&str]) -> Vec<Member> {
+    let old = old.iter().enumerate().map(|(index, name)| (name.unwrap_or_default(), Member::Old(index)));
+    let new = new.iter().enumerate().map(|(index, name)| (*name, Member::New(index)));
+    let mut members: Vec<(&str, Member)> = old.chain(new).collect();
+    members.sort_by_key(|(name, _)| *name);
     members.into_iter().map(|(_, member)| member).collect()
 }
 
