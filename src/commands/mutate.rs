@@ -56,6 +56,9 @@ pub(super) struct Arguments {
     /// With -i: write what the other policies changed even if a rule fails.
     #[arg(long, requires = "in_place", help_heading = "Output")]
     keep_going: bool,
+    /// With -i: write nothing, and end with exit code 1 if anything would change.
+    #[arg(long, requires = "in_place", help_heading = "Output")]
+    check: bool,
     /// Print changed documents canonically instead of keeping their comments, order, quotes and layout.
     #[arg(long, help_heading = "Output")]
     canonical: bool,
@@ -93,7 +96,7 @@ impl From<Output> for Format {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
-    let Arguments { inputs, output, in_place, keep_going, canonical, color } = arguments;
+    let Arguments { inputs, output, in_place, keep_going, check, canonical, color } = arguments;
     let layout = if *canonical { Layout::Canonical } else { Layout::Kept };
     on_threads(inputs, |talk| {
         if *in_place && inputs.filename.iter().any(|path| path.as_os_str() == "-") {
@@ -109,7 +112,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         let Some(manifests) = manifests(inputs, session.as_ref(), talk) else { return };
         let Some(session) = session else { return complain(manifests.pieces(), talk) };
         let world = session.world(inputs, &manifests);
-        Edits::new(&manifests, layout).run(&session, &world, *keep_going, talk);
+        Edits::new(&manifests, layout, *check).run(&session, &world, *keep_going, talk);
         session.tell_faults(&world, talk);
     })
 }

@@ -209,3 +209,19 @@ fn what_cannot_be_edited_is_printed_canonically() {
         assert_eq!(edit(text, json).fallback, Some(fallback), "{text:?}");
     }
 }
+
+#[test]
+fn deep_documents_are_edited_on_a_small_stack() {
+    let limits = Limits { depth: Limits::MAX_DEPTH, ..Limits::default() };
+    let document = |text: &str| {
+        let source = Arc::new(Source::new("t.yaml", text));
+        read(&source, &limits).unwrap_or_else(|errors| panic!("{}", errors[0])).remove(0)
+    };
+    for (open, leaf, close) in [("- ", "x", ""), ("[", "x", "]"), ("{k: ", "x", "}")] {
+        let depth = Limits::MAX_DEPTH - 2;
+        let text = format!("{}{leaf}{}\n", open.repeat(depth), close.repeat(depth));
+        let wanted = text.replace('x', "z");
+        let edited = document(&text).edited(document(&wanted).value().unwrap_or(&Value::Null));
+        assert_eq!((edited.fallback, edited.text), (None, wanted));
+    }
+}
