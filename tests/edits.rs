@@ -430,7 +430,7 @@ fn done(deed: Deed, document: &Document, value: &Value, dice: &mut Dice) -> Opti
         return Some((after, may_go));
     }
     let mut pointers = Vec::new();
-    gather(value, &mut Pointer::ROOT.clone(), &mut pointers);
+    gather(value, &mut Pointer::default(), &mut pointers);
     let fits = |pointer: &&Pointer| {
         let node = value.pointed(pointer);
         match deed {
