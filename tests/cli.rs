@@ -354,11 +354,42 @@ fn files_are_edited_in_place() {
     ]);
     let before = fs::metadata(folder.path().join("in/b.yaml")).unwrap().modified().unwrap();
     let run = || folder.run(&["mutate", "-p", "policy.yaml", "-f", "in", "-i"]);
+    let check = || folder.run(&["mutate", "-p", "policy.yaml", "-f", "in", "-i", "--check"]);
+    check().is(1, "", &["in/a.yaml: 1 object would change\n"]);
+    assert_eq!(folder.read("in/a.yaml"), format!("# lead\n---\n{MAP}---\n{SERVICE}"));
     run().is(0, "", &["in/a.yaml: 1 object changed\n", "3 objects, 1 changed by 1 rule\n"]);
     assert_eq!(folder.read("in/a.yaml"), format!("# lead\n---\n{LABELLED}---\n{SERVICE}"));
     assert_eq!(folder.read("in/b.yaml"), SERVICE);
     assert_eq!(fs::metadata(folder.path().join("in/b.yaml")).unwrap().modified().unwrap(), before);
     run().is(0, "", &["3 objects, 0 changed\n"]);
+    check().is(0, "", &["3 objects, 0 changed\n"]);
+}
+
+#[test]
+fn edited_files_keep_all_that_no_rule_touched() {
+    let map = "# lead\napiVersion:   v1 # odd\nkind: 'ConfigMap'\nmetadata:\n    name: \"one\"  # named\n\ndata: {a: 'b'}";
+    let folder = Folder::new(&[
+        ("policy.yaml", LABEL),
+        ("map.yaml", map),
+        ("crlf.yaml", &map.replace('\n', "\r\n")),
+        (
+            "map.json",
+            "{\n\t\"apiVersion\": \"v1\",\n\t\"kind\": \"ConfigMap\",\n\t\"metadata\": {\"name\": \"one\"}\n}",
+        ),
+    ]);
+    let files = ["-f", "map.yaml", "-f", "crlf.yaml", "-f", "map.json"];
+    folder.run(&[&["mutate", "-i", "-p", "policy.yaml"], &files[..]].concat()).is(0, "", &["3 changed"]);
+    for (name, text) in [("map.yaml", map.to_owned()), ("crlf.yaml", map.replace('\n', "\r\n"))] {
+        let edited = folder.read(name);
+        let diff = similar::TextDiff::from_lines(&text, &edited);
+        let gone = diff.iter_all_changes().filter(|change| change.tag() == similar::ChangeTag::Delete);
+        assert_eq!(gone.count(), 0, "{name}: {edited}");
+        assert!(edited.contains("    labels:") && edited.ends_with("data: {a: 'b'}"), "{name}: {edited}");
+        assert_eq!(edited.matches('\n').count() == edited.matches("\r\n").count(), name == "crlf.yaml");
+    }
+    assert!(folder.read("map.json").starts_with("{\n\t\"apiVersion\": \"v1\",\n"));
+    let canonical = ["mutate", "-p", "policy.yaml", "-f", "map.yaml", "--canonical"];
+    folder.run(&canonical[..]).is(0, &folder.read("map.yaml"), &["0 changed"]);
 }
 
 #[test]
@@ -858,8 +889,7 @@ fn targets_are_edited_where_they_stand() {
     }
     let (code, stdout, stderr) = run(&["mutate", "-i"]);
     assert_eq!((code, &*stdout), (Some(0), ""), "{stderr}");
-    let target =
-        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: target\ndata:\n  copied: aHVudGVyMg==\n";
+    let target = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: target}\ndata:\n  copied: aHVudGVyMg==\n";
     assert_eq!(fs::read_to_string(folder.path().join("t.yaml")).unwrap(), format!("{other}{target}"));
 }
 

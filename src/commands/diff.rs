@@ -7,7 +7,7 @@ use super::driver::show;
 use super::exit::Exit;
 use super::ledger::SumUp;
 use super::mutate::Print;
-use super::output::Format;
+use super::output::{Format, Layout};
 use super::session::{Session, on_threads};
 
 const EXAMPLES: &str = "\
@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     on_threads(inputs, |talk| {
         let session = Session::open(inputs, talk);
         let (format, sum_up) = output.format();
-        let print = Print { format, palette: color.palette(), sum_up };
+        let print = Print { format, layout: Layout::Kept, palette: color.palette(), sum_up };
         let ledger = show(inputs, session.as_ref(), &print, talk);
         if ledger.is_some_and(|ledger| ledger.tally.changed > 0) {
             talk.worsen(Exit::Changes);

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 
 use crate::engine::World;
-use crate::source::{Content, Manifests, replace_file};
+use crate::source::{Content, Manifests, replace_read_file, still_holds};
+use crate::yaml::{Edited, Source};
 
 use super::driver::{Work, drive};
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
 use super::ledger::{Ledger, SumUp};
+use super::output::Layout;
 use super::session::{Session, counted};
 use super::talk::Talk;
 
@@ -17,6 +20,9 @@ use super::talk::Talk;
 #[derive(Debug)]
 pub(super) struct Edits<'a> {
     manifests: &'a Manifests,
+    layout: Layout,
+    /// Whether to say what would be written, and to write nothing.
+    check: bool,
     /// The text of the current file as far as it was evaluated, and how many of its objects changed.
     current: Option<Edit>,
     /// The changed files.
@@ -26,14 +32,16 @@ pub(super) struct Edits<'a> {
 #[derive(Debug)]
 struct Edit {
     input: usize,
+    /// The text as it was read; `None` until its first document comes.
+    read: Option<Arc<Source>>,
     text: String,
     objects: usize,
 }
 
 impl<'a> Edits<'a> {
     /// No edits yet.
-    pub(super) const fn new(manifests: &'a Manifests) -> Self {
-        Self { manifests, current: None, changed: BTreeMap::new() }
+    pub(super) const fn new(manifests: &'a Manifests, layout: Layout, check: bool) -> Self {
+        Self { manifests, layout, check, current: None, changed: BTreeMap::new() }
     }
 
     /// Evaluates all files, and then writes those that changed, unless a rule failed.
@@ -41,10 +49,13 @@ impl<'a> Edits<'a> {
         let manifests = self.manifests;
         let mut ledger = Ledger::default();
         let mut faults = Vec::new();
-        let work = Editing(session.evaluator(world));
-        let take = |(evaluated, text): (Evaluated, Option<String>)| -> io::Result<()> {
+        let work = Editing { evaluator: session.evaluator(world), layout: self.layout };
+        let take = |(evaluated, edited): (Evaluated, Option<Edited>)| -> io::Result<()> {
             ledger.take(&evaluated, talk);
-            self.take(&evaluated, text);
+            if let Some(edited) = &edited {
+                ledger.edited(&evaluated, edited);
+            }
+            self.take(&evaluated, edited.map(|edited| edited.text));
             Ok(())
         };
         let driven = drive(manifests.pieces(), &work, take, |error| faults.push(error));
@@ -62,7 +73,9 @@ impl<'a> Edits<'a> {
             return;
         }
         ledger.close(session, SumUp::Nothing, talk);
-        if talk.exit() == Exit::Evaluation && !keep_going && !self.changed.is_empty() {
+        if self.check {
+            self.tell(talk);
+        } else if talk.exit() == Exit::Evaluation && !keep_going && !self.changed.is_empty() {
             let files = counted(self.changed.len(), "file");
             let message =
                 format!("nothing was written because of these errors; --keep-going would write {files}");
@@ -77,12 +90,13 @@ impl<'a> Edits<'a> {
         let input = evaluated.piece.input;
         if self.current.as_ref().is_none_or(|current| current.input != input) {
             self.turn_page();
-            self.current = Some(Edit { input, text: String::new(), objects: 0 });
+            self.current = Some(Edit { input, read: None, text: String::new(), objects: 0 });
         }
         let (Some(current), Content::Document(document)) = (&mut self.current, &evaluated.piece.content)
         else {
             return;
         };
+        current.read.get_or_insert_with(|| Arc::clone(document.source()));
         current.text.push_str(text.as_deref().unwrap_or_else(|| document.text()));
         current.objects += evaluated.objects.iter().filter(|object| object.report.is_changed()).count();
     }
@@ -106,10 +120,33 @@ impl<'a> Edits<'a> {
         all
     }
 
-    fn write(&self, talk: &mut Talk) {
+    /// Says what would be written.
+    fn tell(&self, talk: &mut Talk) {
         for (input, edit) in &self.changed {
             let Some(path) = self.manifests.file(*input) else { continue };
-            match replace_file(path, edit.text.as_bytes()) {
+            talk.worsen(Exit::Changes);
+            let objects = counted(edit.objects, "object");
+            talk.summary(&format!("{}: {objects} would change", path.display()));
+        }
+    }
+
+    fn write(&self, talk: &mut Talk) {
+        let files = || {
+            self.changed.iter().filter_map(|(input, edit)| {
+                let read = edit.read.as_ref().map_or("", |read| read.text()).as_bytes();
+                Some((self.manifests.file(*input)?, read, edit))
+            })
+        };
+        let mut all = true;
+        for error in files().filter_map(|(path, read, _)| still_holds(path, read).err()) {
+            all = false;
+            talk.error(Exit::of(&error), &error.to_string());
+        }
+        if !all {
+            return talk.error(Exit::Input, "nothing was written because of these errors");
+        }
+        for (path, read, edit) in files() {
+            match replace_read_file(path, read, edit.text.as_bytes()) {
                 Ok(()) => {
                     let objects = counted(edit.objects, "object");
                     talk.summary(&format!("{}: {objects} changed", path.display()));
@@ -121,21 +158,24 @@ impl<'a> Edits<'a> {
 }
 
 /// Evaluates pieces and prints what changed.
-struct Editing<'a, W>(Evaluator<'a, W>);
+struct Editing<'a, W> {
+    evaluator: Evaluator<'a, W>,
+    layout: Layout,
+}
 
 impl<W: World> Work for Editing<'_, W> {
-    type Made = (Evaluated, Option<String>);
+    type Made = (Evaluated, Option<Edited>);
     type World = W;
 
     fn evaluator(&self) -> &Evaluator<'_, W> {
-        &self.0
+        &self.evaluator
     }
 
     fn make(&self, evaluated: Evaluated) -> Self::Made {
-        let text = match (&evaluated.piece.content, &evaluated.after) {
-            (Content::Document(document), Some(after)) => Some(document.with_value(after)),
+        let edited = match (&evaluated.piece.content, &evaluated.after) {
+            (Content::Document(document), Some(after)) => Some(self.layout.text(document, after)),
             _ => None,
         };
-        (evaluated, text)
+        (evaluated, edited)
     }
 }

@@ -6,7 +6,9 @@ use crate::policy::Rule;
 use crate::render::{lines, summary_table};
 use crate::report::{Outcome, Tally};
 use crate::semantics::Corners;
+use crate::source::Content;
 use crate::value::{Change, Text};
+use crate::yaml::{Edited, Fallback};
 
 use super::evaluate::{Evaluated, Unsettled};
 use super::exit::Exit;
@@ -26,6 +28,10 @@ pub(super) struct Ledger {
     /// Documents without `apiVersion` or `kind`, and the texts they stand in.
     unknown: usize,
     unknown_in: BTreeSet<String>,
+    /// Documents that could not be edited and were printed canonically, by the reason.
+    printed: BTreeMap<Fallback, Vec<String>>,
+    /// Documents in which aliases were written out.
+    expanded: Vec<String>,
     /// What a second run would do.
     unsettled: Vec<String>,
     /// Namespaces whose labels were asked for and not given.
@@ -110,6 +116,19 @@ impl Ledger {
         talk.advance(evaluated.objects.len());
     }
 
+    /// Remembers what an edit could not keep.
+    pub(super) fn edited(&mut self, evaluated: &Evaluated, edited: &Edited) {
+        if edited.fallback.is_none() && edited.expanded == 0 {
+            return;
+        }
+        let Content::Document(document) = &evaluated.piece.content else { return };
+        let place = format!("{}:{}", document.source().name(), document.start().line);
+        match edited.fallback {
+            Some(fallback) => self.printed.entry(fallback).or_default().push(place),
+            None => self.expanded.push(place),
+        }
+    }
+
     /// Says what there is to say at the end.
     pub(super) fn close(&self, session: &Session, sum_up: SumUp, talk: &mut Talk) {
         self.remark(session, talk);
@@ -147,6 +166,19 @@ impl Ledger {
                 About::Omission,
                 &format!("{documents} without apiVersion or kind passed through as they are: {names}"),
             );
+        }
+        for (reason, places) in &self.printed {
+            let documents = counted(places.len(), "document");
+            let names = listed(places.iter().cloned());
+            let text = format!(
+                "{documents} printed canonically, without comments inside, because {reason}: {names}"
+            );
+            talk.note(About::Other, &text);
+        }
+        if !self.expanded.is_empty() {
+            let names = listed(self.expanded.iter().cloned());
+            let text = format!("aliases were written out where only one user of an anchor changes: {names}");
+            talk.note(About::Other, &text);
         }
         if !self.unlabelled.is_empty() {
             let names = listed(self.unlabelled.iter().map(ToString::to_string));

@@ -14,7 +14,7 @@ use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
 use super::in_place::Edits;
 use super::ledger::{Ledger, SumUp};
-use super::output::{Format, Printer, Ready};
+use super::output::{Format, Layout, Printer, Ready};
 use super::session::{Session, complain, manifests, on_threads};
 use super::spool::Spool;
 use super::talk::Talk;
@@ -56,6 +56,12 @@ pub(super) struct Arguments {
     /// With -i: write what the other policies changed even if a rule fails.
     #[arg(long, requires = "in_place", help_heading = "Output")]
     keep_going: bool,
+    /// With -i: write nothing, and end with exit code 1 if anything would change.
+    #[arg(long, requires = "in_place", help_heading = "Output")]
+    check: bool,
+    /// Print changed documents canonically instead of keeping their comments, order, quotes and layout.
+    #[arg(long, help_heading = "Output")]
+    canonical: bool,
     /// When to colour a diff.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     color: Color,
@@ -90,13 +96,15 @@ impl From<Output> for Format {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
-    let Arguments { inputs, output, in_place, keep_going, color } = arguments;
+    let Arguments { inputs, output, in_place, keep_going, check, canonical, color } = arguments;
+    let layout = if *canonical { Layout::Canonical } else { Layout::Kept };
     on_threads(inputs, |talk| {
         if *in_place && inputs.filename.iter().any(|path| path.as_os_str() == "-") {
             return talk.error(Exit::Input, "-i edits files, and standard input (-) is none");
         }
         let session = Session::open(inputs, talk);
-        let print = Print { format: (*output).into(), palette: color.palette(), sum_up: SumUp::Line };
+        let (format, palette) = ((*output).into(), color.palette());
+        let print = Print { format, layout, palette, sum_up: SumUp::Line };
         if !in_place {
             show(inputs, session.as_ref(), &print, talk);
             return;
@@ -104,7 +112,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         let Some(manifests) = manifests(inputs, session.as_ref(), talk) else { return };
         let Some(session) = session else { return complain(manifests.pieces(), talk) };
         let world = session.world(inputs, &manifests);
-        Edits::new(&manifests).run(&session, &world, *keep_going, talk);
+        Edits::new(&manifests, layout, *check).run(&session, &world, *keep_going, talk);
         session.tell_faults(&world, talk);
     })
 }
@@ -113,6 +121,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Print {
     pub(super) format: Format,
+    pub(super) layout: Layout,
     pub(super) palette: Palette,
     pub(super) sum_up: SumUp,
 }
@@ -132,6 +141,9 @@ impl Show for Print {
         let mut faults = Vec::new();
         let take = |(evaluated, ready): (Evaluated, Ready)| {
             ledger.take(&evaluated, talk);
+            if let Ready::Edited(edited) = &ready {
+                ledger.edited(&evaluated, edited);
+            }
             printer.print(&evaluated, ready, &mut spool)
         };
         drive(pieces, &work, take, |error| faults.push(error))?;
@@ -164,7 +176,7 @@ impl<W: World> Work for Printing<'_, W> {
     }
 
     fn make(&self, evaluated: Evaluated) -> Self::Made {
-        let ready = self.print.format.prepare(&evaluated, self.print.palette);
+        let ready = self.print.format.prepare(&evaluated, self.print.layout, self.print.palette);
         (evaluated, ready)
     }
 }

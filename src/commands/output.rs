@@ -9,7 +9,7 @@ use crate::render::{
 use crate::report::Tally;
 use crate::source::Content;
 use crate::value::Value;
-use crate::yaml;
+use crate::yaml::{self, Document, Edited};
 
 use super::evaluate::{Evaluated, Evaluation};
 use super::spool::Spool;
@@ -36,11 +36,32 @@ pub(super) enum Format {
     Markdown,
 }
 
+/// How the text of a changed document is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// By editing the text that is there.
+    Kept,
+    /// By printing the document canonically.
+    Canonical,
+}
+
+impl Layout {
+    /// The text of a document with another value.
+    pub(super) fn text(self, document: &Document, after: &Value) -> Edited {
+        match self {
+            Self::Kept => document.edited(after),
+            Self::Canonical => Edited { text: document.with_value(after), expanded: 0, fallback: None },
+        }
+    }
+}
+
 /// A piece made ready for printing; what takes time is done.
 #[derive(Debug)]
 pub(super) enum Ready {
     /// Text that is printed as it is, if there is any.
     Text(Option<String>),
+    /// The text of a document that changed.
+    Edited(Edited),
     /// Objects, as indented JSON.
     Objects(Vec<String>),
     /// Rows of a report.
@@ -49,19 +70,18 @@ pub(super) enum Ready {
 
 impl Format {
     /// Makes a piece ready; called on many threads.
-    pub(super) fn prepare(self, evaluated: &Evaluated, palette: Palette) -> Ready {
+    pub(super) fn prepare(self, evaluated: &Evaluated, layout: Layout, palette: Palette) -> Ready {
         let changed = || evaluated.objects.iter().filter(|object| object.report.is_changed());
         match self {
-            Self::Yaml => Ready::Text(match &evaluated.piece.content {
-                Content::Document(document) => {
-                    evaluated.after.as_ref().map(|after| document.with_value(after))
-                }
-                Content::Object(object) => {
+            Self::Yaml => match (&evaluated.piece.content, &evaluated.after) {
+                (Content::Document(document), Some(after)) => Ready::Edited(layout.text(document, after)),
+                (Content::Document(_), None) => Ready::Text(None),
+                (Content::Object(object), after) => {
                     let mut text = String::new();
-                    yaml::print(evaluated.after.as_ref().unwrap_or(object), &mut text);
-                    Some(text)
+                    yaml::print(after.as_ref().unwrap_or(object), &mut text);
+                    Ready::Text(Some(text))
                 }
-            }),
+            },
             Self::Json => {
                 let objects = evaluated.objects.iter();
                 Ready::Objects(objects.map(|object| object.report.after.to_pretty_json(4)).collect())
@@ -134,6 +154,10 @@ impl Printer {
             (Ready::Text(text), Content::Document(document)) if self.format == Format::Yaml => {
                 self.stream.document(evaluated.piece.input, document, text.as_deref(), out)
             }
+            (Ready::Edited(edited), Content::Document(document)) => {
+                self.stream.document(evaluated.piece.input, document, Some(&edited.text), out)
+            }
+            (Ready::Edited(edited), Content::Object(_)) => self.stream.object(&edited.text, out),
             (Ready::Text(text), Content::Object(_)) if self.format == Format::Yaml => {
                 self.stream.object(text.as_deref().unwrap_or_default(), out)
             }

@@ -1,14 +1,15 @@
 //! The text of an answer: what was not touched is repeated as it came.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::value::{Pointer, Value};
-use crate::yaml::{self, Document};
+use crate::yaml::{self, Document, Limits, Source};
 
 use super::ResourceList;
 
 /// The answer to a list, in block YAML. `items` holds for each item what it became, `None` where it
-/// stayed as it is: such an item is repeated with its comments, quotes and order of keys.
+/// stayed as it is. Items keep their comments, quotes and order of keys; those that changed are edited.
 pub fn answer_text(
     document: &Document,
     list: &ResourceList,
@@ -23,11 +24,17 @@ pub fn answer_text(
         .collect();
     let answer = list.answer(whole, results);
     let mut canonical = String::new();
-    if document.is_json() || items.iter().all(Option::is_some) {
+    if document.is_json() {
         yaml::print(&answer, &mut canonical);
         return canonical;
     }
-    match spliced(document, list, items, &answer) {
+    let edited = edited(document, items);
+    let unchanged = vec![None; items.len()];
+    let text = match &edited {
+        Some(edited) => spliced(edited, list, &unchanged, &answer),
+        None => spliced(document, list, items, &answer),
+    };
+    match text {
         // An alias that lost its anchor, and whatever else a copied text cannot carry.
         Some(text) if yaml::parse_value(&text).is_ok_and(|read| read == answer) => text,
         _ => {
@@ -35,6 +42,26 @@ pub fn answer_text(
             canonical
         }
     }
+}
+
+/// The document with what its items became; `None` where nothing did, or where it cannot be edited.
+fn edited(document: &Document, items: &[Option<Value>]) -> Option<Document> {
+    let mut value = document.value()?.clone();
+    let slots = value.as_object_mut()?.get_mut("items")?.as_array_mut()?;
+    let mut changed = false;
+    for (slot, became) in slots.iter_mut().zip(items) {
+        if let Some(became) = became {
+            *slot = became.clone();
+            changed = true;
+        }
+    }
+    let edited = changed.then(|| document.edited(&value))?;
+    if edited.fallback.is_some() {
+        return None;
+    }
+    let source = Arc::new(Source::new(document.source().name(), edited.text));
+    let documents = yaml::read(&source, &Limits::default()).ok()?;
+    documents.into_iter().find(|document| document.value() == Some(&value))
 }
 
 fn spliced(
@@ -143,10 +170,6 @@ fn copy(chunk: &str, out: &mut String) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use crate::yaml::{Limits, Source};
-
     use super::*;
 
     /// The answer with the items of these numbers replaced by `{"a":0}`.
@@ -166,7 +189,8 @@ mod tests {
         let items = "- # odd\n  b: 'x'\n  c: |\n    # text\n\n    more\n# about the next\n- b:   >-\n    folded\n    text\n  d: {e: 0x10}\n";
         let text = format!("{HEAD}items:\n{items}functionConfig:\n  a: 'b'\n");
         assert_eq!(answer(&text, &[]), format!("{HEAD}items:\n{items}functionConfig:\n  a: b\n"));
-        let second = items.split_once("# about").map(|(first, _)| first.to_owned() + "- a: 0\n").unwrap();
+        let (first, _) = items.split_once("- b:   >").unwrap();
+        let second = format!("{first}- a: 0\n");
         assert_eq!(answer(&text, &[1]), format!("{HEAD}items:\n{second}functionConfig:\n  a: b\n"));
     }
 
@@ -181,7 +205,7 @@ mod tests {
         for (items, changed, expected) in [
             ("- {b: 'x'}\n- c: 'y'\n", &[][..], "- b: x\n- c: 'y'\n"),
             ("- &x {b: 'x'}\n- c: *x\n", &[], "- b: x\n- c:\n    b: x\n"),
-            ("- b: &x 'y'\n- c: *x\n", &[0], "- a: 0\n- c: \"y\"\n"),
+            ("- b: &x 'y'\n- c: *x\n", &[0], "- a: 0\n- c: 'y'\n"),
             ("- b: &x 'y'\n- c: *x\n", &[], "- b: &x 'y'\n- c: *x\n"),
         ] {
             let text = format!("{HEAD}items:\n{items}");

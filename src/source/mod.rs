@@ -38,4 +38,4 @@ pub use text::read_text;
 pub use user::{load_user, user_in};
 pub use values::{LoadedValues, assignment, load_values, values_in, values_inside};
 pub use world::OfflineWorld;
-pub use write::replace_file;
+pub use write::{replace_file, replace_read_file, still_holds};

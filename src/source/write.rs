@@ -1,36 +1,87 @@
 //! Files replaced as a whole or not at all.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use super::SourceError;
 
+/// Whether a file still has the content that was read.
+///
+/// # Errors
+///
+/// A file that somebody else changed since, or that cannot be read any more.
+pub fn still_holds(path: &Path, content: &[u8]) -> Result<(), SourceError> {
+    let fail = |cause| SourceError::unwritable(path.display().to_string(), cause);
+    if fs::read(path).map_err(fail)? == content {
+        return Ok(());
+    }
+    Err(fail(io::Error::other("somebody else changed it since it was read")))
+}
+
 /// Replaces the content of a file: a new file beside it is written, brought to the disk and renamed. The
-/// file keeps its permissions; a link stays one, and the file it leads to is replaced.
+/// file keeps its permissions and its owner; a link stays one, and the file it leads to is replaced.
 ///
 /// # Errors
 ///
 /// What the system refuses; the file is as it was then.
 pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), SourceError> {
+    replace(path, content, || Ok(()))
+}
+
+/// As [`replace_file`], for a file that was read before: one that somebody else changed since stays as it is.
+///
+/// # Errors
+///
+/// As [`replace_file`] and [`still_holds`].
+pub fn replace_read_file(path: &Path, read: &[u8], content: &[u8]) -> Result<(), SourceError> {
+    replace(path, content, || still_holds(path, read))
+}
+
+fn replace(
+    path: &Path,
+    content: &[u8],
+    check: impl FnOnce() -> Result<(), SourceError>,
+) -> Result<(), SourceError> {
     let fail = |cause| SourceError::unwritable(path.display().to_string(), cause);
     let target = fs::canonicalize(path).map_err(fail)?;
-    let permissions = fs::metadata(&target).map_err(fail)?.permissions();
+    let metadata = fs::metadata(&target).map_err(fail)?;
+    let permissions = metadata.permissions();
     if permissions.readonly() {
-        return Err(fail(std::io::ErrorKind::PermissionDenied.into()));
+        return Err(fail(io::ErrorKind::PermissionDenied.into()));
     }
     let folder = target.parent().unwrap_or_else(|| Path::new("."));
     let mut file =
         tempfile::Builder::new().prefix(".kyv-").suffix(".tmp").tempfile_in(folder).map_err(fail)?;
     file.write_all(content).map_err(fail)?;
+    keep_owner(file.as_file(), &metadata).map_err(fail)?;
     file.as_file().set_permissions(permissions).map_err(fail)?;
     file.as_file().sync_all().map_err(fail)?;
+    check()?;
     file.persist(&target).map_err(|error| fail(error.error))?;
     // The rename itself is safe only when the folder is on the disk; where folders cannot be opened as
     // files, the system takes care of it.
     if let Ok(folder) = fs::File::open(folder) {
         let _synced = folder.sync_all();
     }
+    Ok(())
+}
+
+/// Gives a new file the owner and the group of the one that it replaces.
+#[cfg(unix)]
+fn keep_owner(file: &fs::File, old: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+    let new = file.metadata()?;
+    let differs = |old: u32, new: u32| (old != new).then_some(old);
+    match (differs(old.uid(), new.uid()), differs(old.gid(), new.gid())) {
+        (None, None) => Ok(()),
+        (owner, group) => fchown(file, owner, group),
+    }
+}
+
+/// Elsewhere a file gets the owner that its folder gives it.
+#[cfg(not(unix))]
+fn keep_owner(_: &fs::File, _: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
@@ -46,6 +97,19 @@ mod tests {
         replace_file(&path, b"new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_somebody_else_changed_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.yaml");
+        fs::write(&path, "theirs").unwrap();
+        let error = replace_read_file(&path, b"read", b"ours").unwrap_err();
+        assert!(error.to_string().contains("somebody else changed it"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        replace_read_file(&path, b"theirs", b"ours").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
     }
 
     #[cfg(unix)]

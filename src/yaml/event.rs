@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, Tag};
+use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, StructureStyle, Tag};
 
 use crate::value::Value;
 
@@ -28,6 +28,34 @@ pub(super) trait Sink {
     fn close(&mut self, offset: usize) -> Result<(), Stop>;
     /// The document is told again from its start.
     fn restart(&mut self);
+    /// How the node is written that is told next.
+    fn look(&mut self, _look: Look) {}
+}
+
+/// How a node is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Look {
+    pub(super) form: Form,
+    pub(super) tagged: bool,
+}
+
+/// The style of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Form {
+    #[default]
+    Plain,
+    Single,
+    Double,
+    /// A scalar below `|` or `>`.
+    Block,
+    /// A list or mapping of lines.
+    Lines,
+    /// A list or mapping in brackets.
+    Flow,
+    /// An alias.
+    Alias,
+    /// A node that is not there.
+    Absent,
 }
 
 /// Why reading a document ends early, and where.
@@ -156,6 +184,14 @@ impl YamlText<'_> {
             let at = self.base + start..self.base + end;
             match event {
                 Event::Scalar(text, style, anchor, tag) => {
+                    let form = match style {
+                        ScalarStyle::Plain if at.is_empty() => Form::Absent,
+                        ScalarStyle::Plain => Form::Plain,
+                        ScalarStyle::SingleQuoted => Form::Single,
+                        ScalarStyle::DoubleQuoted => Form::Double,
+                        ScalarStyle::Literal | ScalarStyle::Folded => Form::Block,
+                    };
+                    sink.look(Look { form, tagged: tag.is_some() });
                     let text = match style {
                         // A node that is not there is told as `~`.
                         ScalarStyle::Plain if at.is_empty() => Cow::Borrowed(""),
@@ -167,8 +203,14 @@ impl YamlText<'_> {
                     let plain = style == ScalarStyle::Plain && tag.is_none();
                     sink.scalar(Scalar { text, plain, tag }, anchor, at)?;
                 }
-                Event::SequenceStart(_, anchor, _) => sink.open(Kind::List, anchor, at.start)?,
-                Event::MappingStart(_, anchor, _) => sink.open(Kind::Mapping, anchor, at.start)?,
+                Event::SequenceStart(style, anchor, tag) => {
+                    sink.look(Look { form: form(style), tagged: tag.is_some() });
+                    sink.open(Kind::List, anchor, at.start)?;
+                }
+                Event::MappingStart(style, anchor, tag) => {
+                    sink.look(Look { form: form(style), tagged: tag.is_some() });
+                    sink.open(Kind::Mapping, anchor, at.start)?;
+                }
                 Event::SequenceEnd | Event::MappingEnd => sink.close(at.end)?,
                 Event::Alias(anchor) => sink.alias(anchor, at)?,
                 Event::DocumentStart(..) => {
@@ -197,6 +239,13 @@ impl YamlText<'_> {
         let mut text = text.into_owned();
         text.pop();
         Cow::Owned(text)
+    }
+}
+
+fn form(style: StructureStyle) -> Form {
+    match style {
+        StructureStyle::Block => Form::Lines,
+        StructureStyle::Flow => Form::Flow,
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod build;
 mod document;
+mod edit;
 mod error;
 mod event;
 mod json;
@@ -22,6 +23,7 @@ mod split;
 mod tabs;
 
 pub use document::Document;
+pub use edit::{Edited, Fallback};
 pub use error::{Fault, SyntaxError};
 pub use limits::{Limit, Limits};
 pub use print::{print, print_document};

@@ -9,7 +9,7 @@ use crate::value::{Map, Number, Text, Value};
 use super::quote::{block_header, write_line};
 
 /// Longer keys are set apart by `?`, because readers look no further than 1024 characters for the colon.
-const MAX_SIMPLE_KEY: usize = 1000;
+pub(super) const MAX_SIMPLE_KEY: usize = 1000;
 
 /// Prints one document, without separator: block style, keys in their order, a final newline.
 ///
@@ -189,7 +189,7 @@ fn write_block(text: &str, indent: usize, out: &mut String) {
 
 /// Writes a number so that readers of YAML 1.1 see one too: they want a point before an exponent, and a
 /// sign in it.
-fn write_number(number: &Number, out: &mut String) {
+pub(super) fn write_number(number: &Number, out: &mut String) {
     let text = number.to_string();
     let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else {
         out.push_str(&text);

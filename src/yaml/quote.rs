@@ -29,16 +29,20 @@ pub(super) fn style(text: &str) -> Style {
 pub(super) fn write_line(text: &str, out: &mut String) {
     match style(text) {
         Style::Plain => out.push_str(text),
-        Style::Single => {
-            out.push('\'');
-            out.push_str(&text.replace('\'', "''"));
-            out.push('\'');
-        }
+        Style::Single => write_single(text, out),
         Style::Double => write_double(text, out),
     }
 }
 
-fn write_double(text: &str, out: &mut String) {
+/// Writes a string of printable characters in single quotes.
+pub(super) fn write_single(text: &str, out: &mut String) {
+    out.push('\'');
+    out.push_str(&text.replace('\'', "''"));
+    out.push('\'');
+}
+
+/// Writes a string in double quotes.
+pub(super) fn write_double(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {
         match c {
@@ -85,7 +89,7 @@ pub(super) fn block_header(text: &str) -> Option<&'static str> {
 }
 
 /// Whether every reader lets the character stand for itself, without a break or an escape.
-fn is_printable(c: char) -> bool {
+pub(super) fn is_printable(c: char) -> bool {
     match c {
         ' '..='~' => true,
         '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fdd0}'..='\u{fdef}' => false,

@@ -96,7 +96,7 @@ fn rewritten(file: &Path, rewrites: &[&Rewrite], limits: &Limits) -> Result<Stri
         if changed == *value {
             text.push_str(document.text());
         } else {
-            text.push_str(&document.with_value(&changed));
+            text.push_str(&document.edited(&changed).text);
         }
         number += 1;
     }

@@ -1,0 +1,204 @@
+//! Lists and mappings in brackets.
+
+use std::ops::Range;
+
+use crate::value::Value;
+use crate::yaml::event::Form;
+
+use super::Fallback;
+use super::draft::{self, Brackets, is_nested};
+use super::editor::Editor;
+use super::gap::{is_blank, line_start, skip};
+use super::outline::{NOWHERE, is_bracketed};
+
+/// An entry of a list or mapping in brackets.
+struct Item {
+    key: Option<usize>,
+    node: usize,
+    /// What stands before it, from the line break or the separator on.
+    head: Range<usize>,
+    end: usize,
+    /// What stands between it and its comma.
+    before_comma: Range<usize>,
+    /// What stands behind the comma on the same line.
+    behind: Range<usize>,
+}
+
+/// What a list or mapping in brackets consists of.
+struct Items {
+    all: Vec<Item>,
+    /// Whether a comma stands behind the last one.
+    last_comma: bool,
+    /// What stands before the closing bracket.
+    closing: Range<usize>,
+    layout: Brackets,
+    /// What stands before a new entry that is not the first.
+    lead: String,
+}
+
+impl Editor<'_> {
+    /// Writes a list or mapping in brackets, both brackets included.
+    pub(super) fn brackets(&mut self, at: usize, before: &Value, after: &Value) -> Result<(), Fallback> {
+        let node = self.node(at);
+        let items = self.items(at)?;
+        let pairs: Vec<_> = items.all.iter().map(|item| (item.key, item.node)).collect();
+        let pieces = self.pieces(at, &pairs, before, after)?;
+        let text = self.text;
+        let has_comment = |range: &Range<usize>| text[range.clone()].contains('#');
+        self.copy(node.content..node.content + 1);
+        let first_head = items.all.first().map_or(0..0, |item| item.head.clone());
+        // Whether a comment must be ended by a line break.
+        let mut open_comment = false;
+        for (slot, piece) in pieces.iter().enumerate() {
+            let item = piece.origin.map(|(index, _)| &items.all[index]);
+            let own = item.map(|item| item.head.clone());
+            let is_first = piece.origin.is_some_and(|(index, _)| index == 0);
+            let head = match own {
+                Some(own) if has_comment(&own) || (slot == 0) == is_first => &text[own],
+                _ if slot == 0 && !has_comment(&first_head) => &text[first_head.clone()],
+                Some(own) if slot > 0 && !is_first => &text[own],
+                _ => items.lead.as_str(),
+            };
+            if open_comment && !head.contains('\n') {
+                return Err(Fallback::Comment);
+            }
+            self.out.push_str(head);
+            self.path.push(piece.key.cloned());
+            match (item, piece.before) {
+                (Some(item), Some(before)) => self.item(item, before, piece.after, &items.layout)?,
+                (Some(item), None) => self.copy(item.head.end..item.end),
+                (None, _) => {
+                    self.bounded(piece.after, 0)?;
+                    if let Some(key) = piece.key {
+                        draft::write_key(key, items.layout.setting, &self.habit, &mut self.out)?;
+                        self.out.push(':');
+                        self.out.push_str(self.blank);
+                    }
+                    draft::bracketed(piece.after, &items.layout, &self.habit, &mut self.out)?;
+                }
+            }
+            self.path.pop();
+            if let Some(item) = item {
+                self.copy(item.before_comma.clone());
+            }
+            if slot + 1 < pieces.len() || items.last_comma {
+                self.out.push(',');
+            }
+            open_comment = false;
+            if let Some(item) = item {
+                open_comment = has_comment(&item.behind);
+                // Blanks in front of nothing are not carried to other places.
+                if open_comment || slot + 1 < pieces.len() || items.closing.is_empty() {
+                    self.copy(item.behind.clone());
+                }
+            }
+        }
+        if open_comment && !text[items.closing.clone()].contains('\n') {
+            return Err(Fallback::Comment);
+        }
+        self.copy(items.closing);
+        self.copy(node.end - 1..node.end);
+        Ok(())
+    }
+
+    /// Writes an entry with another value.
+    fn item(
+        &mut self,
+        item: &Item,
+        before: &Value,
+        after: &Value,
+        layout: &Brackets,
+    ) -> Result<(), Fallback> {
+        let node = self.node(item.node);
+        let lead = item.head.end;
+        if !node.shared && before == after {
+            self.copy(lead..item.end);
+        } else if is_bracketed(self.text, node) && Self::continues(node, before, after) {
+            self.copy(lead..node.content);
+            self.brackets(item.node, before, after)?;
+            self.remember(node, after);
+        } else if if node.form == Form::Alias { self.stands(node, after) } else { before == after } {
+            self.copy(lead..item.end);
+            self.remember(node, after);
+        } else {
+            self.expanded += usize::from(node.form == Form::Alias);
+            self.bounded(after, 0)?;
+            if item.key.is_some() {
+                if node.lead == NOWHERE {
+                    return Err(Fallback::Layout);
+                }
+                self.copy(lead..node.lead + 1);
+                let gap = &self.text[node.lead + 1..node.start.max(node.lead + 1)];
+                if gap.contains('#') {
+                    return Err(Fallback::Comment);
+                }
+                self.out.push_str(if node.form == Form::Absent { self.blank } else { gap });
+            }
+            if is_nested(after) {
+                draft::bracketed(after, layout, &self.habit, &mut self.out)?;
+            } else {
+                draft::scalar(after, node.form, layout.setting, &self.habit, &mut self.out);
+            }
+        }
+        Ok(())
+    }
+
+    fn items(&self, at: usize) -> Result<Items, Fallback> {
+        let holder = self.node(at);
+        let text = self.text;
+        let close =
+            holder.end.checked_sub(1).filter(|close| *close > holder.content).ok_or(Fallback::Layout)?;
+        let mut children = self.outline.children(at).peekable();
+        let mut all: Vec<Item> = Vec::new();
+        let mut head = holder.content + 1;
+        let mut last_comma = false;
+        while let Some(first) = children.next() {
+            let key = (!holder.list).then_some(first);
+            let node = if holder.list { first } else { children.next().ok_or(Fallback::Layout)? };
+            let lead = self.node(first).lead;
+            let end = self.node(node).end.max(self.node(first).end);
+            let next = children.peek().map_or(close, |next| self.node(*next).lead);
+            if lead < head || end < lead || next < end || next > close {
+                return Err(Fallback::Layout);
+            }
+            let at = skip(text, end);
+            let comma = at < next && text.as_bytes()[at] == b',';
+            let (before_comma, region) = if comma { (end..at, at + 1..next) } else { (end..end, end..next) };
+            last_comma = comma;
+            let behind = match text[region.clone()].find('\n') {
+                Some(line) => {
+                    let line = region.start + line;
+                    let line = if text[..line].ends_with('\r') { line - 1 } else { line };
+                    region.start..line.max(region.start)
+                }
+                None => region.start..region.start,
+            };
+            let before = std::mem::replace(&mut head, behind.end);
+            all.push(Item { key, node, head: before..lead, end, before_comma, behind });
+        }
+        let heads = || all.iter().map(|item| &text[item.head.clone()]);
+        let indent = heads().find_map(|head| head.rsplit_once('\n').map(|(_, indent)| indent));
+        let indent = indent.filter(|indent| is_blank(indent));
+        let closing = head..close;
+        let outer = text[closing.clone()].rsplit_once('\n').map(|(_, indent)| indent);
+        let outer = outer.unwrap_or_else(|| {
+            let line = &text[line_start(text, holder.content)..holder.content];
+            &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+        });
+        let mut layout = self.one_line();
+        if self.json {
+            layout.lines = indent.map(|indent| {
+                let step = indent.strip_prefix(outer).filter(|step| !step.is_empty()).unwrap_or("  ");
+                (indent.to_owned(), step.to_owned())
+            });
+        }
+        let lead = match (indent, all.get(1)) {
+            (Some(indent), _) => format!("{}{indent}", self.habit.newline),
+            (None, Some(second)) if is_blank(&text[second.head.clone()]) => {
+                text[second.head.clone()].to_owned()
+            }
+            (None, _) => self.blank.to_owned(),
+        };
+        Ok(Items { all, last_comma, closing, layout, lead })
+    }
+}

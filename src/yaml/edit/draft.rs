@@ -1,0 +1,237 @@
+//! Text of nodes that are new.
+
+use crate::value::{Map, Value};
+use crate::yaml::event::Form;
+use crate::yaml::print::{MAX_SIMPLE_KEY, write_number};
+use crate::yaml::quote::{self, Style, write_double, write_single};
+
+use super::Fallback;
+use super::habit::{Habit, Quote};
+
+/// What new text may rely on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Setting {
+    /// Lines of YAML.
+    Lines,
+    /// Brackets in YAML.
+    Brackets,
+    /// JSON.
+    Json,
+}
+
+/// Writes the entries of a list or mapping in a column; the first continues the line that is there.
+pub(super) fn entries(value: &Value, column: usize, habit: &Habit, out: &mut String) -> Result<(), Fallback> {
+    match value {
+        Value::Array(items) => items.iter().enumerate().try_for_each(|(index, item)| {
+            indent(if index > 0 { column } else { 0 }, out);
+            element(item, column, habit, out)
+        }),
+        Value::Object(members) => members.iter().enumerate().try_for_each(|(index, (key, value))| {
+            indent(if index > 0 { column } else { 0 }, out);
+            member(key, value, column, habit, out)
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Err(Fallback::Layout),
+    }
+}
+
+/// Writes an element with its dash and its line break.
+pub(super) fn element(item: &Value, column: usize, habit: &Habit, out: &mut String) -> Result<(), Fallback> {
+    out.push('-');
+    if is_nested(item) {
+        indent(habit.dash - 1, out);
+        return entries(item, column + habit.dash, habit, out);
+    }
+    indent(habit.dash - 1, out);
+    leaf(item, column, habit, out);
+    Ok(())
+}
+
+/// Writes a member with its line break.
+pub(super) fn member(
+    key: &str,
+    value: &Value,
+    column: usize,
+    habit: &Habit,
+    out: &mut String,
+) -> Result<(), Fallback> {
+    write_key(key, Setting::Lines, habit, out)?;
+    out.push(':');
+    if is_nested(value) {
+        out.push_str(habit.newline);
+        let column = column + inner(value, habit);
+        indent(column, out);
+        return entries(value, column, habit, out);
+    }
+    out.push(' ');
+    leaf(value, column, habit, out);
+    Ok(())
+}
+
+/// How far the entries of a value stand behind the key that holds it.
+pub(super) const fn inner(value: &Value, habit: &Habit) -> usize {
+    if matches!(value, Value::Array(_)) { habit.list_step } else { habit.step }
+}
+
+/// Whether it is a list or mapping with something in it.
+pub(super) fn is_nested(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+fn leaf(value: &Value, column: usize, habit: &Habit, out: &mut String) {
+    if let Some((header, lines)) = block(value, column, None, habit) {
+        out.push_str(&header);
+        out.push_str(habit.newline);
+        out.push_str(&lines);
+        return;
+    }
+    scalar(value, Form::Plain, Setting::Lines, habit, out);
+    out.push_str(habit.newline);
+}
+
+/// The header and the lines of a text of several lines, indented below a column.
+pub(super) fn block(
+    value: &Value,
+    column: usize,
+    at: Option<usize>,
+    habit: &Habit,
+) -> Option<(String, String)> {
+    let text = value.as_str()?;
+    let header = quote::block_header(text)?;
+    // A header can name a width of one digit only.
+    let width = at.map_or(habit.step, |at| at.saturating_sub(column)).clamp(1, 9);
+    let header = header.replace('2', &width.to_string());
+    let mut lines = String::with_capacity(text.len() + 64);
+    for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
+        if !line.is_empty() {
+            indent(column + width, &mut lines);
+            lines.push_str(line);
+        }
+        lines.push_str(habit.newline);
+    }
+    Some((header, lines))
+}
+
+/// Writes a scalar or an empty collection on one line, as the one before it was written.
+pub(super) fn scalar(value: &Value, form: Form, setting: Setting, habit: &Habit, out: &mut String) {
+    let text = match value {
+        Value::String(text) => text,
+        Value::Number(number) if setting != Setting::Json => return write_number(number, out),
+        Value::Null | Value::Bool(_) | Value::Number(_) => return out.push_str(&value.to_json()),
+        Value::Array(_) => return out.push_str("[]"),
+        Value::Object(_) => return out.push_str("{}"),
+    };
+    let wanted = match form {
+        Form::Single => Some(Quote::Single),
+        Form::Double => Some(Quote::Double),
+        Form::Plain | Form::Block | Form::Lines | Form::Flow | Form::Alias | Form::Absent => habit.always,
+    };
+    write_text(text, wanted, setting, habit, out);
+}
+
+/// Writes a key.
+pub(super) fn write_key(
+    key: &str,
+    setting: Setting,
+    habit: &Habit,
+    out: &mut String,
+) -> Result<(), Fallback> {
+    let start = out.len();
+    write_text(key, habit.keys, setting, habit, out);
+    if out.len() - start > MAX_SIMPLE_KEY { Err(Fallback::LongKey) } else { Ok(()) }
+}
+
+fn write_text(text: &str, wanted: Option<Quote>, setting: Setting, habit: &Habit, out: &mut String) {
+    if setting == Setting::Json {
+        return out.push_str(&Value::from(text).to_json());
+    }
+    let style = match quote::style(text) {
+        Style::Plain if setting == Setting::Brackets && text.contains([',', '[', ']', '{', '}', ':']) => {
+            Style::Single
+        }
+        style => style,
+    };
+    let printable = text.chars().all(quote::is_printable);
+    let quotes = match (style, wanted, habit.quotes) {
+        (Style::Plain, None, _) => return out.push_str(text),
+        (_, Some(quotes), _) | (_, None, Some(quotes)) => quotes,
+        (Style::Single, None, None) => Quote::Single,
+        (Style::Double, None, None) => Quote::Double,
+    };
+    match quotes {
+        Quote::Single if printable => write_single(text, out),
+        Quote::Single | Quote::Double => write_double(text, out),
+    }
+}
+
+/// How nodes in brackets are laid out.
+#[derive(Clone, Debug)]
+pub(super) struct Brackets {
+    pub(super) setting: Setting,
+    /// The indentation of the line that holds the node and the step below it; `None` where all stands on one
+    /// line.
+    pub(super) lines: Option<(String, String)>,
+    /// What stands behind a colon and a comma.
+    pub(super) blank: &'static str,
+}
+
+/// Writes a node in brackets.
+pub(super) fn bracketed(
+    value: &Value,
+    brackets: &Brackets,
+    habit: &Habit,
+    out: &mut String,
+) -> Result<(), Fallback> {
+    let (open, close, count) = match value {
+        Value::Array(items) if !items.is_empty() => ('[', ']', items.len()),
+        Value::Object(members) if !members.is_empty() => ('{', '}', members.len()),
+        _ => {
+            scalar(value, Form::Plain, brackets.setting, habit, out);
+            return Ok(());
+        }
+    };
+    let mut inside = brackets.clone();
+    if let Some((indent, step)) = &mut inside.lines {
+        indent.push_str(step);
+    }
+    let break_line = |lines: &Option<(String, String)>, out: &mut String| {
+        if let Some((indent, _)) = lines {
+            out.push_str(habit.newline);
+            out.push_str(indent);
+        }
+    };
+    let none = Map::default();
+    let keys = value.as_object().unwrap_or(&none).keys();
+    let mut keys = keys.map(Some).chain(std::iter::repeat(None));
+    out.push(open);
+    for index in 0..count {
+        if index > 0 {
+            out.push(',');
+            if inside.lines.is_none() {
+                out.push_str(brackets.blank);
+            }
+        }
+        break_line(&inside.lines, out);
+        let member = match (value, keys.next().flatten()) {
+            (Value::Object(members), Some(key)) => {
+                write_key(key, brackets.setting, habit, out)?;
+                out.push(':');
+                out.push_str(brackets.blank);
+                members.get_index(index).map(|(_, member)| member)
+            }
+            _ => value.at(index),
+        };
+        bracketed(member.unwrap_or(&Value::Null), &inside, habit, out)?;
+    }
+    break_line(&brackets.lines, out);
+    out.push(close);
+    Ok(())
+}
+
+/// Writes blanks.
+pub(super) fn indent(count: usize, out: &mut String) {
+    out.extend(std::iter::repeat_n(' ', count));
+}

@@ -1,0 +1,281 @@
+//! New text made of the old one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use crate::value::{Map, Text, Value};
+use crate::yaml::document::Parts;
+use crate::yaml::event::Form;
+
+use super::Fallback;
+use super::draft::{Brackets, Setting, is_nested};
+use super::gap::{Below, line_start};
+use super::habit::Habit;
+use super::matching::{Origin, origins};
+use super::order::{Member, placed};
+use super::outline::{NOWHERE, Node, Outline, is_bracketed};
+
+/// No mapping of a person merges more.
+const MAX_MERGES: usize = 16;
+
+/// Writes a document again with another value.
+pub(super) struct Editor<'a> {
+    pub(super) text: &'a str,
+    /// Where the document ends.
+    pub(super) limit: usize,
+    whole: Range<usize>,
+    pub(super) outline: &'a Outline,
+    pub(super) json: bool,
+    /// What stands behind a colon in brackets.
+    pub(super) blank: &'static str,
+    pub(super) habit: Habit,
+    pub(super) out: String,
+    /// What the anchors written so far stand for.
+    pub(super) anchors: BTreeMap<&'a str, Value>,
+    pub(super) expanded: usize,
+    /// The comments below entries, by the end of their last line.
+    pub(super) below: BTreeMap<usize, Below>,
+    pub(super) path: Vec<Option<Text>>,
+}
+
+/// An entry of a list or mapping as it becomes.
+pub(super) struct Piece<'v> {
+    /// The entry it was, and whether it keeps its place.
+    pub(super) origin: Option<(usize, bool)>,
+    pub(super) key: Option<&'v Text>,
+    /// What it was; `None` for one that is copied as it is.
+    pub(super) before: Option<&'v Value>,
+    pub(super) after: &'v Value,
+}
+
+impl<'a> Editor<'a> {
+    pub(super) fn new(text: &'a str, parts: &Parts, json: bool, outline: &'a Outline) -> Self {
+        let crlf = text[parts.text.clone()]
+            .find('\n')
+            .is_some_and(|at| text[parts.text.clone()].as_bytes().get(at.wrapping_sub(1)) == Some(&b'\r'));
+        let member = outline.nodes.iter().find(|node| node.lead != NOWHERE && node.lead < node.start);
+        let tight = json && member.is_some_and(|node| node.lead + 1 == node.start);
+        Self {
+            text,
+            limit: parts.body.end,
+            whole: parts.text.clone(),
+            outline,
+            json,
+            blank: if tight { "" } else { " " },
+            habit: outline.votes.habit(if crlf { "\r\n" } else { "\n" }),
+            out: String::with_capacity(parts.text.len() + 256),
+            anchors: BTreeMap::new(),
+            expanded: 0,
+            below: BTreeMap::new(),
+            path: Vec::new(),
+        }
+    }
+
+    /// Writes the whole document.
+    pub(super) fn root(&mut self, before: &Value, after: &Value) -> Result<(), Fallback> {
+        let root = self.node(0);
+        if !is_nested(before) || !is_nested(after) || root.list != matches!(after, Value::Array(_)) {
+            return Err(Fallback::Root);
+        }
+        let end = if root.form == Form::Lines {
+            let line = line_start(self.text, root.content);
+            let blank = self.text[line..root.content].trim_matches(' ').is_empty();
+            // What stands above the first entry is about the whole.
+            let body = if blank { line.max(self.whole.start) } else { root.content };
+            self.copy(self.whole.start..body);
+            self.lines(0, before, after, body)?
+        } else if is_bracketed(self.text, root) {
+            self.copy(self.whole.start..root.content);
+            self.brackets(0, before, after)?;
+            root.end
+        } else {
+            return Err(Fallback::Layout);
+        };
+        self.copy(end..self.whole.end);
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> (String, usize) {
+        (self.out, self.expanded)
+    }
+
+    pub(super) fn node(&self, at: usize) -> &'a Node {
+        &self.outline.nodes[at]
+    }
+
+    /// Copies a piece of the old text.
+    pub(super) fn copy(&mut self, piece: Range<usize>) {
+        if piece.start < piece.end {
+            self.out.push_str(&self.text[piece]);
+        }
+    }
+
+    /// Starts a line, unless one has just started.
+    pub(super) fn begin_line(&mut self) {
+        if !self.out.is_empty() && !self.out.ends_with(['\n', '\u{feff}']) {
+            self.out.push_str(self.habit.newline);
+        }
+    }
+
+    /// The name of the anchor of a node, or of the one that an alias stands for.
+    pub(super) fn anchor_name(&self, node: &Node) -> Option<&'a str> {
+        let sign = if node.form == Form::Alias { '*' } else { '&' };
+        let end = if node.form == Form::Alias { node.end } else { node.content };
+        let text = self.text.get(node.start..end)?;
+        let name = text.split(['\n', '\r', ' ', '\t']).find_map(|word| word.strip_prefix(sign))?;
+        Some(name).filter(|name| !name.is_empty())
+    }
+
+    /// Remembers what the anchor of a node stands for from here on.
+    pub(super) fn remember(&mut self, node: &Node, value: &Value) {
+        if node.anchored
+            && let Some(name) = self.anchor_name(node)
+        {
+            self.anchors.insert(name, value.clone());
+        }
+    }
+
+    /// Whether an alias still stands for what is wanted.
+    pub(super) fn stands(&self, node: &Node, value: &Value) -> bool {
+        self.anchor_name(node).and_then(|name| self.anchors.get(name)) == Some(value)
+    }
+
+    /// Whether a node can be followed into: it and its value are of one kind, and neither is empty.
+    pub(super) fn continues(node: &Node, before: &Value, after: &Value) -> bool {
+        is_nested(before) && is_nested(after) && node.list == matches!(after, Value::Array(_))
+    }
+
+    /// The entries of a list or mapping as they become. `children` are keys and values, or elements.
+    pub(super) fn pieces<'v>(
+        &self,
+        at: usize,
+        entries: &[(Option<usize>, usize)],
+        before: &'v Value,
+        after: &'v Value,
+    ) -> Result<Vec<Piece<'v>>, Fallback> {
+        match (before, after) {
+            (Value::Array(old), Value::Array(new)) if self.node(at).list && entries.len() == old.len() => {
+                let pieces = origins(old, new).into_iter().zip(new.iter()).map(|(origin, after)| {
+                    let origin = match origin {
+                        Origin::Stays(index) => Some((index, true)),
+                        Origin::Moved(index) => Some((index, false)),
+                        Origin::New => None,
+                    };
+                    let before = origin.map(|(index, _)| &old[index]);
+                    Piece { origin, key: None, before, after }
+                });
+                Ok(pieces.collect())
+            }
+            (Value::Object(old), Value::Object(new)) if !self.node(at).list => {
+                self.members(entries, old, new)
+            }
+            _ => Err(Fallback::Layout),
+        }
+    }
+
+    fn members<'v>(
+        &self,
+        entries: &[(Option<usize>, usize)],
+        old: &'v Map,
+        new: &'v Map,
+    ) -> Result<Vec<Piece<'v>>, Fallback> {
+        let keys: Vec<&Node> = entries.iter().filter_map(|(key, _)| Some(self.node((*key)?))).collect();
+        let merges = keys.iter().any(|key| key.merge);
+        if keys.len() != entries.len() || (!merges && keys.len() != old.len()) {
+            return Err(Fallback::Layout);
+        }
+        let (brought, keep) =
+            if merges { self.merged(entries, &keys, new)? } else { (Map::default(), false) };
+        let written: BTreeSet<&Text> =
+            keys.iter().filter(|key| merges && !key.merge).filter_map(|key| key.name.as_ref()).collect();
+        let explicit = |name: &Text| if merges { written.contains(name) } else { old.contains_key(name) };
+        let fresh: Vec<(&Text, &Value)> = new
+            .iter()
+            .filter(|(name, value)| !(explicit(name) || keep && brought.get(*name) == Some(value)))
+            .collect();
+        let kept: Vec<usize> = (0..keys.len())
+            .filter(|index| match &keys[*index].name {
+                _ if keys[*index].merge => keep,
+                Some(name) => new.contains_key(name),
+                None => false,
+            })
+            .collect();
+        let order = if merges {
+            // What a merge brings is overridden behind it only.
+            let old = (0..kept.len()).map(Member::Old);
+            old.chain((0..fresh.len()).map(Member::New)).collect()
+        } else {
+            let names: Vec<Option<&str>> = kept.iter().map(|index| keys[*index].name.as_deref()).collect();
+            let fresh: Vec<&str> = fresh.iter().map(|(name, _)| &***name).collect();
+            placed(&self.path, &names, &fresh)
+        };
+        let piece = |member: &Member| {
+            Some(match member {
+                Member::Old(index) => {
+                    let origin = Some((kept[*index], true));
+                    let key = keys[kept[*index]];
+                    match key.name.as_ref().filter(|_| !key.merge) {
+                        Some(name) => {
+                            let (name, before) = old.get_key_value(name)?;
+                            Piece { origin, key: Some(name), before: Some(before), after: new.get(name)? }
+                        }
+                        None => Piece { origin, key: None, before: None, after: &Value::Null },
+                    }
+                }
+                Member::New(index) => {
+                    let (key, after) = fresh[*index];
+                    Piece { origin: None, key: Some(key), before: None, after }
+                }
+            })
+        };
+        order.iter().map(|member| piece(member).ok_or(Fallback::Layout)).collect()
+    }
+
+    /// What the merge keys of a mapping bring now, and whether they may stay.
+    fn merged(
+        &self,
+        entries: &[(Option<usize>, usize)],
+        keys: &[&Node],
+        new: &Map,
+    ) -> Result<(Map, bool), Fallback> {
+        if keys.iter().filter(|key| key.merge).count() > MAX_MERGES {
+            return Err(Fallback::Merge);
+        }
+        let mut brought = Map::default();
+        let mut keep = true;
+        for (index, key) in keys.iter().enumerate() {
+            if !key.merge {
+                continue;
+            }
+            let value = self.node(entries[index].1);
+            let maps: Vec<usize> = match value.form {
+                Form::Alias => vec![entries[index].1],
+                _ if value.list => self.outline.children(entries[index].1).collect(),
+                _ => return Err(Fallback::Merge),
+            };
+            for at in maps.into_iter().rev() {
+                let known = self.anchor_name(self.node(at)).filter(|_| self.node(at).form == Form::Alias);
+                match known.and_then(|name| self.anchors.get(name)).and_then(Value::as_object) {
+                    Some(map) => {
+                        brought.extend(map.iter().map(|(name, value)| (name.clone(), value.clone())));
+                    }
+                    // The anchor is gone.
+                    None => keep = false,
+                }
+            }
+            // A merge counts more than what stands before it.
+            let mut above = keys[..index].iter().filter(|key| !key.merge).filter_map(|key| key.name.as_ref());
+            if above.any(|name| brought.get(name).is_some_and(|value| new.get(name) != Some(value))) {
+                return Err(Fallback::Merge);
+            }
+        }
+        keep &= brought.keys().all(|name| new.contains_key(name));
+        Ok((brought, keep))
+    }
+
+    /// How nodes in brackets are written that have nothing to go by.
+    pub(super) const fn one_line(&self) -> Brackets {
+        let setting = if self.json { Setting::Json } else { Setting::Brackets };
+        Brackets { setting, lines: None, blank: self.blank }
+    }
+}

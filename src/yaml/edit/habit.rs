@@ -1,0 +1,105 @@
+//! The habits of a text: how far it indents, how it writes lists, when it quotes.
+
+use crate::yaml::event::Form;
+use crate::yaml::quote::{self, Style};
+
+/// How often each way of writing was met.
+#[derive(Debug, Default)]
+pub(super) struct Votes {
+    steps: Tally,
+    list_steps: Tally,
+    dashes: Tally,
+    plain: usize,
+    single: usize,
+    double: usize,
+    /// Strings in quotes that need none.
+    extra: usize,
+}
+
+/// Counts of small widths.
+#[derive(Debug, Default)]
+struct Tally([usize; 16]);
+
+impl Tally {
+    fn add(&mut self, width: usize) {
+        if let Some(count) = self.0.get_mut(width) {
+            *count += 1;
+        }
+    }
+
+    /// The width met most often, the smallest of several.
+    fn most(&self) -> Option<usize> {
+        let most = *self.0.iter().max()?;
+        (most > 0).then(|| self.0.iter().position(|count| *count == most))?
+    }
+}
+
+impl Votes {
+    /// A list or mapping of lines in another one.
+    pub(super) fn nested(&mut self, in_list: bool, list: bool, holder: usize, column: usize, below: bool) {
+        let width = column.saturating_sub(holder);
+        match (in_list, list) {
+            (true, _) if !below => self.dashes.add(width),
+            (false, true) => self.list_steps.add(width),
+            (false, false) => self.steps.add(width),
+            (true, _) => {}
+        }
+    }
+
+    /// A scalar that is no key.
+    pub(super) fn scalar(&mut self, form: Form, text: &str) {
+        match form {
+            Form::Plain => self.plain += usize::from(text.starts_with(|c: char| c.is_alphabetic())),
+            Form::Single => self.single += 1,
+            Form::Double => self.double += 1,
+            Form::Block | Form::Lines | Form::Flow | Form::Alias | Form::Absent => return,
+        }
+        if form != Form::Plain && !text.contains('\n') && quote::style(text) == Style::Plain {
+            self.extra += 1;
+        }
+    }
+
+    /// The habits that follow.
+    pub(super) fn habit(&self, newline: &'static str) -> Habit {
+        let quotes = match (self.single, self.double) {
+            (0, 0) => None,
+            (single, double) if single > double => Some(Quote::Single),
+            (single, double) if double > single => Some(Quote::Double),
+            _ => None,
+        };
+        Habit {
+            step: self.steps.most().filter(|step| *step > 0).unwrap_or(2),
+            list_step: self.list_steps.most().unwrap_or(0),
+            dash: self.dashes.most().filter(|width| *width > 1).unwrap_or(2),
+            newline,
+            quotes,
+            always: if self.extra > self.plain { quotes } else { None },
+            keys: None,
+        }
+    }
+}
+
+/// A kind of quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quote {
+    Single,
+    Double,
+}
+
+/// How new text is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Habit {
+    /// How far a mapping is indented below its key.
+    pub(super) step: usize,
+    /// How far a list is.
+    pub(super) list_step: usize,
+    /// How far the content of an element stands behind its dash.
+    pub(super) dash: usize,
+    pub(super) newline: &'static str,
+    /// The quotes for strings that need some.
+    pub(super) quotes: Option<Quote>,
+    /// The quotes that every string gets.
+    pub(super) always: Option<Quote>,
+    /// The quotes that every key gets.
+    pub(super) keys: Option<Quote>,
+}

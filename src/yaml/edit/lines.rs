@@ -1,0 +1,354 @@
+//! Lists and mappings of lines.
+
+use std::ops::Range;
+
+use crate::value::Value;
+use crate::yaml::event::Form;
+use crate::yaml::quote::{self, Style};
+
+use super::Fallback;
+use super::draft;
+use super::editor::{Editor, Piece};
+use super::gap::{Below, is_blank, line_end, line_start, top};
+use super::habit::{Habit, Quote};
+use super::outline::{NOWHERE, is_bracketed};
+
+/// So many entries show how their neighbours are written.
+const NEIGHBOURS: usize = 16;
+
+/// An entry of a list or mapping of lines.
+pub(super) struct Entry {
+    pub(super) key: Option<usize>,
+    pub(super) node: usize,
+    /// Where it starts with the comments above it.
+    pub(super) top: usize,
+    /// Where it starts: its dash or its key.
+    pub(super) lead: usize,
+    /// Where it ends, its last line and the comments below included.
+    pub(super) tail: usize,
+    /// Whether it continues the line of what holds it.
+    pub(super) inline: bool,
+}
+
+impl Editor<'_> {
+    /// Writes the entries of a list or mapping of lines; gives the end of the old ones. What stands before
+    /// the first entry is written already.
+    pub(super) fn lines(
+        &mut self,
+        at: usize,
+        before: &Value,
+        after: &Value,
+        floor: usize,
+    ) -> Result<usize, Fallback> {
+        let entries = self.entries(at, floor)?;
+        let pairs: Vec<_> = entries.iter().map(|entry| (entry.key, entry.node)).collect();
+        let pieces = self.pieces(at, &pairs, before, after)?;
+        let (column, habit) = (self.node(at).column, self.neighbours(at, &entries));
+        let gap = |index: usize| match index {
+            0 => 0..0,
+            index => entries[index - 1].tail..entries[index].top,
+        };
+        let text = self.text;
+        let is_empty_line = |index: usize| !gap(index).is_empty() && is_blank(&text[gap(index)]);
+        let spaced = entries.len() > 1 && (1..entries.len()).all(is_empty_line);
+        let mut kept = vec![false; entries.len()];
+        let mut moved = vec![false; entries.len()];
+        for (index, stays) in pieces.iter().filter_map(|piece| piece.origin) {
+            kept[index] = stays;
+            moved[index] = !stays;
+        }
+        let mut next_gap = 0;
+        for (slot, piece) in pieces.iter().enumerate() {
+            let joins = slot == 0 && entries.first().is_some_and(|entry| entry.inline);
+            let mut behind = 0..0;
+            match piece.origin {
+                Some((index, true)) => {
+                    self.gaps(&entries, next_gap..index, joins)?;
+                    next_gap = index + 1;
+                    let piece = gap(index);
+                    if !is_blank(&text[piece.clone()]) {
+                        self.foreign(piece, joins)?;
+                    } else if slot > 0 {
+                        self.begin_line();
+                        self.copy(piece);
+                    }
+                }
+                Some((index, false)) if is_blank(&text[gap(index)]) => {
+                    if slot > 0 {
+                        self.begin_line();
+                        self.copy(gap(index));
+                    } else {
+                        behind = gap(index);
+                    }
+                }
+                None if spaced && slot > 0 => {
+                    self.begin_line();
+                    self.out.push_str(habit.newline);
+                }
+                Some(_) | None => {}
+            }
+            self.path.push(piece.key.cloned());
+            match piece.origin {
+                Some((index, _)) => self.kept(&entries[index], piece, joins, column, &habit)?,
+                None => self.fresh(piece, joins, column, &habit)?,
+            }
+            self.path.pop();
+            self.copy(behind);
+            if slot == 0 && piece.origin.is_none() && spaced {
+                self.out.push_str(habit.newline);
+            }
+        }
+        self.gaps(&entries, next_gap..entries.len(), false)?;
+        Ok(entries.last().map_or(self.node(at).end, |entry| entry.tail))
+    }
+
+    /// Writes what stood before entries that are gone, if it says something.
+    fn gaps(&mut self, entries: &[Entry], gone: Range<usize>, joins: bool) -> Result<(), Fallback> {
+        for index in gone.filter(|index| *index > 0) {
+            let gap = entries[index - 1].tail..entries[index].top;
+            if !is_blank(&self.text[gap.clone()]) {
+                self.foreign(gap, joins)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes comments that belong to no entry.
+    fn foreign(&mut self, gap: Range<usize>, joins: bool) -> Result<(), Fallback> {
+        // They would have to stand behind the dash of the list around.
+        if joins {
+            return Err(Fallback::Comment);
+        }
+        self.begin_line();
+        self.copy(gap);
+        Ok(())
+    }
+
+    /// Writes an entry that was there before.
+    fn kept(
+        &mut self,
+        entry: &Entry,
+        piece: &Piece<'_>,
+        joins: bool,
+        column: usize,
+        habit: &Habit,
+    ) -> Result<(), Fallback> {
+        let line = line_start(self.text, entry.lead);
+        let from = if entry.inline {
+            if !joins {
+                self.begin_line();
+                draft::indent(column, &mut self.out);
+            }
+            entry.lead
+        } else if !joins {
+            self.begin_line();
+            entry.top
+        } else if entry.top == line {
+            entry.lead
+        } else {
+            // Comments above what follows a dash stand on lines of their own.
+            self.out.truncate(self.out.trim_end_matches([' ', '\t']).len());
+            self.begin_line();
+            entry.top
+        };
+        match piece.before {
+            Some(before) => self.entry(from, entry, before, piece.after, column, habit),
+            None => {
+                self.copy(from..entry.tail);
+                Ok(())
+            }
+        }
+    }
+
+    fn fresh(
+        &mut self,
+        piece: &Piece<'_>,
+        joins: bool,
+        column: usize,
+        habit: &Habit,
+    ) -> Result<(), Fallback> {
+        if !joins {
+            self.begin_line();
+            draft::indent(column, &mut self.out);
+        }
+        self.bounded(piece.after, column)?;
+        match piece.key {
+            Some(key) => draft::member(key, piece.after, column, habit, &mut self.out),
+            None => draft::element(piece.after, column, habit, &mut self.out),
+        }
+    }
+
+    /// Writes an entry from an offset in it on.
+    fn entry(
+        &mut self,
+        from: usize,
+        entry: &Entry,
+        before: &Value,
+        after: &Value,
+        column: usize,
+        habit: &Habit,
+    ) -> Result<(), Fallback> {
+        let node = self.node(entry.node);
+        if !node.shared && before == after {
+            self.copy(from..entry.tail);
+            return Ok(());
+        }
+        if node.form == Form::Lines && Self::continues(node, before, after) {
+            let floor = self.floor(entry);
+            let body = self.body(entry.node, floor);
+            self.copy(from..body);
+            let end = self.lines(entry.node, before, after, floor)?;
+            self.remember(node, after);
+            self.copy(end..entry.tail);
+        } else if is_bracketed(self.text, node) && Self::continues(node, before, after) {
+            self.copy(from..node.content);
+            self.brackets(entry.node, before, after)?;
+            self.remember(node, after);
+            self.copy(node.end..entry.tail);
+        } else if node.form == Form::Alias && self.stands(node, after) {
+            self.copy(from..entry.tail);
+        } else if node.form == Form::Alias {
+            self.expanded += 1;
+            self.replace(from, entry, after, column, habit)?;
+        } else if before == after {
+            self.copy(from..entry.tail);
+            self.remember(node, after);
+        } else {
+            self.replace(from, entry, after, column, habit)?;
+            self.remember(node, after);
+        }
+        Ok(())
+    }
+
+    /// Where the sign of an entry ends: behind its dash or its colon.
+    pub(super) fn sign_end(&self, entry: &Entry) -> Result<usize, Fallback> {
+        match entry.key {
+            None => Ok(entry.lead + 1),
+            Some(_) if self.node(entry.node).lead == NOWHERE => Err(Fallback::Layout),
+            Some(_) => Ok(self.node(entry.node).lead + 1),
+        }
+    }
+
+    /// The line behind the one on which an entry starts.
+    pub(super) fn floor(&self, entry: &Entry) -> usize {
+        let sign = self.sign_end(entry).unwrap_or(entry.lead);
+        line_end(self.text, sign, self.limit)
+    }
+
+    /// Where the entries of a list or mapping of lines start.
+    pub(super) fn body(&self, at: usize, floor: usize) -> usize {
+        let node = self.node(at);
+        let line = line_start(self.text, node.content);
+        if is_blank(&self.text[line..node.content]) {
+            top(self.text, line, node.column, floor)
+        } else {
+            node.content
+        }
+    }
+
+    /// Where an entry ends whose last line ends at an offset.
+    fn tail(&mut self, from: usize, column: usize) -> usize {
+        // All entries that end with this line ask for the same comments.
+        let (text, limit) = (self.text, self.limit);
+        self.below.entry(from).or_insert_with(|| Below::read(text, from, limit)).tail(from, column)
+    }
+
+    /// The entries of a list or mapping of lines.
+    pub(super) fn entries(&mut self, at: usize, floor: usize) -> Result<Vec<Entry>, Fallback> {
+        let holder = self.node(at);
+        let column = holder.column;
+        if column == NOWHERE {
+            return Err(Fallback::Indentation);
+        }
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut floor = floor;
+        let mut children = self.outline.children(at);
+        while let Some(first) = children.next() {
+            let key = (!holder.list).then_some(first);
+            let node = if holder.list { first } else { children.next().ok_or(Fallback::Layout)? };
+            let lead = self.node(first).lead;
+            let line = line_start(self.text, lead);
+            let inline = !is_blank(&self.text[line..lead]);
+            let is_first = entries.is_empty();
+            if !is_first && (inline || lead - line != column) {
+                return Err(Fallback::Indentation);
+            }
+            let top = match (is_first, inline) {
+                (_, true) => lead,
+                (true, false) => self.body(at, floor),
+                (false, false) => top(self.text, line, column, floor),
+            };
+            let end = self.node(node).end.max(self.node(first).end);
+            let tail = self.tail(line_end(self.text, end, self.limit), column);
+            entries.push(Entry { key, node, top, lead, tail, inline });
+            floor = tail;
+        }
+        Ok(entries)
+    }
+
+    /// How the entries of a list or mapping are written.
+    fn neighbours(&self, at: usize, entries: &[Entry]) -> Habit {
+        let holder = self.node(at);
+        let mut habit = self.habit;
+        let (mut plain, mut quoted) = (false, None);
+        let (mut plain_keys, mut quoted_keys) = (false, None);
+        for entry in entries.iter().take(NEIGHBOURS) {
+            let node = self.node(entry.node);
+            let same_line = line_start(self.text, node.content) <= entry.lead;
+            let width = |offset: usize| offset.checked_sub(holder.column).filter(|width| *width < 16);
+            if node.form == Form::Lines && node.column != NOWHERE {
+                match width(node.column) {
+                    Some(width) if holder.list && same_line && width > 1 => habit.dash = width,
+                    Some(width) if !holder.list && node.list => habit.list_step = width,
+                    Some(width) if !holder.list && width > 0 => habit.step = width,
+                    _ => {}
+                }
+            } else if holder.list && same_line && node.form != Form::Absent {
+                habit.dash = (node.start - entry.lead).clamp(2, 16);
+            }
+            match self.quotes(entry.node) {
+                Written::Plain => plain = true,
+                Written::Extra(quote) => quoted = Some(quote),
+                Written::Otherwise => {}
+            }
+            match entry.key.map(|key| self.quotes(key)) {
+                Some(Written::Plain) => plain_keys = true,
+                Some(Written::Extra(quote)) => quoted_keys = Some(quote),
+                Some(Written::Otherwise) | None => {}
+            }
+        }
+        habit.always = match (plain, quoted) {
+            (true, _) => None,
+            (false, Some(quote)) => Some(quote),
+            (false, None) => habit.always,
+        };
+        habit.keys = quoted_keys.filter(|_| !plain_keys);
+        habit
+    }
+
+    fn quotes(&self, at: usize) -> Written {
+        let node = self.node(at);
+        let text = &self.text[node.content..node.end];
+        let inner = text.get(1..text.len().saturating_sub(1)).unwrap_or_default();
+        let extra = || quote::style(inner) == Style::Plain && !inner.contains(['\\', '\'']);
+        match node.form {
+            Form::Plain
+                if text.starts_with(|c: char| c.is_alphabetic()) && text != "true" && text != "false" =>
+            {
+                Written::Plain
+            }
+            Form::Single if extra() => Written::Extra(Quote::Single),
+            Form::Double if extra() => Written::Extra(Quote::Double),
+            _ => Written::Otherwise,
+        }
+    }
+}
+
+/// How a string is written.
+enum Written {
+    Plain,
+    /// In quotes that it does not need.
+    Extra(Quote),
+    /// In a way that says nothing.
+    Otherwise,
+}

@@ -1,0 +1,138 @@
+//! Entries of lines whose value becomes another one as a whole.
+
+use crate::value::Value;
+use crate::yaml::Limits;
+use crate::yaml::event::Form;
+
+use super::Fallback;
+use super::draft::{self, Setting, is_nested};
+use super::editor::Editor;
+use super::gap::{comment, is_blank, line_end, line_start};
+use super::habit::Habit;
+use super::lines::Entry;
+use super::outline::is_bracketed;
+
+/// What stands around the old value and stays.
+struct Around<'a> {
+    /// The comment on the line of the key.
+    comment: &'a str,
+    /// The lines between the key and the value.
+    between: &'a str,
+    /// Where what stands below starts.
+    rest: usize,
+}
+
+impl<'a> Editor<'a> {
+    /// Writes an entry from an offset on, with another value.
+    pub(super) fn replace(
+        &mut self,
+        from: usize,
+        entry: &Entry,
+        after: &Value,
+        column: usize,
+        habit: &Habit,
+    ) -> Result<(), Fallback> {
+        self.bounded(after, column)?;
+        let node = self.node(entry.node);
+        let sign = self.sign_end(entry)?;
+        let Around { comment, between, rest } = self.around(entry, sign)?;
+        self.copy(from..sign);
+        let mut anchor = String::new();
+        if node.anchored
+            && !node.tagged
+            && let Some(name) = self.anchor_name(node)
+        {
+            anchor = format!(" &{name}");
+        }
+        let newline = habit.newline;
+        let old_column = if node.form == Form::Block { self.block_column(entry.node) } else { None };
+        let in_brackets = is_bracketed(self.text, node) && node.next > entry.node + 1;
+        let block = if node.form == Form::Double || in_brackets || !between.is_empty() {
+            None
+        } else {
+            draft::block(after, column, old_column.filter(|old| *old > column), habit)
+        };
+        if let Some((header, lines)) = block {
+            for part in [anchor.as_str(), " ", &header, comment, newline] {
+                self.out.push_str(part);
+            }
+            self.out.push_str(&lines);
+        } else if is_nested(after) && !in_brackets {
+            self.out.push_str(&anchor);
+            let is_element = entry.key.is_none();
+            let inner = if is_element { habit.dash } else { draft::inner(after, habit) };
+            if is_element && anchor.is_empty() && comment.is_empty() && between.is_empty() {
+                draft::indent(habit.dash - 1, &mut self.out);
+            } else {
+                self.out.push_str(comment);
+                self.out.push_str(newline);
+                self.out.push_str(between);
+                draft::indent(column + inner, &mut self.out);
+            }
+            draft::entries(after, column + inner, habit, &mut self.out)?;
+        } else {
+            let gap = &self.text[sign..node.start.max(sign)];
+            let keeps_gap = !matches!(node.form, Form::Lines | Form::Block | Form::Absent) && !gap.is_empty();
+            self.out.push_str(&anchor);
+            self.out.push_str(if keeps_gap && anchor.is_empty() { gap } else { " " });
+            if is_nested(after) {
+                draft::bracketed(after, &self.one_line(), habit, &mut self.out)?;
+            } else {
+                draft::scalar(after, node.form, Setting::Lines, habit, &mut self.out);
+            }
+            self.out.push_str(comment);
+            self.out.push_str(newline);
+            self.out.push_str(between);
+        }
+        self.copy(rest..entry.tail);
+        Ok(())
+    }
+
+    fn around(&self, entry: &Entry, sign: usize) -> Result<Around<'a>, Fallback> {
+        let node = self.node(entry.node);
+        let text = self.text;
+        if node.form == Form::Lines {
+            let floor = self.floor(entry);
+            let body = self.body(entry.node, floor);
+            // The comments in it go with it.
+            let rest = entry.tail;
+            if !is_blank(&text[line_start(text, node.content)..node.content]) {
+                return Ok(Around { comment: "", between: "", rest });
+            }
+            let head = &text[sign..line_end(text, sign, self.limit).min(body)];
+            let comment = head.find(" #").map_or("", |at| head[at..].trim_end());
+            let between = &text[floor.min(body)..body];
+            return Ok(Around { comment, between: if is_blank(between) { "" } else { between }, rest });
+        }
+        if text[sign..node.start.max(sign)].contains('#') {
+            return Err(Fallback::Comment);
+        }
+        let rest = line_end(text, node.end, self.limit);
+        let comment = if node.form == Form::Block {
+            let header = &text[node.content..line_end(text, node.content, self.limit)];
+            header.find(" #").map_or("", |at| header[at..].trim_end())
+        } else {
+            comment(&text[node.end..rest])
+        };
+        Ok(Around { comment, between: "", rest })
+    }
+
+    /// The column of the lines of a block scalar, if they tell it.
+    fn block_column(&self, at: usize) -> Option<usize> {
+        let node = self.node(at);
+        let text = &self.text[node.content..node.end];
+        let (header, lines) = text.split_once('\n')?;
+        let header = header.split('#').next().unwrap_or_default();
+        if header.contains(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
+        let line = lines.lines().find(|line| !line.trim().is_empty())?;
+        Some(line.len() - line.trim_start_matches(' ').len())
+    }
+
+    /// Refuses new values that nest deeper than a reader follows.
+    pub(super) fn bounded(&self, value: &Value, _column: usize) -> Result<(), Fallback> {
+        let depth = self.path.len() + value.depth();
+        if depth < Limits::MAX_DEPTH { Ok(()) } else { Err(Fallback::Depth) }
+    }
+}

@@ -1,0 +1,227 @@
+//! Documents edited, by hand.
+
+use std::sync::Arc;
+
+use super::{Edited, Fallback};
+use crate::value::Value;
+use crate::yaml::{Limits, Source, read};
+
+fn edit(text: &str, json: &str) -> Edited {
+    let source = Arc::new(Source::new("t.yaml", text));
+    let documents = read(&source, &Limits::default()).unwrap_or_else(|errors| panic!("{}", errors[0]));
+    let value = Value::from_json(json).unwrap_or_else(|error| panic!("{json}: {error}"));
+    documents[0].edited(&value)
+}
+
+/// Text, what it is to say, what it becomes.
+type Case = (&'static str, &'static str, &'static str);
+
+fn check(cases: &[Case]) {
+    for (text, json, expected) in cases {
+        let edited = edit(text, json);
+        assert_eq!(edited.fallback, None, "{text}");
+        assert_eq!(edited.text, *expected, "{text}");
+    }
+}
+
+#[test]
+fn scalars_keep_quotes_comments_and_blanks() {
+    check(&[
+        ("a:   x  # c\nb: 1\n", r#"{"a":"q","b":1}"#, "a:   q  # c\nb: 1\n"),
+        ("a: 'x'\nb: \"x\" # c\n", r#"{"a":"q","b":"z"}"#, "a: 'q'\nb: \"z\" # c\n"),
+        ("a: 'x'\n", r#"{"a":1}"#, "a: 1\n"),
+        ("a: 1 # c\n", r#"{"a":"1"}"#, "a: \"1\" # c\n"),
+        ("a:\nb: 1\n", r#"{"a":"x","b":1}"#, "a: x\nb: 1\n"),
+        ("a: # c\nb: 1\n", r#"{"a":"x","b":1}"#, "a: x # c\nb: 1\n"),
+        ("- 1\n-   2 # c\n- 3\n", "[1,4,3]", "- 1\n-   4 # c\n- 3\n"),
+        ("a: one\n  two # c\nb: 1\n", r#"{"a":"x","b":1}"#, "a: x # c\nb: 1\n"),
+        ("a: !!str 1\n", r#"{"a":"2"}"#, "a: \"2\"\n"),
+        ("a: 'x'\nb: 'q'\n", r#"{"a":"x","b":"it's"}"#, "a: 'x'\nb: 'it''s'\n"),
+        ("? a\n: x\n", r#"{"a":"q"}"#, "? a\n: q\n"),
+    ]);
+}
+
+#[test]
+fn members_come_and_go_with_their_comments() {
+    check(&[
+        ("a: 1\n# about b\nb: 2 # b\n\n# about c\nc: 3\n", r#"{"a":1,"c":3}"#, "a: 1\n\n# about c\nc: 3\n"),
+        ("a: 1\nb: 2", r#"{"a":1}"#, "a: 1"),
+        ("a: 1", r#"{"a":1,"b":2}"#, "a: 1\nb: 2"),
+        ("a: 1\r\nb: 2\r\n", r#"{"a":1,"b":2,"c":{"d":[1]}}"#, "a: 1\r\nb: 2\r\nc:\r\n  d:\r\n  - 1\r\n"),
+        ("\u{feff}a: 1\n", r#"{"b":1,"c":1}"#, "\u{feff}b: 1\nc: 1\n"),
+        ("# head\na: 1\nb: 2\n", r#"{"b":2}"#, "# head\nb: 2\n"),
+        (
+            "metadata:\n    name: x\n    # about\n    labels:\n        app: x\nspec:\n    list:\n      - 1\n",
+            r#"{"metadata":{"name":"x","labels":{"app":"x"},"annotations":{"a":"b"}},"spec":{"list":[1],"more":[{"a":1,"b":2}]}}"#,
+            "metadata:\n    name: x\n    # about\n    labels:\n        app: x\n    annotations:\n        a: b\nspec:\n    list:\n      - 1\n    more:\n      - a: 1\n        b: 2\n",
+        ),
+        (
+            "a: {} # c\nb: []\n",
+            r#"{"a":{"x":1},"b":[1,{"z":[2]}]}"#,
+            "a: # c\n  x: 1\nb:\n- 1\n- z:\n  - 2\n",
+        ),
+        ("a: # c\n  # about\n  x: 1\n  y: 2\nb: 1\n", r#"{"a":{},"b":1}"#, "a: {} # c\nb: 1\n"),
+        ("a:\n  x: 1 # gone\n  # gone, too\nb: 1\n", r#"{"a":null,"b":1}"#, "a: null\nb: 1\n"),
+        ("a:\n- 1\n# c\nb: 1\n", r#"{"a":[1,2],"b":1}"#, "a:\n- 1\n- 2\n# c\nb: 1\n"),
+        (
+            "a:\n  b: 1\n  # was: 2\nc: 1\n",
+            r#"{"a":{"b":1,"d":1},"c":1}"#,
+            "a:\n  b: 1\n  d: 1\n  # was: 2\nc: 1\n",
+        ),
+        ("a: 1\n\nb: 2\n\nc: 3\n", r#"{"a":1,"c":3,"d":4}"#, "a: 1\n\nc: 3\n\nd: 4\n"),
+        (
+            "l:\n  app: \"a\"\n  b: \"c\"\n",
+            r#"{"l":{"app":"a","b":"c","d":"e"}}"#,
+            "l:\n  app: \"a\"\n  b: \"c\"\n  d: \"e\"\n",
+        ),
+        ("l:\n  \"app\": a\n", r#"{"l":{"app":"a","b":"c"}}"#, "l:\n  \"app\": a\n  \"b\": c\n"),
+        ("---\na: 1\n...\n# end\n", r#"{"a":2,"b":1}"#, "---\na: 2\nb: 1\n...\n# end\n"),
+    ]);
+}
+
+#[test]
+fn elements_move_with_their_text() {
+    check(&[
+        (
+            "- name: a # first\n  x: 1\n# about b\n- name: b\n  # inside b\n- name: c\n",
+            r#"[{"name":"b","z":1},{"name":"a","x":1},{"name":"c"}]"#,
+            "# about b\n- name: b\n  z: 1\n  # inside b\n- name: a # first\n  x: 1\n- name: c\n",
+        ),
+        ("a:\n  - 1\n\n  - 2\n\n  - 3\n", r#"{"a":[3,1,2]}"#, "a:\n  - 3\n\n  - 1\n\n  - 2\n"),
+        ("- - 1\n  - 2\n- 3\n", "[[2,1],3]", "- - 2\n  - 1\n- 3\n"),
+        ("- - 1\n  # two\n  - 2\n", "[[2,1]]", "-\n  # two\n  - 2\n  - 1\n"),
+        ("- a: 1\n  b: 2\n- c\n", r#"[{"b":2},"c"]"#, "- b: 2\n- c\n"),
+        ("- a: 1 # a\n  # b\n  b: 2\n", r#"[{"b":2}]"#, "-\n  # b\n  b: 2\n"),
+        ("- a: 1\n- c\n", r#"["x","c"]"#, "- x\n- c\n"),
+        (
+            "-   a: 1\n-   b: 2\n",
+            r#"[{"a":1},{"b":2},{"c":1,"d":2}]"#,
+            "-   a: 1\n-   b: 2\n-   c: 1\n    d: 2\n",
+        ),
+        ("- - 1\n", "[[0,1],[5]]", "- - 0\n  - 1\n- - 5\n"),
+        ("- # c\n  a: 1\n", r#"[{"a":2}]"#, "- # c\n  a: 2\n"),
+    ]);
+}
+
+#[test]
+fn texts_of_several_lines_stay_blocks() {
+    check(&[
+        ("a: | # c\n    x\n    y\nb: 1\n", r#"{"a":"x\nz\n","b":1}"#, "a: | # c\n    x\n    z\nb: 1\n"),
+        ("a: |\n  x\n\n# c\nb: 1\n", r#"{"a":"x\n","b":2}"#, "a: |\n  x\n\n# c\nb: 2\n"),
+        ("a: |\n  x\n\nb: 1\n", r#"{"b":1}"#, "b: 1\n"),
+        ("a: |+\n  x\n\nb: 1\n", r#"{"a":"x\n\n","b":1,"c":1}"#, "a: |+\n  x\n\nb: 1\nc: 1\n"),
+        ("a: x # c\nb: 1\n", r#"{"a":"x\ny","b":1}"#, "a: |- # c\n  x\n  y\nb: 1\n"),
+        ("a: |\n  x\n # c\nb: 1\n", r#"{"a":"q","b":1}"#, "a: q\n # c\nb: 1\n"),
+        ("a: \"x\\ny\"\n", r#"{"a":"x\nz"}"#, "a: \"x\\nz\"\n"),
+        ("a: |\n  x", r#"{"a":"y\n"}"#, "a: |\n  y"),
+    ]);
+}
+
+#[test]
+fn brackets_stay_brackets() {
+    check(&[
+        ("a: {b: 1, c: 2} # c\n", r#"{"a":{"b":1,"c":3,"d":"x"}}"#, "a: {b: 1, c: 3, d: x} # c\n"),
+        ("a: { b: 1, c: 2 }\n", r#"{"a":{"c":2}}"#, "a: { c: 2 }\n"),
+        ("a: [1,2]\n", r#"{"a":[1,2,{"x":[]}]}"#, "a: [1,2,{x: []}]\n"),
+        ("a: [x, q]\n", r#"{"a":["q","x"]}"#, "a: [q, x]\n"),
+        (
+            "a: [\n  x, # about x\n  q\n]\n",
+            r#"{"a":["x","z","q","w"]}"#,
+            "a: [\n  x, # about x\n  z,\n  q,\n  w\n]\n",
+        ),
+        ("a: [\n  x, # about x\n  q,\n]\n", r#"{"a":["q"]}"#, "a: [\n  q,\n]\n"),
+        ("a: {b: 1}\n", r#"{"a":{}}"#, "a: {}\n"),
+        ("a: [b: 1, {c: 2}]\n", r#"{"a":[{"b":2},{"c":"x:y"}]}"#, "a: [{b: 2}, {c: 'x:y'}]\n"),
+        ("a: {b: }\n", r#"{"a":{"b":1}}"#, "a: {b: 1 }\n"),
+    ]);
+}
+
+#[test]
+fn json_stays_json() {
+    check(&[
+        (
+            "{\n    \"a\": 1,\n    \"b\": {\n        \"c\": []\n    }\n}\n",
+            r#"{"a":2,"b":{"c":[1],"d":{"e":1}}}"#,
+            "{\n    \"a\": 2,\n    \"b\": {\n        \"c\": [\n            1\n        ],\n        \"d\": {\n            \"e\": 1\n        }\n    }\n}\n",
+        ),
+        ("{\"a\":1,\"b\":[1]}", r#"{"a":1,"b":[1,2],"c":{"d":1}}"#, "{\"a\":1,\"b\":[1,2],\"c\":{\"d\":1}}"),
+        ("{\"a\": 1}\n", r#"{"b": "x\ny"}"#, "{\"b\": \"x\\ny\"}\n"),
+        (
+            "{\n\t\"a\": {\n\t\t\"b\": 1\n\t}\n}",
+            r#"{"a":{"b":1,"c":2}}"#,
+            "{\n\t\"a\": {\n\t\t\"b\": 1,\n\t\t\"c\": 2\n\t}\n}",
+        ),
+    ]);
+}
+
+#[test]
+fn an_edit_changes_no_other_user_of_an_anchor() {
+    for (text, json, expected, expanded) in [
+        (
+            "a: &x\n  k: 1\nb: *x\nc: *x\n",
+            r#"{"a":{"k":2},"b":{"k":1},"c":{"k":2}}"#,
+            "a: &x\n  k: 2\nb:\n  k: 1\nc: *x\n",
+            1,
+        ),
+        (
+            "a: &x\n  k: 1\nb: *x # c\n",
+            r#"{"a":{"k":1},"b":{"k":1,"l":2}}"#,
+            "a: &x\n  k: 1\nb: # c\n  k: 1\n  l: 2\n",
+            1,
+        ),
+        ("a: &x 1\nb: *x\n", r#"{"a":2,"b":2}"#, "a: &x 2\nb: *x\n", 0),
+        ("a: &x 1\nb: [*x, 2]\n", r#"{"b":[1,2]}"#, "b: [1, 2]\n", 1),
+        (
+            "a: &x {k: 1}\nb:\n  <<: *x\n  l: 1\n",
+            r#"{"a":{"k":1},"b":{"k":1,"l":2}}"#,
+            "a: &x {k: 1}\nb:\n  <<: *x\n  l: 2\n",
+            0,
+        ),
+        (
+            "a: &x {k: 1}\nb:\n  <<: *x\n  l: 1\n",
+            r#"{"a":{"k":1},"b":{"k":2,"l":1}}"#,
+            "a: &x {k: 1}\nb:\n  <<: *x\n  l: 1\n  k: 2\n",
+            0,
+        ),
+        (
+            "a: &x {k: 1, m: 1}\nb:\n  <<: *x\n  l: 1\n",
+            r#"{"a":{"k":1,"m":1},"b":{"m":1,"l":1}}"#,
+            "a: &x {k: 1, m: 1}\nb:\n  l: 1\n  m: 1\n",
+            0,
+        ),
+    ] {
+        let edited = edit(text, json);
+        assert_eq!(
+            (edited.fallback, edited.text.as_str(), edited.expanded),
+            (None, expected, expanded),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_edited_is_printed_canonically() {
+    for (text, json, fallback) in [
+        ("a: 1\rb: 2\r", r#"{"a":1,"b":3}"#, Fallback::LineBreaks),
+        ("a: 1\n", "[1]", Fallback::Root),
+        ("-\ta: 1\n", r#"[{"a":1,"b":2}]"#, Fallback::Indentation),
+    ] {
+        assert_eq!(edit(text, json).fallback, Some(fallback), "{text:?}");
+    }
+}
+
+#[test]
+fn deep_documents_are_edited_on_a_small_stack() {
+    let limits = Limits { depth: Limits::MAX_DEPTH, ..Limits::default() };
+    let document = |text: &str| {
+        let source = Arc::new(Source::new("t.yaml", text));
+        read(&source, &limits).unwrap_or_else(|errors| panic!("{}", errors[0])).remove(0)
+    };
+    for (open, leaf, close) in [("- ", "x", ""), ("[", "x", "]"), ("{k: ", "x", "}")] {
+        let depth = Limits::MAX_DEPTH - 2;
+        let text = format!("{}{leaf}{}\n", open.repeat(depth), close.repeat(depth));
+        let wanted = text.replace('x', "z");
+        let edited = document(&text).edited(document(&wanted).value().unwrap_or(&Value::Null));
+        assert_eq!((edited.fallback, edited.text), (None, wanted));
+    }
+}

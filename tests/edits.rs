@@ -1,0 +1,610 @@
+//! Edited documents: what did not change stays byte for byte, over documents and changes made at random.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Write as _;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kyv::value::{Pointer, Segment, Value};
+use kyv::yaml::{Document, Limits, Source, read};
+use proptest::prelude::*;
+
+/// A node of a generated document; its number stays with it through all changes.
+#[derive(Clone, Debug)]
+struct Tree {
+    id: usize,
+    content: Content,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    Scalar(Value),
+    List(Vec<Tree>),
+    Mapping(Vec<(String, Tree)>),
+}
+
+/// Numbers at random, from a seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % sides
+    }
+
+    fn one_in(&mut self, sides: usize) -> bool {
+        self.roll(sides) == 0
+    }
+}
+
+struct Maker {
+    dice: Dice,
+    next: usize,
+}
+
+impl Maker {
+    fn id(&mut self) -> usize {
+        self.next += 1;
+        self.next
+    }
+
+    fn scalar(&mut self) -> Value {
+        let id = self.next;
+        match self.dice.roll(9) {
+            0 => Value::from(id as i64),
+            1 => Value::from(format!("first {id}\n  second\nthird\n")),
+            2 => Value::from(format!("one {id}\ntwo")),
+            3 => Value::from(format!("true: {id}")),
+            4 => Value::from(format!("{id}")),
+            5 => Value::from(format!("it's #{id} \"so\"")),
+            _ => Value::from(format!("v{id}")),
+        }
+    }
+
+    fn tree(&mut self, depth: usize) -> Tree {
+        let id = self.id();
+        let content = match if depth == 0 { 9 } else { self.dice.roll(6) } {
+            0 | 1 => Content::Mapping(
+                (0..self.dice.roll(5))
+                    .map(|_| self.tree(depth - 1))
+                    .map(|tree| (format!("k{}", tree.id), tree))
+                    .collect(),
+            ),
+            2 => {
+                // Elements with names, as containers are.
+                let items = (0..self.dice.roll(4)).map(|_| {
+                    let id = self.id();
+                    let name =
+                        Tree { id: self.id(), content: Content::Scalar(Value::from(format!("n{id}"))) };
+                    let other = self.tree(depth - 1);
+                    let members = vec![("name".to_owned(), name), (format!("k{}", other.id), other)];
+                    Tree { id, content: Content::Mapping(members) }
+                });
+                Content::List(items.collect())
+            }
+            3 => Content::List((0..self.dice.roll(5)).map(|_| self.tree(depth - 1)).collect()),
+            _ => Content::Scalar(self.scalar()),
+        };
+        Tree { id, content }
+    }
+
+    fn root(&mut self) -> Tree {
+        let members = (0..2 + self.dice.roll(4)).map(|_| self.tree(4));
+        let content = Content::Mapping(members.map(|tree| (format!("k{}", tree.id), tree)).collect());
+        Tree { id: 0, content }
+    }
+
+    /// Changes something in a tree.
+    fn change(&mut self, tree: &mut Tree, member: bool) {
+        if self.dice.one_in(4) && tree.id != 0 {
+            let id = tree.id;
+            *tree = self.tree(2);
+            // An element that becomes something else is another one.
+            if member {
+                tree.id = id;
+            }
+            return;
+        }
+        let index = |dice: &mut Dice, length: usize| dice.roll(length.max(1));
+        match &mut tree.content {
+            Content::Scalar(value) => {
+                self.next += 1;
+                *value = self.scalar();
+            }
+            Content::List(items) if items.is_empty() || self.dice.one_in(3) => {
+                let at = self.dice.roll(items.len() + 1);
+                items.insert(at, self.tree(2));
+            }
+            Content::Mapping(members) if members.is_empty() || self.dice.one_in(3) => {
+                let new = self.tree(2);
+                members.push((format!("k{}", new.id), new));
+            }
+            Content::List(items) => {
+                let at = index(&mut self.dice, items.len());
+                match self.dice.roll(3) {
+                    0 => drop(items.remove(at)),
+                    1 => {
+                        let item = items.remove(at);
+                        let to = self.dice.roll(items.len() + 1);
+                        items.insert(to, item);
+                    }
+                    _ => self.change(&mut items[at], false),
+                }
+            }
+            Content::Mapping(members) => {
+                let at = index(&mut self.dice, members.len());
+                if self.dice.one_in(4) && members.len() > 1 {
+                    members.remove(at);
+                } else if members[at].0 != "name" {
+                    self.change(&mut members[at].1, true);
+                }
+            }
+        }
+    }
+}
+
+impl Tree {
+    fn value(&self) -> Value {
+        match &self.content {
+            Content::Scalar(value) => value.clone(),
+            Content::List(items) => Value::array(items.iter().map(Self::value).collect()),
+            Content::Mapping(members) => {
+                members.iter().map(|(key, tree)| (key.as_str(), tree.value())).collect()
+            }
+        }
+    }
+
+    /// All nodes by number, with what they say, and the lists around them whose elements have no names.
+    fn nodes(&self, lists: &mut Vec<usize>, found: &mut BTreeMap<usize, (Value, Vec<usize>)>) {
+        found.insert(self.id, (self.value(), lists.clone()));
+        match &self.content {
+            Content::Scalar(_) => {}
+            Content::List(items) => {
+                let named = items.iter().all(|item| item.value().get("name").is_some());
+                lists.extend((!named).then_some(self.id));
+                items.iter().for_each(|item| item.nodes(lists, found));
+                lists.truncate(lists.len() - usize::from(!named));
+            }
+            Content::Mapping(members) => members.iter().for_each(|(_, tree)| tree.nodes(lists, found)),
+        }
+    }
+}
+
+/// Writes a tree in a style of its own, with comments that name their node.
+struct Writer {
+    dice: Dice,
+    step: usize,
+    list_step: usize,
+    dash: usize,
+    out: String,
+    comments: BTreeSet<(usize, String)>,
+}
+
+impl Writer {
+    fn pad(&mut self, column: usize) {
+        self.out.extend(std::iter::repeat_n(' ', column));
+    }
+
+    fn comment(&mut self, id: usize) -> String {
+        let comment = format!("# c{} of {id}.", self.comments.len());
+        self.comments.insert((id, comment.clone()));
+        comment
+    }
+
+    /// Comments and empty lines above an entry.
+    fn above(&mut self, id: usize, column: usize) {
+        if self.dice.one_in(6) {
+            self.out.push('\n');
+        }
+        if self.dice.one_in(5) {
+            self.pad(column);
+            let comment = self.comment(id);
+            self.out.push_str(&comment);
+            self.out.push('\n');
+        }
+    }
+
+    fn entries(&mut self, tree: &Tree, column: usize, mut joins: bool) {
+        let entries: Vec<(Option<&str>, &Tree)> = match &tree.content {
+            Content::Scalar(_) => return,
+            Content::List(items) => items.iter().map(|item| (None, item)).collect(),
+            Content::Mapping(members) => {
+                members.iter().map(|(key, tree)| (Some(key.as_str()), tree)).collect()
+            }
+        };
+        for (key, tree) in entries {
+            if !std::mem::take(&mut joins) {
+                self.above(tree.id, column);
+                self.pad(column);
+            }
+            match key {
+                Some(key) => {
+                    let quote = if self.dice.one_in(8) { "\"" } else { "" };
+                    for part in [quote, key, quote, ":"] {
+                        self.out.push_str(part);
+                    }
+                }
+                None => self.out.push('-'),
+            }
+            self.node(tree, column, key.is_none());
+        }
+    }
+
+    fn node(&mut self, tree: &Tree, column: usize, element: bool) {
+        let gap = if element { self.dash - 1 } else { 1 };
+        let nested = match &tree.content {
+            Content::Scalar(_) => false,
+            Content::List(items) => !items.is_empty(),
+            Content::Mapping(members) => !members.is_empty(),
+        };
+        if nested && !self.dice.one_in(6) {
+            let inner = match (&tree.content, element) {
+                (_, true) => self.dash,
+                (Content::List(_), _) => self.list_step,
+                _ => self.step,
+            };
+            let joins = element && !self.dice.one_in(5);
+            if joins {
+                self.pad(gap);
+            } else {
+                if self.dice.one_in(4) {
+                    let comment = self.comment(tree.id);
+                    self.out.push(' ');
+                    self.out.push_str(&comment);
+                }
+                self.out.push('\n');
+            }
+            self.entries(tree, column + inner, joins);
+            return;
+        }
+        if let Content::Scalar(Value::String(text)) = &tree.content
+            && text.contains('\n')
+            && !self.dice.one_in(4)
+        {
+            self.pad(gap);
+            self.out.push_str(if text.ends_with('\n') { "|" } else { "|-" });
+            self.trailing(tree.id);
+            for line in text.trim_end_matches('\n').split('\n') {
+                self.pad(column + self.step);
+                self.out.push_str(line);
+                self.out.push('\n');
+            }
+            return;
+        }
+        let wide = usize::from(self.dice.one_in(9));
+        self.pad(gap + wide);
+        let inline = tree.value().to_json();
+        let plain = match &tree.content {
+            Content::Scalar(Value::String(text)) if text.starts_with('v') => match self.dice.roll(3) {
+                0 => Some(text.to_string()),
+                1 => Some(format!("'{text}'")),
+                _ => None,
+            },
+            _ => None,
+        };
+        self.out.push_str(&plain.unwrap_or(inline));
+        self.trailing(tree.id);
+    }
+
+    fn trailing(&mut self, id: usize) {
+        if self.dice.one_in(5) {
+            let comment = self.comment(id);
+            self.out.push(' ');
+            self.out.push_str(&comment);
+        }
+        self.out.push('\n');
+    }
+}
+
+fn document(text: &str) -> Result<Document, TestCaseError> {
+    let source = Arc::new(Source::new("t", text));
+    let documents = read(&source, &Limits::default())
+        .map_err(|errors| TestCaseError::fail(format!("{}\n{text}", errors[0])))?;
+    prop_assert_eq!(documents.len(), 1, "{}", text);
+    documents.into_iter().next().ok_or_else(|| TestCaseError::fail("no document"))
+}
+
+/// The lines of a text, each without indentation and dashes.
+fn lines(text: &str) -> BTreeSet<&str> {
+    text.lines().map(|line| line.trim_start_matches([' ', '-'])).collect()
+}
+
+fn check(seed: u64) -> Result<(), TestCaseError> {
+    let mut maker = Maker { dice: Dice(seed), next: 0 };
+    maker.dice.roll(2);
+    let before = maker.root();
+    let step = 1 + maker.dice.roll(4);
+    let mut writer = Writer {
+        step,
+        list_step: maker.dice.roll(step + 1),
+        dash: 2 + maker.dice.roll(2),
+        out: String::new(),
+        comments: BTreeSet::new(),
+        dice: Dice(seed ^ 0x5555),
+    };
+    writer.entries(&before, 0, false);
+    let mut text = writer.out;
+    if maker.dice.one_in(8) {
+        text = text.trim_end_matches('\n').to_owned();
+    }
+    if maker.dice.one_in(6) {
+        text.insert_str(
+            0,
+            ["---\n", "--- # head\n", "\u{feff}", "# head\n---\n", "%YAML 1.1\n---\n"][maker.dice.roll(5)],
+        );
+    }
+    if maker.dice.one_in(6) {
+        text = text.replace('\n', "\r\n");
+    }
+    let original = document(&text)?;
+    prop_assert_eq!(original.value(), Some(&before.value()), "{}", text);
+    prop_assert_eq!(&original.edited(&before.value()).text, &text);
+
+    let mut after = before.clone();
+    for _ in 0..=maker.dice.roll(4) {
+        maker.change(&mut after, true);
+    }
+    let edited = original.edited(&after.value());
+    let shown = format!(
+        "seed {seed}\n--- before\n{text}\n--- after\n{}\n--- wanted\n{}",
+        edited.text,
+        after.value().to_json()
+    );
+    prop_assert_eq!(edited.fallback, None, "{}", shown);
+    let again = document(&edited.text)?;
+    prop_assert_eq!(again.value(), Some(&after.value()), "{}", shown);
+    prop_assert_eq!(&again.edited(&after.value()).text, &edited.text, "{}", shown);
+    prop_assert!(text.contains("\r\n") || !edited.text.contains("\r\n"), "{}", shown);
+    prop_assert!(!edited.text.replace("\r\n", "").contains('\r'), "{}", shown);
+    prop_assert!(!text.contains("\r\n") || !edited.text.replace("\r\n", "").contains('\n'), "{}", shown);
+
+    let (mut old, mut new) = (BTreeMap::new(), BTreeMap::new());
+    before.nodes(&mut Vec::new(), &mut old);
+    after.nodes(&mut Vec::new(), &mut new);
+    // Which elements without names are the same is for nobody to say.
+    let is_unclear =
+        |list: &usize| new.get(list).map(|(value, _)| value) != old.get(list).map(|(value, _)| value);
+    let is_clear =
+        |id: &usize| new.get(id).is_some_and(|(_, lists)| !old[id].1.iter().chain(lists).any(is_unclear));
+    for (id, comment) in &writer.comments {
+        prop_assert!(!is_clear(id) || edited.text.contains(comment), "{} is lost, {}", comment, shown);
+    }
+    let result = lines(&edited.text);
+    for line in text.lines() {
+        // A line with a scalar of its own that is still there and still says the same.
+        let Some(id) = line.split_once('v').and_then(|(_, rest)| {
+            let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+            digits.parse::<usize>().ok()
+        }) else {
+            continue;
+        };
+        let said = old.get(&id).map(|(value, _)| value);
+        let same = said.is_some_and(|value| value.as_str().is_some())
+            && new.get(&id).map(|(value, _)| value) == said;
+        if same && is_clear(&id) && !line.contains(['{', '[']) {
+            let line = line.trim_start_matches([' ', '-']);
+            let line = line.strip_prefix("\u{feff}").unwrap_or(line);
+            let there = result.contains(line) || result.iter().any(|other| other.ends_with(line));
+            prop_assert!(there, "{:?} is not there, {}", line, shown);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn generated_documents_are_edited(seed in any::<u64>()) {
+        check(seed)?;
+    }
+}
+
+/// What is done to a document of somebody.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Label,
+    Scalar,
+    Remove,
+    Append,
+    Move,
+}
+
+/// A value with something done to it, and how many lines of its document may go.
+fn done(deed: Deed, document: &Document, value: &Value, dice: &mut Dice) -> Option<(Value, usize)> {
+    let mut after = value.clone();
+    if matches!(deed, Deed::Label) {
+        let metadata = value.get("metadata")?.as_object()?;
+        let mut metadata = Value::object(metadata.clone());
+        let mut labels = metadata.get("labels").filter(|labels| labels.as_object().is_some()).cloned();
+        // Brackets and scalars are written anew.
+        let of = |pointer: &Pointer| document.span(pointer).map_or(0, |span| rewritten(document, span));
+        let metadata_at = Pointer::ROOT.key("metadata");
+        let may_go = of(&metadata_at) + of(&metadata_at.key("labels"));
+        let labels = labels.get_or_insert_with(Value::empty_object);
+        labels.insert("kyv.dev/edited", Value::from("yes"));
+        metadata.insert("labels", labels.clone());
+        after.insert("metadata", metadata);
+        return Some((after, may_go));
+    }
+    let mut pointers = Vec::new();
+    gather(value, &mut Pointer::default(), &mut pointers);
+    let fits = |pointer: &&Pointer| {
+        let node = value.pointed(pointer);
+        match deed {
+            Deed::Label => false,
+            Deed::Scalar => node.is_some_and(|node| node.as_array().is_none() && node.as_object().is_none()),
+            Deed::Remove => !pointer.is_root(),
+            Deed::Append => node.and_then(Value::as_array).is_some_and(|items| !items.is_empty()),
+            Deed::Move => node
+                .and_then(Value::as_array)
+                .is_some_and(|items| items.len() > 1 && items.first() != items.last()),
+        }
+    };
+    let fitting: Vec<&Pointer> = pointers.iter().filter(fits).collect();
+    let pointer = *fitting.get(dice.roll(fitting.len().max(1)))?;
+    let span = |pointer: &Pointer| {
+        let span = document.span(pointer).unwrap_or(0..0);
+        document.source().text()[span].lines().count().max(1)
+    };
+    let length = value.pointed(pointer).and_then(Value::as_array).map_or(0, <[Value]>::len);
+    let lines = match deed {
+        Deed::Label => 0,
+        Deed::Append => document.span(pointer).map_or(0, |span| rewritten(document, span)),
+        // The first line of a text of several lines stands above it.
+        Deed::Scalar => span(pointer) + 1,
+        Deed::Remove => usize::MAX,
+        Deed::Move => span(&pointer.index(length - 1)) + 1,
+    };
+    let parent = pointer.parent();
+    match deed {
+        Deed::Remove => {
+            let holder = at(&mut after, &parent)?;
+            match pointer.segments().last()? {
+                Segment::Key(key) => drop(holder.remove(key)),
+                Segment::Index(index) => drop(holder.as_array_mut()?.remove(*index)),
+            }
+        }
+        Deed::Scalar => *at(&mut after, pointer)? = Value::from("edited: #1"),
+        Deed::Append => at(&mut after, pointer)?
+            .as_array_mut()?
+            .push([("name", Value::from("new"))].into_iter().collect()),
+        Deed::Move => {
+            let items = at(&mut after, pointer)?.as_array_mut()?;
+            let last = items.pop()?;
+            items.insert(0, last);
+        }
+        Deed::Label => {}
+    }
+    Some((after, lines))
+}
+
+/// How many lines of a node go when something is added to it: none of one that consists of lines.
+fn rewritten(document: &Document, span: Range<usize>) -> usize {
+    let text = &document.source().text()[span];
+    let in_lines = text.starts_with("- ") || (!text.starts_with(['{', '[']) && text.contains(": "));
+    if in_lines || text.contains(":\n") { 0 } else { text.lines().count().max(1) }
+}
+
+fn at<'v>(value: &'v mut Value, pointer: &Pointer) -> Option<&'v mut Value> {
+    pointer.segments().iter().try_fold(value, |node, segment| match segment {
+        Segment::Key(key) => node.as_object_mut()?.get_mut(key),
+        Segment::Index(index) => node.as_array_mut()?.get_mut(*index),
+    })
+}
+
+fn gather(value: &Value, at: &mut Pointer, found: &mut Vec<Pointer>) {
+    found.push(at.clone());
+    match value {
+        Value::Array(items) => items.iter().enumerate().for_each(|(index, item)| {
+            at.push_index(index);
+            gather(item, at, found);
+            at.pop();
+        }),
+        Value::Object(members) => members.iter().for_each(|(key, member)| {
+            at.push_key(key.clone());
+            gather(member, at, found);
+            at.pop();
+        }),
+        _ => {}
+    }
+}
+
+/// The lines of nothing but a comment, sorted.
+fn comments(text: &str) -> Vec<&str> {
+    let mut comments: Vec<_> = text.lines().map(str::trim).filter(|line| line.starts_with('#')).collect();
+    comments.sort_unstable();
+    comments
+}
+
+fn yaml_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut paths: Vec<_> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            yaml_files(&path, found);
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "yaml" || extension == "yml" || extension == "json")
+        {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn documents_of_people_keep_what_did_not_change() {
+    let mut files = Vec::new();
+    for folder in ["corpus", "suites", "krm", "explain", "cli"] {
+        yaml_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder), &mut files);
+    }
+    if let Some(folder) = std::env::var_os("KYV_CONFORMANCE") {
+        yaml_files(Path::new(&folder), &mut files);
+    }
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut faults = Vec::new();
+    let mut dice = Dice(7);
+    for path in files {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let source = Arc::new(Source::new(path.display().to_string(), text));
+        let Ok(documents) = read(&source, &Limits::default()) else { continue };
+        for original in &documents {
+            let Some(value) =
+                original.value().filter(|value| value.as_object().is_some_and(|map| !map.is_empty()))
+            else {
+                continue;
+            };
+            let all = [Deed::Label, Deed::Scalar, Deed::Remove, Deed::Append, Deed::Move];
+            let deeds = [all[dice.roll(5)], all[dice.roll(5)]];
+            for deed in deeds {
+                let Some((after, may_go)) = done(deed, original, value, &mut dice) else { continue };
+                let edited = original.edited(&after);
+                *counts
+                    .entry(edited.fallback.map_or("edited".into(), |class| class.to_string()))
+                    .or_default() += 1;
+                if edited.fallback.is_some() {
+                    if counts.len() < 30 {
+                        writeln!(std::io::stderr(), "{}: {deed:?}: {:?}", path.display(), edited.fallback)
+                            .ok();
+                    }
+                    continue;
+                }
+                let diff = similar::TextDiff::from_lines(original.text(), &edited.text);
+                let gone = diff
+                    .iter_all_changes()
+                    .filter(|change| change.tag() == similar::ChangeTag::Delete)
+                    .count();
+                let new = diff
+                    .iter_all_changes()
+                    .filter(|change| change.tag() == similar::ChangeTag::Insert)
+                    .count();
+                let lost = comments(original.text()) != comments(&edited.text)
+                    && !matches!(deed, Deed::Remove | Deed::Scalar);
+                let much = gone > may_go || (matches!(deed, Deed::Remove) && new > 2);
+                // Where an anchor changes, its other users do, too.
+                let last = !original.text().ends_with('\n') || original.text().contains("<<: *");
+                if (lost || much) && !last {
+                    faults.push(format!(
+                        "{}: {deed:?}: {gone} of {may_go} gone, {new} new\n{}",
+                        path.display(),
+                        diff.unified_diff().context_radius(3)
+                    ));
+                }
+                let again = Arc::new(Source::new("t", edited.text.as_str()));
+                let again = read(&again, &Limits::default()).map_err(|errors| errors[0].to_string());
+                let again = again.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+                let again: Vec<_> = again.iter().filter(|document| document.value().is_some()).collect();
+                assert_eq!(again.len(), 1, "{}", path.display());
+                assert_eq!(again[0].value(), Some(&after), "{}", path.display());
+                assert_eq!(again[0].edited(&after).text, again[0].text(), "{}", path.display());
+            }
+        }
+    }
+    for (class, count) in &counts {
+        writeln!(std::io::stderr(), "{count:6} {class}").ok();
+    }
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
