@@ -305,6 +305,31 @@ fn formats_of_mutate() {
 }
 
 #[test]
+fn a_value_in_place_is_one_replacement() {
+    let map = |key: &str, value: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n  labels: {{app: web, {key}: {value}}}\n"
+        )
+    };
+    let digits = "{{ regex_replace_all('([0-9])([0-9])', '{{ @ }}', '${1}0') }}";
+    for (key, path, before, overlay, after) in [
+        ("days", "days", "for_37", digits, "for_30"),
+        ("example.com/days", "example.com~1days", "for_37", digits, "for_30"),
+        ("example-days", "example-days", "for_37", digits, "for_30"),
+        ("zone-of", "zone-of", "eu-west-1", "{{ to_upper('{{@}}') }}", "EU-WEST-1"),
+    ] {
+        let policy = LABEL.replace("a: b", &format!("{key}: \"{overlay}\""));
+        assert!(policy.contains(overlay), "{policy}");
+        let folder = Folder::new(&[("policy.yaml", &policy), ("map.yaml", &map(key, before))]);
+        let patch = format!(
+            "{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"map\",\"patch\":[{{\"op\":\"replace\",\
+             \"path\":\"/metadata/labels/{path}\",\"value\":\"{after}\"}}]}}\n"
+        );
+        folder.run(&["mutate", "-p", "policy.yaml", "-f", "map.yaml", "-o", "patch"]).is(0, &patch, &[]);
+    }
+}
+
+#[test]
 fn formats_of_diff() {
     let folder = Folder::new(&[("policy.yaml", LABEL), ("in.yaml", &format!("{MAP}---\n{SERVICE}"))]);
     let run = |output| folder.run(&["diff", "-p", "policy.yaml", "-f", "in.yaml", "-o", output]);

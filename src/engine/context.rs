@@ -563,7 +563,18 @@ mod tests {
 
     #[test]
     fn a_name_stands_as_a_word() {
-        for text in ["one<two", "(one)", "one.two", "one-two", "one, two", "\"one-two\"", "x_one"] {
+        for text in [
+            "one<two",
+            "(one)",
+            "one.two",
+            "one.two.three",
+            "one-two",
+            "one; two; three",
+            "one>two",
+            "one, two, three",
+            "\"one-two\"",
+            "x_one",
+        ] {
             assert!(names(text, "one"), "{text}");
         }
         for text in ["oneTwo", "one1", "one_two", "two.one"] {

@@ -200,6 +200,33 @@ mod tests {
     }
 
     #[test]
+    fn patterns_of_namespace_and_name_must_both_fit() {
+        let objects =
+            [("shop", "web"), ("", "web"), ("lab", "web"), ("shop", "old"), ("lab", "old"), ("", "old")];
+        for (namespace, name, expected) in [
+            ("", "", "TTTTTT"),
+            ("", "web", "TTTFFF"),
+            ("", "we*", "TTTFFF"),
+            ("shop", "", "TFFTFF"),
+            ("sh*", "", "TFFTFF"),
+            ("shop", "web", "TFFFFF"),
+            ("sh*", "web", "TFFFFF"),
+            ("shop", "we*", "TFFFFF"),
+            ("sh*", "we*", "TFFFFF"),
+        ] {
+            let fields =
+                format!(r#"{{"apiVersion":"v1","kind":"Secret","namespace":"{namespace}","name":"{name}"}}"#);
+            let found = objects.map(|(namespace, name)| {
+                let object = format!(r#"{{"kind":"Secret","metadata":{{"name":"{name}"}}}}"#);
+                if fits(&fields, "v1", &object, namespace) { 'T' } else { 'F' }
+            });
+            assert_eq!(found.iter().collect::<String>(), expected, "{namespace}/{name}");
+        }
+        let nameless = r#"{"kind":"Secret","metadata":{"name":""}}"#;
+        assert!(!fits(r#"{"kind":"Secret","namespace":"shop","name":"web"}"#, "v1", nameless, ""));
+    }
+
+    #[test]
     fn what_lives_in_no_namespace_fits_no_pattern_of_one() {
         let node = r#"{"kind":"Node","metadata":{"name":"a"}}"#;
         for (namespace, expected) in [("", true), ("*", true), ("?", false), ("default", false)] {

@@ -105,6 +105,7 @@ mod tests {
         assert_eq!(found("x{{a}} {{b}}"), [("{{a}}", "a", false), ("{{b}}", "b", false)]);
         // What touches a variable on its left waits for the next round.
         assert_eq!(found("x{{a}}{{b}}"), [("{{a}}", "a", false)]);
+        assert_eq!(found(" {{ value }}"), [("{{ value }}", "value", false)]);
         assert_eq!(found("é{{ a }}"), [("{{ a }}", "a", false)]);
     }
 
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn escaped_and_broken_variables_are_text() {
-        for text in [r"\{{ a }}", "{{ a", "{{ a }", "{ {a} }", "a"] {
+        for text in [r"\{{ a }}", "{{ a", "{{request.object", "{{ a }", "{ {a} }", "a"] {
             assert!(found(text).is_empty(), "{text}");
         }
     }
@@ -134,6 +135,11 @@ mod tests {
         }
         assert_eq!(text, r"a xx \{{ e }}");
         assert_eq!(seen, ["c", "d", "b.x"]);
+        for (text, expected) in
+            [(r"{{ foo }} \{{foo}} {{foo}}", r"test \{{foo}} test"), ("{{ foo {{foo}} }}", "{{ foo test }}")]
+        {
+            assert_eq!(replace_variables(text, |_| "test".into()).as_deref(), Some(expected));
+        }
     }
 
     #[test]
@@ -149,7 +155,7 @@ mod tests {
         assert_eq!(found("$(./../name)"), ["$(./../name)"]);
         assert_eq!(found("$(/b)-$(/c)"), ["$(/b)-$(/c)"]);
         assert_eq!(found("$(/b) $(/c)"), ["$(/b)", "$(/c)"]);
-        for text in ["$()", "$(a b)", r"\$(a)", "$(a"] {
+        for text in ["$(./name", "$()", "$(a b)", r"\$(a)", "$(a"] {
             assert!(references(text).is_empty(), "{text}");
         }
     }

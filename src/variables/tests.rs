@@ -32,12 +32,14 @@ impl Scope for Fake {
             "list" => json(r#"[{"x":"q","y":1}]"#),
             "tmpl" => json(r#""{{ a }}""#),
             "o2" => json(r#"{"x":"{{a}}","{{a}}":1}"#),
+            "nested" => json(r#""{{ KEEP {{ME}} }}""#),
             "loop" => json(r#""{{ loop }}""#),
             "selfish" => json(r#"{"x":"{{ selfish }}"}"#),
             "double" => json(r#""{{ double }}{{ double }}""#),
             "'A'" => json(r#""A""#),
             "html" => json(r#"{"a":"<"}"#),
             "request.oldObject.x" => json("1"),
+            "request.oldObject.key" => json(r#""x""#),
             "request.object.spec.x" => json(r#""here""#),
             "request.object.spec.\"a/b\"" => json(r#""quoted""#),
             "request.object.spec.l[0]" => json(r#""first""#),
@@ -80,6 +82,7 @@ fn a_whole_variable_keeps_its_type_and_an_embedded_one_becomes_text() {
         (r#""x{{ nul }}""#, r#""xnull""#),
         (r#""x{{ b }}""#, r#""xtrue""#),
         (r#""{{ a }}{{ a }}""#, r#""AA""#),
+        (r#""\"{{ a }}\"""#, r#""\"A\"""#),
         (r#""h={{ html }}""#, r#""h={\"a\":\"\\u003c\"}""#),
         (r#"["{{ a }}",5,true,null,{"x":"{{ n }}"}]"#, r#"["A",5,true,null,{"x":5}]"#),
     ] {
@@ -111,6 +114,8 @@ fn variables_nest_and_inserted_text_is_scanned_again() {
         (r#""x{{ tmpl }}""#, r#""xA""#),
         (r#""{{- tmpl }} y""#, r#""{{ a }} y""#),
         (r#""x {{- tmpl }}""#, r#""x {{ a }}""#),
+        (r#""{{- nested }} {{ a }} {{ tmpl }}""#, r#""{{ KEEP {{ME}} }} A A""#),
+        (r#""{{ a }} {{- nested }} {{ tmpl }}""#, r#""A {{ KEEP {{ME}} }} A""#),
         (r#""{{- n }}""#, "5"),
         (r#""{{ o2 }}""#, r#"{"x":"A","A":1}"#),
         (r#""{{ '{{a}}' }}""#, r#""A""#),
@@ -153,6 +158,21 @@ fn an_unresolved_variable_names_its_place() {
 }
 
 #[test]
+fn an_unresolved_variable_inside_or_around_another_is_named() {
+    for (document, expected) in [
+        (
+            r#""{{ obj.{{ missing }} }}""#,
+            r#"failed to resolve missing at path : JMESPath query failed: Unknown key "missing" in path"#,
+        ),
+        (r#""{{ missing.{{ key }} }}""#, "failed to resolve missing.k1 at path "),
+        (r#""{{- nested {{ a }} {{ tmpl }} }}""#, "failed to resolve nested A A at path "),
+    ] {
+        let error = substituted(document).unwrap_err();
+        assert!(error.starts_with(expected), "{document}: {error}");
+    }
+}
+
+#[test]
 fn data_that_refers_to_itself_passes_a_limit() {
     for document in [r#""x{{ loop }}""#, r#""{{ selfish }}""#, r#""x{{ double }}""#, r#""{{ twice0 }}""#] {
         assert!(substituted(document).unwrap_err().contains("limit"), "{document}");
@@ -162,9 +182,16 @@ fn data_that_refers_to_itself_passes_a_limit() {
 #[test]
 fn a_deleting_request_reads_the_old_object() {
     let reading = Reading::default();
-    let template = Template::prepare(&"{{ request.object.x }}".into(), Semantics::Documented);
     let deleting = Substitution { deleting: true, ..settings(&reading) };
-    assert_eq!(template.substitute(&mut Fake, deleting).unwrap().value, Value::from(1));
+    for (text, expected) in [
+        ("{{ request.object.x }}", Value::from(1)),
+        ("{{request.object.x}} {{request.oldObject.x}}", "1 1".into()),
+        ("{{request.object.{{request.object.key}}}}", Value::from(1)),
+        (r"\{{request.object.{{request.object.key}}}}", "{{request.object.x}}".into()),
+    ] {
+        let template = Template::prepare(&text.into(), Semantics::Documented);
+        assert_eq!(template.substitute(&mut Fake, deleting).unwrap().value, expected, "{text}");
+    }
 }
 
 #[test]

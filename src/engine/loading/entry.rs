@@ -49,20 +49,22 @@ impl Loading<'_, '_> {
     pub(super) fn substituted(&mut self, template: &Template) -> Result<Value, String> {
         let settings = self.context.substitution(Inline::Path);
         let replaced = template.substitute(self.context, settings);
-        replaced.map(|replaced| replaced.value).map_err(|error| {
-            let written = template.source().as_str().map(|text| format!(" {text}")).unwrap_or_default();
-            format!("failed to substitute variables in context entry {}{written}: {error}", self.entry.name)
-        })
+        replaced
+            .map(|replaced| replaced.value)
+            .map_err(|error| self.not_substituted(template, &error.to_string()))
+    }
+
+    fn not_substituted(&self, template: &Template, error: &str) -> String {
+        let written = template.source().as_str().map(|text| format!(" {text}")).unwrap_or_default();
+        format!("failed to substitute variables in context entry {}{written}: {error}", self.entry.name)
     }
 
     pub(super) fn text(&mut self, template: &Template) -> Result<Text, String> {
         match self.substituted(template)? {
             Value::String(text) => Ok(text),
-            other => Err(format!(
-                "failed to substitute variables in context entry {}: expected string, got {}",
-                self.entry.name,
-                other.type_name()
-            )),
+            other => {
+                Err(self.not_substituted(template, &format!("expected string, got {}", other.type_name())))
+            }
         }
     }
 
