@@ -16,8 +16,8 @@ use crate::rig::apiserver::ADMINISTRATOR;
 #[derive(Clone, Debug)]
 pub(crate) enum Ours {
     Object(Value),
-    /// A rule could not be evaluated.
-    Failed,
+    /// A rule could not be evaluated, with everything that was said of it.
+    Failed(String),
 }
 
 /// Everything that our program is told of a case besides its objects.
@@ -43,7 +43,7 @@ impl Question<'_> {
             let mut printed = printed(&alone.stdout);
             Ok(match (alone.status.code(), printed.pop()) {
                 (Some(0), Some(object)) => Ours::Object(object),
-                _ => Ours::Failed,
+                _ => Ours::Failed(String::from_utf8_lossy(&alone.stderr).into_owned()),
             })
         });
         each.collect()
@@ -70,10 +70,7 @@ impl Question<'_> {
             command.arg("--exceptions").arg(Path::new("exceptions.yaml"));
         }
         let output = command.output().expect("the program starts");
-        match output.status.code() {
-            Some(0 | 3) => Ok(output),
-            _ => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-        }
+        refused(&output).map_or(Ok(output), Err)
     }
 }
 
@@ -118,8 +115,13 @@ pub(crate) fn foretold(
         command.arg("--targets").arg(write("targets.yaml", &stream(targets)));
     }
     let output = command.output().expect("the program starts");
-    match output.status.code() {
-        Some(0 | 3) => Ok(printed(&output.stdout).into_iter().map(|object| (key(&object), object)).collect()),
-        _ => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-    }
+    let objects = || printed(&output.stdout).into_iter().map(|object| (key(&object), object)).collect();
+    refused(&output).map_or_else(|| Ok(objects()), Err)
+}
+
+/// What is said of policies that are refused, by us or as we say by a cluster.
+fn refused(output: &Output) -> Option<String> {
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    let taken = matches!(output.status.code(), Some(0 | 3));
+    (!taken || complaint.contains("a cluster refuses this policy")).then(|| complaint.into_owned())
 }
