@@ -110,6 +110,11 @@ impl Case {
         if self.name.starts_with("not-evaluated/") {
             return Some("policies of which a part is not evaluated");
         }
+        if self.folder.join("exceptions.yaml").exists()
+            && self.exceptions.iter().all(|it| it["kind"] != "PolicyException")
+        {
+            return Some("no exception in the file of exceptions");
+        }
         if self.errors.iter().any(|error| error.contains("`--set NAME=VALUE`")) {
             return Some("values that only a cluster has");
         }
