@@ -21,10 +21,11 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use cluster::{Answer, Key, Objects, held, remove, send, without_bookkeeping};
+use cluster::{Answer, Key, Objects, held, remove, send};
 use policies::{Folder, Policy};
 use rig::apiserver::ApiServer;
 use rig::kyverno::{Kyverno, say};
+use rig::objects::{parting, without_bookkeeping};
 use said::{Operation, Said, Sides, Types};
 
 /// Fewer would mean that something was not compared at all.
@@ -236,28 +237,7 @@ fn difference(said: Option<&Value>, did: Option<&Value>, complaint: &str) -> Str
     match (said, did) {
         (None, Some(_)) => "we said it is denied, but it was taken".into(),
         (Some(_), None) => format!("it was denied: {complaint}"),
-        (Some(said), Some(did)) => {
-            let mut parts = Vec::new();
-            paths(said, did, "", &mut parts);
-            parts.join("; ")
-        }
+        (Some(said), Some(did)) => parting(said, did),
         (None, None) => "both are denied".into(),
-    }
-}
-
-fn paths(said: &Value, did: &Value, at: &str, into: &mut Vec<String>) {
-    match (said, did) {
-        (Value::Object(ours), Value::Object(theirs)) => {
-            for key in ours.keys().chain(theirs.keys().filter(|key| !ours.contains_key(*key))) {
-                paths(&said[key], &did[key], &format!("{at}.{key}"), into);
-            }
-        }
-        (Value::Array(ours), Value::Array(theirs)) if ours.len() == theirs.len() => {
-            for (index, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
-                paths(ours, theirs, &format!("{at}[{index}]"), into);
-            }
-        }
-        _ if said == did => {}
-        _ => into.push(format!("{at}: we said {said}, it is {did}")),
     }
 }

@@ -192,6 +192,7 @@ impl Loader<'_> {
             }
             allowed::check(rule, at, variables, self.faults);
             self.targets(rule, at, policy);
+            self.versions_of_targets(rule, at, policy);
             self.early(rule, at, reading, policy);
         }
         // What only the generated rules come through is not for their sources.
@@ -332,6 +333,27 @@ impl Loader<'_> {
                 );
             }
         }
+    }
+
+    /// Clusters look up the kinds of targets, to see whether they may be changed, and find none without a version.
+    /// Rules with loops they do not look at.
+    fn versions_of_targets(&self, rule: &Value, at: &Pointer, policy: &mut Policy) {
+        if self.semantics == Semantics::Documented
+            || rule.path(&["mutate", "foreach"]).is_some_and(|loops| !is_blank(loops))
+        {
+            return;
+        }
+        let targets = rule.path(&["mutate", "targets"]).and_then(Value::as_array).unwrap_or_default();
+        for (index, target) in targets.iter().enumerate() {
+            let text = |field: &str| target.get(field).and_then(Value::as_str).unwrap_or_default();
+            let kind = text("kind");
+            if text("apiVersion").is_empty() && !kind.contains("{{") {
+                let message = format!("a cluster refuses this policy: failed to get GVR for kind /{kind}");
+                let at = at.key("mutate").key("targets").index(index);
+                policy.refused.push(Fault::new(at, message).because_of(Difference::TargetWithoutVersion));
+            }
+        }
+        name_rules(self.document, &mut policy.refused);
     }
 
     /// Clusters refuse the early syntax.

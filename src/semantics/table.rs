@@ -129,7 +129,7 @@ differences! {
         "`order` is lost and a nested foreach deletes the pod template";
     AutogenTargets = 28, "autogen of a rule with targets", "mutate.md 6.5(4)",
         "no rule is generated",
-        "the generated rule loses its targets and patches the controllers";
+        "beside a rule without targets, the generated rule loses its targets and patches the controllers";
     StandardRuleOnDelete = 29, "standard rule on DELETE", "mutate.md 6.7(1)",
         "no result",
         "an error";
@@ -171,7 +171,7 @@ differences! {
         "`request.object` becomes the patched target, for later targets too, and `target` stays as it was";
     TargetWithoutVersion = 43, "target without apiVersion", "cases.md 9#16; mutate.md 5.3(2)",
         "any group and version",
-        "the kind is taken for a subresource, which is not found: an error";
+        "a cluster refuses the policy; in a rule with loops the kind is taken for a subresource, which is not found: an error";
     SubresourceByPattern = 44, "subresource of targets whose name is a pattern", "mutate.md 5.3(4)",
         "that of each object whose name fits",
         "the pattern is looked up as a name, which fails";

@@ -78,3 +78,14 @@ impl ApiServer {
         Path::new(self.keeper.fact(fact))
     }
 }
+
+/// Who sends the requests of the administrator's kubeconfig, as a file for `--userinfo`.
+pub(crate) const ADMINISTRATOR: &str = "apiVersion: cli.kyverno.io/v1alpha1
+kind: UserInfo
+metadata: {name: admin}
+clusterRoles: []
+userInfo:
+  username: admin
+  uid: admin
+  groups: [system:masters, system:authenticated]
+";

@@ -8,7 +8,9 @@ pub(crate) mod apiserver;
 mod keeper;
 pub(crate) mod kyverno;
 pub(crate) mod kyverno_cli;
+pub(crate) mod objects;
 pub(crate) mod oracle;
+pub(crate) mod rest;
 pub(crate) mod weather;
 
 use std::io::{self, Write as _};

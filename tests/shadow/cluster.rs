@@ -95,17 +95,3 @@ pub(crate) fn parse(text: &[u8]) -> Objects {
     }
     objects
 }
-
-/// An object without what the API server keeps for itself.
-pub(crate) fn without_bookkeeping(object: &Value) -> Value {
-    let mut object = object.clone();
-    if let Some(fields) = object.as_object_mut() {
-        fields.remove("status");
-    }
-    if let Some(metadata) = object["metadata"].as_object_mut() {
-        for field in ["managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"] {
-            metadata.remove(field);
-        }
-    }
-    object
-}

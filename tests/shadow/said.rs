@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::cluster::{Key, Objects, parse};
 use crate::policies::Policy;
-use crate::rig::apiserver::ApiServer;
+use crate::rig::apiserver::{ADMINISTRATOR, ApiServer};
 
 /// How objects reach the webhooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Said {
         let file = folder.path().join("policy.json");
         fs::write(&file, &policy.text).expect("the folder takes files");
         let user = folder.path().join("user.yaml");
-        fs::write(&user, USER).expect("the folder takes files");
+        fs::write(&user, ADMINISTRATOR).expect("the folder takes files");
         let run = |command: &[&str]| -> Output {
             Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
                 .args(command)
@@ -148,14 +148,3 @@ fn key_of_entry(object: &Value) -> Key {
         "metadata": {"name": object["name"], "namespace": object["namespace"]},
     }))
 }
-
-/// Who sends the requests: the administrator of the rig.
-const USER: &str = "apiVersion: cli.kyverno.io/v1alpha1
-kind: UserInfo
-metadata: {name: admin}
-clusterRoles: []
-userInfo:
-  username: admin
-  uid: admin
-  groups: [system:masters, system:authenticated]
-";

@@ -83,9 +83,13 @@ pub(super) fn generate(policy: &Value, rules: &[Value], readings: &[Reading]) ->
             ))
         }));
     }
+    let patches_admitted = rules.iter().any(|rule| {
+        rule.get("verifyImages").is_some() || (rule.get("mutate").is_some() && !has_targets(rule))
+    });
     for (source, rule) in pod_rules {
         let Some(reading) = readings.get(source) else { continue };
-        if has_targets(rule) && reading.documented(Difference::AutogenTargets) {
+        // Nobody asks Kyverno about the controllers unless a rule of the policy patches what is admitted.
+        if has_targets(rule) && (!patches_admitted || reading.documented(Difference::AutogenTargets)) {
             continue;
         }
         let mut make =

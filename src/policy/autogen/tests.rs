@@ -181,10 +181,15 @@ fn rules_with_targets_stay_as_they_are() {
     let rule = pod_rule(
         r#""mutate":{"targets":[],"mutateExistingOnPolicyUpdate":true,"patchStrategicMerge":{"a":1}}"#,
     );
-    let (documented, readings) = made(None, std::slice::from_ref(&rule), Semantics::Documented);
-    assert!(documented.generated.is_empty());
+    for semantics in [Semantics::Documented, Semantics::Kyverno] {
+        let (alone, readings) = made(None, std::slice::from_ref(&rule), semantics);
+        assert!(alone.generated.is_empty() && readings[0].reached().is_empty());
+    }
+    let beside = [rule, pod_rule(OVERLAY)];
+    let (documented, readings) = made(None, &beside, Semantics::Documented);
+    assert!(documented.generated.iter().all(|generated| generated.source == 1));
     assert!(readings[0].reached().contains(Difference::AutogenTargets));
-    let (kyverno, _) = made(None, &[rule], Semantics::Kyverno);
+    let (kyverno, _) = made(None, &beside, Semantics::Kyverno);
     assert_eq!(
         kyverno.generated[0].rule.get("mutate").unwrap().to_json(),
         r#"{"patchStrategicMerge":{"spec":{"template":{"a":1}}}}"#

@@ -1,0 +1,127 @@
+//! What our program says of objects as a cluster has them.
+#![allow(clippy::allow_attributes, reason = "an `expect` fails in the test binary that uses all of it")]
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::case::Case;
+use crate::rig::apiserver::ADMINISTRATOR;
+
+/// What becomes of an object.
+#[derive(Clone, Debug)]
+pub(crate) enum Ours {
+    Object(Value),
+    /// A rule could not be evaluated, with everything that was said of it.
+    Failed(String),
+}
+
+/// Everything that our program is told of a case besides its objects.
+pub(crate) struct Question<'a> {
+    pub(crate) case: &'a Case,
+    pub(crate) update: bool,
+    /// The namespaces of the cluster.
+    pub(crate) namespaces: &'a [Value],
+}
+
+impl Question<'_> {
+    /// What becomes of each object under Kyverno's semantics; what is said if a policy is refused.
+    pub(crate) fn ask(&self, objects: &[Value], old: &[Value]) -> Result<Vec<Ours>, String> {
+        let all = self.run(objects, old)?;
+        if all.status.code() == Some(0) {
+            let printed = printed(&all.stdout);
+            assert_eq!(printed.len(), objects.len(), "{}: an object each", self.case.name);
+            return Ok(printed.into_iter().map(Ours::Object).collect());
+        }
+        // Which of them failed shows when they come alone.
+        let each = objects.iter().map(|object| {
+            let alone = self.run(std::slice::from_ref(object), old)?;
+            let mut printed = printed(&alone.stdout);
+            Ok(match (alone.status.code(), printed.pop()) {
+                (Some(0), Some(object)) => Ours::Object(object),
+                _ => Ours::Failed(String::from_utf8_lossy(&alone.stderr).into_owned()),
+            })
+        });
+        each.collect()
+    }
+
+    fn run(&self, objects: &[Value], old: &[Value]) -> Result<Output, String> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).expect("the folder takes files");
+            path
+        };
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
+        command.current_dir(&self.case.folder).env_clear().stdin(Stdio::null());
+        command.args(["mutate", "-p", "policy.yaml", "--semantics", "kyverno", "-o", "json", "--operation"]);
+        command.arg(if self.update { "UPDATE" } else { "CREATE" });
+        command.arg("-f").arg(write("input.yaml", &stream(objects)));
+        command.arg("--context-from").arg(write("namespaces.yaml", &stream(self.namespaces)));
+        command.arg("--userinfo").arg(write("user.yaml", ADMINISTRATOR));
+        if self.update {
+            command.arg("--old").arg(write("old.yaml", &stream(old)));
+        }
+        if self.case.folder.join("exceptions.yaml").exists() {
+            command.arg("--exceptions").arg(Path::new("exceptions.yaml"));
+        }
+        let output = command.output().expect("the program starts");
+        refused(&output).map_or(Ok(output), Err)
+    }
+}
+
+/// Objects as one file.
+pub(crate) fn stream(objects: &[Value]) -> String {
+    objects.iter().map(|object| format!("---\n{object}\n")).collect()
+}
+
+/// The objects of an output in JSON, one or a list.
+fn printed(text: &[u8]) -> Vec<Value> {
+    let value: Value = serde_json::from_slice(text).unwrap_or(json!(null));
+    match value["items"].as_array() {
+        Some(items) if value["kind"] == "List" => items.clone(),
+        _ if value.is_null() => Vec::new(),
+        _ => vec![value],
+    }
+}
+
+/// What our program says becomes of each of these objects when the first of them are triggers, under Kyverno's
+/// semantics; what it says if it refuses the policies.
+pub(crate) fn foretold(
+    case: &Case,
+    triggers: &[Value],
+    targets: &[Value],
+    namespaces: &[Value],
+    key: fn(&Value) -> String,
+) -> Result<BTreeMap<String, Value>, String> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("the folder takes files");
+        path
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
+    command.current_dir(&case.folder).env_clear().stdin(Stdio::null());
+    command.args(["mutate", "-p", "policy.yaml", "--semantics", "kyverno", "-o", "json"]);
+    command.args(&case.options);
+    command.arg("-f").arg(write("input.yaml", &stream(triggers)));
+    command.arg("--context-from").arg(write("namespaces.yaml", &stream(namespaces)));
+    command.arg("--userinfo").arg(write("user.yaml", ADMINISTRATOR));
+    if !targets.is_empty() {
+        command.arg("--targets").arg(write("targets.yaml", &stream(targets)));
+    }
+    let output = command.output().expect("the program starts");
+    let objects = || printed(&output.stdout).into_iter().map(|object| (key(&object), object)).collect();
+    refused(&output).map_or_else(|| Ok(objects()), Err)
+}
+
+/// What is said of policies that are refused, by us or as we say by a cluster.
+fn refused(output: &Output) -> Option<String> {
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    let taken = matches!(output.status.code(), Some(0 | 3));
+    (!taken || complaint.contains("a cluster refuses this policy")).then(|| complaint.into_owned())
+}

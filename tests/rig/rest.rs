@@ -1,0 +1,161 @@
+//! The API of a real server, one object at a time and with the server's own answers.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use super::apiserver::ApiServer;
+
+/// A connection to an API server through `kubectl proxy`: a request takes milliseconds, as no kubectl starts for it.
+pub(crate) struct Rest {
+    proxy: Child,
+    address: String,
+    /// What discovery said, by apiVersion: kind, name in paths, whether it lives in namespaces.
+    kinds: RefCell<BTreeMap<String, Vec<Kind>>>,
+}
+
+#[derive(Clone)]
+struct Kind {
+    kind: String,
+    plural: String,
+    namespaced: bool,
+}
+
+/// What the server said when it did not do what it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) code: u16,
+    pub(crate) message: String,
+}
+
+impl Refusal {
+    /// Whether a webhook of Kyverno refused, not the server itself.
+    pub(crate) fn is_of_kyverno(&self) -> bool {
+        self.message.contains("kyverno.svc")
+    }
+}
+
+/// What the server answers.
+pub(crate) type Answer = Result<Value, Refusal>;
+
+impl Rest {
+    /// Opens the way to a server, as its administrator.
+    pub(crate) fn open(server: &ApiServer) -> Self {
+        let mut proxy = Command::new(server.kubectl())
+            .arg("--kubeconfig")
+            .arg(server.kubeconfig())
+            .args(["proxy", "--port=0"])
+            .env_remove("KUBECONFIG")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("kubectl starts");
+        let mut line = String::new();
+        let output = proxy.stdout.as_mut().expect("stdout is piped");
+        BufReader::new(output).read_line(&mut line).expect("kubectl says where it listens");
+        let address = line.trim().rsplit(' ').next().expect("an address").to_owned();
+        Self { proxy, address, kinds: RefCell::default() }
+    }
+
+    /// Sends a request.
+    pub(crate) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        // The old version, so that the answer ends with the connection and comes in one piece.
+        let request = format!(
+            "{method} {path} HTTP/1.0\r\nHost: localhost\r\nAccept: application/json\r\nContent-Type: \
+             application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut stream = TcpStream::connect(&self.address).expect("the proxy listens");
+        stream.write_all(request.as_bytes()).expect("the proxy takes requests");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("the proxy answers");
+        let answer = String::from_utf8(answer).expect("the server answers in text");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("an answer has a head");
+        let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("an answer has a code");
+        let value: Value = serde_json::from_str(body).unwrap_or_default();
+        if (200..300).contains(&code) {
+            return Ok(value);
+        }
+        Err(Refusal { code, message: value["message"].as_str().unwrap_or(body).to_owned() })
+    }
+
+    /// Creates an object; the query is such as `dryRun=All`.
+    pub(crate) fn create(&self, object: &Value, query: &str) -> Answer {
+        let path = self.collection(object)?;
+        self.ask("POST", &format!("{path}?{query}"), Some(object))
+    }
+
+    /// Replaces a stored object, whatever it is by now.
+    pub(crate) fn replace(&self, object: &Value, query: &str) -> Answer {
+        let path = self.path(object)?;
+        let mut object = object.clone();
+        // Some kinds are only updated by those who say what they have seen.
+        object["metadata"]["resourceVersion"] = self.get(&object)?["metadata"]["resourceVersion"].take();
+        self.ask("PUT", &format!("{path}?{query}"), Some(&object))
+    }
+
+    /// The stored object.
+    pub(crate) fn get(&self, object: &Value) -> Answer {
+        self.ask("GET", &self.path(object)?, None)
+    }
+
+    /// Removes a stored object at once, whatever holds it.
+    pub(crate) fn remove(&self, object: &Value) {
+        let Ok(path) = self.path(object) else { return };
+        if let Ok(mut held) = self.ask("GET", &path, None)
+            && held["metadata"]["finalizers"].is_array()
+        {
+            held["metadata"]["finalizers"] = Value::Null;
+            drop(self.ask("PUT", &path, Some(&held)));
+        }
+        drop(self.ask("DELETE", &format!("{path}?gracePeriodSeconds=0&propagationPolicy=Background"), None));
+    }
+
+    fn path(&self, object: &Value) -> Result<String, Refusal> {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        Ok(format!("{}/{name}", self.collection(object)?))
+    }
+
+    /// The path that objects of a kind are created at.
+    fn collection(&self, object: &Value) -> Result<String, Refusal> {
+        let unknown = |message: &str| Refusal { code: 404, message: message.to_owned() };
+        let version = object["apiVersion"].as_str().ok_or_else(|| unknown("no apiVersion"))?;
+        let root = if version.contains('/') { format!("/apis/{version}") } else { format!("/api/{version}") };
+        if !self.kinds.borrow().contains_key(version) {
+            let found = self.ask("GET", &root, None)?;
+            let found = found["resources"].as_array().into_iter().flatten().filter_map(Kind::of).collect();
+            self.kinds.borrow_mut().insert(version.to_owned(), found);
+        }
+        let kinds = self.kinds.borrow();
+        let kind = kinds[version].iter().find(|kind| object["kind"] == kind.kind.as_str());
+        let kind = kind.ok_or_else(|| unknown("no such kind"))?;
+        if !kind.namespaced {
+            return Ok(format!("{root}/{}", kind.plural));
+        }
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default");
+        Ok(format!("{root}/namespaces/{namespace}/{}", kind.plural))
+    }
+}
+
+impl Kind {
+    fn of(entry: &Value) -> Option<Self> {
+        let plural = entry["name"].as_str().filter(|name| !name.contains('/'))?;
+        Some(Self {
+            kind: entry["kind"].as_str()?.to_owned(),
+            plural: plural.to_owned(),
+            namespaced: entry["namespaced"].as_bool()?,
+        })
+    }
+}
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        drop(self.proxy.kill());
+        drop(self.proxy.wait());
+    }
+}
