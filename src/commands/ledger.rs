@@ -67,7 +67,7 @@ impl Ledger {
     pub(super) fn count(&mut self, evaluated: &Evaluated, talk: &mut Talk) {
         for object in &evaluated.objects {
             let report = &object.report;
-            self.tally.add(report);
+            self.tally.add(report, object.is_update);
             self.corners.extend(report.corners());
             self.unlabelled.extend(report.unknown.namespace.clone());
             self.nobody |= report.unknown.user;
