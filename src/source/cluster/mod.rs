@@ -6,6 +6,7 @@
 
 mod connection;
 mod error;
+mod installed;
 #[cfg(feature = "cluster")]
 mod live;
 mod pages;
@@ -24,6 +25,7 @@ use crate::value::{Text, Value};
 
 pub use connection::{Connection, Impersonation, Secret};
 pub use error::ClusterError;
+pub use installed::InstalledKyverno;
 #[cfg(feature = "cluster")]
 pub use live::LiveCluster;
 pub use pages::{Batch, Pages};

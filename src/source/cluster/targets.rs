@@ -1,7 +1,6 @@
 //! The objects that rules with targets change, as a cluster holds them.
 
 use crate::engine::LookupError;
-use crate::pattern;
 use crate::policy::{KindSelector, TargetSelector};
 use crate::value::{Text, Value};
 
@@ -20,7 +19,7 @@ pub(super) fn find(
 ) -> Result<Vec<Value>, LookupError> {
     let served = cluster.resources().map_err(unanswerable)?;
     let parent = KindSelector { subresource: Text::default(), ..selector.kind.clone() };
-    if pattern::is_wildcard(&selector.kind.subresource) {
+    if is_pattern(&selector.kind.subresource) {
         let text = format!("the target {selector} names no one subresource");
         return Err(LookupError::Unanswerable(text));
     }
@@ -73,12 +72,12 @@ impl Search<'_> {
     /// Adds the objects of a kind that fit. Only their own namespace is read where it is plain.
     fn list(&self, resource: &Resource, found: &mut Vec<Value>) -> Result<(), LookupError> {
         let Self { cluster, selector, most } = *self;
-        let namespace = Some(&*selector.namespace)
-            .filter(|namespace| !namespace.is_empty() && !pattern::is_wildcard(namespace));
+        let namespace =
+            Some(&*selector.namespace).filter(|namespace| !namespace.is_empty() && !is_pattern(namespace));
         if namespace.is_some() && !resource.is_namespaced {
             return Ok(());
         }
-        let is_plain = !selector.name.is_empty() && !pattern::is_wildcard(&selector.name);
+        let is_plain = !selector.name.is_empty() && !is_pattern(&selector.name);
         let fields = is_plain.then(|| format!("metadata.name={}", selector.name));
         let labels = selector.labels.as_ref().map(label_query).filter(|query| !query.is_empty());
         let mut after = None;
@@ -116,6 +115,10 @@ impl Search<'_> {
             after = page.next;
         }
     }
+}
+
+fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?'])
 }
 
 /// A label selector as the query of a request has it.
