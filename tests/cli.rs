@@ -337,7 +337,7 @@ fn formats_of_diff() {
     assert_eq!(diff.code, Some(1));
     assert!(diff.stdout.contains("in.yaml:1\n") && diff.stdout.contains("+    a: b\n"), "{}", diff.stdout);
     assert!(diff.stderr.contains("2 objects, 1 would change"), "{}", diff.stderr);
-    assert!(run("summary").stdout.ends_with("2 objects, 1 would change\n"));
+    assert!(run("summary").stdout.ends_with("2 objects, 1 would change, 1 would not\n"));
     assert!(run("markdown").stdout.contains("| label | add | ConfigMap | - | 1 |"));
     let json = Value::from_json(&run("json").stdout).unwrap();
     assert_eq!(json.get("objects").and_then(Value::as_array).map(<[_]>::len), Some(1));

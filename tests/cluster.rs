@@ -686,6 +686,417 @@ fn kubectl_runs_the_plugin_and_completes_its_words() {
     }
 }
 
+const KYVERNO: &str = "
+apiVersion: v1
+kind: Namespace
+metadata: {name: policy-engine}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: kyverno-admission-controller
+  namespace: policy-engine
+  labels: {app.kubernetes.io/component: admission-controller, app.kubernetes.io/version: v1.19.1}
+spec:
+  selector: {matchLabels: {app: kyverno}}
+  template:
+    metadata: {labels: {app: kyverno}}
+    spec: {containers: [{name: kyverno, image: 'reg.kyverno.io/kyverno/kyverno:v1.19.1'}]}
+";
+
+/// Objects whose fields may not all change.
+const FIXED: &str = "
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: default, namespace: web}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: web}
+spec: {activeDeadlineSeconds: 10, automountServiceAccountToken: false, containers: [{name: c, image: 'i:1'}]}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: s, namespace: web}
+spec:
+  serviceName: s
+  selector: {matchLabels: {app: s}}
+  template: {metadata: {labels: {app: s}}, spec: {containers: [{name: c, image: 'i:1'}]}}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: d, namespace: web}
+spec:
+  selector: {matchLabels: {app: d}}
+  template: {metadata: {labels: {app: d}}, spec: {containers: [{name: c, image: 'i:1'}]}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: j, namespace: web}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: 'i:1'}]}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: w, namespace: web}
+spec: {suspend: true, completionMode: Indexed, completions: 2, parallelism: 2, template: {spec: {restartPolicy: Never, containers: [{name: c, image: 'i:1'}]}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: v, namespace: web}
+spec: {ports: [{port: 80}], selector: {app: s}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: c, namespace: web}
+spec: {storageClassName: x, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: v}
+spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /a}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: sealed, namespace: web}
+immutable: true
+data: {k: v}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: b, namespace: web}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects: []
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: x}
+provisioner: example.com/x
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: i}
+spec: {controller: example.com/i}
+---
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: r}
+handler: runc
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: high}
+value: 10
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: e, namespace: web}
+addressType: IPv4
+endpoints: []
+";
+
+/// A kind, a name, a change, and whether the API server refuses it.
+const CHANGES: [(&str, &str, &str, bool); 41] = [
+    ("Pod", "p", r#"{"spec":{"containers":[{"name":"c","image":"i:2"}]}}"#, false),
+    ("Pod", "p", r#"{"metadata":{"labels":{"a":"b"}}}"#, false),
+    ("Pod", "p", r#"{"spec":{"activeDeadlineSeconds":5}}"#, false),
+    ("Pod", "p", r#"{"spec":{"activeDeadlineSeconds":20}}"#, true),
+    ("Pod", "p", r#"{"spec":{"containers":[{"name":"c","env":[{"name":"A","value":"b"}]}]}}"#, true),
+    ("Pod", "p", r#"{"spec":{"containers":[{"name":"d","image":"i:1"}]}}"#, true),
+    ("Pod", "p", r#"{"spec":{"terminationGracePeriodSeconds":5}}"#, true),
+    ("Pod", "p", r#"{"spec":{"hostNetwork":true}}"#, true),
+    ("Deployment", "site", r#"{"spec":{"replicas":2}}"#, false),
+    ("Deployment", "site", r#"{"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}}"#, false),
+    (
+        "Deployment",
+        "site",
+        r#"{"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}}}}}"#,
+        true,
+    ),
+    ("DaemonSet", "d", r#"{"spec":{"minReadySeconds":2}}"#, false),
+    (
+        "DaemonSet",
+        "d",
+        r#"{"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}}}}}"#,
+        true,
+    ),
+    ("StatefulSet", "s", r#"{"spec":{"minReadySeconds":2}}"#, false),
+    ("StatefulSet", "s", r#"{"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}}"#, false),
+    ("StatefulSet", "s", r#"{"spec":{"serviceName":"other"}}"#, true),
+    ("StatefulSet", "s", r#"{"spec":{"podManagementPolicy":"Parallel"}}"#, true),
+    ("Job", "j", r#"{"spec":{"backoffLimit":3}}"#, false),
+    ("Job", "j", r#"{"spec":{"completions":2}}"#, true),
+    ("Job", "j", r#"{"spec":{"template":{"spec":{"hostNetwork":true}}}}"#, true),
+    ("Job", "j", r#"{"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}}"#, true),
+    ("Job", "w", r#"{"spec":{"completions":3,"parallelism":3}}"#, false),
+    ("Job", "w", r#"{"spec":{"template":{"metadata":{"labels":{"a":"b"}}}}}"#, false),
+    ("Job", "w", r#"{"spec":{"template":{"spec":{"nodeSelector":{"a":"b"}}}}}"#, false),
+    ("Service", "v", r#"{"spec":{"sessionAffinity":"ClientIP"}}"#, false),
+    ("Service", "v", r#"{"spec":{"clusterIP":"10.0.0.77"}}"#, true),
+    ("PersistentVolumeClaim", "c", r#"{"metadata":{"labels":{"a":"b"}}}"#, false),
+    ("PersistentVolumeClaim", "c", r#"{"spec":{"storageClassName":"y"}}"#, true),
+    ("PersistentVolumeClaim", "c", r#"{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}"#, true),
+    ("PersistentVolume", "v", r#"{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}"#, false),
+    ("PersistentVolume", "v", r#"{"spec":{"hostPath":{"path":"/b"}}}"#, true),
+    ("ConfigMap", "sealed", r#"{"metadata":{"labels":{"a":"b"}}}"#, false),
+    ("ConfigMap", "sealed", r#"{"data":{"k":"w"}}"#, true),
+    ("Secret", "login", r#"{"type":"example.com/other"}"#, true),
+    ("RoleBinding", "b", r#"{"roleRef":{"name":"edit"}}"#, true),
+    ("StorageClass", "x", r#"{"allowVolumeExpansion":true}"#, false),
+    ("StorageClass", "x", r#"{"provisioner":"example.com/y"}"#, true),
+    ("IngressClass", "i", r#"{"spec":{"controller":"example.com/j"}}"#, true),
+    ("RuntimeClass", "r", r#"{"handler":"gvisor"}"#, true),
+    ("PriorityClass", "high", r#"{"value":11}"#, true),
+    ("EndpointSlice", "e", r#"{"addressType":"IPv6"}"#, true),
+];
+
+#[test]
+fn what_the_server_refuses_to_change_is_told_before() {
+    if rig::left_out("fields that may not change") {
+        return;
+    }
+    let server = filled();
+    server.kubectl_ok(&["apply", "-f", "-"], FIXED);
+    let policies = Policies::new();
+    let mut wrong = Vec::new();
+    for (kind, name, patch, is_refused) in CHANGES {
+        let policy = existing(
+            &policies,
+            "change",
+            &format!("kinds: [{kind}], names: [{name}]"),
+            &format!("patchStrategicMerge: {patch}"),
+        );
+        let run = kyv(server.kubeconfig(), &["diff", kind, name, "-n", "web", "-p", &policy, "-o", "json"]);
+        let report: Value = serde_json::from_str(&run.stdout).unwrap_or_default();
+        let said = (&report["summary"]["changed"], &report["summary"]["impact"]["immutable"]["objects"]);
+        let arguments = ["patch", kind, name, "-n", "web", "--dry-run=server", "-p", patch];
+        let kubectl = server.kubectl_with(&arguments, "");
+        let words = String::from_utf8_lossy(&kubectl.stderr).into_owned();
+        let expected = (&Value::from(1), &Value::from(usize::from(is_refused)));
+        if kubectl.status.success() == is_refused || said != expected {
+            wrong.push(format!("{kind} {patch}: said {said:?}, kubectl: {words}; {}", run.stderr));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_summary_says_what_changes_mean() {
+    if rig::left_out("what changes mean") {
+        return;
+    }
+    let server = filled();
+    let policies = Policies::new();
+    let host = existing(
+        &policies,
+        "host",
+        "kinds: [Deployment]",
+        "patchStrategicMerge: {spec: {template: {spec: {hostNetwork: true}}}}",
+    );
+    let team = policies.argument("team");
+    let base = ["diff", "deploy,cm", "-n", "web", "-p", &host, "-p", &team, "-o"];
+    let run = kyv(server.kubeconfig(), &[&base[..], &["summary"]].concat());
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let end = "6 objects, 6 would change\n\n\
+               rollout: 1 object would have its Pods replaced\n  Deployment/web/site\n\n\
+               privilege: 1 object would be allowed more than before\n  \
+               Deployment/web/site (spec.template.spec.hostNetwork)\n";
+    assert!(run.stdout.ends_with(end), "{run:?}");
+    assert!(run.stdout.contains("ERRORS   ROLLOUT   PRIVILEGE\n"), "{run:?}");
+    let run = kyv(server.kubeconfig(), &[&base[..], &["markdown"]].concat());
+    for words in [
+        "**rollout: 1 object would have its Pods replaced**\n\n* Deployment/web/site\n",
+        "| Errors | Rollout | Privilege |\n|---|---|---|---|--:|--:|--:|--:|--:|--:|--:|\n",
+        "| host | r | Deployment | web | 1 | 0 | 0 | 0 | 0 | 1 | 1 |\n",
+    ] {
+        assert!(run.stdout.contains(words), "{words} {run:?}");
+    }
+    let run = kyv(server.kubeconfig(), &[&base[..], &["json"]].concat());
+    let report: Value = serde_json::from_str(&run.stdout).expect("it is JSON");
+    let summary = &report["summary"];
+    assert_eq!(summary["impact"]["rollout"]["first"][0]["name"], "site", "{run:?}");
+    assert_eq!(summary["impact"]["privilege"]["first"][0]["paths"][0], "/spec/template/spec/hostNetwork");
+    assert_eq!(summary["unchanged"], 0);
+    let site =
+        report["objects"].as_array().expect("objects").iter().find(|row| row["object"]["name"] == "site");
+    assert_eq!(site.expect("it is told")["impact"]["rollout"], true, "{run:?}");
+}
+
+/// A policy with targets.
+fn existing(policies: &Policies, name: &str, matching: &str, mutate: &str) -> String {
+    let text = format!(
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  rules:\n  \
+         - name: r\n    match: {{any: [{{resources: {{{matching}}}}}]}}\n    mutate: {{{mutate}}}\n"
+    );
+    fs::write(policies.path(name), text).expect("the folder takes files");
+    policies.argument(name)
+}
+
+#[test]
+fn targets_are_read_from_the_cluster_and_their_rights_are_asked_for() {
+    if rig::left_out("targets of the cluster") {
+        return;
+    }
+    let server = filled();
+    let policies = Policies::new();
+    let admin = server.kubeconfig();
+    let patch = "patchStrategicMerge: {metadata: {labels: {touched: \"yes\"}}}";
+    let login = existing(
+        &policies,
+        "login",
+        "kinds: [ConfigMap], namespaces: [web], names: [a], operations: [CREATE, UPDATE]",
+        &format!("targets: [{{apiVersion: v1, kind: Secret, namespace: web, name: login}}], {patch}"),
+    );
+
+    // Live triggers; the target is none of them.
+    let run = kyv(admin, &["diff", "cm", "-n", "web", "-p", &login]);
+    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["Secret/web/login"]), "{run:?}");
+    assert!(run.stdout.contains("+    touched: \"yes\"\n"), "{run:?}");
+    assert!(!run.stdout.contains("b2xkLXRva2Vu") && !run.stdout.contains("managedFields"), "{run:?}");
+    let gets = asked(&server).into_iter().filter(|(_, path)| path.contains("/secrets"));
+    assert_eq!(
+        gets.collect::<Vec<_>>(),
+        [("get".to_owned(), "/api/v1/namespaces/web/secrets/login".to_owned())]
+    );
+
+    // By a pattern of names, by labels, with no TYPE.
+    for (name, target) in [
+        ("by-name", "apiVersion: v1, kind: ConfigMap, namespace: \"w*\", name: \"[b]\""),
+        ("pattern", "apiVersion: v1, kind: ConfigMap, namespace: \"*\", name: \"?\""),
+        ("own", "apiVersion: v1, kind: ConfigMap, namespace: \"{{ request.namespace }}\", name: \"*\""),
+        ("labels", "apiVersion: v1, kind: Secret, namespace: web, selector: {matchLabels: {app: x}}"),
+    ] {
+        let policy =
+            existing(&policies, name, "kinds: [Deployment]", &format!("targets: [{{{target}}}], {patch}"));
+        let run = kyv(admin, &["diff", "-A", "-p", &policy]);
+        let all = [
+            "ConfigMap/back/z",
+            "ConfigMap/web/a",
+            "ConfigMap/web/b",
+            "ConfigMap/web/c",
+            "ConfigMap/web/d",
+            "ConfigMap/web/e",
+        ];
+        let expected: &[&str] = match name {
+            "by-name" => &[],
+            "pattern" => &all,
+            "own" => &all[1..],
+            _ => &["Secret/web/login"],
+        };
+        assert_eq!(changed(&run.stdout), expected, "{name} {run:?}");
+    }
+
+    // A subresource.
+    let scale = existing(
+        &policies,
+        "scale",
+        "kinds: [ConfigMap], names: [a]",
+        "targets: [{apiVersion: apps/v1, kind: Deployment/scale, namespace: web, name: site}], \
+         patchStrategicMerge: {spec: {replicas: 5}}",
+    );
+    let run = kyv(admin, &["diff", "cm", "a", "-n", "web", "-p", &scale]);
+    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["Scale/web/site"]), "{run:?}");
+    assert!(run.stdout.contains("-  replicas: 1\n+  replicas: 5\n"), "{run:?}");
+
+    // What is not there, and what nobody serves.
+    for (name, target, words) in [
+        ("gone", "apiVersion: v1, kind: Secret, namespace: web, name: nope", "secrets \"nope\" not found"),
+        (
+            "unserved",
+            "apiVersion: example.com/v1, kind: Widget, namespace: web, name: w",
+            "the server doesn't have a resource type \"Widget\"",
+        ),
+    ] {
+        let policy =
+            existing(&policies, name, "kinds: [ConfigMap]", &format!("targets: [{{{target}}}], {patch}"));
+        let run = kyv(admin, &["diff", "cm", "a", "-n", "web", "-p", &policy]);
+        assert_eq!((run.code, &*run.stdout), (Some(3), ""), "{run:?}");
+        assert!(run.stderr.contains(words), "{run:?}");
+    }
+
+    // A manifest is compared with what is stored: only the changed data triggers.
+    let on_change = existing(
+        &policies,
+        "on-change",
+        "kinds: [ConfigMap]",
+        &format!("targets: [{{apiVersion: v1, kind: Secret, namespace: web, name: login}}], {patch}"),
+    );
+    let text = fs::read_to_string(&on_change).expect("it was written").replace(
+        "    mutate:",
+        "    preconditions: {all: [{key: \"{{ request.object.data.k }}\", operator: NotEquals, value: \"{{ request.oldObject.data.k }}\"}]}\n    mutate:",
+    );
+    fs::write(&on_change, text).expect("the folder takes files");
+    let manifest = policies.path("manifest");
+    for (data, expected) in [("a", &[][..]), ("other", &["Secret/web/login"])] {
+        let text = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: web}}\ndata: {{k: {data}}}\n"
+        );
+        fs::write(&manifest, text).expect("the folder takes files");
+        let run = kyv(admin, &["diff", "--live", "-f", &policies.argument("manifest"), "-p", &on_change]);
+        assert_eq!(changed(&run.stdout), expected, "{data} {run:?}");
+    }
+
+    // Rights of a service account, read alone; then all of them.
+    let account = "system:serviceaccount:kyverno:kyverno-background-controller";
+    let deployment = existing(
+        &policies,
+        "deployment",
+        "kinds: [ConfigMap], names: [a]",
+        &format!("targets: [{{apiVersion: apps/v1, kind: Deployment, namespace: web, name: site}}], {patch}"),
+    );
+    let check = ["diff", "cm", "-n", "web", "-p", &deployment, "--check-rights", account];
+    let refused = |verb: &str| {
+        format!(
+            "deployments.apps \"site\" is forbidden: User \"{account}\" cannot {verb} resource \"deployments\" in \
+             API group \"apps\" in the namespace \"web\""
+        )
+    };
+    let run = kyv(admin, &check);
+    assert_eq!((run.code, &*run.stdout), (Some(3), ""), "{run:?}");
+    assert!(run.stderr.contains(&refused("get")), "{run:?}");
+    assert!(!run.stderr.contains("note: Kyverno"), "{run:?}");
+    // A difference was reached: the version that runs here is on one side of it.
+    server.kubectl_ok(&["apply", "-f", "-"], KYVERNO);
+    let run = kyv(admin, &check);
+    let words = "note: Kyverno v1.19.1 runs in the namespace policy-engine of this cluster: for KYV-D";
+    assert!(run.stderr.contains(words), "{run:?}");
+    assert!(
+        run.stderr.contains("it does what `kyverno` stands for, as --semantics kyverno shows\n"),
+        "{run:?}"
+    );
+    let group = "--group=system:serviceaccounts:kyverno";
+    server
+        .kubectl_ok(&["create", "clusterrole", "see", "--verb=get,list", "--resource=deployments.apps"], "");
+    server.kubectl_ok(&["create", "rolebinding", "see", "-n", "web", "--clusterrole=see", group], "");
+    let run = kyv(admin, &check);
+    assert_eq!((run.code, &*run.stdout), (Some(3), ""), "{run:?}");
+    assert!(run.stderr.contains(&refused("update")), "{run:?}");
+    assert!(
+        run.stderr.contains("requires permissions update for resource apps/v1/Deployment in namespace web"),
+        "{run:?}"
+    );
+    assert!(run.stderr.contains("the UpdateRequest would fail with"), "{run:?}");
+    // The same as the user in question, who also needs to read the triggers.
+    server.kubectl_ok(&["create", "clusterrole", "cms", "--verb=get,list", "--resource=configmaps"], "");
+    server.kubectl_ok(&["create", "rolebinding", "cms", "-n", "web", "--clusterrole=cms", group], "");
+    let own = ["diff", "cm", "-n", "web", "-p", &deployment, "--as", account, "--as-group"];
+    let own = [&own[..], &["system:serviceaccounts:kyverno", "--as-group", "system:authenticated"]].concat();
+    let run = kyv(admin, &own);
+    assert_eq!((run.code, &*run.stdout), (Some(3), ""), "{run:?}");
+    assert!(run.stderr.contains(&refused("update")), "{run:?}");
+    assert!(!run.stderr.contains("note: Kyverno"), "who may not see it hears nothing of it: {run:?}");
+    server.kubectl_ok(&["create", "clusterrole", "do", "--verb=update", "--resource=deployments.apps"], "");
+    server.kubectl_ok(&["create", "rolebinding", "do", "-n", "web", "--clusterrole=do", group], "");
+    for arguments in [&check[..], &own] {
+        let run = kyv(admin, arguments);
+        assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["Deployment/web/site"]), "{run:?}");
+    }
+
+    for (verb, path) in asked(&server) {
+        let is_review = verb == "create" && path.contains("accessreviews");
+        assert!(matches!(&*verb, "get" | "list") || is_review, "{verb} {path}");
+    }
+}
+
 #[test]
 fn a_server_that_is_not_there_is_named() {
     let policies = Policies::new();

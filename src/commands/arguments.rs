@@ -190,6 +190,11 @@ pub(super) struct Live {
     /// Take the policies of the cluster, beside those of -p; one of -p stands in for one of its name.
     #[arg(long, help_heading = "Cluster")]
     pub(super) cluster_policies: bool,
+    /// Ask whether this user or service account (system:serviceaccount:NAMESPACE:NAME) may read and update what
+    /// rules with targets change; Kyverno's background controller does it in its own name. With --as, the rights
+    /// of that user are asked for anyway.
+    #[arg(long, value_name = "SUBJECT", help_heading = "Cluster")]
+    pub(super) check_rights: Option<String>,
     #[command(flatten)]
     pub(super) reach: Reach,
 }

@@ -1,8 +1,9 @@
 //! One piece through the engine: an object, or all objects of a list.
 
 use crate::engine::{Engine, Taken, World};
+use crate::policy::Operation;
 use crate::render::Origin;
-use crate::report::{ObjectReport, Outcome};
+use crate::report::{Impact, ObjectReport, Outcome};
 use crate::source::cluster::StoredObjects;
 use crate::source::{Content, OldObjects, Piece};
 use crate::value::{Change, GroupVersionKind, Pointer, Segment, Text, Value};
@@ -43,11 +44,20 @@ pub(super) struct Evaluation {
     pub(super) again: Vec<Unsettled>,
     /// The object as it was and as it is, where a report does not show all of it.
     pub(super) whole: Option<Box<(Value, Value)>>,
+    /// Whether the object exists already, and so is updated.
+    pub(super) is_update: bool,
+    /// What a cluster stores for it, kept for rules with targets.
+    pub(super) stored: Option<Value>,
 }
 
 impl Evaluation {
     const fn new(pointer: Pointer, report: ObjectReport, again: Vec<Unsettled>) -> Self {
-        Self { pointer, report, again, whole: None }
+        Self { pointer, report, again, whole: None, is_update: false, stored: None }
+    }
+
+    /// What its change means for a cluster.
+    pub(super) fn impact(&self) -> Impact {
+        Impact::of(&self.report.before, &self.report.after, self.is_update)
     }
 
     /// The object as it was and as it is, all of it.
@@ -146,7 +156,8 @@ impl<W: World> Evaluator<'_, W> {
         let is_list =
             |value: &Value| GroupVersionKind::of(value).is_some_and(|kind| kind.kind.ends_with("List"));
         let untouched = |value: &Value, pointer: Pointer| {
-            Evaluation::new(pointer, ObjectReport::untouched(value.clone()), Vec::new())
+            let report = ObjectReport::untouched(value.clone());
+            Evaluation { is_update: true, ..Evaluation::new(pointer, report, Vec::new()) }
         };
         match value.get("items").and_then(Value::as_array).filter(|_| is_list(value)) {
             Some(items) => {
@@ -173,6 +184,7 @@ impl<W: World> Evaluator<'_, W> {
         into.piece.content = Content::Object(report.before.clone());
         let mut evaluation = Evaluation::new(Pointer::default(), report, again);
         evaluation.whole = whole;
+        evaluation.is_update = true;
         into.objects.push(evaluation);
     }
 
@@ -209,11 +221,16 @@ impl<W: World> Evaluator<'_, W> {
                 let given = self.old.find(value);
                 let asked = self.stored.filter(|_| given.is_none()).and_then(|stored| stored.find(value));
                 let stored = given.or(asked.as_ref());
+                let is_update =
+                    stored.is_some() || self.engine.settings().operation == Some(Operation::Update);
                 let report = self.engine.mutate(value, stored, self.world);
                 let after = report.is_changed().then(|| report.after.clone());
                 let again =
                     if self.twice && after.is_some() { self.again(stored, &report) } else { Vec::new() };
-                into.objects.push(Evaluation::new(at.clone(), report, again));
+                let mut evaluation = Evaluation::new(at.clone(), report, again);
+                evaluation.is_update = is_update;
+                evaluation.stored = asked.filter(|_| self.engine.has_targets());
+                into.objects.push(evaluation);
                 after
             }
         }
@@ -252,9 +269,9 @@ impl<W: World> Evaluator<'_, W> {
         Some(after)
     }
 
-    /// The stored object of an update.
-    pub(super) fn stored<'b>(&'b self, object: &'b Value) -> Option<&'b Value> {
-        self.old.find(object).or_else(|| self.live.then_some(object))
+    /// The stored object of an update: given, kept from the cluster, or the live object itself.
+    pub(super) fn stored<'b>(&'b self, object: &'b Value, kept: Option<&'b Value>) -> Option<&'b Value> {
+        self.old.find(object).or(kept).or_else(|| self.live.then_some(object))
     }
 
     /// What a second run would change.

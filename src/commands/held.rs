@@ -27,7 +27,7 @@ pub(super) fn run_targets<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut V
     for evaluated in pieces.iter_mut().filter(|evaluated| !evaluated.piece.further) {
         for object in evaluated.objects.iter_mut().filter(|object| object.report.object.is_some()) {
             let (before, after) = object.states();
-            let stored = evaluator.stored(before);
+            let stored = evaluator.stored(before, object.stored.as_ref());
             let triggered = engine.mutate_targets((before, after), stored, &mut targets, world);
             object.report.policies.extend(triggered.policies);
             let unknown = &mut object.report.unknown;
@@ -58,14 +58,22 @@ fn run_again<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut [Evaluated], p
     let mut targets = Targets::new();
     let at =
         |(piece, number): &(usize, usize)| pieces.get(*piece).and_then(|piece| piece.objects.get(*number));
-    let objects: Vec<Value> =
-        places.iter().filter_map(at).map(|object| object.report.after.clone()).collect();
-    for object in &objects {
+    let objects: Vec<(Value, Option<Value>)> = places
+        .iter()
+        .filter_map(at)
+        .map(|object| (object.report.after.clone(), object.stored.clone()))
+        .collect();
+    for (object, _) in &objects {
         targets.add(engine, object, world);
     }
-    for ((piece, _), object) in places.iter().zip(&objects) {
+    for ((piece, _), (object, stored)) in places.iter().zip(&objects) {
         if pieces.get(*piece).is_some_and(|piece| !piece.piece.further) {
-            engine.mutate_targets((object, object), evaluator.stored(object), &mut targets, world);
+            engine.mutate_targets(
+                (object, object),
+                evaluator.stored(object, stored.as_ref()),
+                &mut targets,
+                world,
+            );
         }
     }
     for (index, (piece, number)) in places.iter().enumerate() {
@@ -89,6 +97,13 @@ fn beyond(taken: Taken) -> Evaluated {
     (report.after, report.policies, report.secrets) = (after, taken.policies, taken.secrets);
     let after = report.is_changed().then(|| report.after.clone());
     let piece = Piece { input: 0, content: Content::Object(before), further: true };
-    let object = Evaluation { pointer: Pointer::default(), report, again: Vec::new(), whole: None };
+    let object = Evaluation {
+        pointer: Pointer::default(),
+        report,
+        again: Vec::new(),
+        whole: None,
+        is_update: true,
+        stored: None,
+    };
     Evaluated { piece, objects: vec![object], after, unknown: 0 }
 }

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::policy::Rule;
 use crate::render::{lines, summary_table};
 use crate::report::{Outcome, Tally};
-use crate::semantics::Corners;
+use crate::semantics::{Corners, Semantics};
 use crate::source::Content;
+use crate::source::cluster::InstalledKyverno;
 use crate::value::{Change, Text};
 use crate::yaml::{Edited, Fallback};
 
@@ -17,6 +18,9 @@ use super::talk::{About, Talk};
 
 /// So many names are listed in one note.
 const LISTED: usize = 10;
+
+/// The versions whose differences are known.
+const MEASURED: &str = "1.19.";
 
 /// Counts and marks of a run.
 #[derive(Debug, Default)]
@@ -73,7 +77,7 @@ impl Ledger {
     pub(super) fn count(&mut self, evaluated: &Evaluated, talk: &mut Talk) {
         for object in &evaluated.objects {
             let report = &object.report;
-            self.tally.add(report);
+            self.tally.add(report, object.is_update);
             self.corners.extend(report.corners());
             self.unlabelled.extend(report.unknown.namespace.clone());
             self.nobody |= report.unknown.user;
@@ -134,6 +138,7 @@ impl Ledger {
         self.remark(session, talk);
         self.unmatched(session, talk);
         self.announce(session, talk);
+        self.tell_installed(session, talk);
         self.sum_up(sum_up, talk);
     }
 
@@ -148,6 +153,7 @@ impl Ledger {
         if strict {
             self.announce(session, talk);
         }
+        self.tell_installed(session, talk);
         self.sum_up(SumUp::Line, talk);
     }
 
@@ -212,6 +218,27 @@ impl Ledger {
 
     fn announce(&self, session: &Session, talk: &mut Talk) {
         talk.announce(self.corners, session.engine.settings().semantics);
+    }
+
+    /// Says which Kyverno the cluster runs, and so on which side it is of the differences that were reached.
+    fn tell_installed(&self, session: &Session, talk: &mut Talk) {
+        if self.corners.is_empty() {
+            return;
+        }
+        let Some(found) = session.cluster.as_deref().and_then(InstalledKyverno::find) else { return };
+        let InstalledKyverno { version, namespace } = found;
+        let names: Vec<String> = self.corners.iter().map(|difference| difference.to_string()).collect();
+        let instead = match session.engine.settings().semantics {
+            Semantics::Documented => "does what `kyverno` stands for, as --semantics kyverno shows",
+            Semantics::Kyverno => "does what this run shows",
+        };
+        let number = version.strip_prefix('v').unwrap_or(&version);
+        let other = if number.starts_with(MEASURED) { "" } else { ", if it is like Kyverno 1.19" };
+        let text = format!(
+            "Kyverno {version} runs in the namespace {namespace} of this cluster: for {} it {instead}{other}",
+            names.join(", ")
+        );
+        talk.note(About::Other, &text);
     }
 
     /// Says what was done.

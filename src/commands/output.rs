@@ -3,8 +3,8 @@
 use std::io;
 
 use crate::render::{
-    JsonRows, Palette, json_patch, kubectl_name, markdown, object_json, summary_table, tally_json,
-    unified_diff,
+    JsonRows, Palette, impact_json, json_patch, kubectl_name, markdown, object_json, summary_table,
+    tally_json, unified_diff,
 };
 use crate::report::Tally;
 use crate::source::Content;
@@ -14,6 +14,10 @@ use crate::yaml::{self, Document, Edited};
 use super::evaluate::{Evaluated, Evaluation};
 use super::spool::Spool;
 use super::stream::Stream;
+
+/// A page holds so many bytes of diffs; what comes after is counted. A comment on a pull request takes 65,536
+/// characters.
+const LONGEST_PAGE: usize = 48 << 10;
 
 /// What is printed on standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,9 +104,14 @@ impl Format {
             Self::Summary => Ready::Text(None),
             Self::Report => {
                 let told = evaluated.objects.iter().filter(|object| !object.report.policies.is_empty());
-                Ready::Rows(
-                    told.map(|object| object_json(&object.report, &evaluated.origin(object))).collect(),
-                )
+                let rows = told.map(|object| {
+                    let mut row = object_json(&object.report, &evaluated.origin(object));
+                    if let Some(impact) = impact_json(&object.impact()) {
+                        row.insert("impact", impact);
+                    }
+                    row
+                });
+                Ready::Rows(rows.collect())
             }
         }
     }
@@ -133,13 +142,15 @@ pub(super) struct Printer {
     first: Option<String>,
     objects: usize,
     diffs: String,
+    /// How many diffs a page has no room for.
+    left_out: usize,
 }
 
 impl Printer {
     /// A printer that has printed nothing yet.
     pub(super) fn new(format: Format) -> Self {
         let (stream, rows) = (Stream::default(), JsonRows::default());
-        Self { format, stream, rows, first: None, objects: 0, diffs: String::new() }
+        Self { format, stream, rows, first: None, objects: 0, diffs: String::new(), left_out: 0 }
     }
 
     /// Prints a piece.
@@ -164,7 +175,12 @@ impl Printer {
             (Ready::Text(text), _) => {
                 let text = text.unwrap_or_default();
                 if self.format == Format::Markdown {
-                    self.diffs.push_str(&text);
+                    if self.left_out == 0 && self.diffs.len() + text.len() <= LONGEST_PAGE {
+                        self.diffs.push_str(&text);
+                    } else {
+                        let changed = evaluated.objects.iter().filter(|object| object.report.is_changed());
+                        self.left_out += changed.count();
+                    }
                     return Ok(());
                 }
                 out.push(&text)
@@ -223,7 +239,7 @@ impl Printer {
                 if let Some(gaps) = gaps {
                     out.push(&format!("**Incomplete**: `{}`\n\n", gaps.replace('`', "'")))?;
                 }
-                out.push(&markdown(tally, &self.diffs))
+                out.push(&markdown(tally, &self.diffs, self.left_out))
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::policy::{
     UserInfo,
 };
 use crate::source::cluster::{
-    Cluster, ClusterWorld, LiveKinds, StoredObjects, custom_kinds_of, load_cluster_policies,
+    Cluster, ClusterWorld, LiveKinds, Rights, StoredObjects, Subject, custom_kinds_of, load_cluster_policies,
 };
 use crate::source::{
     Asked, CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, Kustomize, LoadedExceptions,
@@ -87,6 +87,13 @@ impl Session {
         if inputs.live.reach.is_given() && !inputs.asks_a_cluster() {
             let text = "a cluster is named and none is asked: manifests are evaluated in it with --live";
             talk.error(Exit::Input, text);
+            return None;
+        }
+        if inputs.live.check_rights.is_some() && !inputs.asks_for_context() {
+            talk.error(
+                Exit::Input,
+                "--check-rights asks a cluster: manifests are evaluated in it with --live",
+            );
             return None;
         }
         let limits = inputs.limits();
@@ -182,7 +189,14 @@ impl Session {
     pub(super) fn world(&self, inputs: &Inputs, manifests: &Manifests) -> ClusterWorld<OfflineWorld> {
         let given = self.offline_world(inputs, manifests);
         let cluster = self.cluster.clone().filter(|_| inputs.asks_for_context());
+        let rights = match (&inputs.live.check_rights, &inputs.live.reach.as_user) {
+            (Some(subject), _) => Some(Rights::of(Subject::named(subject))),
+            (None, Some(user)) => Some(Rights::own(user)),
+            (None, None) => None,
+        };
         ClusterWorld::new(given, cluster, self.asks_for_namespace_labels())
+            .with_most_targets(self.engine.settings().limits.targets)
+            .with_rights(rights)
     }
 
     /// Says what the cluster did not tell though it was asked, and which stored objects were given in vain.

@@ -14,7 +14,7 @@ use super::policies::{Evaluation, evaluate, not_run};
 use super::rule::{self, Run};
 use super::targets::{Found, Targets};
 use super::witness::Witness;
-use super::{Engine, LookupError, World, foreach};
+use super::{Engine, LookupError, TargetAccess, TargetRefusal, World, foreach};
 
 /// The annotation that tells what was changed last.
 pub const LAST_APPLIED: &str = "policies.kyverno.io/last-applied-patches";
@@ -334,11 +334,13 @@ impl Work<'_> {
         let settings = &self.requests.evaluation.engine.settings;
         let mut found = Vec::new();
         let mut missing = Vec::new();
+        let mut selectors = Vec::new();
         for (index, target) in self.existing.targets.iter().enumerate() {
             match self.find(index, target, context, targets) {
-                Ok(Selected { entries, missing: text }) => {
+                Ok(Selected { selector, entries, missing: text }) => {
                     missing.extend(text);
-                    found.extend(entries.into_iter().map(|entry| (target, entry)));
+                    found.extend(entries.into_iter().map(|entry| (target, selectors.len(), entry)));
+                    selectors.push(selector);
                 }
                 Err(error) => course.fail_to_find(self.rule, error),
             }
@@ -350,9 +352,11 @@ impl Work<'_> {
             return course.fail(self.rule, error);
         }
         let trace = context.take_trace();
-        let identities = found.iter().filter_map(|(_, entry)| targets.identity(*entry)).collect();
-        for (target, entry) in &found {
-            self.target(target, *entry, context, targets, course);
+        let identities = found.iter().filter_map(|(_, _, entry)| targets.identity(*entry)).collect();
+        for (target, selector, entry) in &found {
+            if let Some(selector) = selectors.get(*selector) {
+                self.target((target, selector), *entry, context, targets, course);
+            }
         }
         course.reports.push(RuleReport {
             rule: self.rule.name.clone(),
@@ -378,17 +382,19 @@ impl Work<'_> {
         })?;
         let selector = TargetSelector::read(&fields.value, self.requests.policy.namespace.as_ref())
             .map_err(|reason| RuleError::new(format!("target[{index}]: {reason}")))?;
-        let none = || Ok(Selected { entries: Vec::new(), missing: Some(selector.to_string().into()) });
         let has_version = fields.value.get("apiVersion").is_some_and(|version| version.as_str() != Some(""));
         if !has_version && !context.reading().documented(Difference::TargetWithoutVersion) {
             return Err(RuleError::new("not found"));
+        }
+        if let Some(refusal) = world.refusal(&TargetAccess::Find(&selector)) {
+            return Err(refused(refusal));
         }
         match targets.find(&selector, engine, world) {
             Ok(entries) if entries.is_empty() => {
                 if targets.has_parent(&selector) {
                     return Err(no_subresource(&selector));
                 }
-                none()
+                Ok(Selected { missing: Some(selector.to_string().into()), entries, selector })
             }
             Ok(entries) => {
                 let is_pattern = selector.name.is_empty() || selector.name.contains(['*', '?']);
@@ -398,7 +404,7 @@ impl Work<'_> {
                 {
                     return Err(not_found(&selector));
                 }
-                Ok(Selected { entries, missing: None })
+                Ok(Selected { selector, entries, missing: None })
             }
             Err(LookupError::NotFound | LookupError::NotGiven) if targets.has_parent(&selector) => {
                 Err(no_subresource(&selector))
@@ -414,14 +420,15 @@ impl Work<'_> {
     /// Runs the rule on one target.
     fn target(
         &self,
-        target: &Target,
+        (target, selector): (&Target, &TargetSelector),
         entry: Found,
         context: &mut Context<'_>,
         targets: &mut Targets,
         course: &mut Course,
     ) {
         let Some(object) = targets.object(entry).cloned() else { return };
-        let settings = &self.requests.evaluation.engine.settings;
+        let Evaluation { engine, world, .. } = *self.requests.evaluation;
+        let settings = &engine.settings;
         let saved = context.checkpoint();
         context.enter_target(&object, settings.trace && self.keep);
         context.register(&target.context);
@@ -434,13 +441,17 @@ impl Work<'_> {
                 Outcome::Error(RuleError::new(message))
             }
             Outcome::Patched { before, after } => {
-                course.patched.push(entry);
-                let after = if context.reading().documented(Difference::TargetAnnotation) {
-                    self.annotated(&before, after)
+                if let Some(refusal) = world.refusal(&TargetAccess::Update(selector, &before)) {
+                    Outcome::Error(refused(refusal))
                 } else {
-                    after
-                };
-                Outcome::Patched { before, after }
+                    course.patched.push(entry);
+                    let after = if context.reading().documented(Difference::TargetAnnotation) {
+                        self.annotated(&before, after)
+                    } else {
+                        after
+                    };
+                    Outcome::Patched { before, after }
+                }
             }
             Outcome::Error(error) => Outcome::Error(error),
             other => other,
@@ -519,9 +530,14 @@ impl Work<'_> {
 
 /// What a target stands for.
 struct Selected {
+    selector: TargetSelector,
     entries: Vec<Found>,
     /// The target in words, if it stands for nothing.
     missing: Option<Text>,
+}
+
+fn refused(refusal: TargetRefusal) -> RuleError {
+    RuleError::new(refusal.message).with_hint(refusal.hint)
 }
 
 fn not_found(selector: &TargetSelector) -> RuleError {

@@ -142,12 +142,22 @@ impl Targets {
         world: &dyn World,
     ) -> Result<Vec<Found>, LookupError> {
         let mut found = self.known(selector);
+        if !found.is_empty() && selector.exact().is_some() && selector.kind.only_kind().is_some() {
+            return Ok(found);
+        }
         match world.targets(selector) {
             Ok(objects) => {
                 for object in objects {
-                    if self.number_of(engine, &object, world).is_none() {
-                        found.push(Found(self.entries.len()));
-                        self.add(engine, &object, world);
+                    match self.number_of(engine, &object, world).map(Found) {
+                        None => {
+                            found.push(Found(self.entries.len()));
+                            self.add(engine, &object, world);
+                        }
+                        // A subresource that the world gave before; its kind does not tell what it is part of.
+                        Some(known) if !selector.kind.subresource.is_empty() && !found.contains(&known) => {
+                            found.push(known);
+                        }
+                        Some(_) => {}
                     }
                 }
             }

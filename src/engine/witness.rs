@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::policy::TargetSelector;
 use crate::value::{GroupVersionKind, KindScope, Text, Value};
 
-use super::world::{InputNames, Lookup, LookupError, World};
+use super::world::{InputNames, Lookup, LookupError, TargetAccess, TargetRefusal, World};
 
 /// How deep in an answer Secrets are looked for: the API server puts them at the top or into one list.
 const DEPTH: usize = 3;
@@ -56,6 +56,10 @@ impl World for Witness<'_> {
 
     fn targets(&self, selector: &TargetSelector) -> Result<Vec<Value>, LookupError> {
         self.world.targets(selector)
+    }
+
+    fn refusal(&self, access: &TargetAccess<'_>) -> Option<TargetRefusal> {
+        self.world.refusal(access)
     }
 
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {

@@ -37,6 +37,24 @@ pub enum Lookup<'a> {
     Image(&'a str),
 }
 
+/// What is done with the targets of a rule, in the name of whoever carries it out.
+#[derive(Clone, Copy, Debug)]
+pub enum TargetAccess<'a> {
+    /// They are looked up.
+    Find(&'a TargetSelector),
+    /// This object, one of them, is updated.
+    Update(&'a TargetSelector, &'a Value),
+}
+
+/// Why a target cannot be looked up or changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetRefusal {
+    /// In the words of the API server.
+    pub message: String,
+    /// What else there is to say about it.
+    pub hint: String,
+}
+
 /// Why a look-up has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -131,6 +149,12 @@ pub trait World: Sync {
     /// that knows there is none of this name.
     fn targets(&self, _selector: &TargetSelector) -> Result<Vec<Value>, LookupError> {
         Err(LookupError::NotGiven)
+    }
+
+    /// Why whoever changes targets may not do so, in the words of the API server. `None` where nothing forbids it,
+    /// or nobody wants to know.
+    fn refusal(&self, _access: &TargetAccess<'_>) -> Option<TargetRefusal> {
+        None
     }
 
     /// What a context entry asks for.

@@ -1,6 +1,6 @@
 //! Reports as JSON.
 
-use crate::report::{ObjectReport, Outcome, RuleReport, SkipReason, Tally};
+use crate::report::{Flag, Impact, ObjectReport, Outcome, RuleReport, SkipReason, Tally};
 use crate::semantics::Corners;
 use crate::value::{Pointer, Value, changes};
 
@@ -25,6 +25,24 @@ impl JsonRows {
     pub fn end(self) -> &'static str {
         if self.started { "\n]\n" } else { "[]\n" }
     }
+}
+
+/// What the change of an object means for a cluster; `None` where there is nothing to say.
+pub fn impact_json(impact: &Impact) -> Option<Value> {
+    let row = || {
+        [
+            ("rollout", Value::from(impact.rollout)),
+            ("immutable", places_json(&impact.immutable)),
+            ("privilege", places_json(&impact.privilege)),
+        ]
+        .into_iter()
+        .collect()
+    };
+    (!impact.is_none()).then(row)
+}
+
+fn places_json(places: &[Pointer]) -> Value {
+    Value::array(places.iter().map(|place| Value::from(place.to_json_pointer())).collect())
 }
 
 /// One object's report: identity, origin, rules with outcome and patch, the differences announced.
@@ -107,7 +125,8 @@ fn corners_json(corners: Corners) -> Value {
     Value::array(entries.collect())
 }
 
-/// Counts: objects, changed, errors, and a row for each policy, rule, kind and namespace.
+/// Counts: objects, changed, unchanged, errors, what the changes mean for a cluster with the first objects, and a row
+/// for each policy, rule, kind and namespace.
 pub fn tally_json(tally: &Tally) -> Value {
     let count = |number: usize| Value::from(i64::try_from(number).unwrap_or(i64::MAX));
     let rows = tally.rows.iter().map(|(key, row)| {
@@ -121,14 +140,34 @@ pub fn tally_json(tally: &Tally) -> Value {
             ("noChange", count(row.no_change)),
             ("skipped", count(row.skipped)),
             ("errors", count(row.errors)),
+            ("rollout", count(row.rollouts)),
+            ("immutable", count(row.immutable)),
+            ("privilege", count(row.privilege)),
         ]
         .into_iter()
         .collect()
     });
+    let flags = Flag::ALL.into_iter().map(|flag| {
+        let first = tally.flags.get(&flag).into_iter().flat_map(|flagged| &flagged.first);
+        let first = first.map(|(object, places)| {
+            let mut row = identity(object);
+            if !places.is_empty() {
+                row.insert("paths", places_json(places));
+            }
+            row
+        });
+        let row: Value = [("objects", count(tally.flagged(flag))), ("first", Value::array(first.collect()))]
+            .into_iter()
+            .collect();
+        (flag.word(), row)
+    });
+    let flags: Value = flags.collect();
     [
         ("objects", count(tally.objects)),
         ("changed", count(tally.changed)),
         ("errors", count(tally.errors)),
+        ("unchanged", count(tally.unchanged)),
+        ("impact", flags),
         ("rules", Value::array(rows.collect())),
     ]
     .into_iter()

@@ -21,7 +21,7 @@ use crate::value::Text;
 pub use diff::{Palette, unified_diff};
 pub use explain::{Explanation, IdleReasons, RuleSource, RuleSources};
 pub use harmless::{harmless, harmless_name};
-pub use json::{JsonRows, object_json, tally_json};
+pub use json::{JsonRows, impact_json, object_json, tally_json};
 pub use junit::suites_junit;
 pub use mask::{Masked, mask, mask_beside};
 pub use messages::{announced, lines};

@@ -2,9 +2,12 @@
 
 use indexmap::IndexMap;
 
-use crate::value::Text;
+use crate::value::{ObjectRef, Pointer, Text};
 
-use super::{ObjectReport, Outcome, SkipReason};
+use super::{Impact, ObjectReport, Outcome, SkipReason};
+
+/// So many objects are named for each flag.
+const NAMED: usize = 10;
 
 /// How many objects met which fate, in all and by rule.
 #[derive(Clone, Debug, Default)]
@@ -15,8 +18,46 @@ pub struct Tally {
     pub changed: usize,
     /// Objects with a rule that could not be evaluated.
     pub errors: usize,
+    /// Objects that are as the policies want them.
+    pub unchanged: usize,
+    /// What the changes mean for a cluster, by flag: how many objects, and the first of them.
+    pub flags: IndexMap<Flag, Flagged>,
     /// Objects by policy, rule, kind and namespace, in the order first met.
     pub rows: IndexMap<TallyKey, TallyRow>,
+}
+
+/// What the change of an object can mean for a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Flag {
+    /// Its Pods are replaced.
+    Rollout,
+    /// The API server refuses it.
+    Immutable,
+    /// It gives somebody or something more power.
+    Privilege,
+}
+
+impl Flag {
+    /// All flags.
+    pub const ALL: [Self; 3] = [Self::Rollout, Self::Immutable, Self::Privilege];
+
+    /// The flag in one word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Rollout => "rollout",
+            Self::Immutable => "immutable",
+            Self::Privilege => "privilege",
+        }
+    }
+}
+
+/// Objects with a flag.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Flagged {
+    /// How many.
+    pub objects: usize,
+    /// The first of them, each with the places that are the reason.
+    pub first: Vec<(ObjectRef, Vec<Pointer>)>,
 }
 
 /// What a row of a [`Tally`] counts.
@@ -45,15 +86,65 @@ pub struct TallyRow {
     pub skipped: usize,
     /// Objects the rule failed on.
     pub errors: usize,
+    /// Objects whose Pods are replaced for what the rule patched.
+    pub rollouts: usize,
+    /// Objects that the API server would refuse for what the rule patched.
+    pub immutable: usize,
+    /// Objects that gain power by what the rule patched.
+    pub privilege: usize,
+}
+
+impl TallyRow {
+    /// How many objects have a flag.
+    pub const fn flagged(&self, flag: Flag) -> usize {
+        match flag {
+            Flag::Rollout => self.rollouts,
+            Flag::Immutable => self.immutable,
+            Flag::Privilege => self.privilege,
+        }
+    }
+
+    fn flag(&mut self, impact: &Impact) {
+        self.rollouts += usize::from(impact.rollout);
+        self.immutable += usize::from(!impact.immutable.is_empty());
+        self.privilege += usize::from(!impact.privilege.is_empty());
+    }
 }
 
 impl Tally {
-    /// Counts one object.
-    pub fn add(&mut self, report: &ObjectReport) {
+    /// How many objects have a flag.
+    pub fn flagged(&self, flag: Flag) -> usize {
+        self.flags.get(&flag).map_or(0, |flagged| flagged.objects)
+    }
+
+    fn flag(&mut self, object: &ObjectRef, impact: Impact) {
+        let Impact { rollout, immutable, privilege } = impact;
+        let flags = [
+            (Flag::Rollout, rollout, Vec::new()),
+            (Flag::Immutable, !immutable.is_empty(), immutable),
+            (Flag::Privilege, !privilege.is_empty(), privilege),
+        ];
+        for (flag, is_set, places) in flags {
+            if is_set {
+                let flagged = self.flags.entry(flag).or_default();
+                flagged.objects += 1;
+                if flagged.first.len() < NAMED {
+                    flagged.first.push((object.clone(), places));
+                }
+            }
+        }
+    }
+
+    /// Counts one object; whether it exists already, and so is updated.
+    pub fn add(&mut self, report: &ObjectReport, is_update: bool) {
         let Some(object) = &report.object else { return };
         self.objects += 1;
         self.changed += usize::from(report.is_changed());
         self.errors += usize::from(report.has_error());
+        self.unchanged += usize::from(!report.is_changed() && !report.has_error());
+        if report.is_changed() {
+            self.flag(object, Impact::of(&report.before, &report.after, is_update));
+        }
         let matched = |outcome: &Outcome| {
             !matches!(
                 outcome,
@@ -70,9 +161,12 @@ impl Tally {
                 namespace: object.namespace.clone().unwrap_or_default(),
             };
             let row = self.rows.entry(key).or_default();
-            match rule.outcome {
+            match &rule.outcome {
                 Outcome::Patched { .. } if policy.has_error() => row.dropped += 1,
-                Outcome::Patched { .. } => row.patched += 1,
+                Outcome::Patched { before, after } => {
+                    row.patched += 1;
+                    row.flag(&Impact::of(before, after, is_update));
+                }
                 Outcome::NoChange => row.no_change += 1,
                 Outcome::Skipped(_) | Outcome::Triggered { .. } => row.skipped += 1,
                 Outcome::Error(_) => row.errors += 1,

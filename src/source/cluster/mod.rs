@@ -1,18 +1,22 @@
 //! Objects and look-ups from a cluster.
 //!
 //! Everything here goes through the trait [`Cluster`], which blocks: the engine stays synchronous. The
-//! live one reads with GET and LIST alone, with the rights of the person who asks.
+//! live one reads with GET and LIST, and asks what somebody may do with access reviews, with the rights of the
+//! person who asks.
 
 mod connection;
 mod error;
+mod installed;
 #[cfg(feature = "cluster")]
 mod live;
 mod pages;
 mod policies;
 mod resources;
+mod rights;
 mod schemas;
 mod selection;
 mod stored;
+mod targets;
 mod world;
 
 use std::sync::Arc;
@@ -21,11 +25,13 @@ use crate::value::{Text, Value};
 
 pub use connection::{Connection, Impersonation, Secret};
 pub use error::ClusterError;
+pub use installed::InstalledKyverno;
 #[cfg(feature = "cluster")]
 pub use live::LiveCluster;
 pub use pages::{Batch, Pages};
 pub use policies::load_cluster_policies;
 pub use resources::{Resource, Resources, Unknown};
+pub use rights::{Access, Rights, Subject};
 pub use schemas::{LiveKinds, custom_kinds_of};
 pub use selection::{Fitting, Selection, SelectionError, Wanted};
 pub use stored::StoredObjects;
@@ -60,6 +66,15 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
     ///
     /// Whatever keeps the cluster from answering; an object that does not exist.
     fn ask(&self, path: &str) -> Result<Value, ClusterError>;
+
+    /// Whether somebody may do something; whoever asks, where no subject is given.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps the cluster from answering; one that cannot be asked that.
+    fn may(&self, _subject: Option<&Subject>, _access: &Access<'_>) -> Result<bool, ClusterError> {
+        Err(ClusterError::Config("this cluster tells nothing of rights".into()))
+    }
 
     /// The namespace that is meant where none is given.
     fn default_namespace(&self) -> &str;

@@ -58,6 +58,20 @@ impl Resource {
         }
     }
 
+    /// The path of its objects at the API server; `None` for all namespaces, and for kinds without.
+    pub(super) fn path(&self, namespace: Option<&str>) -> String {
+        let GroupVersionKind { group, version, .. } = &self.kind;
+        let mut path =
+            if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+        if let Some(namespace) = namespace.filter(|_| self.is_namespaced) {
+            path.push_str("/namespaces/");
+            path.push_str(&segment(namespace));
+        }
+        path.push('/');
+        path.push_str(&segment(&self.plural));
+        path
+    }
+
     /// Whether this is the same kind, be it in another version.
     fn is_same_as(&self, other: &Self) -> bool {
         self.kind.group == other.kind.group && self.plural == other.plural
@@ -179,6 +193,15 @@ impl Resources {
     }
 }
 
+/// A name as one segment of a path.
+pub(super) fn segment(name: &str) -> String {
+    let bytes = name.bytes().map(|byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => char::from(byte).into(),
+        _ => format!("%{byte:02X}"),
+    });
+    bytes.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,5 +299,17 @@ mod tests {
         let served = served();
         assert_eq!(served.scope(&GroupVersionKind::new("apps/v9", "Deployment")), KindScope::Cluster);
         assert_eq!(served.scope(&GroupVersionKind::new("v1", "Deployment")), KindScope::Unknown);
+    }
+
+    #[test]
+    fn names_cannot_leave_their_segment_of_the_path() {
+        let mut resource = Resource::namespaces();
+        assert_eq!(resource.path(Some("web")), "/api/v1/namespaces");
+        resource.kind = GroupVersionKind::new("apps/v1", "Deployment");
+        resource.plural = "deployments".into();
+        resource.is_namespaced = true;
+        assert_eq!(resource.path(Some("web")), "/apis/apps/v1/namespaces/web/deployments");
+        assert_eq!(resource.path(Some("a/b?c")), "/apis/apps/v1/namespaces/a%2Fb%3Fc/deployments");
+        assert_eq!(segment("system:admin"), "system:admin");
     }
 }

@@ -5,17 +5,23 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 
-use crate::engine::{KindScope, Lookup, LookupError, World};
+use crate::engine::{KindScope, Lookup, LookupError, TargetAccess, TargetRefusal, World};
 use crate::policy::TargetSelector;
 use crate::value::{GroupVersionKind, Text, Value};
 
-use super::{Cluster, ClusterError, Resource};
+use super::{Cluster, ClusterError, Resource, Rights, targets};
 
 /// The labels of one namespace, asked for by the first thread that wants them.
 type Labels = Arc<OnceLock<Option<Value>>>;
 
 /// The answer to one question, asked by the first thread that wants it.
 type Answer = Arc<OnceLock<Result<Value, LookupError>>>;
+
+/// The objects that a target stands for, asked for by the first thread that wants them.
+type Found = Arc<OnceLock<Result<Vec<Value>, LookupError>>>;
+
+/// A target with its variables replaced: kind, namespace, name and labels as they are written.
+type TargetKey = (Text, Text, Text, String);
 
 /// A world on top of a cluster, if there is one: it answers what the given world does not know.
 pub struct ClusterWorld<W> {
@@ -25,6 +31,11 @@ pub struct ClusterWorld<W> {
     labels_wanted: bool,
     namespaces: Mutex<BTreeMap<Text, Labels>>,
     answers: Mutex<BTreeMap<Question, Answer>>,
+    targets: Mutex<BTreeMap<TargetKey, Found>>,
+    /// So many objects may be one target.
+    most_targets: usize,
+    /// Whose right to change targets is asked for, if anybody's.
+    rights: Option<Rights>,
     faults: Mutex<Vec<ClusterError>>,
 }
 
@@ -52,13 +63,30 @@ impl<W: World> ClusterWorld<W> {
             labels_wanted,
             namespaces: Mutex::new(BTreeMap::new()),
             answers: Mutex::new(BTreeMap::new()),
+            targets: Mutex::new(BTreeMap::new()),
+            most_targets: usize::MAX,
+            rights: None,
             faults: Mutex::new(Vec::new()),
         }
     }
 
+    /// Lets a target be so many objects at most.
+    #[must_use]
+    pub fn with_most_targets(self, most_targets: usize) -> Self {
+        Self { most_targets, ..self }
+    }
+
+    /// Asks for somebody's rights before targets are changed.
+    #[must_use]
+    pub fn with_rights(self, rights: Option<Rights>) -> Self {
+        Self { rights, ..self }
+    }
+
     /// What the cluster refused so far: an evaluation that asked for it went on without.
     pub fn take_faults(&self) -> Vec<ClusterError> {
-        std::mem::take(&mut *self.faults.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut faults = std::mem::take(&mut *self.faults.lock().unwrap_or_else(PoisonError::into_inner));
+        faults.extend(self.rights.iter().flat_map(Rights::take_faults));
+        faults
     }
 
     fn labels(&self, cluster: &dyn Cluster, namespace: &str) -> Option<Value> {
@@ -158,12 +186,21 @@ impl<W: World> World for ClusterWorld<W> {
     }
 
     fn targets(&self, selector: &TargetSelector) -> Result<Vec<Value>, LookupError> {
-        match self.given.targets(selector) {
-            Err(LookupError::NotGiven) if self.cluster.is_some() => Err(LookupError::Unanswerable(format!(
-                "the target {selector} is not read from the cluster by this version: `--targets FILE` gives objects"
-            ))),
-            answer => answer,
-        }
+        let given = self.given.targets(selector);
+        let (Some(cluster), Err(LookupError::NotGiven)) = (self.cluster.as_deref(), &given) else {
+            return given;
+        };
+        let labels = selector.labels.as_ref().map(Value::to_json).unwrap_or_default();
+        let key = (selector.kind.text.clone(), selector.namespace.clone(), selector.name.clone(), labels);
+        let found = {
+            let mut known = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(known.entry(key).or_default())
+        };
+        found.get_or_init(|| targets::find(cluster, selector, self.most_targets)).clone()
+    }
+
+    fn refusal(&self, access: &TargetAccess<'_>) -> Option<TargetRefusal> {
+        self.rights.as_ref()?.refusal(self.cluster.as_deref()?, access)
     }
 
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {

@@ -19,18 +19,21 @@ use tokio::sync::watch;
 
 use crate::value::Value;
 
-use super::{Cluster, ClusterError, Connection, ListQuery, Page, Resource, Resources, Unknown};
+use super::resources::segment;
+use super::{
+    Access, Cluster, ClusterError, Connection, ListQuery, Page, Resource, Resources, Subject, Unknown,
+};
 
 use config::configure;
 use request::{Failure, Told};
-use wire::{list_path, page, path, segment, with_kind};
+use wire::{list_path, page, with_kind};
 
 const JSON: &str = "application/json";
 
 /// So many requests in a row may stay without an answer: each costs as long as a request may take.
 const PATIENCE: u32 = 3;
 
-/// A cluster that is asked over the network, with GET and LIST alone.
+/// A cluster that is asked over the network, with GET, LIST and access reviews alone.
 ///
 /// All traffic runs on one thread; the calls block until it has an answer.
 pub struct LiveCluster {
@@ -94,6 +97,16 @@ impl LiveCluster {
 
     /// Makes a request on the cluster's thread and waits for the answer.
     fn send(&self, path: String, accept: &'static str) -> Result<Result<String, Failure>, ClusterError> {
+        self.exchange(path, accept, None)
+    }
+
+    /// The same; with a body it is a POST.
+    fn exchange(
+        &self,
+        path: String,
+        accept: &'static str,
+        body: Option<String>,
+    ) -> Result<Result<String, Failure>, ClusterError> {
         let (sender, receiver) = mpsc::sync_channel(1);
         if self.silent.load(Ordering::Relaxed) >= PATIENCE {
             let why = "it did not answer several times in a row and is asked no more";
@@ -102,7 +115,7 @@ impl LiveCluster {
         let (client, limit, mut interrupt) = (self.client.clone(), self.limit, self.interrupter.subscribe());
         let job = Box::pin(async move {
             let answer = tokio::select! {
-                answer = request::get(&client, &path, accept, limit) => Ok(answer),
+                answer = request::send(&client, &path, accept, body.as_deref(), limit) => Ok(answer),
                 Ok(_) = interrupt.wait_for(|is_interrupted| *is_interrupted) => Err(ClusterError::Interrupted),
             };
             // Nobody waits any more when the run was given up.
@@ -153,13 +166,27 @@ impl Cluster for LiveCluster {
     }
 
     fn get(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError> {
-        let path = format!("{}/{}", path(resource, namespace), segment(name));
+        let path = format!("{}/{}", resource.path(namespace), segment(name));
         let object = self.read(&path, JSON, &format!("{} \"{name}\"", resource.full_name()))?;
         Ok(with_kind(object, &resource.kind))
     }
 
     fn ask(&self, path: &str) -> Result<Value, ClusterError> {
         self.read(path, JSON, path)
+    }
+
+    fn may(&self, subject: Option<&Subject>, access: &Access<'_>) -> Result<bool, ClusterError> {
+        let (plural, body) = access.review(subject);
+        let path = format!("/apis/authorization.k8s.io/v1/{plural}");
+        let asked = format!("{plural}.authorization.k8s.io");
+        let answer = self.exchange(path, JSON, Some(body.to_json()))?;
+        let text = answer.map_err(|failure| self.fault(&failure, &asked))?;
+        let malformed = |fault: String| ClusterError::Malformed { asked: asked.clone(), fault };
+        let review = Value::from_json(&text).map_err(|error| malformed(error.to_string()))?;
+        match review.path(&["status", "allowed"]) {
+            Some(Value::Bool(allowed)) => Ok(*allowed),
+            _ => Err(malformed("it does not say whether it is allowed".into())),
+        }
     }
 
     fn default_namespace(&self) -> &str {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::header::{ACCEPT, RETRY_AFTER};
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http_body_util::BodyExt as _;
 use kube::client::{Body, Client};
 use tokio::time::{sleep, timeout};
@@ -45,20 +45,21 @@ pub(super) struct Told {
     pub(super) next: Option<Text>,
 }
 
-/// Makes a GET request, with what the server is to answer in.
-pub(super) async fn get(
+/// Makes a GET request, with what the server is to answer in, or a POST of JSON that may be repeated.
+pub(super) async fn send(
     client: &Client,
     path: &str,
     accept: &'static str,
+    body: Option<&str>,
     limit: Option<Duration>,
 ) -> Result<String, Failure> {
     let mut tries = 0;
     loop {
         let answer = match limit {
             Some(limit) => {
-                timeout(limit, once(client, path, accept)).await.unwrap_or(Err(Failure::Late(limit)))
+                timeout(limit, once(client, path, accept, body)).await.unwrap_or(Err(Failure::Late(limit)))
             }
-            None => once(client, path, accept).await,
+            None => once(client, path, accept, body).await,
         };
         let Some(pause) = answer.as_ref().err().and_then(|failure| failure.pause(tries)) else {
             return answer;
@@ -68,8 +69,19 @@ pub(super) async fn get(
     }
 }
 
-async fn once(client: &Client, path: &str, accept: &'static str) -> Result<String, Failure> {
-    let request = http::Request::get(path).header(ACCEPT, accept).body(Body::empty());
+async fn once(
+    client: &Client,
+    path: &str,
+    accept: &'static str,
+    body: Option<&str>,
+) -> Result<String, Failure> {
+    let request = match body {
+        None => http::Request::get(path).header(ACCEPT, accept).body(Body::empty()),
+        Some(body) => http::Request::post(path)
+            .header(ACCEPT, accept)
+            .header(CONTENT_TYPE, "application/json")
+            .body(Body::from(body.as_bytes().to_vec())),
+    };
     let request = request.map_err(|error| Failure::Unfit(error.to_string()))?;
     let response = client.send(request).await.map_err(Failure::Broken)?;
     let status = response.status();

@@ -2,25 +2,11 @@
 
 use crate::value::{GroupVersionKind, Text, Value};
 
-use super::{ListQuery, Page, Resource};
-
-/// The path of a kind's objects.
-pub(super) fn path(resource: &Resource, namespace: Option<&str>) -> String {
-    let GroupVersionKind { group, version, .. } = &resource.kind;
-    let mut path =
-        if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
-    if let Some(namespace) = namespace.filter(|_| resource.is_namespaced) {
-        path.push_str("/namespaces/");
-        path.push_str(&segment(namespace));
-    }
-    path.push('/');
-    path.push_str(&segment(&resource.plural));
-    path
-}
+use super::{ListQuery, Page, segment};
 
 /// The path of a page of a list.
 pub(super) fn list_path(query: &ListQuery<'_>) -> String {
-    let mut path = path(query.resource, query.namespace);
+    let mut path = query.resource.path(query.namespace);
     let limit = (query.limit > 0).then(|| query.limit.to_string());
     let parameters = [
         ("labelSelector", query.labels),
@@ -36,15 +22,6 @@ pub(super) fn list_path(query: &ListQuery<'_>) -> String {
         }
     }
     path
-}
-
-/// A name as one segment of a path.
-pub(super) fn segment(name: &str) -> String {
-    let bytes = name.bytes().map(|byte| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => char::from(byte).into(),
-        _ => format!("%{byte:02X}"),
-    });
-    bytes.collect()
 }
 
 /// Takes a list's answer apart.
@@ -80,18 +57,6 @@ pub(super) fn with_kind(object: Value, kind: &GroupVersionKind) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_cannot_leave_their_segment_of_the_path() {
-        let mut resource = Resource::namespaces();
-        assert_eq!(path(&resource, Some("web")), "/api/v1/namespaces");
-        resource.kind = GroupVersionKind::new("apps/v1", "Deployment");
-        resource.plural = "deployments".into();
-        resource.is_namespaced = true;
-        assert_eq!(path(&resource, Some("web")), "/apis/apps/v1/namespaces/web/deployments");
-        assert_eq!(path(&resource, Some("a/b?c")), "/apis/apps/v1/namespaces/a%2Fb%3Fc/deployments");
-        assert_eq!(segment("system:admin"), "system:admin");
-    }
 
     #[test]
     fn elements_of_a_list_get_their_kind_in_front() {

@@ -1,0 +1,261 @@
+//! What somebody may do with targets.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use crate::engine::{TargetAccess, TargetRefusal};
+use crate::policy::KindSelector;
+use crate::value::{Text, Value};
+
+use super::{Cluster, ClusterError, Resource};
+
+const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
+
+/// A user or a service account, with the groups that the API server sees it in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// Its name; that of a service account is `system:serviceaccount:NAMESPACE:NAME`.
+    pub user: String,
+    /// Its groups.
+    pub groups: Vec<String>,
+}
+
+impl Subject {
+    /// Whoever goes by this name.
+    pub fn named(user: &str) -> Self {
+        let mut groups = vec!["system:authenticated".to_owned()];
+        if let Some((namespace, _)) = user.strip_prefix(SERVICE_ACCOUNT).and_then(|rest| rest.split_once(':'))
+        {
+            groups.push("system:serviceaccounts".to_owned());
+            groups.push(format!("system:serviceaccounts:{namespace}"));
+        }
+        Self { user: user.to_owned(), groups }
+    }
+}
+
+/// Something that may be allowed or not.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'a> {
+    /// What is done.
+    pub verb: &'a str,
+    /// With which kind.
+    pub resource: &'a Resource,
+    /// With which part of its objects; empty for the objects themselves.
+    pub subresource: &'a str,
+    /// In which namespace; `None` for all, and for kinds without.
+    pub namespace: Option<&'a str>,
+    /// With which object; `None` for all.
+    pub name: Option<&'a str>,
+}
+
+impl Access<'_> {
+    /// The review that asks for it: its name in paths, and its body.
+    pub fn review(&self, subject: Option<&Subject>) -> (&'static str, Value) {
+        let attributes: Value = [
+            ("verb", self.verb),
+            ("group", &*self.resource.kind.group),
+            ("version", &*self.resource.kind.version),
+            ("resource", &*self.resource.plural),
+            ("subresource", self.subresource),
+            ("namespace", self.namespace.unwrap_or_default()),
+            ("name", self.name.unwrap_or_default()),
+        ]
+        .into_iter()
+        .map(|(key, value)| (key, Value::from(value)))
+        .collect();
+        let mut spec: Value = [("resourceAttributes", attributes)].into_iter().collect();
+        let (plural, kind) = match subject {
+            None => ("selfsubjectaccessreviews", "SelfSubjectAccessReview"),
+            Some(subject) => {
+                let groups = subject.groups.iter().map(|group| Value::from(group.as_str()));
+                spec.insert("user", subject.user.as_str().into());
+                spec.insert("groups", Value::array(groups.collect()));
+                ("subjectaccessreviews", "SubjectAccessReview")
+            }
+        };
+        let review =
+            [("apiVersion", "authorization.k8s.io/v1".into()), ("kind", kind.into()), ("spec", spec)];
+        (plural, review.into_iter().collect())
+    }
+
+    /// What the API server says where it is not allowed.
+    fn refusal(&self, user: &str) -> String {
+        let Self { verb, resource, subresource, namespace, name } = self;
+        let object = name.map_or_else(String::new, |name| format!(" \"{name}\""));
+        let part = if subresource.is_empty() { String::new() } else { format!("/{subresource}") };
+        let place = namespace.map_or_else(
+            || "at the cluster scope".to_owned(),
+            |namespace| format!("in the namespace \"{namespace}\""),
+        );
+        format!(
+            "{}{object} is forbidden: User \"{user}\" cannot {verb} resource \"{}{part}\" in API group \"{}\" {place}",
+            resource.full_name(),
+            resource.plural,
+            resource.kind.group
+        )
+    }
+
+    /// The right that is lacking, as Kyverno's check of a new policy calls it.
+    fn lacking(&self) -> String {
+        let Self { verb, resource, namespace, .. } = self;
+        let place = namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
+        format!("requires permissions {verb} for resource {}{place}", resource.kind)
+    }
+}
+
+/// Verb, resource, subresource, namespace, name.
+type Key = (Text, Text, Text, Text, Text);
+
+/// The rights of one who changes targets, asked for as far as they are needed, each once.
+#[derive(Debug)]
+pub struct Rights {
+    /// Whose; `None` for whoever asks the cluster.
+    subject: Option<Subject>,
+    /// What it is called.
+    user: String,
+    known: Mutex<BTreeMap<Key, Arc<OnceLock<bool>>>>,
+    faults: Mutex<Vec<ClusterError>>,
+}
+
+impl Rights {
+    /// The rights of somebody else than whoever asks the cluster.
+    pub fn of(subject: Subject) -> Self {
+        Self {
+            user: subject.user.clone(),
+            subject: Some(subject),
+            known: Mutex::default(),
+            faults: Mutex::default(),
+        }
+    }
+
+    /// The rights of whoever asks the cluster, who goes by this name.
+    pub fn own(user: &str) -> Self {
+        Self { user: user.to_owned(), subject: None, known: Mutex::default(), faults: Mutex::default() }
+    }
+
+    /// What could not be found out; it counts as allowed.
+    pub fn take_faults(&self) -> Vec<ClusterError> {
+        std::mem::take(&mut *self.faults.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Why targets cannot be looked up or changed, if so.
+    pub(super) fn refusal(&self, cluster: &dyn Cluster, access: &TargetAccess<'_>) -> Option<TargetRefusal> {
+        let (TargetAccess::Find(selector) | TargetAccess::Update(selector, _)) = access;
+        let served = cluster.resources().ok()?;
+        let parent = KindSelector { subresource: Text::default(), ..selector.kind.clone() };
+        let subresource = &*selector.kind.subresource;
+        let text =
+            |object: &Value, field| object.path(&["metadata", field]).and_then(Value::as_text).cloned();
+        for resource in served.fitting([&parent]) {
+            let (verb, subresource, namespace, name) = match access {
+                // A pattern is a list of all objects; what is patched of each is read later.
+                TargetAccess::Find(_) => match selector.exact() {
+                    Some((namespace, name)) => {
+                        ("get", subresource, Some(namespace.clone()), Some(name.clone()))
+                    }
+                    None => ("list", "", None, None),
+                },
+                TargetAccess::Update(_, object) => {
+                    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+                    if subresource.is_empty() && *resource.kind.kind != *kind {
+                        continue;
+                    }
+                    ("update", subresource, text(object, "namespace"), text(object, "name"))
+                }
+            };
+            let access = Access {
+                verb,
+                resource,
+                subresource,
+                namespace: namespace.as_deref().filter(|_| resource.is_namespaced),
+                name: name.as_deref(),
+            };
+            if !self.allows(cluster, &access) {
+                let hint = format!("Kyverno refuses a new policy for that: `{}`", access.lacking());
+                return Some(TargetRefusal { message: access.refusal(&self.user), hint });
+            }
+        }
+        None
+    }
+
+    /// Asks for as much as one answer can settle first: everywhere, then in the namespace, then for the object.
+    fn allows(&self, cluster: &dyn Cluster, access: &Access<'_>) -> bool {
+        let everywhere = Access { namespace: None, name: None, ..*access };
+        let all = Access { name: None, ..*access };
+        self.allowed(cluster, &everywhere)
+            || access.namespace.is_some() && self.allowed(cluster, &all)
+            || access.name.is_some() && self.allowed(cluster, access)
+    }
+
+    fn allowed(&self, cluster: &dyn Cluster, access: &Access<'_>) -> bool {
+        let text = |text: Option<&str>| Text::from(text.unwrap_or_default());
+        let key = (
+            access.verb.into(),
+            access.resource.full_name().as_str().into(),
+            access.subresource.into(),
+            text(access.namespace),
+            text(access.name),
+        );
+        let known = {
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(known.entry(key).or_default())
+        };
+        *known.get_or_init(|| match cluster.may(self.subject.as_ref(), access) {
+            Ok(allowed) => allowed,
+            Err(error) => {
+                self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+                true
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::value::GroupVersionKind;
+
+    use super::*;
+
+    #[test]
+    fn a_service_account_is_in_the_groups_that_the_server_puts_it_in() {
+        let subject = Subject::named("system:serviceaccount:kyverno:background");
+        assert_eq!(
+            subject.groups,
+            ["system:authenticated", "system:serviceaccounts", "system:serviceaccounts:kyverno"]
+        );
+        assert_eq!(Subject::named("jane").groups, ["system:authenticated"]);
+    }
+
+    #[test]
+    fn a_refusal_reads_as_the_servers_own() {
+        let deployments = Resource {
+            kind: GroupVersionKind::new("apps/v1", "Deployment"),
+            plural: "deployments".into(),
+            is_namespaced: true,
+            ..Resource::namespaces()
+        };
+        let access = Access {
+            verb: "update",
+            resource: &deployments,
+            subresource: "",
+            namespace: Some("default"),
+            name: Some("foobar"),
+        };
+        assert_eq!(
+            access.refusal("system:serviceaccount:kyverno:kyverno-background-controller"),
+            "deployments.apps \"foobar\" is forbidden: User \
+             \"system:serviceaccount:kyverno:kyverno-background-controller\" cannot update resource \
+             \"deployments\" in API group \"apps\" in the namespace \"default\""
+        );
+        assert_eq!(
+            access.lacking(),
+            "requires permissions update for resource apps/v1/Deployment in namespace default"
+        );
+        let everywhere = Access { verb: "list", subresource: "scale", namespace: None, name: None, ..access };
+        assert_eq!(
+            everywhere.refusal("jane"),
+            "deployments.apps is forbidden: User \"jane\" cannot list resource \"deployments/scale\" in API group \
+             \"apps\" at the cluster scope"
+        );
+    }
+}
