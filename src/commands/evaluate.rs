@@ -19,6 +19,8 @@ pub(super) struct Evaluator<'a, W> {
     pub(super) twice: bool,
     /// Whether objects without a text come from a cluster.
     pub(super) live: bool,
+    /// Whether values of Secrets may be shown.
+    pub(super) shows_secrets: bool,
 }
 
 /// A piece with what became of its objects.
@@ -69,6 +71,11 @@ pub(super) struct Unsettled {
 }
 
 impl Evaluated {
+    /// Lets the values of Secrets be shown.
+    pub(super) fn show_secrets(&mut self) {
+        self.objects.iter_mut().for_each(|object| object.report.shows_secrets = true);
+    }
+
     /// Lets something through that is no object.
     fn pass(&mut self, at: &Pointer, value: &Value) {
         self.unknown += 1;

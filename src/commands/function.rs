@@ -202,6 +202,7 @@ impl Function {
             stored: None,
             twice: false,
             live: false,
+            shows_secrets: false,
         };
         let severity = self.on_error.severity();
         let evaluated: Vec<Option<(Evaluated, Hidden)>> = list

@@ -15,9 +15,9 @@ use super::exit::Exit;
 use super::in_place::Edits;
 use super::ledger::{Ledger, SumUp};
 use super::output::{Format, Printer, Ready};
-use super::session::{Session, complain, manifests, on_threads};
+use super::session::{Session, complain, counted, manifests, on_threads};
 use super::spool::Spool;
-use super::talk::Talk;
+use super::talk::{About, Talk};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -130,8 +130,10 @@ impl Show for Print {
         let mut printer = Printer::new(self.format);
         let mut spool = Spool::new();
         let mut faults = Vec::new();
+        let mut secrets = 0;
         let take = |(evaluated, ready): (Evaluated, Ready)| {
             ledger.take(&evaluated, talk);
+            secrets += self.format.secrets_in(&evaluated);
             printer.print(&evaluated, ready, &mut spool)
         };
         drive(pieces, &work, take, |error| faults.push(error))?;
@@ -143,6 +145,10 @@ impl Show for Print {
             return Ok(());
         }
         talk.tell_gaps();
+        if secrets > 0 && !session.shows_secrets {
+            let text = format!("the values of {} are printed as they are", counted(secrets, "Secret"));
+            talk.note(About::Other, &text);
+        }
         printer.finish(&ledger.tally, talk.gaps().as_deref(), &mut spool)?;
         ledger.close(session, self.sum_up, talk);
         spool.release()
@@ -163,7 +169,10 @@ impl<W: World> Work for Printing<'_, W> {
         &self.evaluator
     }
 
-    fn make(&self, evaluated: Evaluated) -> Self::Made {
+    fn make(&self, mut evaluated: Evaluated) -> Self::Made {
+        if self.evaluator.shows_secrets {
+            evaluated.show_secrets();
+        }
         let ready = self.print.format.prepare(&evaluated, self.print.palette);
         (evaluated, ready)
     }

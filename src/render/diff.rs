@@ -8,7 +8,7 @@ use crate::yaml;
 
 use super::Origin;
 use super::harmless::harmless_name;
-use super::mask::mask_beside;
+use super::mask::mask_of;
 
 /// How the parts of a diff are coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub fn unified_diff(report: &ObjectReport, origin: &Origin, palette: Palette) ->
     if !report.is_changed() {
         return String::new();
     }
-    let shown = mask_beside(&report.before, &report.after, &report.secrets);
+    let shown = mask_of(report, &report.before, &report.after);
     let print = |value: &Value| {
         let mut out = String::new();
         yaml::print(value, &mut out);

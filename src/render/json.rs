@@ -5,7 +5,7 @@ use crate::semantics::Corners;
 use crate::value::{Pointer, Value, changes};
 
 use super::Origin;
-use super::mask::{Masked, mask_beside};
+use super::mask::{Masked, mask_of};
 use super::patch::{identity, json_patch};
 
 /// Rows of a JSON list that is written piece by piece.
@@ -35,10 +35,10 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
         row.insert("object", identity(object));
     }
     row.insert("changed", report.is_changed().into());
-    let shown = mask_beside(&report.before, &report.after, &report.secrets);
+    let shown = mask_of(report, &report.before, &report.after);
     row.insert("patch", json_patch(&changes(&shown.before, &shown.after)));
     let rules = report.rules().map(|(policy, rule)| {
-        let mut row = rule_json(rule, &shown, &report.secrets);
+        let mut row = rule_json(rule, &shown, report);
         row.insert(
             "applied",
             (!policy.has_error() && matches!(rule.outcome, Outcome::Patched { .. })).into(),
@@ -54,7 +54,7 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
     row
 }
 
-fn rule_json(rule: &RuleReport, object: &Masked, secrets: &[Value]) -> Value {
+fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport) -> Value {
     let mut row: Value =
         [("rule", Value::String(rule.rule.clone())), ("outcome", rule.outcome.word().into())]
             .into_iter()
@@ -64,7 +64,7 @@ fn rule_json(rule: &RuleReport, object: &Masked, secrets: &[Value]) -> Value {
     }
     match &rule.outcome {
         Outcome::Patched { before, after } => {
-            let shown = mask_beside(before, after, secrets);
+            let shown = mask_of(report, before, after);
             row.insert("patch", json_patch(&changes(&shown.before, &shown.after)));
         }
         Outcome::NoChange => {}

@@ -7,7 +7,7 @@ use crate::semantics::Corners;
 
 use super::Origin;
 use super::harmless::harmless_name;
-use super::mask::mask_beside;
+use super::mask::mask_of;
 
 /// A line for each rule of an object that could not be evaluated, with its hint.
 pub fn lines(report: &ObjectReport, origin: &Origin) -> String {
@@ -16,7 +16,7 @@ pub fn lines(report: &ObjectReport, origin: &Origin) -> String {
     let mut shown = None;
     for (policy, rule) in report.rules() {
         let Outcome::Error(error) = &rule.outcome else { continue };
-        let shown = shown.get_or_insert_with(|| mask_beside(&report.before, &report.after, &report.secrets));
+        let shown = shown.get_or_insert_with(|| mask_of(report, &report.before, &report.after));
         let trigger = rule.trigger.as_ref();
         let rule = harmless_name(&format!("{origin}: {name}: {}/{}", policy.policy, rule.rule));
         // No line of a message can pass for one of its own.

@@ -23,7 +23,7 @@ pub use explain::{Explanation, IdleReasons, RuleSource, RuleSources};
 pub use harmless::{harmless, harmless_name};
 pub use json::{JsonRows, object_json, tally_json};
 pub use junit::suites_junit;
-pub use mask::{Masked, mask, mask_beside};
+pub use mask::{Masked, cover, mask, mask_beside};
 pub use messages::{announced, lines};
 pub use patch::{json_patch, kubectl_name};
 pub use suite::{SuiteView, suite_difference, suite_totals, suites_json, suites_markdown, suites_text};

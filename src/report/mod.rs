@@ -35,6 +35,8 @@ pub struct ObjectReport {
     /// Secrets whose values may have come into the object: those that answered context entries or triggered a
     /// rule whose target the object is, and the stored object of an update.
     pub secrets: Vec<Value>,
+    /// Whether values of Secrets may be shown.
+    pub shows_secrets: bool,
 }
 
 /// What was taken as absent because nobody gave it.
@@ -78,6 +80,7 @@ impl ObjectReport {
             policies: Vec::new(),
             unknown: Unknown::default(),
             secrets: Vec::new(),
+            shows_secrets: false,
         }
     }
 

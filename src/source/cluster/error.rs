@@ -55,6 +55,12 @@ pub enum ClusterError {
     /// The kinds of an API are not known.
     #[error("the kinds of {0} are not known: {1}")]
     UnknownKinds(String, String),
+    /// A recording does not tell.
+    #[error("the recording has no answer: {0}")]
+    NotRecorded(String),
+    /// An answer could not be recorded.
+    #[error("the answer cannot be recorded: {0}")]
+    NotWritten(String),
     /// The user ended the run.
     #[error("interrupted")]
     Interrupted,
@@ -71,6 +77,11 @@ impl ClusterError {
                 | Self::NotListed(_)
                 | Self::UnknownContext(_)
         )
+    }
+
+    /// Whether an evaluation that goes on without the answer says too little.
+    pub const fn is_of_the_recording(&self) -> bool {
+        matches!(self, Self::NotRecorded(_) | Self::NotWritten(_))
     }
 
     /// Whether the server says that there is no such object.

@@ -9,6 +9,7 @@ mod error;
 mod live;
 mod pages;
 mod policies;
+mod recording;
 mod resources;
 mod schemas;
 mod selection;
@@ -16,6 +17,8 @@ mod stored;
 mod world;
 
 use std::sync::Arc;
+
+use jiff::Timestamp;
 
 use crate::value::{Text, Value};
 
@@ -25,6 +28,7 @@ pub use error::ClusterError;
 pub use live::LiveCluster;
 pub use pages::{Batch, Pages};
 pub use policies::load_cluster_policies;
+pub use recording::{Cover, RecordedCluster, RecordingCluster};
 pub use resources::{Resource, Resources, Unknown};
 pub use schemas::{LiveKinds, custom_kinds_of};
 pub use selection::{Fitting, Selection, SelectionError, Wanted};
@@ -63,6 +67,16 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
 
     /// The namespace that is meant where none is given.
     fn default_namespace(&self) -> &str;
+
+    /// The time that the run sees; `None` where it is that of the clock.
+    fn now(&self) -> Option<Timestamp> {
+        None
+    }
+
+    /// What there is to say of the look-ups when the run is over.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Which part of which list is asked for.
