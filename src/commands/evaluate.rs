@@ -21,6 +21,8 @@ pub(super) struct Evaluator<'a, W> {
     pub(super) live: bool,
     /// Whether values of Secrets may be shown.
     pub(super) shows_secrets: bool,
+    /// Whether all of a live object is kept, even what is not shown.
+    pub(super) keeps_whole: bool,
 }
 
 /// A piece with what became of its objects.
@@ -45,11 +47,13 @@ pub(super) struct Evaluation {
     pub(super) again: Vec<Unsettled>,
     /// The object as it was and as it is, where a report does not show all of it.
     pub(super) whole: Option<Box<(Value, Value)>>,
+    /// Whether there is a stored object that this one updates.
+    pub(super) is_stored: bool,
 }
 
 impl Evaluation {
     const fn new(pointer: Pointer, report: ObjectReport, again: Vec<Unsettled>) -> Self {
-        Self { pointer, report, again, whole: None }
+        Self { pointer, report, again, whole: None, is_stored: false }
     }
 
     /// The object as it was and as it is, all of it.
@@ -172,8 +176,8 @@ impl<W: World> Evaluator<'_, W> {
         let mut report = self.engine.mutate(object, Some(stored), self.world);
         let again =
             if self.twice && report.is_changed() { self.again(Some(stored), &report) } else { Vec::new() };
-        let whole =
-            self.engine.has_targets().then(|| Box::new((report.before.clone(), report.after.clone())));
+        let whole = (self.engine.has_targets() || self.keeps_whole)
+            .then(|| Box::new((report.before.clone(), report.after.clone())));
         report.before = without_bookkeeping(&report.before);
         report.after = without_bookkeeping(&report.after);
         into.after = report.is_changed().then(|| report.after.clone());
@@ -220,7 +224,9 @@ impl<W: World> Evaluator<'_, W> {
                 let after = report.is_changed().then(|| report.after.clone());
                 let again =
                     if self.twice && after.is_some() { self.again(stored, &report) } else { Vec::new() };
-                into.objects.push(Evaluation::new(at.clone(), report, again));
+                let mut evaluation = Evaluation::new(at.clone(), report, again);
+                evaluation.is_stored = stored.is_some();
+                into.objects.push(evaluation);
                 after
             }
         }

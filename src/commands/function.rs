@@ -203,6 +203,7 @@ impl Function {
             twice: false,
             live: false,
             shows_secrets: false,
+            keeps_whole: false,
         };
         let severity = self.on_error.severity();
         let evaluated: Vec<Option<(Evaluated, Hidden)>> = list

@@ -89,6 +89,7 @@ fn beyond(taken: Taken) -> Evaluated {
     (report.after, report.policies, report.secrets) = (after, taken.policies, taken.secrets);
     let after = report.is_changed().then(|| report.after.clone());
     let piece = Piece { input: 0, content: Content::Object(before), further: true };
-    let object = Evaluation { pointer: Pointer::default(), report, again: Vec::new(), whole: None };
+    let object =
+        Evaluation { pointer: Pointer::default(), report, again: Vec::new(), whole: None, is_stored: true };
     Evaluated { piece, objects: vec![object], after, unknown: 0 }
 }

@@ -27,6 +27,7 @@ mod spool;
 mod stream;
 mod talk;
 mod test;
+mod trial;
 mod version;
 
 use std::ffi::OsString;

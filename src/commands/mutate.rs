@@ -18,6 +18,7 @@ use super::output::{Format, Printer, Ready};
 use super::session::{Session, complain, counted, manifests, on_threads};
 use super::spool::Spool;
 use super::talk::{About, Talk};
+use super::trial::DryRuns;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -96,7 +97,8 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
             return talk.error(Exit::Input, "-i edits files, and standard input (-) is none");
         }
         let session = Session::open(inputs, talk);
-        let print = Print { format: (*output).into(), palette: color.palette(), sum_up: SumUp::Line };
+        let print =
+            Print { format: (*output).into(), palette: color.palette(), sum_up: SumUp::Line, tries: false };
         if !in_place {
             show(inputs, session.as_ref(), &print, talk);
             return;
@@ -115,6 +117,8 @@ pub(super) struct Print {
     pub(super) format: Format,
     pub(super) palette: Palette,
     pub(super) sum_up: SumUp,
+    /// Whether the API server is asked what it would store.
+    pub(super) tries: bool,
 }
 
 impl Show for Print {
@@ -126,7 +130,11 @@ impl Show for Print {
         ledger: &mut Ledger,
         talk: &mut Talk,
     ) -> io::Result<()> {
-        let work = Printing { evaluator: session.evaluator(world), print: *self };
+        let mut evaluator = session.evaluator(world);
+        evaluator.keeps_whole = self.tries;
+        let cluster = session.cluster.as_deref().filter(|_| self.tries);
+        let trials = cluster.map(|cluster| DryRuns::new(cluster, &evaluator));
+        let work = Printing { evaluator, print: *self, trials };
         let mut printer = Printer::new(self.format);
         let mut spool = Spool::new();
         let mut faults = Vec::new();
@@ -159,6 +167,7 @@ impl Show for Print {
 struct Printing<'a, W> {
     evaluator: Evaluator<'a, W>,
     print: Print,
+    trials: Option<DryRuns<'a>>,
 }
 
 impl<W: World> Work for Printing<'_, W> {
@@ -172,6 +181,9 @@ impl<W: World> Work for Printing<'_, W> {
     fn make(&self, mut evaluated: Evaluated) -> Self::Made {
         if self.evaluator.shows_secrets {
             evaluated.show_secrets();
+        }
+        if let Some(trials) = self.trials {
+            trials.run(&mut evaluated);
         }
         let ready = self.print.format.prepare(&evaluated, self.print.palette);
         (evaluated, ready)

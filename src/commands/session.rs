@@ -94,7 +94,8 @@ impl Session {
         }
         let (record, replay) = (&inputs.live.record, &inputs.live.replay);
         if (record.is_some() || replay.is_some()) && !inputs.asks_a_cluster() {
-            let text = "a recording is named and no cluster is asked: manifests are evaluated in it with --live";
+            let text =
+                "a recording is named and no cluster is asked: manifests are evaluated in it with --live";
             talk.error(Exit::Input, text);
             return None;
         }
@@ -159,7 +160,8 @@ impl Session {
         let of_manifests = cluster.clone().filter(|_| inputs.live.live && !inputs.is_live());
         let stored = of_manifests.map(|cluster| StoredObjects::new(cluster, namespace.as_str().into()));
         let (live, shows_secrets) = (inputs.is_live(), inputs.show_secrets);
-        let mut session = Self { engine, old, kinds, objects, remarks, twice, live, cluster, stored, now, shows_secrets };
+        let mut session =
+            Self { engine, old, kinds, objects, remarks, twice, live, cluster, stored, now, shows_secrets };
         let asked = session.asked(inputs);
         let plurals = asked.plurals().join(", ");
         if !plurals.is_empty() && !inputs.asks_for_context() {
@@ -182,6 +184,7 @@ impl Session {
             twice: self.twice,
             live: self.live,
             shows_secrets: self.shows_secrets,
+            keeps_whole: false,
         }
     }
 

@@ -42,6 +42,7 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
             unknown: evaluation.unknown(),
             secrets: Vec::new(),
             shows_secrets: false,
+            trial: None,
         }
     });
     let stored = old.filter(|old| old.get("kind").and_then(Value::as_str) == Some("Secret")).cloned();

@@ -1,6 +1,6 @@
 //! Reports as JSON.
 
-use crate::report::{ObjectReport, Outcome, RuleReport, SkipReason, Tally};
+use crate::report::{ObjectReport, Outcome, RuleReport, SkipReason, Tally, Trial};
 use crate::semantics::Corners;
 use crate::value::{Pointer, Value, changes};
 
@@ -37,6 +37,9 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
     row.insert("changed", report.is_changed().into());
     let shown = mask_of(report, &report.before, &report.after);
     row.insert("patch", json_patch(&changes(&shown.before, &shown.after)));
+    if let Some(trial) = &report.trial {
+        row.insert("server", trial_json(trial, report, &shown));
+    }
     let rules = report.rules().map(|(policy, rule)| {
         let mut row = rule_json(rule, &shown, report);
         row.insert(
@@ -52,6 +55,19 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
     row.insert("rules", Value::array(rules.collect()));
     row.insert("differences", corners_json(report.corners()));
     row
+}
+
+/// What the API server says: its verdict, with its further changes or its words.
+fn trial_json(trial: &Trial, report: &ObjectReport, object: &Masked) -> Value {
+    let (verdict, name, value) = match trial {
+        Trial::Accepted { sent, stored } => {
+            let shown = mask_of(report, sent, stored);
+            ("accepted", "patch", json_patch(&changes(&shown.before, &shown.after)))
+        }
+        Trial::Refused(words) => ("refused", "message", object.message(words).into()),
+        Trial::Unanswered(words) => ("unanswered", "message", object.message(words).into()),
+    };
+    [("verdict", Value::from(verdict)), (name, value)].into_iter().collect()
 }
 
 fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport) -> Value {
@@ -125,12 +141,23 @@ pub fn tally_json(tally: &Tally) -> Value {
         .into_iter()
         .collect()
     });
-    [
+    let mut all: Value = [
         ("objects", count(tally.objects)),
         ("changed", count(tally.changed)),
         ("errors", count(tally.errors)),
         ("rules", Value::array(rows.collect())),
     ]
     .into_iter()
-    .collect()
+    .collect();
+    let trials = &tally.trials;
+    if !trials.is_empty() {
+        let counts = [
+            ("accepted", count(trials.accepted)),
+            ("furtherChanges", count(trials.changed)),
+            ("refused", count(trials.refused)),
+            ("unanswered", count(trials.unanswered)),
+        ];
+        all.insert("serverDryRun", counts.into_iter().collect());
+    }
+    all
 }

@@ -288,7 +288,8 @@ mod tests {
         );
         assert_eq!(STANDARD.decode("KioqMQ==").unwrap(), b"***1");
         assert_eq!(cover(&shown), shown);
-        let list = format!(r#"{{"kind":"SecretList","items":[{}]}}"#, secret.replace("\"kind\":\"Secret\",", ""));
+        let list =
+            format!(r#"{{"kind":"SecretList","items":[{}]}}"#, secret.replace("\"kind\":\"Secret\",", ""));
         assert!(!cover(&json(&list)).to_json().contains("aHVudGVyMiE="));
         let other = json(r#"{"kind":"ConfigMap","data":{"a":"b"}}"#);
         assert_eq!(cover(&other), other);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::{ObjectReport, Outcome};
+use crate::report::{ObjectReport, Outcome, Trial};
 use crate::semantics::Corners;
 
 use super::Origin;
@@ -30,6 +30,18 @@ pub fn lines(report: &ObjectReport, origin: &Origin) -> String {
         }
     }
     out
+}
+
+/// What keeps an API server from storing an object, if something does.
+pub fn trial_line(report: &ObjectReport) -> Option<String> {
+    let (what, words) = match report.trial.as_deref()? {
+        Trial::Accepted { .. } => return None,
+        Trial::Refused(words) => ("the API server refuses it", words),
+        Trial::Unanswered(words) => ("the API server does not say whether it takes it", words),
+    };
+    let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
+    let words = mask_of(report, &report.before, &report.after).message(words).replace('\n', "\n  ");
+    Some(format!("{}: {what}: {words}", harmless_name(&name)))
 }
 
 /// A line for each difference between the two semantics that a run came through.

@@ -24,7 +24,7 @@ pub use harmless::{harmless, harmless_name};
 pub use json::{JsonRows, object_json, tally_json};
 pub use junit::suites_junit;
 pub use mask::{Masked, cover, mask, mask_beside};
-pub use messages::{announced, lines};
+pub use messages::{announced, lines, trial_line};
 pub use patch::{json_patch, kubectl_name};
 pub use suite::{SuiteView, suite_difference, suite_totals, suites_json, suites_markdown, suites_text};
 pub use table::{markdown, summary_table};

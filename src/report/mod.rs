@@ -8,6 +8,7 @@ mod outcome;
 mod suite;
 mod tally;
 mod trace;
+mod trial;
 
 use std::collections::BTreeSet;
 
@@ -18,6 +19,7 @@ pub use outcome::{Outcome, RuleError, SkipReason};
 pub use suite::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, Verdict};
 pub use tally::{Tally, TallyKey, TallyRow};
 pub use trace::{Fate, SeenCondition, SeenException, SeenTurn, SeenVariable, Trace};
+pub use trial::{Trial, Trials};
 
 /// What the policies made of one object.
 #[derive(Clone, Debug)]
@@ -37,6 +39,8 @@ pub struct ObjectReport {
     pub secrets: Vec<Value>,
     /// Whether values of Secrets may be shown.
     pub shows_secrets: bool,
+    /// What an API server says of the object as it is, if one was asked.
+    pub trial: Option<Box<Trial>>,
 }
 
 /// What was taken as absent because nobody gave it.
@@ -81,6 +85,7 @@ impl ObjectReport {
             unknown: Unknown::default(),
             secrets: Vec::new(),
             shows_secrets: false,
+            trial: None,
         }
     }
 

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use crate::value::Text;
 
-use super::{ObjectReport, Outcome, SkipReason};
+use super::{ObjectReport, Outcome, SkipReason, Trials};
 
 /// How many objects met which fate, in all and by rule.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +15,8 @@ pub struct Tally {
     pub changed: usize,
     /// Objects with a rule that could not be evaluated.
     pub errors: usize,
+    /// What an API server said of changed objects.
+    pub trials: Trials,
     /// Objects by policy, rule, kind and namespace, in the order first met.
     pub rows: IndexMap<TallyKey, TallyRow>,
 }
@@ -54,6 +56,7 @@ impl Tally {
         self.objects += 1;
         self.changed += usize::from(report.is_changed());
         self.errors += usize::from(report.has_error());
+        report.trial.iter().for_each(|trial| self.trials.add(trial));
         let matched = |outcome: &Outcome| {
             !matches!(
                 outcome,

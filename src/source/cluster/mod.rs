@@ -1,7 +1,8 @@
 //! Objects and look-ups from a cluster.
 //!
 //! Everything here goes through the trait [`Cluster`], which blocks: the engine stays synchronous. The
-//! live one reads with GET and LIST alone, with the rights of the person who asks.
+//! live one reads with GET and LIST alone, with the rights of the person who asks; dry runs, where they are asked
+//! for, are the only other requests it can make. A recording of its answers can stand in for it.
 
 mod connection;
 mod error;
@@ -65,6 +66,16 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
     /// Whatever keeps the cluster from answering; an object that does not exist.
     fn ask(&self, path: &str) -> Result<Value, ClusterError>;
 
+    /// What the cluster would store for an object, by a dry run: its own validation and webhooks are run, and
+    /// nothing is stored.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps the cluster from answering; a refusal of the object.
+    fn dry_run(&self, draft: &Draft<'_>) -> Result<Value, ClusterError> {
+        Err(ClusterError::NoDryRun(draft.resource.full_name()))
+    }
+
     /// The namespace that is meant where none is given.
     fn default_namespace(&self) -> &str;
 
@@ -94,6 +105,32 @@ pub struct ListQuery<'a> {
     pub limit: u32,
     /// Where the page before ended.
     pub after: Option<&'a str>,
+}
+
+/// An object that a cluster is asked about.
+#[derive(Clone, Debug)]
+pub struct Draft<'a> {
+    /// Its kind.
+    pub resource: &'a Resource,
+    /// Its namespace; `None` for kinds without namespaces.
+    pub namespace: Option<&'a str>,
+    /// Its name; empty where the cluster is to make one up.
+    pub name: &'a str,
+    /// The object.
+    pub object: &'a Value,
+    /// What would be done.
+    pub act: Act,
+}
+
+/// What would be done with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// It takes the place of the stored one.
+    Replace,
+    /// It is applied, as `kubectl apply --server-side --force-conflicts` does.
+    Apply,
+    /// It is created.
+    Create,
 }
 
 /// A part of a list.

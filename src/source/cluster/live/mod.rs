@@ -19,10 +19,10 @@ use tokio::sync::watch;
 
 use crate::value::Value;
 
-use super::{Cluster, ClusterError, Connection, ListQuery, Page, Resource, Resources, Unknown};
+use super::{Act, Cluster, ClusterError, Connection, Draft, ListQuery, Page, Resource, Resources, Unknown};
 
 use config::configure;
-use request::{Failure, Told};
+use request::{Ask, Failure, Told};
 use wire::{list_path, page, path, segment, with_kind};
 
 const JSON: &str = "application/json";
@@ -30,7 +30,7 @@ const JSON: &str = "application/json";
 /// So many requests in a row may stay without an answer: each costs as long as a request may take.
 const PATIENCE: u32 = 3;
 
-/// A cluster that is asked over the network, with GET and LIST alone.
+/// A cluster that is asked over the network, with GET and LIST, and with dry runs where those are wanted.
 ///
 /// All traffic runs on one thread; the calls block until it has an answer.
 pub struct LiveCluster {
@@ -93,7 +93,7 @@ impl LiveCluster {
     }
 
     /// Makes a request on the cluster's thread and waits for the answer.
-    fn send(&self, path: String, accept: &'static str) -> Result<Result<String, Failure>, ClusterError> {
+    fn send(&self, ask: Ask) -> Result<Result<String, Failure>, ClusterError> {
         let (sender, receiver) = mpsc::sync_channel(1);
         if self.silent.load(Ordering::Relaxed) >= PATIENCE {
             let why = "it did not answer several times in a row and is asked no more";
@@ -102,7 +102,7 @@ impl LiveCluster {
         let (client, limit, mut interrupt) = (self.client.clone(), self.limit, self.interrupter.subscribe());
         let job = Box::pin(async move {
             let answer = tokio::select! {
-                answer = request::get(&client, &path, accept, limit) => Ok(answer),
+                answer = request::send(&client, &ask, limit) => Ok(answer),
                 Ok(_) = interrupt.wait_for(|is_interrupted| *is_interrupted) => Err(ClusterError::Interrupted),
             };
             // Nobody waits any more when the run was given up.
@@ -121,7 +121,12 @@ impl LiveCluster {
 
     /// What a GET of a path gives.
     fn read(&self, path: &str, accept: &'static str, asked: &str) -> Result<Value, ClusterError> {
-        let text = self.send(path.to_owned(), accept)?.map_err(|failure| self.fault(&failure, asked))?;
+        self.object(Ask::get(path.to_owned(), accept), asked)
+    }
+
+    /// The object that is the answer.
+    fn object(&self, ask: Ask, asked: &str) -> Result<Value, ClusterError> {
+        let text = self.send(ask)?.map_err(|failure| self.fault(&failure, asked))?;
         let malformed = |fault: String| ClusterError::Malformed { asked: asked.to_owned(), fault };
         let object = Value::from_json(&text).map_err(|error| malformed(error.to_string()))?;
         if object.as_object().is_none() {
@@ -138,12 +143,12 @@ impl Cluster for LiveCluster {
 
     fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
         let mut is_inconsistent = false;
-        let mut answer = self.send(list_path(query), JSON)?;
+        let mut answer = self.send(Ask::get(list_path(query), JSON))?;
         if let Err(Failure::Told(Told { code: 410, next: Some(next), .. })) = &answer {
             // The server forgot the list as it was, and says how to go on with it as it is now.
             let query = ListQuery { after: Some(next), ..query.clone() };
             is_inconsistent = true;
-            answer = self.send(list_path(&query), JSON)?;
+            answer = self.send(Ask::get(list_path(&query), JSON))?;
         }
         let asked = query.resource.full_name();
         let text = answer.map_err(|failure| in_a_list(self.fault(&failure, &asked), query))?;
@@ -160,6 +165,16 @@ impl Cluster for LiveCluster {
 
     fn ask(&self, path: &str) -> Result<Value, ClusterError> {
         self.read(path, JSON, path)
+    }
+
+    fn dry_run(&self, draft: &Draft<'_>) -> Result<Value, ClusterError> {
+        let mut path = path(draft.resource, draft.namespace);
+        if draft.act != Act::Create {
+            path.extend(["/", &*segment(draft.name)]);
+        }
+        let asked = format!("{} \"{}\"", draft.resource.full_name(), draft.name);
+        let object = self.object(Ask::dry_run(draft.act, &path, draft.object.to_json()), &asked)?;
+        Ok(with_kind(object, &draft.resource.kind))
     }
 
     fn default_namespace(&self) -> &str {

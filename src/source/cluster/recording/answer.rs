@@ -105,6 +105,7 @@ pub(super) fn of_error(error: &ClusterError) -> Value {
         ClusterError::UnknownType(name) => ("UnknownType", vec![name]),
         ClusterError::NotListed(name) => ("NotListed", vec![name]),
         ClusterError::UnknownKinds(name, why) => ("UnknownKinds", vec![name, why]),
+        ClusterError::NoDryRun(name) => ("NoDryRun", vec![name]),
         ClusterError::NotRecorded(asked) => ("NotRecorded", vec![asked]),
         ClusterError::NotWritten(why) => ("NotWritten", vec![why]),
         ClusterError::Interrupted => ("Interrupted", vec![]),
@@ -133,9 +134,8 @@ pub(super) fn error(value: &Value) -> Option<ClusterError> {
         }
         ("UnknownType", [name]) => ClusterError::UnknownType((*name).to_owned()),
         ("NotListed", [name]) => ClusterError::NotListed((*name).to_owned()),
-        ("UnknownKinds", [name, why]) => {
-            ClusterError::UnknownKinds((*name).to_owned(), (*why).to_owned())
-        }
+        ("NoDryRun", [name]) => ClusterError::NoDryRun((*name).to_owned()),
+        ("UnknownKinds", [name, why]) => ClusterError::UnknownKinds((*name).to_owned(), (*why).to_owned()),
         _ => return None,
     })
 }

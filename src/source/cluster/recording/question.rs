@@ -4,7 +4,7 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::source::cluster::{ListQuery, Resource};
+use crate::source::cluster::{Act, Draft, ListQuery, Resource};
 use crate::value::Value;
 
 /// So much of a name goes into that of a file.
@@ -22,8 +22,7 @@ pub(super) struct Question {
 impl Question {
     fn new(act: &str, target: &str, members: &[(&str, Option<&str>)]) -> Self {
         let given = members.iter().filter_map(|(name, value)| Some((*name, (*value)?)));
-        let asked =
-            [(act, target)].into_iter().chain(given).map(|(name, value)| (name, Value::from(value)));
+        let asked = [(act, target)].into_iter().chain(given).map(|(name, value)| (name, Value::from(value)));
         Self { asked: asked.collect(), parts: vec![act.to_owned()] }
     }
 
@@ -65,12 +64,30 @@ impl Question {
         Self::new("ask", path, &[]).with(&[path.trim_start_matches('/')])
     }
 
+    /// An object in a dry run, as it may be written down.
+    pub(super) fn dry_run(draft: &Draft<'_>, object: &Value) -> Self {
+        let kind = draft.resource.full_name();
+        let act = match draft.act {
+            Act::Replace => "replace",
+            Act::Apply => "apply",
+            Act::Create => "create",
+        };
+        let digest = digest(object);
+        let members = [
+            ("version", Some(&*draft.resource.kind.version)),
+            ("namespace", draft.namespace),
+            ("name", Some(draft.name)),
+            ("act", Some(act)),
+            ("object", Some(&*digest)),
+        ];
+        let parts = [&*kind, draft.namespace.unwrap_or_default(), draft.name];
+        Self::new("try", &kind, &members).with(&parts)
+    }
+
     /// The name of the file that has the answer.
     pub(super) fn file_name(&self) -> String {
         let parts: Vec<String> = self.parts.iter().map(|part| harmless(part)).collect();
-        let digest = Sha256::digest(self.asked.to_json().as_bytes());
-        let digest: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        format!("{}-{digest}.json", parts.join("-"))
+        format!("{}-{}.json", parts.join("-"), digest(&self.asked))
     }
 
     /// Whether a file of this name may hold an answer.
@@ -95,6 +112,12 @@ impl fmt::Display for Question {
     }
 }
 
+/// The beginning of a value's SHA-256.
+fn digest(value: &Value) -> String {
+    let digest = Sha256::digest(value.to_json().as_bytes());
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A name without what means something to some file system.
 fn harmless(name: &str) -> String {
     let plain = |c: char| match c {
@@ -114,7 +137,10 @@ mod tests {
         for name in ["../../etc/passwd", "..\\x", "a:b", "CON", &"x".repeat(500), "ä\n\0", "", "."] {
             let file = Question::get(&Resource::config_maps(), Some(name), name).file_name();
             assert!(file.starts_with("get-configmaps-") && file.len() < 200, "{file}");
-            assert!(file.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)), "{file}");
+            assert!(
+                file.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)),
+                "{file}"
+            );
             assert!(Question::is_file_name(&file), "{file}");
         }
     }

@@ -8,11 +8,11 @@ use std::sync::{Arc, OnceLock};
 use jiff::Timestamp;
 
 use crate::source::SourceError;
-use crate::source::cluster::{Cluster, ClusterError, ListQuery, Page, Resource, Resources};
+use crate::source::cluster::{Cluster, ClusterError, Draft, ListQuery, Page, Resource, Resources};
 use crate::value::Value;
 
 use super::question::Question;
-use super::{API_VERSION, HEAD, KIND, answer};
+use super::{API_VERSION, Cover, HEAD, KIND, answer};
 
 /// A cluster that answers what a recording holds, and nothing else.
 #[derive(Debug)]
@@ -20,6 +20,7 @@ pub struct RecordedCluster {
     folder: PathBuf,
     namespace: String,
     now: Timestamp,
+    cover: Option<Cover>,
     resources: OnceLock<Result<Arc<Resources>, ClusterError>>,
 }
 
@@ -37,12 +38,12 @@ pub(super) fn is_recording(folder: &Path) -> bool {
 }
 
 impl RecordedCluster {
-    /// Opens a recording.
+    /// Opens a recording. `cover` makes of an object what recordings with masked values hold.
     ///
     /// # Errors
     ///
     /// A directory that is none.
-    pub fn open(folder: &Path) -> Result<Self, SourceError> {
+    pub fn open(folder: &Path, cover: Cover) -> Result<Self, SourceError> {
         let path = || folder.display().to_string();
         fs::read_dir(folder).map_err(|cause| SourceError::unreadable(path(), cause))?;
         let none = || SourceError::NoRecording { path: path() };
@@ -50,7 +51,8 @@ impl RecordedCluster {
         let text = |name| head.get(name).and_then(Value::as_str);
         let now = text("now").and_then(|now| now.parse().ok()).ok_or_else(none)?;
         let namespace = text("namespace").unwrap_or("default").to_owned();
-        Ok(Self { folder: folder.to_owned(), namespace, now, resources: OnceLock::new() })
+        let cover = (text("secrets") != Some("shown")).then_some(cover);
+        Ok(Self { folder: folder.to_owned(), namespace, now, cover, resources: OnceLock::new() })
     }
 
     /// What the recording answers, as `read` understands it.
@@ -96,6 +98,12 @@ impl Cluster for RecordedCluster {
 
     fn ask(&self, path: &str) -> Result<Value, ClusterError> {
         self.find(&Question::ask(path), |answer| Some(answer.clone()))
+    }
+
+    fn dry_run(&self, draft: &Draft<'_>) -> Result<Value, ClusterError> {
+        let covered = self.cover.map(|cover| cover(draft.object));
+        let question = Question::dry_run(draft, covered.as_ref().unwrap_or(draft.object));
+        self.find(&question, |answer| Some(answer.clone()))
     }
 
     fn default_namespace(&self) -> &str {

@@ -32,14 +32,10 @@ impl Cluster for Small {
             [("number", number), ("kept", json("1.50")), ("kind", "Secret".into())].into_iter().collect()
         };
         Ok(match query.after {
-            None => Page {
-                objects: vec![object(1), object(2)],
-                next: Some("xyz".into()),
-                is_inconsistent: false,
-            },
-            Some("xyz") => {
-                Page { objects: vec![object(3), object(4)], next: None, is_inconsistent: true }
+            None => {
+                Page { objects: vec![object(1), object(2)], next: Some("xyz".into()), is_inconsistent: false }
             }
+            Some("xyz") => Page { objects: vec![object(3), object(4)], next: None, is_inconsistent: true },
             Some(_) => return Err(ClusterError::Unreachable("lost".into())),
         })
     }
@@ -92,7 +88,7 @@ fn all(cluster: &dyn Cluster) -> Vec<String> {
 fn a_replay_answers_as_the_cluster_did() {
     let folder = tempfile::tempdir().unwrap();
     let told = all(&recording(folder.path()).unwrap());
-    let replay = RecordedCluster::open(folder.path()).unwrap();
+    let replay = RecordedCluster::open(folder.path(), Value::clone).unwrap();
     assert_eq!(all(&replay), told);
     assert_eq!(replay.now().unwrap().to_string(), NOW);
 
@@ -122,7 +118,10 @@ fn a_directory_with_something_else_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("thesis.txt"), "years of work").unwrap();
     assert!(matches!(recording(folder.path()), Err(SourceError::Occupied { .. })));
-    assert!(matches!(RecordedCluster::open(folder.path()), Err(SourceError::NoRecording { .. })));
+    assert!(matches!(
+        RecordedCluster::open(folder.path(), Value::clone),
+        Err(SourceError::NoRecording { .. })
+    ));
     fs::write(folder.path().join("recording.json"), "{}").unwrap();
     assert!(matches!(recording(folder.path()), Err(SourceError::Occupied { .. })));
 }
@@ -131,7 +130,7 @@ fn a_directory_with_something_else_is_left_alone() {
 fn an_edited_answer_is_told() {
     let folder = tempfile::tempdir().unwrap();
     recording(folder.path()).unwrap().ask("/version").unwrap();
-    let replay = RecordedCluster::open(folder.path()).unwrap();
+    let replay = RecordedCluster::open(folder.path(), Value::clone).unwrap();
     for entry in fs::read_dir(folder.path()).unwrap() {
         let path = entry.unwrap().path();
         if !path.ends_with("recording.json") {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use jiff::Timestamp;
 
 use crate::source::SourceError;
-use crate::source::cluster::{Cluster, ClusterError, ListQuery, Page, Resource, Resources};
+use crate::source::cluster::{Cluster, ClusterError, Draft, ListQuery, Page, Resource, Resources};
 use crate::source::write::write_file;
 use crate::value::{Text, Value};
 
@@ -184,6 +184,11 @@ impl Cluster for RecordingCluster {
 
     fn ask(&self, path: &str) -> Result<Value, ClusterError> {
         self.kept_object(&Question::ask(path), self.inner.ask(path))
+    }
+
+    fn dry_run(&self, draft: &Draft<'_>) -> Result<Value, ClusterError> {
+        let question = Question::dry_run(draft, &self.covered(draft.object));
+        self.kept_object(&question, self.inner.dry_run(draft))
     }
 
     fn default_namespace(&self) -> &str {
