@@ -806,9 +806,9 @@ fn what_a_recording_does_not_hold_is_told() {
         &policy(
             "call",
             "[ConfigMap]",
-            "context: [{name: n, apiCall: {urlPath: /api/v1/nodes, jmesPath: 'length(items)'}}]",
+            "context: [{name: nodes, apiCall: {urlPath: /api/v1/nodes, jmesPath: 'length(items)'}}]",
         )
-        .replace("team: a", "n: '{{ n }}'"),
+        .replace("team: a", "nodes: '{{ nodes }}'"),
     );
     let run = folder.run(&["diff", "-p", &call, "configmaps", "--replay", "tape"]);
     assert_eq!((run.code, &*run.stdout), (Some(4), ""), "{run:?}");

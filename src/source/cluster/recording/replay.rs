@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::source::SourceError;
 use crate::source::cluster::{Cluster, ClusterError, Draft, ListQuery, Page, Resource, Resources};
-use crate::value::Value;
+use crate::value::{Text, Value};
 
 use super::question::Question;
 use super::{API_VERSION, Cover, HEAD, KIND, answer};
@@ -81,6 +81,23 @@ impl RecordedCluster {
     }
 }
 
+/// An answer with what was sent, wherever it says the same of it once that is covered.
+fn uncovered(answer: &Value, covered: &Value, sent: &Value) -> Value {
+    if answer == covered {
+        return sent.clone();
+    }
+    let (Some(members), Some(covered), Some(sent)) =
+        (answer.as_object(), covered.as_object(), sent.as_object())
+    else {
+        return answer.clone();
+    };
+    let member = |(key, value): (&Text, &Value)| {
+        let known = covered.get(key).zip(sent.get(key));
+        (key.clone(), known.map_or_else(|| value.clone(), |(covered, sent)| uncovered(value, covered, sent)))
+    };
+    members.iter().map(member).collect()
+}
+
 impl Cluster for RecordedCluster {
     fn resources(&self) -> Result<Arc<Resources>, ClusterError> {
         self.resources.get_or_init(|| self.find(&Question::kinds(), answer::kinds)).clone()
@@ -103,7 +120,10 @@ impl Cluster for RecordedCluster {
     fn dry_run(&self, draft: &Draft<'_>) -> Result<Value, ClusterError> {
         let covered = self.cover.map(|cover| cover(draft.object));
         let question = Question::dry_run(draft, covered.as_ref().unwrap_or(draft.object));
-        self.find(&question, |answer| Some(answer.clone()))
+        self.find(&question, |answer| {
+            let sent = draft.object;
+            Some(covered.as_ref().map_or_else(|| answer.clone(), |covered| uncovered(answer, covered, sent)))
+        })
     }
 
     fn default_namespace(&self) -> &str {
