@@ -27,6 +27,7 @@ pub struct RecordingCluster {
     is_covered: AtomicBool,
     begun: OnceLock<Result<(), ClusterError>>,
     known: Mutex<Known>,
+    resources: OnceLock<Result<Arc<Resources>, ClusterError>>,
 }
 
 /// What was met so far.
@@ -69,6 +70,7 @@ impl RecordingCluster {
             is_covered: AtomicBool::new(false),
             begun: OnceLock::new(),
             known: Mutex::default(),
+            resources: OnceLock::new(),
         })
     }
 
@@ -150,9 +152,13 @@ impl RecordingCluster {
 
 impl Cluster for RecordingCluster {
     fn resources(&self) -> Result<Arc<Resources>, ClusterError> {
-        let answer = self.inner.resources();
-        self.keep(&Question::kinds(), answer.as_ref().map(|served| answer::of_kinds(served)))?;
-        answer
+        // Every object asks for them.
+        let read = || {
+            let answer = self.inner.resources();
+            self.keep(&Question::kinds(), answer.as_ref().map(|served| answer::of_kinds(served)))?;
+            answer
+        };
+        self.resources.get_or_init(read).clone()
     }
 
     fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
