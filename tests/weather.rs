@@ -699,3 +699,203 @@ fn set_executable(path: &Path) {
 
 #[cfg(not(unix))]
 fn set_executable(_: &Path) {}
+
+/// A server with a Secret, which refuses Pods.
+fn with_a_secret() -> Weather {
+    Weather::start(|ask| match &*ask.path {
+        "/api/v1/namespaces/web/secrets" => {
+            let item = r#"{"metadata":{"name":"login","namespace":"web"},"data":{"token":"aHVudGVyMiE=","other":"cGxhaW5seQ=="}}"#;
+            Answer::Body(200, format!(r#"{{"kind":"SecretList","metadata":{{}},"items":[{item}]}}"#))
+        }
+        "/api/v1/namespaces/web/pods" => status(403, "Forbidden", "pods is forbidden"),
+        _ => good(ask),
+    })
+}
+
+const SECRETS: [&str; 4] = ["aHVudGVyMiE=", "hunter2!", "cGxhaW5seQ==", "plainly"];
+
+fn recorded(folder: &Path) -> Vec<(String, String)> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let mut files: Vec<(String, String)> = entries
+        .map(|entry| entry.expect("a file").path())
+        .map(|path| {
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            (name, fs::read_to_string(&path).expect("text"))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_replay_needs_no_server_and_prints_the_same_bytes() {
+    let server = with_a_secret();
+    let folder = Folder::new(&server);
+    let time = "context: [{name: at, variable: {value: '{{ time_now() }}'}}]\n    \
+                preconditions: {all: [{key: '{{ at }}', operator: NotEquals, value: ''}]}";
+    let timed = folder.write(
+        "time.yaml",
+        &policy("time", "[ConfigMap, Pod, Secret]", time)
+            .replace("team: a", "at: \"{{ at | replace_all(@, ':', '-') }}\""),
+    );
+    let moved = folder.write(
+        "moved.yaml",
+        &policy("moved", "[Secret]", "")
+            .replace("team: a", "was: \"{{ request.object.data.token | base64_decode(@) }}\""),
+    );
+    let arguments = ["configmaps,secrets,pods", "--chunk-size=2", "-p", &timed, "-p", &moved];
+    for output in [
+        &["diff", "-o", "json"][..],
+        &["diff"],
+        &["diff", "-o", "summary"],
+        &["diff", "-o", "markdown"],
+        &["explain"],
+    ] {
+        let run = |more: &[&str]| folder.run(&[output, &arguments, more].concat());
+        let live = run(&["--record", "tape"]);
+        assert_eq!(live.code, Some(4), "{live:?}");
+        let files = recorded(&folder.0.path().join("tape"));
+        for (name, text) in &files {
+            assert!(name == "recording.json" || text.starts_with("{\n  \"question\": {\n"), "{name}: {text}");
+            assert!(SECRETS.iter().all(|secret| !text.contains(secret)), "{name}: {text}");
+        }
+        for start in
+            ["list-configmaps-web-1-", "list-configmaps-web-2-", "list-kinds-", "list-secrets-web-1-"]
+        {
+            assert_eq!(files.iter().filter(|(name, _)| name.starts_with(start)).count(), 1, "{start}");
+        }
+        let asked = server.asked().len();
+        let replayed = run(&["--replay", "tape", "--kubeconfig", "not-there"]);
+        assert_eq!(server.asked().len(), asked);
+        assert_eq!((replayed.code, &replayed.stdout), (live.code, &live.stdout), "{replayed:?}");
+        assert_eq!(
+            live.stderr.replace(
+                "note: values of Secrets are masked in the recording: a policy that looks at them may do something \
+                 else in a replay (--show-secrets records them)\n",
+                ""
+            ),
+            replayed.stderr
+        );
+        for shown in [&live, &replayed] {
+            assert!(
+                SECRETS.iter().all(|secret| !shown.stdout.contains(secret) && !shown.stderr.contains(secret))
+            );
+        }
+    }
+
+    // Whoever asks for it gets the values, on the screen and in the files.
+    let shown = folder.run(&[&["diff"][..], &arguments, &["--record", "tape", "--show-secrets"]].concat());
+    assert!(shown.stdout.contains("+    was: hunter2!\n"), "{shown:?}");
+    let files = recorded(&folder.0.path().join("tape"));
+    assert!(files.iter().any(|(_, text)| text.contains("aHVudGVyMiE=")));
+    let replayed = folder.run(&[&["diff"][..], &arguments, &["--replay", "tape", "--show-secrets"]].concat());
+    assert_eq!((replayed.code, &replayed.stdout), (shown.code, &shown.stdout));
+}
+
+#[test]
+fn what_a_recording_does_not_hold_is_told() {
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    assert_eq!(folder.diff(&["configmaps", "--record", "tape"]).code, Some(1));
+    let run = folder.diff(&["configmaps,secrets", "--replay", "tape"]);
+    assert_eq!((run.code, run.changed()), (Some(4), ALL.to_vec()), "{run:?}");
+    let told =
+        "error: the recording has no answer: list secrets, version v1, namespace web, limit 500, page 1";
+    assert_eq!(run.said(), [told, "error: the answer is incomplete: not read: secrets"], "{run:?}");
+
+    // An answer that a policy asks for.
+    let call = folder.write(
+        "call.yaml",
+        &policy(
+            "call",
+            "[ConfigMap]",
+            "context: [{name: nodes, apiCall: {urlPath: /api/v1/nodes, jmesPath: 'length(items)'}}]",
+        )
+        .replace("team: a", "nodes: '{{ nodes }}'"),
+    );
+    let run = folder.run(&["diff", "-p", &call, "configmaps", "--replay", "tape"]);
+    assert_eq!((run.code, &*run.stdout), (Some(4), ""), "{run:?}");
+    assert!(run.stderr.contains("error: the recording has no answer: ask /api/v1/nodes\n"), "{run:?}");
+
+    for (arguments, words) in [
+        (&["configmaps", "--replay", "."][..], "error: .: this directory is no recording\n"),
+        (&["configmaps", "--replay", "none"], "error: none: cannot be read: no such file or directory\n"),
+        (&["configmaps", "--record", "."], "error: .: the directory is not empty, and it is no recording\n"),
+        (
+            &["-f", "team.yaml", "--replay", "tape"],
+            "error: a recording is named and no cluster is asked: manifests are evaluated in it with --live\n",
+        ),
+    ] {
+        let run = folder.diff(arguments);
+        assert_eq!((run.code, &*run.stderr, &*run.stdout), (Some(2), words, ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn manifests_are_replayed_with_what_the_cluster_held() {
+    let server = with_a_secret();
+    let folder = Folder::new(&server);
+    let manifest = folder.write(
+        "manifest.yaml",
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: ../..}}\n---\n\
+         {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}\n",
+    );
+    let arguments = ["-f", &*manifest, "--live"];
+    let live = folder.diff(&[&arguments[..], &["--record", "deep/tape"]].concat());
+    assert_eq!(live.code, Some(1), "{live:?}");
+    let replayed = folder.diff(&[&arguments[..], &["--replay", "deep/tape"]].concat());
+    assert_eq!((replayed.code, &replayed.stdout, &replayed.stderr), (live.code, &live.stdout, &live.stderr));
+    assert_eq!(fs::read_dir(folder.0.path().join("deep")).unwrap().count(), 1);
+}
+
+#[test]
+fn who_prints_secrets_is_told() {
+    let server = with_a_secret();
+    let folder = Folder::new(&server);
+    let told = "note: the values of 1 Secret are printed as they are";
+    for (output, is_told) in
+        [("yaml", true), ("json", true), ("patch", true), ("diff", false), ("name", false)]
+    {
+        let run = folder.run(&["mutate", "-p", "team.yaml", "secrets,configmaps", "-o", output]);
+        assert_eq!((run.code, run.said().contains(&told)), (Some(0), is_told), "{output} {run:?}");
+    }
+    let run = folder.run(&["mutate", "-p", "team.yaml", "secrets", "--show-secrets"]);
+    assert_eq!(run.said(), Vec::<&str>::new(), "{run:?}");
+}
+
+#[test]
+fn webhooks_may_deny_break_or_take_no_dry_run() {
+    let denied = "admission webhook \"v.example.com\" denied the request: not today\nnor tomorrow";
+    let side_effects = "admission webhook \"v.example.com\" does not support dry run";
+    let broken = "Internal error occurred: failed calling webhook \"v.example.com\": connection refused";
+    let conflict = "Operation cannot be fulfilled on configmaps \"a\": the object has been modified; please apply your \
+                    changes to the latest version and try again";
+    for (code, reason, message, exit, verdict) in [
+        (403, "Forbidden", denied, 3, "refused"),
+        (400, "", denied, 3, "refused"),
+        (400, "BadRequest", side_effects, 4, "unanswered"),
+        (500, "InternalError", broken, 4, "unanswered"),
+        (409, "Conflict", conflict, 4, "unanswered"),
+    ] {
+        let server = Weather::start(move |ask| {
+            if ask.query.contains("dryRun=All") {
+                status(code, reason, &message.replace('\n', "\\n"))
+            } else {
+                good(ask)
+            }
+        });
+        let folder = Folder::new(&server);
+        let run = folder.diff(&["configmaps", "--server-dry-run", "-o", "json"]);
+        assert_eq!(run.code, Some(exit), "{reason} {run:?}");
+        let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let told = serde_json::json!({"verdict": verdict, "message": message});
+        assert_eq!(value["objects"][0]["server"], told);
+        assert_eq!(value["summary"]["serverDryRun"][verdict], 3);
+        // Each line of a message is marked as one.
+        let run = folder.diff(&["configmaps", "--server-dry-run"]);
+        assert!(run.stdout.lines().all(|line| line.starts_with(['-', '+', ' ', '@', '#'])), "{run:?}");
+    }
+    let run = Folder::new(&Weather::start(good)).diff(&["-f", "team.yaml", "--server-dry-run"]);
+    let words = "error: --server-dry-run needs a cluster: manifests are evaluated in it with --live\n";
+    assert_eq!((run.code, &*run.stderr, &*run.stdout), (Some(2), words, ""), "{run:?}");
+}

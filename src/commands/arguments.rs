@@ -156,6 +156,9 @@ pub(super) struct Inputs {
     /// How many threads evaluate; as many as there are processors by default.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Evaluation")]
     pub(super) workers: Option<u16>,
+    /// Show the values of Secrets, in recordings, too.
+    #[arg(long, help_heading = "Output")]
+    pub(super) show_secrets: bool,
     /// Print errors only on standard error, no notes and no summary.
     #[arg(short, long, help_heading = "Output")]
     pub(super) quiet: bool,
@@ -195,6 +198,13 @@ pub(super) struct Live {
     /// of that user are asked for anyway.
     #[arg(long, value_name = "SUBJECT", help_heading = "Cluster")]
     pub(super) check_rights: Option<String>,
+    /// Write every answer of the cluster to a directory, for --replay. Values of Secrets are masked in it.
+    #[arg(long, value_name = "DIR", conflicts_with = "replay", help_heading = "Cluster")]
+    pub(super) record: Option<PathBuf>,
+    /// Take the answers of the cluster from a directory that --record wrote. Nothing is sent, and how the
+    /// cluster is reached means nothing.
+    #[arg(long, value_name = "DIR", help_heading = "Cluster")]
+    pub(super) replay: Option<PathBuf>,
     #[command(flatten)]
     pub(super) reach: Reach,
 }

@@ -88,6 +88,8 @@ fn values(flag: &Arg, words: &[String]) -> (Vec<String>, &'static str) {
         | "old"
         | "crds"
         | "context_from"
+        | "record"
+        | "replay"
         | "kubeconfig"
         | "certificate_authority"
         | "client_certificate"

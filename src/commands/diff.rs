@@ -28,6 +28,13 @@ Examples:
   # Evaluate manifests by what the cluster holds and by its own policies
   kubectl kyv diff -f manifests/ -R --live --cluster-policies
 
+  # The same, and whether the API server and its webhooks would take it
+  kubectl kyv diff deployments -A -p policies/ --server-dry-run
+
+  # Record what the cluster answers, and show the same again without it
+  kubectl kyv diff -A -p policies/ --record tape/
+  kubectl kyv diff -A -p policies/ --replay tape/
+
   # Fail a pipeline if manifests are not as the policies want them
   kubectl kyv diff -p policies/ -k overlays/prod --quiet
 
@@ -37,7 +44,7 @@ Examples:
 /// Show what Kyverno mutate policies would change.
 ///
 /// Exits with 1 if something would change, with 0 if not, and with 4 if the cluster could not be read in
-/// part or whole. Nothing is written to a cluster. Values of Secrets are masked.
+/// part or whole. Nothing is written to a cluster. Values of Secrets are masked unless --show-secrets is given.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
 pub(super) struct Arguments {
@@ -46,6 +53,10 @@ pub(super) struct Arguments {
     /// How to show it.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Diff, help_heading = "Output")]
     output: Output,
+    /// Send each changed object through the API server's own validation and webhooks, as a dry run that
+    /// stores nothing, and show what it refuses (exit code 3) or changes further.
+    #[arg(long, help_heading = "Cluster")]
+    server_dry_run: bool,
     /// When to colour a diff.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     color: Color,
@@ -77,11 +88,16 @@ impl Output {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
-    let Arguments { inputs, output, color } = arguments;
+    let Arguments { inputs, output, server_dry_run, color } = arguments;
     on_threads(inputs, |talk| {
+        if *server_dry_run && !inputs.asks_for_context() {
+            let text = "--server-dry-run needs a cluster: manifests are evaluated in it with --live";
+            return talk.error(Exit::Input, text);
+        }
         let session = Session::open(inputs, talk);
         let (format, sum_up) = output.format();
-        let print = Print { format, layout: Layout::Kept, palette: color.palette(), sum_up };
+        let print =
+            Print { format, layout: Layout::Kept, palette: color.palette(), sum_up, tries: *server_dry_run };
         let ledger = show(inputs, session.as_ref(), &print, talk);
         if ledger.is_some_and(|ledger| ledger.tally.changed > 0) {
             talk.worsen(Exit::Changes);

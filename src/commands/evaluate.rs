@@ -20,6 +20,10 @@ pub(super) struct Evaluator<'a, W> {
     pub(super) twice: bool,
     /// Whether objects without a text come from a cluster.
     pub(super) live: bool,
+    /// Whether values of Secrets may be shown.
+    pub(super) shows_secrets: bool,
+    /// Whether all of a live object is kept, even what is not shown.
+    pub(super) keeps_whole: bool,
 }
 
 /// A piece with what became of its objects.
@@ -79,6 +83,11 @@ pub(super) struct Unsettled {
 }
 
 impl Evaluated {
+    /// Lets the values of Secrets be shown.
+    pub(super) fn show_secrets(&mut self) {
+        self.objects.iter_mut().for_each(|object| object.report.shows_secrets = true);
+    }
+
     /// Lets something through that is no object.
     fn pass(&mut self, at: &Pointer, value: &Value) {
         self.unknown += 1;
@@ -176,8 +185,8 @@ impl<W: World> Evaluator<'_, W> {
         let mut report = self.engine.mutate(object, Some(stored), self.world);
         let again =
             if self.twice && report.is_changed() { self.again(Some(stored), &report) } else { Vec::new() };
-        let whole =
-            self.engine.has_targets().then(|| Box::new((report.before.clone(), report.after.clone())));
+        let whole = (self.engine.has_targets() || self.keeps_whole)
+            .then(|| Box::new((report.before.clone(), report.after.clone())));
         report.before = without_bookkeeping(&report.before);
         report.after = without_bookkeeping(&report.after);
         into.after = report.is_changed().then(|| report.after.clone());

@@ -257,6 +257,9 @@ impl<W: World> Work for Explaining<'_, W> {
     }
 
     fn make(&self, mut evaluated: Evaluated) -> Self::Made {
+        if self.evaluator.shows_secrets {
+            evaluated.show_secrets();
+        }
         let arguments = self.screens.arguments;
         if !arguments.object.is_empty() {
             evaluated.objects.retain(|object| arguments.wants(object.report.object.as_ref()));

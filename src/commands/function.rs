@@ -202,6 +202,8 @@ impl Function {
             stored: None,
             twice: false,
             live: false,
+            shows_secrets: false,
+            keeps_whole: false,
         };
         let severity = self.on_error.severity();
         let evaluated: Vec<Option<(Evaluated, Hidden)>> = list

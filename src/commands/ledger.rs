@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::Rule;
-use crate::render::{lines, summary_table};
-use crate::report::{Outcome, Tally};
+use crate::render::{lines, summary_table, trial_line};
+use crate::report::{Outcome, Tally, Trial};
 use crate::semantics::{Corners, Semantics};
 use crate::source::Content;
 use crate::source::cluster::InstalledKyverno;
@@ -51,6 +51,9 @@ pub(super) struct Ledger {
     triggered: BTreeSet<(Text, Text)>,
     /// Targets that no object answers.
     missing: BTreeSet<String>,
+    /// What is said of the first objects that an API server does not take, and how many more there are.
+    untaken: Vec<String>,
+    more_untaken: usize,
 }
 
 /// How the run is summed up.
@@ -103,6 +106,18 @@ impl Ledger {
             }
             if report.has_error() {
                 talk.worsen(Exit::Evaluation);
+            }
+            match report.trial.as_deref() {
+                None | Some(Trial::Accepted { .. }) => {}
+                Some(Trial::Refused(_)) => talk.worsen(Exit::Evaluation),
+                Some(Trial::Unanswered(_)) => talk.worsen(Exit::Cluster),
+            }
+            if let Some(line) = trial_line(report) {
+                if self.untaken.len() < LISTED {
+                    self.untaken.push(line);
+                } else {
+                    self.more_untaken += 1;
+                }
             }
             for unsettled in &object.again {
                 let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
@@ -208,6 +223,13 @@ impl Ledger {
             let text =
                 format!("targets that no given object is: {names} (`--targets` gives further objects)");
             talk.note(About::Omission, &text);
+        }
+        for line in &self.untaken {
+            talk.error(Exit::Evaluation, line);
+        }
+        if self.more_untaken > 0 {
+            let text = format!("and {} more that the API server does not take", self.more_untaken);
+            talk.error(Exit::Evaluation, &text);
         }
         if self.nobody {
             let text = "rules select by user, and nobody said who sends the requests (`--userinfo` does): such \

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::pattern;
 use crate::policy::KindSelector;
-use crate::source::cluster::{Batch, Cluster, ClusterError, LiveCluster, Pages, Selection, Unknown, Wanted};
+use crate::source::cluster::{Batch, Cluster, ClusterError, Pages, Selection, Unknown, Wanted};
 use crate::source::{Content, Manifests, Piece, SourceError};
 use crate::value::Value;
 
@@ -16,28 +16,6 @@ use super::ledger::Ledger;
 use super::progress::Kinds;
 use super::session::{Session, add_targets};
 use super::talk::{About, Talk};
-
-/// Reaches the cluster that the arguments name; nothing is sent yet. What is wrong is said.
-pub(super) fn connect(inputs: &Inputs, talk: &mut Talk) -> Option<Arc<dyn Cluster>> {
-    let connection = inputs.live.reach.connection();
-    if connection.impersonation.lacks_user() {
-        let text = "requesting uid, groups or user-extra without impersonating a user (--as)";
-        talk.error(Exit::Input, text);
-        return None;
-    }
-    match LiveCluster::connect(&connection) {
-        Ok(cluster) => {
-            if inputs.is_live() {
-                cluster.outlive_interrupts();
-            }
-            Some(Arc::new(cluster))
-        }
-        Err(error) => {
-            talk.fault(&error.into());
-            None
-        }
-    }
-}
 
 /// Evaluates live objects page by page and prints the result. Everything that is wrong is said; `None` if
 /// nothing was evaluated.

@@ -17,19 +17,17 @@ mod idle;
 mod in_place;
 mod jp;
 mod ledger;
-#[cfg(feature = "cluster")]
-mod live;
-#[cfg(not(feature = "cluster"))]
-#[path = "no_live.rs"]
 mod live;
 mod mutate;
 mod output;
 mod progress;
+mod reach;
 mod session;
 mod spool;
 mod stream;
 mod talk;
 mod test;
+mod trial;
 mod version;
 
 use std::ffi::OsString;

@@ -15,9 +15,10 @@ use super::exit::Exit;
 use super::in_place::Edits;
 use super::ledger::{Ledger, SumUp};
 use super::output::{Format, Layout, Printer, Ready};
-use super::session::{Session, complain, manifests, on_threads};
+use super::session::{Session, complain, counted, manifests, on_threads};
 use super::spool::Spool;
-use super::talk::Talk;
+use super::talk::{About, Talk};
+use super::trial::DryRuns;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -104,7 +105,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         }
         let session = Session::open(inputs, talk);
         let (format, palette) = ((*output).into(), color.palette());
-        let print = Print { format, layout, palette, sum_up: SumUp::Line };
+        let print = Print { format, layout, palette, sum_up: SumUp::Line, tries: false };
         if !in_place {
             show(inputs, session.as_ref(), &print, talk);
             return;
@@ -124,6 +125,8 @@ pub(super) struct Print {
     pub(super) layout: Layout,
     pub(super) palette: Palette,
     pub(super) sum_up: SumUp,
+    /// Whether the API server is asked what it would store.
+    pub(super) tries: bool,
 }
 
 impl Show for Print {
@@ -135,15 +138,21 @@ impl Show for Print {
         ledger: &mut Ledger,
         talk: &mut Talk,
     ) -> io::Result<()> {
-        let work = Printing { evaluator: session.evaluator(world), print: *self };
+        let mut evaluator = session.evaluator(world);
+        evaluator.keeps_whole = self.tries;
+        let cluster = session.cluster.as_deref().filter(|_| self.tries);
+        let trials = cluster.map(|cluster| DryRuns::new(cluster, &evaluator));
+        let work = Printing { evaluator, print: *self, trials };
         let mut printer = Printer::new(self.format);
         let mut spool = Spool::new();
         let mut faults = Vec::new();
+        let mut secrets = 0;
         let take = |(evaluated, ready): (Evaluated, Ready)| {
             ledger.take(&evaluated, talk);
             if let Ready::Edited(edited) = &ready {
                 ledger.edited(&evaluated, edited);
             }
+            secrets += self.format.secrets_in(&evaluated);
             printer.print(&evaluated, ready, &mut spool)
         };
         drive(pieces, &work, take, |error| faults.push(error))?;
@@ -155,6 +164,10 @@ impl Show for Print {
             return Ok(());
         }
         talk.tell_gaps();
+        if secrets > 0 && !session.shows_secrets {
+            let text = format!("the values of {} are printed as they are", counted(secrets, "Secret"));
+            talk.note(About::Other, &text);
+        }
         printer.finish(&ledger.tally, talk.gaps().as_deref(), &mut spool)?;
         ledger.close(session, self.sum_up, talk);
         spool.release()
@@ -165,6 +178,7 @@ impl Show for Print {
 struct Printing<'a, W> {
     evaluator: Evaluator<'a, W>,
     print: Print,
+    trials: Option<DryRuns<'a>>,
 }
 
 impl<W: World> Work for Printing<'_, W> {
@@ -175,7 +189,13 @@ impl<W: World> Work for Printing<'_, W> {
         &self.evaluator
     }
 
-    fn make(&self, evaluated: Evaluated) -> Self::Made {
+    fn make(&self, mut evaluated: Evaluated) -> Self::Made {
+        if self.evaluator.shows_secrets {
+            evaluated.show_secrets();
+        }
+        if let Some(trials) = self.trials {
+            trials.run(&mut evaluated);
+        }
         let ready = self.print.format.prepare(&evaluated, self.print.layout, self.print.palette);
         (evaluated, ready)
     }

@@ -117,6 +117,22 @@ impl Format {
     }
 }
 
+impl Format {
+    /// How many Secrets of a piece are printed with their values.
+    pub(super) fn secrets_in(self, evaluated: &Evaluated) -> usize {
+        let is_secret = |object: &&Evaluation| {
+            let kind = object.report.after.get("kind").and_then(Value::as_str);
+            let is_printed = self != Self::Patch || object.report.is_changed();
+            let holds = |field| object.report.after.get(field).is_some_and(|field| !field.is_null());
+            kind == Some("Secret") && is_printed && ["data", "stringData"].into_iter().any(holds)
+        };
+        match self {
+            Self::Yaml | Self::Json | Self::Patch => evaluated.objects.iter().filter(is_secret).count(),
+            _ => 0,
+        }
+    }
+}
+
 /// The identity of an object and what changes in it, on one line.
 fn patch_line(object: &Evaluation) -> String {
     let mut line = Value::empty_object();

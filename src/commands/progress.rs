@@ -18,13 +18,11 @@ pub(super) struct Kinds {
 
 impl Kinds {
     /// None of so many was read.
-    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "live objects alone ask for it"))]
     pub(super) const fn new(all: usize) -> Self {
         Self { all, done: AtomicUsize::new(0) }
     }
 
     /// Counts one that was read to its end.
-    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "live objects alone ask for it"))]
     pub(super) fn advance(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
     }

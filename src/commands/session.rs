@@ -24,7 +24,7 @@ use crate::source::{
 use super::arguments::Inputs;
 use super::evaluate::Evaluator;
 use super::exit::Exit;
-use super::live;
+use super::reach::connect;
 use super::talk::{About, Manner, Talk};
 
 /// The stack of a thread: enough for whatever the limits on depth let through.
@@ -45,8 +45,11 @@ pub(super) struct Session {
     pub(super) remarks: Vec<(About, String)>,
     twice: bool,
     live: bool,
+    pub(super) shows_secrets: bool,
     /// The cluster that is asked, if one is.
     pub(super) cluster: Option<Arc<dyn Cluster>>,
+    /// The time that the run sees.
+    now: Timestamp,
     /// Where the stored objects of manifests come from, if from a cluster.
     stored: Option<StoredObjects>,
 }
@@ -96,10 +99,20 @@ impl Session {
             );
             return None;
         }
+        let (record, replay) = (&inputs.live.record, &inputs.live.replay);
+        if (record.is_some() || replay.is_some()) && !inputs.asks_a_cluster() {
+            let text =
+                "a recording is named and no cluster is asked: manifests are evaluated in it with --live";
+            talk.error(Exit::Input, text);
+            return None;
+        }
         let limits = inputs.limits();
-        let cluster = if inputs.asks_a_cluster() { Some(live::connect(inputs, talk)) } else { None };
+        let now = inputs.now.unwrap_or_else(Timestamp::now);
+        let cluster = if inputs.asks_a_cluster() { Some(connect(inputs, now, talk)) } else { None };
         let unreachable = matches!(cluster, Some(None));
         let cluster = cluster.flatten();
+        let recorded = cluster.as_ref().and_then(|cluster| cluster.now());
+        let now = inputs.now.or(recorded).unwrap_or(now);
         let namespace = match &cluster {
             Some(cluster) if inputs.live.live && inputs.namespace.is_none() => {
                 cluster.default_namespace().to_owned()
@@ -153,8 +166,9 @@ impl Session {
         let twice = inputs.check_idempotent;
         let of_manifests = cluster.clone().filter(|_| inputs.live.live && !inputs.is_live());
         let stored = of_manifests.map(|cluster| StoredObjects::new(cluster, namespace.as_str().into()));
-        let live = inputs.is_live();
-        let mut session = Self { engine, old, kinds, objects, remarks, twice, live, cluster, stored };
+        let (live, shows_secrets) = (inputs.is_live(), inputs.show_secrets);
+        let mut session =
+            Self { engine, old, kinds, objects, remarks, twice, live, cluster, stored, now, shows_secrets };
         let asked = session.asked(inputs);
         let plurals = asked.plurals().join(", ");
         if !plurals.is_empty() && !inputs.asks_for_context() {
@@ -176,11 +190,12 @@ impl Session {
             stored: self.stored.as_ref(),
             twice: self.twice,
             live: self.live,
+            shows_secrets: self.shows_secrets,
+            keeps_whole: false,
         }
     }
 
     /// The kinds that the rules can match.
-    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "live objects alone ask for it"))]
     pub(super) fn kind_selectors(&self) -> Vec<KindSelector> {
         kind_selectors(self.engine.policies().policies().iter().flat_map(|policy| &policy.rules))
     }
@@ -219,6 +234,9 @@ impl Session {
                 &format!("and {more} more of the kind: the evaluation went on without"),
             );
         }
+        for remark in self.cluster.iter().flat_map(|cluster| cluster.remarks()) {
+            talk.note(About::Other, &remark);
+        }
     }
 
     /// Whether some rule looks at the labels of namespaces.
@@ -239,8 +257,7 @@ impl Session {
 
     /// The world as far as the inputs tell of it.
     fn offline_world(&self, inputs: &Inputs, manifests: &Manifests) -> OfflineWorld {
-        let now = inputs.now.unwrap_or_else(Timestamp::now);
-        let mut world = OfflineWorld::new(now, inputs.seed);
+        let mut world = OfflineWorld::new(self.now, inputs.seed);
         world.add_kinds(&self.kinds);
         let mut objects = self.objects.clone();
         let asked = self.asked(inputs);

@@ -96,7 +96,6 @@ impl Talk {
     }
 
     /// Shows how many kinds were read beside how many objects.
-    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "live objects alone ask for it"))]
     pub(super) fn count_kinds(&mut self, kinds: Arc<Kinds>) {
         self.progress.count_kinds(kinds);
     }

@@ -41,6 +41,8 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
             policies: reports,
             unknown: evaluation.unknown(),
             secrets: Vec::new(),
+            shows_secrets: false,
+            trial: None,
         }
     });
     let stored = old.filter(|old| old.get("kind").and_then(Value::as_str) == Some("Secret")).cloned();

@@ -2,13 +2,13 @@
 
 use similar::{ChangeTag, TextDiff};
 
-use crate::report::{ObjectReport, Outcome};
+use crate::report::{ObjectReport, Outcome, Trial};
 use crate::value::Value;
 use crate::yaml;
 
 use super::Origin;
-use super::harmless::harmless_name;
-use super::mask::mask_beside;
+use super::harmless::{harmless, harmless_name};
+use super::mask::mask_of;
 
 /// How the parts of a diff are coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +43,7 @@ pub fn unified_diff(report: &ObjectReport, origin: &Origin, palette: Palette) ->
     if !report.is_changed() {
         return String::new();
     }
-    let shown = mask_beside(&report.before, &report.after, &report.secrets);
-    let print = |value: &Value| {
-        let mut out = String::new();
-        yaml::print(value, &mut out);
-        out
-    };
+    let shown = mask_of(report, &report.before, &report.after);
     let (before, after) = (print(&shown.before), print(&shown.after));
     let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
     let rules: Vec<String> = report
@@ -65,6 +60,33 @@ pub fn unified_diff(report: &ObjectReport, origin: &Origin, palette: Palette) ->
     palette.paint("1", &format!("--- {name}\t{origin}\n"), &mut out);
     palette.paint("1", &format!("+++ {name}\t{rules}\n"), &mut out);
     hunks(&before, &after, palette, &mut out);
+    match report.trial.as_deref() {
+        Some(Trial::Accepted { sent, stored }) if sent != stored => {
+            let shown = mask_of(report, sent, stored);
+            palette.paint("1", &format!("--- {name}\tas the policies leave it\n"), &mut out);
+            palette.paint("1", &format!("+++ {name}\tas the API server would store it\n"), &mut out);
+            hunks(&print(&shown.before), &print(&shown.after), palette, &mut out);
+        }
+        None | Some(Trial::Accepted { .. }) => {}
+        Some(Trial::Refused(words)) => {
+            let words = harmless(&shown.message(words)).replace('\n', "\n#   ");
+            palette.paint("31", &format!("# {name}: the API server refuses it: {words}\n"), &mut out);
+        }
+        Some(Trial::Unanswered(words)) => {
+            let words = harmless(&shown.message(words)).replace('\n', "\n#   ");
+            palette.paint(
+                "31",
+                &format!("# {name}: the API server does not say whether it takes it: {words}\n"),
+                &mut out,
+            );
+        }
+    }
+    out
+}
+
+fn print(value: &Value) -> String {
+    let mut out = String::new();
+    yaml::print(value, &mut out);
     out
 }
 

@@ -1,11 +1,11 @@
 //! Reports as JSON.
 
-use crate::report::{Flag, Impact, ObjectReport, Outcome, RuleReport, SkipReason, Tally};
+use crate::report::{Flag, Impact, ObjectReport, Outcome, RuleReport, SkipReason, Tally, Trial};
 use crate::semantics::Corners;
 use crate::value::{Pointer, Value, changes};
 
 use super::Origin;
-use super::mask::{Masked, mask_beside};
+use super::mask::{Masked, mask_of};
 use super::patch::{identity, json_patch};
 
 /// Rows of a JSON list that is written piece by piece.
@@ -53,10 +53,13 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
         row.insert("object", identity(object));
     }
     row.insert("changed", report.is_changed().into());
-    let shown = mask_beside(&report.before, &report.after, &report.secrets);
+    let shown = mask_of(report, &report.before, &report.after);
     row.insert("patch", json_patch(&changes(&shown.before, &shown.after)));
+    if let Some(trial) = &report.trial {
+        row.insert("server", trial_json(trial, report, &shown));
+    }
     let rules = report.rules().map(|(policy, rule)| {
-        let mut row = rule_json(rule, &shown, &report.secrets);
+        let mut row = rule_json(rule, &shown, report);
         row.insert(
             "applied",
             (!policy.has_error() && matches!(rule.outcome, Outcome::Patched { .. })).into(),
@@ -72,7 +75,20 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
     row
 }
 
-fn rule_json(rule: &RuleReport, object: &Masked, secrets: &[Value]) -> Value {
+/// What the API server says: its verdict, with its further changes or its words.
+fn trial_json(trial: &Trial, report: &ObjectReport, object: &Masked) -> Value {
+    let (verdict, name, value) = match trial {
+        Trial::Accepted { sent, stored } => {
+            let shown = mask_of(report, sent, stored);
+            ("accepted", "patch", json_patch(&changes(&shown.before, &shown.after)))
+        }
+        Trial::Refused(words) => ("refused", "message", object.message(words).into()),
+        Trial::Unanswered(words) => ("unanswered", "message", object.message(words).into()),
+    };
+    [("verdict", Value::from(verdict)), (name, value)].into_iter().collect()
+}
+
+fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport) -> Value {
     let mut row: Value =
         [("rule", Value::String(rule.rule.clone())), ("outcome", rule.outcome.word().into())]
             .into_iter()
@@ -82,7 +98,7 @@ fn rule_json(rule: &RuleReport, object: &Masked, secrets: &[Value]) -> Value {
     }
     match &rule.outcome {
         Outcome::Patched { before, after } => {
-            let shown = mask_beside(before, after, secrets);
+            let shown = mask_of(report, before, after);
             row.insert("patch", json_patch(&changes(&shown.before, &shown.after)));
         }
         Outcome::NoChange => {}
@@ -162,7 +178,7 @@ pub fn tally_json(tally: &Tally) -> Value {
         (flag.word(), row)
     });
     let flags: Value = flags.collect();
-    [
+    let mut all: Value = [
         ("objects", count(tally.objects)),
         ("changed", count(tally.changed)),
         ("errors", count(tally.errors)),
@@ -171,5 +187,16 @@ pub fn tally_json(tally: &Tally) -> Value {
         ("rules", Value::array(rows.collect())),
     ]
     .into_iter()
-    .collect()
+    .collect();
+    let trials = &tally.trials;
+    if !trials.is_empty() {
+        let counts = [
+            ("accepted", count(trials.accepted)),
+            ("furtherChanges", count(trials.changed)),
+            ("refused", count(trials.refused)),
+            ("unanswered", count(trials.unanswered)),
+        ];
+        all.insert("serverDryRun", counts.into_iter().collect());
+    }
+    all
 }

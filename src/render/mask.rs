@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use indexmap::IndexMap;
 
+use crate::report::ObjectReport;
 use crate::value::{Map, Text, Value};
 
 const MASK: &str = "***";
@@ -58,6 +59,49 @@ pub fn mask_beside(before: &Value, after: &Value, others: &[Value]) -> Masked {
         after: secrets.masked(after, &changed(&new, &old), MASK_AFTER),
         secrets,
     }
+}
+
+/// The same for states of a report's object, unless its Secrets may be shown.
+pub(super) fn mask_of(report: &ObjectReport, before: &Value, after: &Value) -> Masked {
+    if report.shows_secrets {
+        return Masked { before: before.clone(), after: after.clone(), secrets: Secrets::default() };
+    }
+    mask_beside(before, after, &report.secrets)
+}
+
+/// An object, or a list of objects, with stand-ins for the values of Secrets: texts of the kind that a policy can
+/// decode, equal where the values are. What else is secret in a Secret is masked.
+pub fn cover(object: &Value) -> Value {
+    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let is_secret = |item: &Value| item.get("kind").and_then(Value::as_str) == Some("Secret");
+    let item = |item: &Value| {
+        if kind == "SecretList" || is_secret(item) { covered(item) } else { item.clone() }
+    };
+    match object.get("items").and_then(Value::as_array) {
+        _ if kind == "Secret" => covered(object),
+        Some(items) if kind.ends_with("List") => {
+            let mut list = object.clone();
+            list.insert("items", Value::array(items.iter().map(item).collect()));
+            list
+        }
+        _ => object.clone(),
+    }
+}
+
+fn covered(secret: &Value) -> Value {
+    let fields = fields(secret);
+    let mut shown = Secrets::of(fields.values()).masked(secret, &[], MASK);
+    let mut met: IndexMap<&Text, usize> = IndexMap::new();
+    for ((field, key), text) in &fields {
+        let next = met.len() + 1;
+        let number = *met.entry(text).or_insert(next);
+        let text = format!("{MASK}{number}");
+        let text = if *field == "data" { STANDARD.encode(text) } else { text };
+        if let Some(node) = shown.as_object_mut().and_then(|members| members.get_mut(*field)) {
+            node.insert(key.clone(), text.into());
+        }
+    }
+    shown
 }
 
 /// The secret texts of an object, by field and key.
@@ -230,6 +274,25 @@ mod tests {
         let shown = mask_beside(&before, &after, &[secret]);
         assert_eq!(shown.before, before);
         assert_eq!(shown.after, json(r#"{"kind":"ConfigMap","data":{"a":"b","p":"***"}}"#));
+    }
+
+    #[test]
+    fn what_stands_in_for_a_value_can_be_decoded_and_is_equal_where_the_values_are() {
+        let secret = r#"{"kind":"Secret","metadata":{"annotations":{"copy":"hunter2!","kubectl.kubernetes.io/last-applied-configuration":"x"}},"data":{"a":"aHVudGVyMiE=","b":"eA==","c":"aHVudGVyMiE="}}"#;
+        let shown = cover(&json(secret));
+        assert_eq!(
+            shown,
+            json(
+                r#"{"kind":"Secret","metadata":{"annotations":{"copy":"***","kubectl.kubernetes.io/last-applied-configuration":"***"}},"data":{"a":"KioqMQ==","b":"KioqMg==","c":"KioqMQ=="}}"#
+            )
+        );
+        assert_eq!(STANDARD.decode("KioqMQ==").unwrap(), b"***1");
+        assert_eq!(cover(&shown), shown);
+        let list =
+            format!(r#"{{"kind":"SecretList","items":[{}]}}"#, secret.replace("\"kind\":\"Secret\",", ""));
+        assert!(!cover(&json(&list)).to_json().contains("aHVudGVyMiE="));
+        let other = json(r#"{"kind":"ConfigMap","data":{"a":"b"}}"#);
+        assert_eq!(cover(&other), other);
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::report::{ObjectReport, Outcome};
+use crate::report::{ObjectReport, Outcome, Trial};
 use crate::semantics::Corners;
 
 use super::Origin;
 use super::harmless::harmless_name;
-use super::mask::mask_beside;
+use super::mask::mask_of;
 
 /// A line for each rule of an object that could not be evaluated, with its hint.
 pub fn lines(report: &ObjectReport, origin: &Origin) -> String {
@@ -16,7 +16,7 @@ pub fn lines(report: &ObjectReport, origin: &Origin) -> String {
     let mut shown = None;
     for (policy, rule) in report.rules() {
         let Outcome::Error(error) = &rule.outcome else { continue };
-        let shown = shown.get_or_insert_with(|| mask_beside(&report.before, &report.after, &report.secrets));
+        let shown = shown.get_or_insert_with(|| mask_of(report, &report.before, &report.after));
         let trigger = rule.trigger.as_ref();
         let rule = harmless_name(&format!("{origin}: {name}: {}/{}", policy.policy, rule.rule));
         // No line of a message can pass for one of its own.
@@ -30,6 +30,18 @@ pub fn lines(report: &ObjectReport, origin: &Origin) -> String {
         }
     }
     out
+}
+
+/// What keeps an API server from storing an object, if something does.
+pub fn trial_line(report: &ObjectReport) -> Option<String> {
+    let (what, words) = match report.trial.as_deref()? {
+        Trial::Accepted { .. } => return None,
+        Trial::Refused(words) => ("the API server refuses it", words),
+        Trial::Unanswered(words) => ("the API server does not say whether it takes it", words),
+    };
+    let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
+    let words = mask_of(report, &report.before, &report.after).message(words).replace('\n', "\n  ");
+    Some(format!("{}: {what}: {words}", harmless_name(&name)))
 }
 
 /// A line for each difference between the two semantics that a run came through.

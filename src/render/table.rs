@@ -45,6 +45,17 @@ fn totals(tally: &Tally) -> String {
     if tally.errors > 0 {
         let _ = write!(line, ", {} with errors", tally.errors);
     }
+    let trials = &tally.trials;
+    if !trials.is_empty() {
+        let _ = write!(line, "; server dry run: {} accepted", trials.accepted);
+        let more = [(trials.refused, "refused"), (trials.unanswered, "without answer")];
+        if trials.changed > 0 {
+            let _ = write!(line, " ({} with further changes)", trials.changed);
+        }
+        for (number, what) in more.into_iter().filter(|(number, _)| *number > 0) {
+            let _ = write!(line, ", {number} {what}");
+        }
+    }
     line
 }
 

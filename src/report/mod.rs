@@ -9,6 +9,7 @@ mod outcome;
 mod suite;
 mod tally;
 mod trace;
+mod trial;
 
 use std::collections::BTreeSet;
 
@@ -20,6 +21,7 @@ pub use outcome::{Outcome, RuleError, SkipReason};
 pub use suite::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, Verdict};
 pub use tally::{Flag, Flagged, Tally, TallyKey, TallyRow};
 pub use trace::{Fate, SeenCondition, SeenException, SeenTurn, SeenVariable, Trace};
+pub use trial::{Trial, Trials};
 
 /// What the policies made of one object.
 #[derive(Clone, Debug)]
@@ -37,6 +39,10 @@ pub struct ObjectReport {
     /// Secrets whose values may have come into the object: those that answered context entries or triggered a
     /// rule whose target the object is, and the stored object of an update.
     pub secrets: Vec<Value>,
+    /// Whether values of Secrets may be shown.
+    pub shows_secrets: bool,
+    /// What an API server says of the object as it is, if one was asked.
+    pub trial: Option<Box<Trial>>,
 }
 
 /// What was taken as absent because nobody gave it.
@@ -80,6 +86,8 @@ impl ObjectReport {
             policies: Vec::new(),
             unknown: Unknown::default(),
             secrets: Vec::new(),
+            shows_secrets: false,
+            trial: None,
         }
     }
 

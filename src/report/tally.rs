@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use crate::value::{ObjectRef, Pointer, Text};
 
-use super::{Impact, ObjectReport, Outcome, SkipReason};
+use super::{Impact, ObjectReport, Outcome, SkipReason, Trials};
 
 /// So many objects are named for each flag.
 const NAMED: usize = 10;
@@ -22,6 +22,8 @@ pub struct Tally {
     pub unchanged: usize,
     /// What the changes mean for a cluster, by flag: how many objects, and the first of them.
     pub flags: IndexMap<Flag, Flagged>,
+    /// What an API server said of changed objects.
+    pub trials: Trials,
     /// Objects by policy, rule, kind and namespace, in the order first met.
     pub rows: IndexMap<TallyKey, TallyRow>,
 }
@@ -145,6 +147,7 @@ impl Tally {
         if report.is_changed() {
             self.flag(object, Impact::of(&report.before, &report.after, is_update));
         }
+        report.trial.iter().for_each(|trial| self.trials.add(trial));
         let matched = |outcome: &Outcome| {
             !matches!(
                 outcome,

@@ -75,6 +75,18 @@ pub enum SourceError {
         /// The kind that was looked for.
         kind: &'static str,
     },
+    /// A directory that a recording cannot be written to.
+    #[error("{path}: the directory is not empty, and it is no recording")]
+    Occupied {
+        /// The path as given.
+        path: String,
+    },
+    /// A directory that is no recording.
+    #[error("{path}: this directory is no recording")]
+    NoRecording {
+        /// The path as given.
+        path: String,
+    },
     /// A cluster gave no answer.
     #[error(transparent)]
     Cluster(#[from] ClusterError),

@@ -85,6 +85,17 @@ fn keep_owner(_: &fs::File, _: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes a file that is there as a whole or not at all, in the place of one of the same name.
+pub(super) fn write_file(path: &Path, content: &[u8]) -> Result<(), SourceError> {
+    let fail = |cause| SourceError::unwritable(path.display().to_string(), cause);
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    let mut file =
+        tempfile::Builder::new().prefix(".kyv-").suffix(".tmp").tempfile_in(folder).map_err(fail)?;
+    file.write_all(content).map_err(fail)?;
+    file.as_file().sync_all().map_err(fail)?;
+    file.persist(path).map(drop).map_err(|error| fail(error.error))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -107,7 +107,11 @@ fn serve(
     let mut lines = head.lines();
     let target = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or_default().to_owned();
     let headers = lines.filter_map(|line| line.split_once(": "));
-    let headers = headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+    let headers: BTreeMap<_, _> =
+        headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+    // Whoever closes a connection with something unread in it breaks it.
+    let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    let _gone = stream.read_exact(&mut vec![0; length]);
     let before = {
         let mut log = log.lock().expect("no thread panicked");
         let before = log.iter().filter(|earlier| **earlier == target).count();

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::render::mask_beside;
-use crate::report::{Fate, Outcome, RuleReport, SeenCondition, SeenTurn, SkipReason, Trace};
+use crate::render::mask::mask_of;
+use crate::report::{Fate, ObjectReport, Outcome, RuleReport, SeenCondition, SeenTurn, SkipReason, Trace};
 use crate::value::{Pointer, Segment, Text, Value, changes};
 
 use super::shade::Shade;
@@ -18,7 +18,7 @@ pub(super) struct Gather<'a, 'b> {
     pub(super) rule: &'a RuleReport,
     pub(super) source: Option<&'a RuleSource>,
     pub(super) shade: &'b Shade,
-    pub(super) secrets: &'a [Value],
+    pub(super) object_report: &'a ObjectReport,
     /// The object as the rule found it.
     pub(super) object: &'b Value,
 }
@@ -53,7 +53,7 @@ impl<'a> Gather<'a, '_> {
                         format!("a cluster would refuse the object, because {}/{failed} fails", self.policy);
                 }
                 explained.reasons = self.unfit(idle);
-                let shown = mask_beside(before, after, self.secrets);
+                let shown = mask_of(self.object_report, before, after);
                 explained.changes = changes(&shown.before, &shown.after);
             }
             Outcome::NoChange => {

@@ -225,7 +225,7 @@ impl<'a> Explanation<'a> {
                         rule,
                         source,
                         shade: &shade,
-                        secrets: &report.secrets,
+                        object_report: report,
                         object: &working,
                     };
                     rules.push(gather.explained(failed, idle));

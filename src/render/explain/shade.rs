@@ -20,13 +20,18 @@ const HARMLESS: [&str; 5] = [".metadata", ".kind", ".apiVersion", ".type", ".imm
 #[derive(Debug, Default)]
 pub(super) struct Shade {
     is_secret: bool,
+    /// Everything may be shown.
+    is_open: bool,
     texts: Vec<Text>,
 }
 
 impl Shade {
     /// The shade of an object's report: that of its secret values, as they stand and decoded.
     pub(super) fn of(report: &ObjectReport) -> Self {
-        let mut shade = Self::default();
+        let mut shade = Self { is_open: report.shows_secrets, ..Self::default() };
+        if shade.is_open {
+            return shade;
+        }
         let others = report.secrets.iter();
         let patched = report.rules().filter_map(|(_, rule)| match &rule.outcome {
             Outcome::Patched { after, .. } => Some(after),
@@ -130,6 +135,9 @@ impl Shade {
 
     /// A value without secret parts.
     pub(super) fn value(&self, value: &Value) -> Value {
+        if self.is_open {
+            return value.clone();
+        }
         if self.texts.len().saturating_mul(nodes(value)) > COMPARED {
             return MASK.into();
         }

@@ -55,6 +55,15 @@ pub enum ClusterError {
     /// The kinds of an API are not known.
     #[error("the kinds of {0} are not known: {1}")]
     UnknownKinds(String, String),
+    /// There is nobody to ask for a dry run.
+    #[error("{0} take no dry run here")]
+    NoDryRun(String),
+    /// A recording does not tell.
+    #[error("the recording has no answer: {0}")]
+    NotRecorded(String),
+    /// An answer could not be recorded.
+    #[error("the answer cannot be recorded: {0}")]
+    NotWritten(String),
     /// The user ended the run.
     #[error("interrupted")]
     Interrupted,
@@ -71,6 +80,29 @@ impl ClusterError {
                 | Self::NotListed(_)
                 | Self::UnknownContext(_)
         )
+    }
+
+    /// Whether an evaluation that goes on without the answer says too little.
+    pub const fn is_of_the_recording(&self) -> bool {
+        matches!(self, Self::NotRecorded(_) | Self::NotWritten(_))
+    }
+
+    /// Whether it is the object that the server refuses, and not the request for it.
+    pub fn is_refusal_of_the_object(&self) -> bool {
+        let Self::Refused { reason, message } = self else { return false };
+        let denied = message.contains("denied the request");
+        match &**reason {
+            "Invalid" => true,
+            // Rights are told in these words.
+            "Forbidden" => denied || !message.contains("forbidden: User \""),
+            "BadRequest" => !message.contains("does not support dry run"),
+            _ => denied,
+        }
+    }
+
+    /// Whether there is an object of the name already.
+    pub fn is_already_there(&self) -> bool {
+        matches!(self, Self::Refused { reason, .. } if reason == "AlreadyExists")
     }
 
     /// Whether the server says that there is no such object.

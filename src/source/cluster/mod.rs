@@ -2,7 +2,8 @@
 //!
 //! Everything here goes through the trait [`Cluster`], which blocks: the engine stays synchronous. The
 //! live one reads with GET and LIST, and asks what somebody may do with access reviews, with the rights of the
-//! person who asks.
+//! person who asks; dry runs, where they are asked for, are the only other requests it can make. A recording of its
+//! answers can stand in for it.
 
 mod connection;
 mod error;
@@ -11,6 +12,7 @@ mod installed;
 mod live;
 mod pages;
 mod policies;
+mod recording;
 mod resources;
 mod rights;
 mod schemas;
@@ -21,6 +23,8 @@ mod world;
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::value::{Text, Value};
 
 pub use connection::{Connection, Impersonation, Secret};
@@ -30,6 +34,7 @@ pub use installed::InstalledKyverno;
 pub use live::LiveCluster;
 pub use pages::{Batch, Pages};
 pub use policies::load_cluster_policies;
+pub use recording::{Cover, RecordedCluster, RecordingCluster};
 pub use resources::{Resource, Resources, Unknown};
 pub use rights::{Access, Rights, Subject};
 pub use schemas::{LiveKinds, custom_kinds_of};
@@ -76,8 +81,28 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
         Err(ClusterError::Config("this cluster tells nothing of rights".into()))
     }
 
+    /// What the cluster would store for an object, by a dry run: its own validation and webhooks are run, and
+    /// nothing is stored.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps the cluster from answering; a refusal of the object.
+    fn dry_run(&self, draft: &Draft<'_>) -> Result<Value, ClusterError> {
+        Err(ClusterError::NoDryRun(draft.resource.full_name()))
+    }
+
     /// The namespace that is meant where none is given.
     fn default_namespace(&self) -> &str;
+
+    /// The time that the run sees; `None` where it is that of the clock.
+    fn now(&self) -> Option<Timestamp> {
+        None
+    }
+
+    /// What there is to say of the look-ups when the run is over.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Which part of which list is asked for.
@@ -95,6 +120,32 @@ pub struct ListQuery<'a> {
     pub limit: u32,
     /// Where the page before ended.
     pub after: Option<&'a str>,
+}
+
+/// An object that a cluster is asked about.
+#[derive(Clone, Debug)]
+pub struct Draft<'a> {
+    /// Its kind.
+    pub resource: &'a Resource,
+    /// Its namespace; `None` for kinds without namespaces.
+    pub namespace: Option<&'a str>,
+    /// Its name; empty where the cluster is to make one up.
+    pub name: &'a str,
+    /// The object.
+    pub object: &'a Value,
+    /// What would be done.
+    pub act: Act,
+}
+
+/// What would be done with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// It takes the place of the stored one.
+    Replace,
+    /// It is applied, as `kubectl apply --server-side --force-conflicts` does.
+    Apply,
+    /// It is created.
+    Create,
 }
 
 /// A part of a list.

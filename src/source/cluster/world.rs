@@ -109,26 +109,35 @@ impl<W: World> ClusterWorld<W> {
             let mut known = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(known.entry(question.clone()).or_default())
         };
-        answer.get_or_init(|| question.put_to(cluster)).clone()
+        answer
+            .get_or_init(|| {
+                question.put_to(cluster).map_err(|error| {
+                    if error.is_of_the_recording() {
+                        self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(error.clone());
+                    }
+                    unanswered(error)
+                })
+            })
+            .clone()
     }
 }
 
 impl Question {
-    fn put_to(&self, cluster: &dyn Cluster) -> Result<Value, LookupError> {
-        let answer = match self {
+    fn put_to(&self, cluster: &dyn Cluster) -> Result<Value, ClusterError> {
+        match self {
             Self::ConfigMap(namespace, name) => {
                 cluster.get(&Resource::config_maps(), Some(namespace).map(|namespace| &**namespace), name)
             }
-            Self::Path(path) => {
-                check_path(path)?;
-                cluster.ask(path)
-            }
-        };
-        answer.map_err(|error| match error {
-            error if error.is_not_found() => LookupError::NotFound,
-            ClusterError::Refused { message, .. } => LookupError::Unanswerable(message),
-            error => LookupError::Unanswerable(error.to_string()),
-        })
+            Self::Path(path) => cluster.ask(path),
+        }
+    }
+}
+
+fn unanswered(error: ClusterError) -> LookupError {
+    match error {
+        error if error.is_not_found() => LookupError::NotFound,
+        ClusterError::Refused { message, .. } => LookupError::Unanswerable(message),
+        error => LookupError::Unanswerable(error.to_string()),
     }
 }
 
@@ -211,6 +220,7 @@ impl<W: World> World for ClusterWorld<W> {
                 self.answer(cluster, Question::ConfigMap((*namespace).into(), (*name).into()))
             }
             (Err(LookupError::NotGiven), Lookup::Api(path)) => {
+                check_path(path)?;
                 self.answer(cluster, Question::Path((*path).into()))
             }
             _ => given,

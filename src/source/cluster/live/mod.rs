@@ -21,11 +21,12 @@ use crate::value::Value;
 
 use super::resources::segment;
 use super::{
-    Access, Cluster, ClusterError, Connection, ListQuery, Page, Resource, Resources, Subject, Unknown,
+    Access, Act, Cluster, ClusterError, Connection, Draft, ListQuery, Page, Resource, Resources, Subject,
+    Unknown,
 };
 
 use config::configure;
-use request::{Failure, Told};
+use request::{Ask, Failure, Told};
 use wire::{list_path, page, with_kind};
 
 const JSON: &str = "application/json";
@@ -33,7 +34,8 @@ const JSON: &str = "application/json";
 /// So many requests in a row may stay without an answer: each costs as long as a request may take.
 const PATIENCE: u32 = 3;
 
-/// A cluster that is asked over the network, with GET, LIST and access reviews alone.
+/// A cluster that is asked over the network, with GET, LIST and access reviews, and with dry runs where those are
+/// wanted.
 ///
 /// All traffic runs on one thread; the calls block until it has an answer.
 pub struct LiveCluster {
@@ -96,17 +98,7 @@ impl LiveCluster {
     }
 
     /// Makes a request on the cluster's thread and waits for the answer.
-    fn send(&self, path: String, accept: &'static str) -> Result<Result<String, Failure>, ClusterError> {
-        self.exchange(path, accept, None)
-    }
-
-    /// The same; with a body it is a POST.
-    fn exchange(
-        &self,
-        path: String,
-        accept: &'static str,
-        body: Option<String>,
-    ) -> Result<Result<String, Failure>, ClusterError> {
+    fn send(&self, ask: Ask) -> Result<Result<String, Failure>, ClusterError> {
         let (sender, receiver) = mpsc::sync_channel(1);
         if self.silent.load(Ordering::Relaxed) >= PATIENCE {
             let why = "it did not answer several times in a row and is asked no more";
@@ -115,7 +107,7 @@ impl LiveCluster {
         let (client, limit, mut interrupt) = (self.client.clone(), self.limit, self.interrupter.subscribe());
         let job = Box::pin(async move {
             let answer = tokio::select! {
-                answer = request::send(&client, &path, accept, body.as_deref(), limit) => Ok(answer),
+                answer = request::send(&client, &ask, limit) => Ok(answer),
                 Ok(_) = interrupt.wait_for(|is_interrupted| *is_interrupted) => Err(ClusterError::Interrupted),
             };
             // Nobody waits any more when the run was given up.
@@ -134,7 +126,12 @@ impl LiveCluster {
 
     /// What a GET of a path gives.
     fn read(&self, path: &str, accept: &'static str, asked: &str) -> Result<Value, ClusterError> {
-        let text = self.send(path.to_owned(), accept)?.map_err(|failure| self.fault(&failure, asked))?;
+        self.object(Ask::get(path.to_owned(), accept), asked)
+    }
+
+    /// The object that is the answer.
+    fn object(&self, ask: Ask, asked: &str) -> Result<Value, ClusterError> {
+        let text = self.send(ask)?.map_err(|failure| self.fault(&failure, asked))?;
         let malformed = |fault: String| ClusterError::Malformed { asked: asked.to_owned(), fault };
         let object = Value::from_json(&text).map_err(|error| malformed(error.to_string()))?;
         if object.as_object().is_none() {
@@ -151,12 +148,12 @@ impl Cluster for LiveCluster {
 
     fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
         let mut is_inconsistent = false;
-        let mut answer = self.send(list_path(query), JSON)?;
+        let mut answer = self.send(Ask::get(list_path(query), JSON))?;
         if let Err(Failure::Told(Told { code: 410, next: Some(next), .. })) = &answer {
             // The server forgot the list as it was, and says how to go on with it as it is now.
             let query = ListQuery { after: Some(next), ..query.clone() };
             is_inconsistent = true;
-            answer = self.send(list_path(&query), JSON)?;
+            answer = self.send(Ask::get(list_path(&query), JSON))?;
         }
         let asked = query.resource.full_name();
         let text = answer.map_err(|failure| in_a_list(self.fault(&failure, &asked), query))?;
@@ -177,16 +174,24 @@ impl Cluster for LiveCluster {
 
     fn may(&self, subject: Option<&Subject>, access: &Access<'_>) -> Result<bool, ClusterError> {
         let (plural, body) = access.review(subject);
-        let path = format!("/apis/authorization.k8s.io/v1/{plural}");
         let asked = format!("{plural}.authorization.k8s.io");
-        let answer = self.exchange(path, JSON, Some(body.to_json()))?;
-        let text = answer.map_err(|failure| self.fault(&failure, &asked))?;
-        let malformed = |fault: String| ClusterError::Malformed { asked: asked.clone(), fault };
-        let review = Value::from_json(&text).map_err(|error| malformed(error.to_string()))?;
+        let review = self.object(Ask::review(plural, body.to_json()), &asked)?;
         match review.path(&["status", "allowed"]) {
             Some(Value::Bool(allowed)) => Ok(*allowed),
-            _ => Err(malformed("it does not say whether it is allowed".into())),
+            _ => {
+                Err(ClusterError::Malformed { asked, fault: "it does not say whether it is allowed".into() })
+            }
         }
+    }
+
+    fn dry_run(&self, draft: &Draft<'_>) -> Result<Value, ClusterError> {
+        let mut path = draft.resource.path(draft.namespace);
+        if draft.act != Act::Create {
+            path.extend(["/", &*segment(draft.name)]);
+        }
+        let asked = format!("{} \"{}\"", draft.resource.full_name(), draft.name);
+        let object = self.object(Ask::dry_run(draft.act, &path, draft.object.to_json()), &asked)?;
+        Ok(with_kind(object, &draft.resource.kind))
     }
 
     fn default_namespace(&self) -> &str {

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http_body_util::BodyExt as _;
 use kube::client::{Body, Client};
 use tokio::time::{sleep, timeout};
 
 use crate::value::{Text, Value};
+
+use super::Act;
 
 /// No answer is longer: half a gigabyte is many times what a page of the largest objects takes.
 const LONGEST: usize = 512 << 20;
@@ -18,6 +21,47 @@ const BROKEN: u32 = 4;
 
 /// Nobody waits longer because a server asks for it.
 const LONGEST_WAIT: u64 = 60;
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub(super) struct Ask {
+    method: Method,
+    path: String,
+    accept: &'static str,
+    /// The type of what is sent, and that itself.
+    body: Option<(&'static str, String)>,
+}
+
+impl Ask {
+    /// Reads a path, with what the server is to answer in.
+    pub(super) const fn get(path: String, accept: &'static str) -> Self {
+        Self { method: Method::GET, path, accept, body: None }
+    }
+
+    /// Asks what somebody may do, which stores nothing.
+    pub(super) fn review(plural: &str, body: String) -> Self {
+        let path = format!("/apis/authorization.k8s.io/v1/{plural}");
+        Self {
+            method: Method::POST,
+            path,
+            accept: "application/json",
+            body: Some(("application/json", body)),
+        }
+    }
+
+    /// Asks what would be stored. There is no other way to make a request that writes, so that each of them
+    /// is a dry run.
+    pub(super) fn dry_run(act: Act, path: &str, body: String) -> Self {
+        const JSON: &str = "application/json";
+        const WHO: &str = "dryRun=All&fieldManager=kubectl-kyv&fieldValidation=Strict";
+        let (method, kind, force) = match act {
+            Act::Replace => (Method::PUT, JSON, ""),
+            Act::Apply => (Method::PATCH, "application/apply-patch+yaml", "&force=true"),
+            Act::Create => (Method::POST, JSON, ""),
+        };
+        Self { method, path: format!("{path}?{WHO}{force}"), accept: JSON, body: Some((kind, body)) }
+    }
+}
 
 /// Why a request has no answer.
 #[derive(Debug)]
@@ -45,21 +89,13 @@ pub(super) struct Told {
     pub(super) next: Option<Text>,
 }
 
-/// Makes a GET request, with what the server is to answer in, or a POST of JSON that may be repeated.
-pub(super) async fn send(
-    client: &Client,
-    path: &str,
-    accept: &'static str,
-    body: Option<&str>,
-    limit: Option<Duration>,
-) -> Result<String, Failure> {
+/// Makes a request.
+pub(super) async fn send(client: &Client, ask: &Ask, limit: Option<Duration>) -> Result<String, Failure> {
     let mut tries = 0;
     loop {
         let answer = match limit {
-            Some(limit) => {
-                timeout(limit, once(client, path, accept, body)).await.unwrap_or(Err(Failure::Late(limit)))
-            }
-            None => once(client, path, accept, body).await,
+            Some(limit) => timeout(limit, once(client, ask)).await.unwrap_or(Err(Failure::Late(limit))),
+            None => once(client, ask).await,
         };
         let Some(pause) = answer.as_ref().err().and_then(|failure| failure.pause(tries)) else {
             return answer;
@@ -69,18 +105,12 @@ pub(super) async fn send(
     }
 }
 
-async fn once(
-    client: &Client,
-    path: &str,
-    accept: &'static str,
-    body: Option<&str>,
-) -> Result<String, Failure> {
-    let request = match body {
-        None => http::Request::get(path).header(ACCEPT, accept).body(Body::empty()),
-        Some(body) => http::Request::post(path)
-            .header(ACCEPT, accept)
-            .header(CONTENT_TYPE, "application/json")
-            .body(Body::from(body.as_bytes().to_vec())),
+async fn once(client: &Client, ask: &Ask) -> Result<String, Failure> {
+    let request =
+        http::Request::builder().method(ask.method.clone()).uri(&ask.path).header(ACCEPT, ask.accept);
+    let request = match &ask.body {
+        Some((kind, body)) => request.header(CONTENT_TYPE, *kind).body(Body::from(body.clone().into_bytes())),
+        None => request.body(Body::empty()),
     };
     let request = request.map_err(|error| Failure::Unfit(error.to_string()))?;
     let response = client.send(request).await.map_err(Failure::Broken)?;
@@ -159,6 +189,15 @@ impl Told {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whatever_could_write_is_a_dry_run() {
+        for act in [Act::Replace, Act::Apply, Act::Create] {
+            let ask = Ask::dry_run(act, "/api/v1/pods", String::new());
+            assert!(ask.path.starts_with("/api/v1/pods?dryRun=All&fieldManager=kubectl-kyv&"), "{act:?}");
+        }
+        assert_eq!(Ask::get("/api".into(), "").method, Method::GET);
+    }
 
     #[test]
     fn a_status_is_read_and_another_answer_is_put_into_words() {

@@ -1,0 +1,61 @@
+//! How a run comes to its cluster: over the network, or by a recording.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::render::cover;
+#[cfg(feature = "cluster")]
+use crate::source::cluster::LiveCluster;
+use crate::source::cluster::{Cluster, Cover, RecordedCluster, RecordingCluster};
+
+use super::arguments::Inputs;
+use super::exit::Exit;
+use super::talk::Talk;
+
+/// Reaches the cluster that the arguments name for a run that sees this time; nothing is sent yet. What is
+/// wrong is said.
+pub(super) fn connect(inputs: &Inputs, now: Timestamp, talk: &mut Talk) -> Option<Arc<dyn Cluster>> {
+    let reached: Result<Arc<dyn Cluster>, _> = match (&inputs.live.replay, &inputs.live.record) {
+        (Some(folder), _) => RecordedCluster::open(folder, cover).map(|cluster| Arc::new(cluster) as _),
+        (None, Some(folder)) => {
+            let masked: Option<Cover> = if inputs.show_secrets { None } else { Some(cover) };
+            RecordingCluster::new(live(inputs, talk)?, folder, now, masked)
+                .map(|cluster| Arc::new(cluster) as _)
+        }
+        (None, None) => return live(inputs, talk),
+    };
+    reached.map_err(|error| talk.fault(&error)).ok()
+}
+
+#[cfg(feature = "cluster")]
+fn live(inputs: &Inputs, talk: &mut Talk) -> Option<Arc<dyn Cluster>> {
+    let connection = inputs.live.reach.connection();
+    if connection.impersonation.lacks_user() {
+        let text = "requesting uid, groups or user-extra without impersonating a user (--as)";
+        talk.error(Exit::Input, text);
+        return None;
+    }
+    match LiveCluster::connect(&connection) {
+        Ok(cluster) => {
+            if inputs.is_live() {
+                cluster.outlive_interrupts();
+            }
+            Some(Arc::new(cluster))
+        }
+        Err(error) => {
+            talk.fault(&error.into());
+            None
+        }
+    }
+}
+
+/// Says that this program asks no cluster.
+#[cfg(not(feature = "cluster"))]
+fn live(_: &Inputs, talk: &mut Talk) -> Option<Arc<dyn Cluster>> {
+    talk.error(
+        Exit::Input,
+        "this program was built without access to clusters; give objects with -f or -k, or a recording with --replay",
+    );
+    None
+}

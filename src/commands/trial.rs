@@ -1,0 +1,139 @@
+//! Changed objects through the API server's own validation and webhooks, as dry runs.
+
+use crate::engine::World;
+use crate::report::Trial;
+use crate::source::Content;
+use crate::source::cluster::{Act, Cluster, ClusterError, Draft};
+use crate::value::{ObjectRef, Value};
+
+use super::evaluate::{Evaluated, Evaluation, Evaluator, without_bookkeeping};
+
+/// What the server writes into an object itself.
+const OWN: [&str; 7] =
+    ["name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink"];
+
+/// Asks what would be stored for objects.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DryRuns<'a> {
+    cluster: &'a dyn Cluster,
+    /// The namespace of objects that name none.
+    namespace: &'a str,
+}
+
+impl<'a> DryRuns<'a> {
+    /// Asks this cluster.
+    pub(super) fn new<W: World>(cluster: &'a dyn Cluster, evaluator: &Evaluator<'a, W>) -> Self {
+        Self { cluster, namespace: &evaluator.engine.settings().namespace }
+    }
+
+    /// Asks for all objects of a piece that changed.
+    pub(super) fn run(self, evaluated: &mut Evaluated) {
+        let is_live = matches!(evaluated.piece.content, Content::Object(_));
+        for object in evaluated.objects.iter_mut().filter(|object| object.report.is_changed()) {
+            let act = match object {
+                _ if is_live => Act::Replace,
+                Evaluation { is_update: true, .. } => Act::Apply,
+                _ => Act::Create,
+            };
+            object.report.trial = self.ask(object, act).map(Box::new);
+        }
+    }
+
+    fn ask(self, object: &Evaluation, act: Act) -> Option<Trial> {
+        let report = &object.report;
+        let identity = ObjectRef::of(&report.after)?;
+        let mut sent = report.after.clone();
+        let status = object.whole.as_ref().and_then(|whole| whole.0.get("status"));
+        if let Some(status) = status.filter(|_| sent.get("status").is_none()) {
+            sent.insert("status", status.clone());
+        }
+        let answer = self.draft(&identity, &sent, act);
+        Some(match answer {
+            Ok(stored) => {
+                let sent = without_bookkeeping(&sent);
+                let stored = beside(&sent, &without_bookkeeping(&stored));
+                Trial::Accepted { sent, stored }
+            }
+            Err(error) if error.is_refusal_of_the_object() => Trial::Refused(words(error)),
+            Err(error) => Trial::Unanswered(words(error)),
+        })
+    }
+
+    fn draft(self, object: &ObjectRef, sent: &Value, act: Act) -> Result<Value, ClusterError> {
+        let served = self.cluster.resources()?;
+        let resource =
+            served.of_kind(&object.kind).ok_or_else(|| ClusterError::UnknownType(object.kind.resource()))?;
+        let namespace = object.namespace.as_deref().unwrap_or(self.namespace);
+        let namespace = resource.is_namespaced.then_some(namespace);
+        let draft = Draft { resource, namespace, name: &object.name, object: sent, act };
+        match self.cluster.dry_run(&draft) {
+            Err(error) if act == Act::Create && error.is_already_there() => {
+                self.cluster.dry_run(&Draft { act: Act::Apply, ..draft })
+            }
+            answer => answer,
+        }
+    }
+}
+
+/// The server's own sentence.
+fn words(error: ClusterError) -> String {
+    match error {
+        ClusterError::Refused { message, .. } => message,
+        error => error.to_string(),
+    }
+}
+
+/// A stored object to be compared with what was sent: in its order, and with what every server writes into every
+/// object as it was sent.
+fn beside(sent: &Value, stored: &Value) -> Value {
+    let mut stored = in_order(sent, stored);
+    if let Some(metadata) = stored.as_object_mut().and_then(|members| members.get_mut("metadata")) {
+        for field in OWN {
+            match sent.path(&["metadata", field]) {
+                Some(own) => metadata.insert(field, own.clone()),
+                None => drop(metadata.remove(field)),
+            }
+        }
+    }
+    // Members may have come back in the middle.
+    in_order(sent, &stored)
+}
+
+/// A value with its members in the order of another's.
+fn in_order(model: &Value, value: &Value) -> Value {
+    match (model, value) {
+        (Value::Object(model), Value::Object(members)) => {
+            let first = model
+                .iter()
+                .filter_map(|(key, inner)| Some((key.clone(), in_order(inner, members.get(key)?))));
+            let rest = members.iter().filter(|(key, _)| !model.contains_key(*key));
+            first.chain(rest.map(|(key, member)| (key.clone(), member.clone()))).collect()
+        }
+        (Value::Array(model), Value::Array(items)) => {
+            let items = items.iter().enumerate();
+            let ordered = items.map(|(index, item)| in_order(model.get(index).unwrap_or(&Value::Null), item));
+            Value::array(ordered.collect())
+        }
+        _ => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_every_server_writes_is_no_further_change() {
+        let json = |text| Value::from_json(text).unwrap();
+        let sent = json(
+            r#"{"kind":"A","metadata":{"name":"a","resourceVersion":"1"},"spec":{"b":1,"a":[{"y":1,"x":2}]}}"#,
+        );
+        let stored = json(
+            r#"{"kind":"A","spec":{"a":[{"x":2,"y":1,"z":3}],"b":1},"metadata":{"uid":"u","generation":2,"name":"a","resourceVersion":"1","namespace":"default"}}"#,
+        );
+        assert_eq!(
+            beside(&sent, &stored).to_json(),
+            r#"{"kind":"A","metadata":{"name":"a","resourceVersion":"1"},"spec":{"b":1,"a":[{"y":1,"x":2,"z":3}]}}"#
+        );
+    }
+}

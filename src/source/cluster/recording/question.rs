@@ -1,0 +1,163 @@
+//! What is asked, and the file that has the answer.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::source::cluster::{Access, Act, Draft, ListQuery, Resource, Subject};
+use crate::value::Value;
+
+/// So much of a name goes into that of a file.
+const LONGEST: usize = 40;
+
+/// A look-up.
+#[derive(Clone, Debug)]
+pub(super) struct Question {
+    /// All that was asked.
+    pub(super) asked: Value,
+    /// What a reader should see of it in the file's name.
+    parts: Vec<String>,
+}
+
+impl Question {
+    fn new(act: &str, target: &str, members: &[(&str, Option<&str>)]) -> Self {
+        let given = members.iter().filter_map(|(name, value)| Some((*name, (*value)?)));
+        let asked = [(act, target)].into_iter().chain(given).map(|(name, value)| (name, Value::from(value)));
+        Self { asked: asked.collect(), parts: vec![act.to_owned()] }
+    }
+
+    fn with(mut self, parts: &[&str]) -> Self {
+        self.parts.extend(parts.iter().filter(|part| !part.is_empty()).map(|part| (*part).to_owned()));
+        self
+    }
+
+    /// What kinds there are.
+    pub(super) fn kinds() -> Self {
+        Self::new("list", "kinds", &[]).with(&["kinds"])
+    }
+
+    /// A page of a list, the first of which is 1.
+    pub(super) fn list(query: &ListQuery<'_>, page: usize) -> Self {
+        let (limit, page) = (query.limit.to_string(), page.to_string());
+        let name = query.resource.full_name();
+        let members = [
+            ("version", Some(&*query.resource.kind.version)),
+            ("namespace", query.namespace),
+            ("labels", query.labels),
+            ("fields", query.fields),
+            ("limit", Some(&*limit)),
+            ("page", Some(&*page)),
+        ];
+        Self::new("list", &name, &members).with(&[&name, query.namespace.unwrap_or_default(), &page])
+    }
+
+    /// One object.
+    pub(super) fn get(resource: &Resource, namespace: Option<&str>, name: &str) -> Self {
+        let kind = resource.full_name();
+        let members =
+            [("version", Some(&*resource.kind.version)), ("namespace", namespace), ("name", Some(name))];
+        Self::new("get", &kind, &members).with(&[&kind, namespace.unwrap_or_default(), name])
+    }
+
+    /// A path.
+    pub(super) fn ask(path: &str) -> Self {
+        Self::new("ask", path, &[]).with(&[path.trim_start_matches('/')])
+    }
+
+    /// Whether somebody may do something.
+    pub(super) fn may(subject: Option<&Subject>, access: &Access<'_>) -> Self {
+        let (plural, review) = access.review(subject);
+        let digest = digest(&review);
+        Self::new("review", plural, &[("spec", Some(&*digest))]).with(&[plural])
+    }
+
+    /// An object in a dry run, as it may be written down.
+    pub(super) fn dry_run(draft: &Draft<'_>, object: &Value) -> Self {
+        let kind = draft.resource.full_name();
+        let act = match draft.act {
+            Act::Replace => "replace",
+            Act::Apply => "apply",
+            Act::Create => "create",
+        };
+        let digest = digest(object);
+        let members = [
+            ("version", Some(&*draft.resource.kind.version)),
+            ("namespace", draft.namespace),
+            ("name", Some(draft.name)),
+            ("act", Some(act)),
+            ("object", Some(&*digest)),
+        ];
+        let parts = [&*kind, draft.namespace.unwrap_or_default(), draft.name];
+        Self::new("try", &kind, &members).with(&parts)
+    }
+
+    /// The name of the file that has the answer.
+    pub(super) fn file_name(&self) -> String {
+        let parts: Vec<String> = self.parts.iter().map(|part| harmless(part)).collect();
+        format!("{}-{}.json", parts.join("-"), digest(&self.asked))
+    }
+
+    /// Whether a file of this name may hold an answer.
+    pub(super) fn is_file_name(name: &str) -> bool {
+        let digest = name.strip_suffix(".json").and_then(|stem| stem.rsplit_once('-'));
+        digest.is_some_and(|(_, digest)| {
+            digest.len() == 16 && digest.bytes().all(|byte| byte.is_ascii_hexdigit())
+        })
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (name, value)) in self.asked.as_object().into_iter().flatten().enumerate() {
+            let value = value.as_str().unwrap_or_default();
+            match index {
+                0 => write!(f, "{name} {value}")?,
+                _ => write!(f, ", {name} {value}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The beginning of a value's SHA-256.
+fn digest(value: &Value) -> String {
+    let digest = Sha256::digest(value.to_json().as_bytes());
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A name without what means something to some file system.
+fn harmless(name: &str) -> String {
+    let plain = |c: char| match c {
+        'a'..='z' | '0'..='9' | '.' => c,
+        'A'..='Z' => c.to_ascii_lowercase(),
+        _ => '_',
+    };
+    name.chars().take(LONGEST).map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_objects_cannot_lead_out_of_the_directory() {
+        for name in ["../../etc/passwd", "..\\x", "a:b", "CON", &"x".repeat(500), "ä\n\0", "", "."] {
+            let file = Question::get(&Resource::config_maps(), Some(name), name).file_name();
+            assert!(file.starts_with("get-configmaps-") && file.len() < 200, "{file}");
+            assert!(
+                file.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)),
+                "{file}"
+            );
+            assert!(Question::is_file_name(&file), "{file}");
+        }
+    }
+
+    #[test]
+    fn what_looks_the_same_in_a_name_is_kept_apart() {
+        let name = |name: &str| Question::get(&Resource::config_maps(), None, name).file_name();
+        assert_ne!(name("a_b"), name("a-b"));
+        assert_ne!(name("A"), name("a"));
+        assert_eq!(name("a"), name("a"));
+        assert!(!Question::is_file_name("recording.json") && !Question::is_file_name("a-0123.json"));
+    }
+}

@@ -1,0 +1,141 @@
+//! A recording and its replay answer the same.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::source::SourceError;
+use crate::source::cluster::{Cluster, ClusterError, ListQuery, Page, Resource, Resources, Unknown};
+use crate::value::Value;
+
+use super::{RecordedCluster, RecordingCluster};
+
+const NOW: &str = "2026-01-31T12:00:00.123456789Z";
+
+fn json(text: &str) -> Value {
+    Value::from_json(text).unwrap()
+}
+
+/// Four numbers on two pages, which only an opaque word leads from one to the other.
+#[derive(Debug)]
+struct Small;
+
+impl Cluster for Small {
+    fn resources(&self) -> Result<Arc<Resources>, ClusterError> {
+        let unknown = Unknown { group: "a.b".into(), version: "v1".into(), why: "down".into() };
+        Ok(Arc::new(Resources::new(vec![Resource::namespaces(), Resource::config_maps()], vec![unknown])))
+    }
+
+    fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
+        let object = |number: i64| {
+            let number = Value::from(number);
+            [("number", number), ("kept", json("1.50")), ("kind", "Secret".into())].into_iter().collect()
+        };
+        Ok(match query.after {
+            None => {
+                Page { objects: vec![object(1), object(2)], next: Some("xyz".into()), is_inconsistent: false }
+            }
+            Some("xyz") => Page { objects: vec![object(3), object(4)], next: None, is_inconsistent: true },
+            Some(_) => return Err(ClusterError::Unreachable("lost".into())),
+        })
+    }
+
+    fn get(&self, _: &Resource, _: Option<&str>, name: &str) -> Result<Value, ClusterError> {
+        let message = format!("\"{name}\" not found");
+        Err(ClusterError::Refused { reason: "NotFound".into(), message })
+    }
+
+    fn ask(&self, path: &str) -> Result<Value, ClusterError> {
+        Ok(Value::from(path))
+    }
+
+    fn default_namespace(&self) -> &'static str {
+        "shop"
+    }
+}
+
+fn recording(folder: &Path) -> Result<RecordingCluster, SourceError> {
+    RecordingCluster::new(Arc::new(Small), folder, NOW.parse().unwrap(), None)
+}
+
+/// Everything that there is to ask.
+fn all(cluster: &dyn Cluster) -> Vec<String> {
+    let maps = Resource::config_maps();
+    let mut told = vec![cluster.default_namespace().to_owned(), format!("{:?}", cluster.resources())];
+    let mut after = None;
+    loop {
+        let query = ListQuery {
+            resource: &maps,
+            namespace: Some("web"),
+            labels: Some("a=b"),
+            fields: None,
+            limit: 2,
+            after: after.as_deref(),
+        };
+        let page = cluster.list(&query).unwrap();
+        told.push(format!("{} {}", Value::array(page.objects).to_json(), page.is_inconsistent));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    told.push(format!("{:?}", cluster.get(&maps, Some("web"), "../a")));
+    told.push(format!("{:?}", cluster.ask("/api/v1/pods?limit=1")));
+    told
+}
+
+#[test]
+fn a_replay_answers_as_the_cluster_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = all(&recording(folder.path()).unwrap());
+    let replay = RecordedCluster::open(folder.path(), Value::clone).unwrap();
+    assert_eq!(all(&replay), told);
+    assert_eq!(replay.now().unwrap().to_string(), NOW);
+
+    let missing = replay.ask("/api/v1/nodes").unwrap_err();
+    assert_eq!(missing.to_string(), "the recording has no answer: ask /api/v1/nodes");
+}
+
+#[test]
+fn a_second_recording_leaves_the_same_names_and_nothing_of_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = || {
+        let names = fs::read_dir(folder.path()).unwrap();
+        let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    all(&recording(folder.path()).unwrap());
+    let first = names();
+    recording(folder.path()).unwrap().ask("/version").unwrap();
+    assert_eq!(names().len(), 2);
+    all(&recording(folder.path()).unwrap());
+    assert_eq!(names(), first);
+}
+
+#[test]
+fn a_directory_with_something_else_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("thesis.txt"), "years of work").unwrap();
+    assert!(matches!(recording(folder.path()), Err(SourceError::Occupied { .. })));
+    assert!(matches!(
+        RecordedCluster::open(folder.path(), Value::clone),
+        Err(SourceError::NoRecording { .. })
+    ));
+    fs::write(folder.path().join("recording.json"), "{}").unwrap();
+    assert!(matches!(recording(folder.path()), Err(SourceError::Occupied { .. })));
+}
+
+#[test]
+fn an_edited_answer_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    recording(folder.path()).unwrap().ask("/version").unwrap();
+    let replay = RecordedCluster::open(folder.path(), Value::clone).unwrap();
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if !path.ends_with("recording.json") {
+            fs::write(path, "{").unwrap();
+        }
+    }
+    assert!(matches!(replay.ask("/version"), Err(ClusterError::Malformed { .. })));
+}
