@@ -8,8 +8,6 @@
 
 #[path = "admission/case.rs"]
 mod case;
-#[path = "admission/force.rs"]
-mod force;
 #[path = "admission/ours.rs"]
 mod ours;
 mod rig;
@@ -20,9 +18,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use case::{Case, completed};
-use force::Force;
 use ours::{Ours, Question};
 use rig::apiserver::ApiServer;
+use rig::force::Force;
 use rig::kyverno::{Kyverno, say};
 use rig::objects::{parting, without_bookkeeping};
 use rig::rest::{Answer, Refusal, Rest};
@@ -91,7 +89,7 @@ fn a_cluster_does_what_the_cases_expect() {
 
     let server = ApiServer::start();
     let rest = Rest::open(&server);
-    let namespaces = force::make_namespaces(&rest, &within);
+    let namespaces = case::make_namespaces(&rest, &within);
     let prepared: Vec<Prepared> = within.iter().map(|case| prepare(&rest, case, &namespaces)).collect();
     say(&format!("prepared after {:?}", start.elapsed()));
 

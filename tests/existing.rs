@@ -8,8 +8,6 @@
 
 #[path = "admission/case.rs"]
 mod case;
-#[path = "admission/force.rs"]
-mod force;
 #[path = "admission/ours.rs"]
 mod ours;
 mod rig;
@@ -20,9 +18,9 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use case::{Case, completed};
-use force::Force;
 use ours::foretold;
 use rig::apiserver::ApiServer;
+use rig::force::Force;
 use rig::kyverno::{Kyverno, say};
 use rig::objects::{parting, without_bookkeeping};
 use rig::rest::{Refusal, Rest};
@@ -63,7 +61,7 @@ fn the_background_controller_does_what_we_say() {
 
     let server = ApiServer::start();
     let rest = Rest::open(&server);
-    let namespaces = force::make_namespaces(&rest, &cases);
+    let namespaces = case::make_namespaces(&rest, &cases);
     let _kyverno = Kyverno::start(&server);
     let mut stage = Stage { rest: &rest, force: Force::new(&rest), rounds: 0, namespaces };
     stage.make_round();

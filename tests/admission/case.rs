@@ -10,6 +10,8 @@ use std::sync::Arc;
 use kyv::yaml::{Limits, Source, read};
 use serde_json::{Value, json};
 
+use crate::rig::rest::Rest;
+
 /// A case, with what Kyverno is expected to do.
 pub(crate) struct Case {
     pub(crate) name: String,
@@ -241,4 +243,21 @@ fn items(objects: &[Value]) -> Vec<Value> {
         None => vec![object.clone()],
     });
     each.collect()
+}
+
+/// Makes every namespace that an object of the cases lives in.
+pub(crate) fn make_namespaces(rest: &Rest, cases: &[&Case]) -> Vec<Value> {
+    let objects = cases.iter().flat_map(|case| {
+        case.inputs.iter().chain(&case.old).chain(&case.targets).chain(&case.policies).chain(&case.exceptions)
+    });
+    let mut names: BTreeSet<&str> =
+        objects.filter_map(|object| object["metadata"]["namespace"].as_str()).collect();
+    names.insert("default");
+    let made = names.iter().filter_map(|name| {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        drop(rest.create(&namespace, ""));
+        // A name that no namespace can have is no path to one either.
+        rest.get(&namespace).ok().filter(|held| held["kind"] == "Namespace")
+    });
+    made.collect()
 }

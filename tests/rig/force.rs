@@ -1,17 +1,19 @@
 //! Policies brought into force.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::case::Case;
-use crate::rig::rest::{Refusal, Rest};
+use super::rest::{Refusal, Rest};
 
 /// How long Kyverno may take with anything. Never waited for unless something is wrong.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(15);
+
+// Kinds that the policies of cases leave alone.
+const LEASE: (&str, &str) = ("coordination.k8s.io/v1", "Lease");
+const REVISION: (&str, &str) = ("apps/v1", "ControllerRevision");
 
 /// Installs policies, and knows when they are in force.
 pub(crate) struct Force<'a> {
@@ -44,19 +46,34 @@ impl<'a> Force<'a> {
 
     /// Waits until everything that was said about policies is in force: until a policy that came after is.
     pub(crate) fn settle(&mut self) {
+        self.mark(LEASE);
+    }
+
+    /// Waits too until the API server asks Kyverno about all kinds of the policies: the policy that comes after is
+    /// about a kind that its webhooks had nothing to do with.
+    pub(crate) fn settle_webhooks(&mut self) {
+        self.mark(REVISION);
+        self.mark(LEASE);
+    }
+
+    /// Has a policy mark the next object of a kind, and waits for the mark.
+    fn mark(&mut self, (api_version, kind): (&str, &str)) {
         self.marks += 1;
         let mark = format!("n{}", self.marks);
         let probe = json!({
             "apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "zz-rig-mark"},
             "spec": {"rules": [{
                 "name": "mark",
-                "match": {"any": [{"resources": {"kinds": ["Lease"], "names": ["zz-rig-mark"]}}]},
+                "match": {"any": [{"resources": {"kinds": [kind], "names": ["zz-rig-mark"]}}]},
                 "mutate": {"patchStrategicMerge": {"metadata": {"labels": {"marked": mark}}}},
             }]},
         });
-        // Of a kind that the policies of cases leave alone.
-        let asked = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        let mut asked = json!({"apiVersion": api_version, "kind": kind,
             "metadata": {"name": "zz-rig-mark", "namespace": "default"}});
+        if kind == REVISION.1 {
+            asked["revision"] = json!(1);
+            asked["data"] = json!({});
+        }
         self.wait("a policy is taken", |rest| {
             rest.replace(&probe, "").is_ok() || rest.create(&probe, "").is_ok()
         });
@@ -74,21 +91,4 @@ impl<'a> Force<'a> {
             std::thread::sleep(PAUSE);
         }
     }
-}
-
-/// Makes every namespace that an object of the cases lives in.
-pub(crate) fn make_namespaces(rest: &Rest, cases: &[&Case]) -> Vec<Value> {
-    let objects = cases.iter().flat_map(|case| {
-        case.inputs.iter().chain(&case.old).chain(&case.targets).chain(&case.policies).chain(&case.exceptions)
-    });
-    let mut names: BTreeSet<&str> =
-        objects.filter_map(|object| object["metadata"]["namespace"].as_str()).collect();
-    names.insert("default");
-    let made = names.iter().filter_map(|name| {
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        drop(rest.create(&namespace, ""));
-        // A name that no namespace can have is no path to one either.
-        rest.get(&namespace).ok().filter(|held| held["kind"] == "Namespace")
-    });
-    made.collect()
 }

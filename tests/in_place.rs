@@ -1,0 +1,167 @@
+//! Files edited in place while the worst happens: after every interruption each file is whole, as it was or as it
+//! should become.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_kubectl-kyv");
+
+const POLICY: &str = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: label
+spec:
+  rules:
+  - name: add
+    match:
+      any:
+      - resources:
+          kinds: [ConfigMap]
+    mutate:
+      patchStrategicMerge:
+        metadata:
+          labels:
+            a: b
+";
+const KILLS: usize = 60;
+/// As many where the slower tests run too.
+const MANY_KILLS: usize = 500;
+
+/// Manifests of several sizes, and what they should become.
+struct Files {
+    folder: TempDir,
+    files: Vec<(PathBuf, String)>,
+    edited: Vec<String>,
+}
+
+impl Files {
+    fn new(sizes: impl IntoIterator<Item = usize>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("policy.yaml"), POLICY).unwrap();
+        fs::create_dir(folder.path().join("in")).unwrap();
+        let files: Vec<(PathBuf, String)> = sizes
+            .into_iter()
+            .enumerate()
+            .map(|(index, size)| {
+                let filler = format!("  key: {}  # kept\n", "x".repeat(size));
+                let text = format!(
+                    "# file {index}\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map-{index}\ndata:\n{filler}"
+                );
+                (folder.path().join(format!("in/{index}.yaml")), text)
+            })
+            .collect();
+        let edited = files
+            .iter()
+            .map(|(_, text)| text.replace("\ndata:\n", "\n  labels:\n    a: b\ndata:\n"))
+            .collect();
+        let files = Self { folder, files, edited };
+        files.restore();
+        files
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn restore(&self) {
+        for (path, text) in &self.files {
+            fs::write(path, text).unwrap();
+        }
+    }
+
+    /// How many files were edited; none may be anything else than whole.
+    fn edited(&self) -> usize {
+        let all = self.files.iter().zip(&self.edited).filter(|((path, text), edited)| {
+            let now = fs::read_to_string(path).unwrap();
+            assert!(
+                now == *text || now == **edited,
+                "{}: {} bytes of neither text",
+                path.display(),
+                now.len()
+            );
+            now == **edited
+        });
+        all.count()
+    }
+
+    /// Files in the folder that are not the manifests.
+    fn left_behind(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.path().join("in")).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| !self.files.iter().any(|(file, _)| file == path)).collect()
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let path = |name: &str| self.path().join(name).display().to_string();
+        ["mutate", "-i", "-p", &path("policy.yaml"), "-f", &path("in")].map(str::to_owned).to_vec()
+    }
+
+    fn start(&self) -> Child {
+        Command::new(PROGRAM)
+            .args(self.arguments())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+}
+
+#[test]
+fn a_killed_run_leaves_whole_files() {
+    let files = Files::new((0..8).map(|index| index * 2_000));
+    let start = Instant::now();
+    assert!(files.start().wait().unwrap().success());
+    let whole_run = start.elapsed();
+    assert_eq!(files.edited(), files.files.len());
+
+    let mut dice = 1_u64;
+    let (mut in_the_middle, mut left_behind) = (0, 0);
+    let slow = std::env::var_os("KYV_REAL_PROGRAMS").is_some_and(|value| value == "1");
+    for _ in 0..if slow { MANY_KILLS } else { KILLS } {
+        files.restore();
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let moment = whole_run.mul_f64((dice >> 40) as f64 / (1_u64 << 24) as f64);
+        let mut run = files.start();
+        std::thread::sleep(moment);
+        run.kill().unwrap();
+        run.wait().unwrap();
+        let edited = files.edited();
+        in_the_middle += usize::from(0 < edited && edited < files.files.len());
+        // A killed program cannot clear up; what it leaves is no manifest, so that the next run takes none for one.
+        for path in files.left_behind() {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            assert!(name.starts_with(".kyv-") && name.ends_with(".tmp"), "{name}");
+            left_behind += 1;
+            fs::remove_file(&path).unwrap();
+        }
+    }
+    assert!(in_the_middle > 0, "no kill fell between two writes; {left_behind} temporary files");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_full_disk_leaves_the_file_as_it_was() {
+    // The small ones fit below the limit of 8 KiB, the last does not.
+    let files = Files::new([100, 20_000]);
+    // A write past the limit fails as on a full disk, once the signal that comes with it is ignored.
+    let mut run = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$@\"", "sh", PROGRAM])
+        .args(files.arguments())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut complaint = String::new();
+    run.stderr.take().unwrap().read_to_string(&mut complaint).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(2), "{complaint}");
+    assert!(complaint.contains("in/1.yaml: ") && complaint.contains("File too large"), "{complaint}");
+    assert!(complaint.contains("in/0.yaml: 1 object changed"), "{complaint}");
+    assert_eq!(files.edited(), 1);
+    assert_eq!(files.left_behind(), Vec::<PathBuf>::new());
+}
