@@ -35,7 +35,7 @@ const LEAST_OBJECTS: usize = 200;
 const LEAST_POLICIES: usize = 30;
 
 /// How often the objects are sent before a disagreement counts: what comes late on a busy machine is none.
-const ROUNDS: usize = 2;
+const ROUNDS: usize = 4;
 
 /// How often the cluster did what we said.
 #[derive(Clone, Copy, Default)]
