@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::rest::{Refusal, Rest};
 
 /// How long Kyverno may take with anything. Never waited for unless something is wrong.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 const PAUSE: Duration = Duration::from_millis(15);
 
@@ -74,20 +74,29 @@ impl<'a> Force<'a> {
             asked["revision"] = json!(1);
             asked["data"] = json!({});
         }
-        self.wait("a policy is taken", |rest| {
-            rest.replace(&probe, "").is_ok() || rest.create(&probe, "").is_ok()
+        self.wait_for("a policy is taken", |rest| {
+            rest.replace(&probe, "")
+                .or_else(|_| rest.create(&probe, ""))
+                .map(drop)
+                .map_err(|refusal| refusal.message)
         });
-        self.wait("a policy comes into force", |rest| {
-            rest.create(&asked, "dryRun=All")
-                .is_ok_and(|answer| answer["metadata"]["labels"]["marked"] == mark.as_str())
+        self.wait_for("a policy comes into force", |rest| {
+            let answer = rest.create(&asked, "dryRun=All").map_err(|refusal| refusal.message)?;
+            let labels = &answer["metadata"]["labels"];
+            if labels["marked"] == mark.as_str() { Ok(()) } else { Err(format!("labels {labels}")) }
         });
     }
 
     /// Asks again until it is so.
     pub(crate) fn wait(&self, what: &str, mut done: impl FnMut(&Rest) -> bool) {
+        self.wait_for(what, |rest| if done(rest) { Ok(()) } else { Err(String::from("not yet")) });
+    }
+
+    /// Asks again until nothing is in the way; names the last that was.
+    fn wait_for(&self, what: &str, mut ask: impl FnMut(&Rest) -> Result<(), String>) {
         let start = Instant::now();
-        while !done(self.rest) {
-            assert!(start.elapsed() < PATIENCE, "it never happened that {what}");
+        while let Err(last) = ask(self.rest) {
+            assert!(start.elapsed() < PATIENCE, "it never happened that {what}: {last}");
             std::thread::sleep(PAUSE);
         }
     }
