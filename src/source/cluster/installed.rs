@@ -52,9 +52,13 @@ impl InstalledKyverno {
             let bare = image.split('@').next()?;
             Some(bare.rsplit('/').next()?.split_once(':').map_or("", |(_, tag)| tag))
         })?;
-        let label = text(&["metadata", "labels", "app.kubernetes.io/version"]);
-        let version =
-            label.filter(|label| is_version(label)).or_else(|| Some(tag).filter(|tag| is_version(tag)))?;
+        // Helm writes the version of the chart there.
+        let label = || {
+            let is_of_helm = text(&["metadata", "labels", "helm.sh/chart"]).is_some();
+            text(&["metadata", "labels", "app.kubernetes.io/version"]).filter(|_| !is_of_helm)
+        };
+        let version = Some(tag).filter(|tag| is_version(tag));
+        let version = version.or_else(|| label().filter(|label| is_version(label)))?;
         Some(Self { version: version.to_owned(), namespace: text(&["metadata", "namespace"])?.to_owned() })
     }
 }
@@ -70,19 +74,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_label_tells_the_version_and_else_the_image() {
+    fn the_image_tells_the_version_and_else_the_label() {
         let deployment = |label: &str, image: &str| {
             let text = format!(
-                r#"{{"metadata":{{"namespace":"policy","labels":{{"app.kubernetes.io/version":"{label}"}}}},
+                r#"{{"metadata":{{"namespace":"policy","labels":{{{label}}}}},
                     "spec":{{"template":{{"spec":{{"containers":[{{"image":"{image}"}}]}}}}}}}}"#
             );
             InstalledKyverno::read(&Value::from_json(&text).unwrap()).map(|found| found.version)
         };
+        let label = r#""app.kubernetes.io/version":"v1.19.0""#;
+        let of_chart = r#""app.kubernetes.io/version":"3.9.0","helm.sh/chart":"kyverno-3.9.0""#;
         for (label, image, expected) in [
-            ("v1.19.0", "reg.kyverno.io/kyverno/kyverno:v1.18.0", Some("v1.19.0")),
-            ("latest", "localhost:5000/kyverno/kyverno:v1.18.0@sha256:00", Some("v1.18.0")),
-            ("latest", "localhost:5000/kyverno/kyverno", None),
-            ("v1.0", "example.com/other:v1", None),
+            (of_chart, "reg.kyverno.io/kyverno/kyverno:v1.19.0", Some("v1.19.0")),
+            (label, "localhost:5000/kyverno/kyverno:v1.18.0@sha256:00", Some("v1.18.0")),
+            (label, "localhost:5000/kyverno/kyverno:latest", Some("v1.19.0")),
+            (of_chart, "localhost:5000/kyverno/kyverno@sha256:00", None),
+            (r#""app.kubernetes.io/version":"latest""#, "localhost:5000/kyverno/kyverno", None),
+            (r#""app.kubernetes.io/version":"v1.0""#, "example.com/other:v1", None),
         ] {
             assert_eq!(deployment(label, image).as_deref(), expected, "{label} {image}");
         }
