@@ -198,7 +198,9 @@ impl Requests<'_> {
                     Run { outcome: Outcome::Patched { after, .. }, .. } if is_kyverno => {
                         memory = after;
                         context.set_object(&memory);
-                        course.fail(rule, RuleError::new("empty resource to patch"));
+                        let error = RuleError::new("empty resource to patch");
+                        let words = error.message.clone();
+                        course.report(rule, failing(error, &words));
                         if self.policy.applies_one() {
                             break;
                         }
@@ -310,12 +312,16 @@ impl Course {
     }
 }
 
-/// An error with what the request in the cluster would say of it.
+/// An error of a rule with what the request in the cluster would say of it.
 fn with_request(error: RuleError, rule: &Rule) -> RuleError {
-    let message = format!(
-        "the UpdateRequest would fail with: failed to mutate existing resource, rule {}, response error: {}",
-        rule.name, error.message
-    );
+    let words =
+        format!("failed to mutate existing resource, rule {}, response error: {}", rule.name, error.message);
+    failing(error, &words)
+}
+
+/// An error with the words in which the request in the cluster would fail.
+fn failing(error: RuleError, words: &str) -> RuleError {
+    let message = format!("the UpdateRequest would fail with: {words}");
     let hint = error.hint.map_or_else(|| message.clone(), |hint| format!("{hint}; {message}"));
     RuleError { hint: Some(hint), ..error }
 }
@@ -432,17 +438,21 @@ impl Work<'_> {
         let saved = context.checkpoint();
         context.enter_target(&object, settings.trace && self.keep);
         context.register(&target.context);
-        let outcome = self.patch(target, &object, context, &settings.schemas).unwrap_or_else(Outcome::Error);
+        let outcome = self
+            .patch(target, &object, context, &settings.schemas)
+            .unwrap_or_else(|error| Outcome::Error(with_request(error, self.rule)));
         let trace = context.leave_target(&saved);
         let outcome = match outcome {
-            Outcome::Patched { before, after } if !targets.is_same(entry, &after) => {
+            // What an update fails with, the request repeats as it is.
+            Outcome::Patched { after, .. } if !targets.is_same(entry, &after) => {
                 let message = "the patch changes what the object is called, which an update cannot";
-                drop((before, after));
-                Outcome::Error(RuleError::new(message))
+                Outcome::Error(failing(RuleError::new(message), &no_object(&after)))
             }
             Outcome::Patched { before, after } => {
                 if let Some(refusal) = world.refusal(&TargetAccess::Update(selector, &before)) {
-                    Outcome::Error(refused(refusal))
+                    let error = refused(refusal);
+                    let words = error.message.clone();
+                    Outcome::Error(failing(error, &words))
                 } else {
                     course.patched.push(entry);
                     let after = if context.reading().documented(Difference::TargetAnnotation) {
@@ -453,16 +463,9 @@ impl Work<'_> {
                     Outcome::Patched { before, after }
                 }
             }
-            Outcome::Error(error) => Outcome::Error(error),
             other => other,
         };
-        let outcome = match outcome {
-            Outcome::Error(error) => {
-                course.failed = true;
-                Outcome::Error(with_request(error, self.rule))
-            }
-            other => other,
-        };
+        course.failed |= matches!(outcome, Outcome::Error(_));
         if !self.keep {
             return;
         }
@@ -541,12 +544,22 @@ fn refused(refusal: TargetRefusal) -> RuleError {
 }
 
 fn not_found(selector: &TargetSelector) -> RuleError {
-    let kind = &selector.kind;
-    let mut resource = GroupVersionKind::new("v1", &kind.kind).resource();
-    if !kind.group.is_empty() && !kind.group.contains(['*', '?']) {
-        resource = format!("{resource}.{}", kind.group);
+    RuleError::new(absence(&selector.kind.group, &selector.kind.kind, &selector.name))
+}
+
+/// What the API server says when an object is to be updated that is not there.
+fn no_object(object: &Value) -> String {
+    let kind = GroupVersionKind::of(object);
+    let name = object.path(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
+    kind.map_or_else(String::new, |kind| absence(&kind.group, &kind.kind, name))
+}
+
+fn absence(group: &str, kind: &str, name: &str) -> String {
+    let mut resource = GroupVersionKind::new("v1", kind).resource();
+    if !group.is_empty() && !group.contains(['*', '?']) {
+        resource = format!("{resource}.{group}");
     }
-    RuleError::new(format!("{resource} \"{}\" not found", selector.name))
+    format!("{resource} \"{name}\" not found")
 }
 
 fn no_subresource(selector: &TargetSelector) -> RuleError {

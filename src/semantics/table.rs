@@ -165,7 +165,7 @@ differences! {
         "patched again by each of the five attempts of the request";
     VanishedRequest = 41, "request with a target that fails", "cases.md N-14, X-04, X-10",
         "the UpdateRequest stays, failed, with its message",
-        "the UpdateRequest is tried five times within a second and deleted: only the log of the controller tells";
+        "the UpdateRequest is tried five times within a second and deleted: the log of the controller tells, and events on the policy where an update was refused";
     ForeachOnTarget = 42, "what a loop over a target leaves in the context", "mutate.md 5.4(5)",
         "`target` is the object as patched so far, `request.object` stays the trigger",
         "`request.object` becomes the patched target, for later targets too, and `target` stays as it was";
