@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::engine::{TargetAccess, TargetRefusal};
-use crate::policy::KindSelector;
+use crate::policy::{KindSelector, TargetSelector};
 use crate::value::{Text, Value};
 
 use super::{Cluster, ClusterError, Resource};
+
+/// What Kyverno asks for when a policy with targets comes.
+const NEEDED: [&str; 2] = ["get", "update"];
 
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 
@@ -94,13 +97,6 @@ impl Access<'_> {
             resource.kind.group
         )
     }
-
-    /// The right that is lacking, as Kyverno's check of a new policy calls it.
-    fn lacking(&self) -> String {
-        let Self { verb, resource, namespace, .. } = self;
-        let place = namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
-        format!("requires permissions {verb} for resource {}{place}", resource.kind)
-    }
 }
 
 /// Verb, resource, subresource, namespace, name.
@@ -171,11 +167,40 @@ impl Rights {
                 name: name.as_deref(),
             };
             if !self.allows(cluster, &access) {
-                let hint = format!("Kyverno refuses a new policy for that: `{}`", access.lacking());
+                let hint = self.lacking(cluster, selector, &access);
                 return Some(TargetRefusal { message: access.refusal(&self.user), hint });
             }
         }
         None
+    }
+
+    /// What Kyverno says to a new policy with a target: it asks for all that a change takes, but for no list.
+    fn lacking(&self, cluster: &dyn Cluster, selector: &TargetSelector, access: &Access<'_>) -> String {
+        let is_pattern = selector.exact().is_none();
+        let lacks = |verb: &&str| {
+            let name = access.name.filter(|_| !is_pattern);
+            let namespace = access.namespace.filter(|_| !is_pattern);
+            let subresource = &*selector.kind.subresource;
+            !self.allows(cluster, &Access { verb, subresource, namespace, name, ..*access })
+        };
+        let verbs: Vec<&str> = NEEDED.into_iter().filter(lacks).collect();
+        if verbs.is_empty() {
+            return format!(
+                "Kyverno takes a new policy all the same: it asks for {} alone",
+                NEEDED.join(" and ")
+            );
+        }
+        let part = match &*selector.kind.subresource {
+            "" => String::new(),
+            subresource => format!("/{subresource}"),
+        };
+        let place = match &*selector.namespace {
+            "" => String::new(),
+            namespace => format!(" in namespace {namespace}"),
+        };
+        let resource = &access.resource.kind;
+        let words = format!("requires permissions {} for resource {resource}{part}{place}", verbs.join(","));
+        format!("Kyverno refuses a new policy for that: `{words}`")
     }
 
     /// Asks for as much as one answer can settle first: everywhere, then in the namespace, then for the object.
@@ -246,10 +271,6 @@ mod tests {
             "deployments.apps \"foobar\" is forbidden: User \
              \"system:serviceaccount:kyverno:kyverno-background-controller\" cannot update resource \
              \"deployments\" in API group \"apps\" in the namespace \"default\""
-        );
-        assert_eq!(
-            access.lacking(),
-            "requires permissions update for resource apps/v1/Deployment in namespace default"
         );
         let everywhere = Access { verb: "list", subresource: "scale", namespace: None, name: None, ..access };
         assert_eq!(
