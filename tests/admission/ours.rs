@@ -89,6 +89,14 @@ fn printed(text: &[u8]) -> Vec<Value> {
     }
 }
 
+/// What our program says of rules with targets.
+pub(crate) struct Foretold {
+    /// What becomes of objects, by their keys.
+    pub(crate) objects: BTreeMap<String, Value>,
+    /// What the requests that fail would say.
+    pub(crate) failures: Vec<String>,
+}
+
 /// What our program says becomes of each of these objects when the first of them are triggers, under Kyverno's
 /// semantics; what it says if it refuses the policies.
 pub(crate) fn foretold(
@@ -97,7 +105,7 @@ pub(crate) fn foretold(
     targets: &[Value],
     namespaces: &[Value],
     key: fn(&Value) -> String,
-) -> Result<BTreeMap<String, Value>, String> {
+) -> Result<Foretold, String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -115,8 +123,17 @@ pub(crate) fn foretold(
         command.arg("--targets").arg(write("targets.yaml", &stream(targets)));
     }
     let output = command.output().expect("the program starts");
-    let objects = || printed(&output.stdout).into_iter().map(|object| (key(&object), object)).collect();
-    refused(&output).map_or_else(|| Ok(objects()), Err)
+    if let Some(complaint) = refused(&output) {
+        return Err(complaint);
+    }
+    let objects = printed(&output.stdout).into_iter().map(|object| (key(&object), object)).collect();
+    Ok(Foretold { objects, failures: failures(&String::from_utf8_lossy(&output.stderr)) })
+}
+
+/// What we say that requests to the background controller would fail with.
+pub(crate) fn failures(stderr: &str) -> Vec<String> {
+    let told = stderr.lines().filter_map(|line| line.split_once("the UpdateRequest would fail with: "));
+    told.map(|(_, message)| message.to_owned()).collect()
 }
 
 /// What is said of policies that are refused, by us or as we say by a cluster.

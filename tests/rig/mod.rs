@@ -12,6 +12,7 @@ pub(crate) mod kyverno_cli;
 pub(crate) mod objects;
 pub(crate) mod oracle;
 pub(crate) mod rest;
+pub(crate) mod watch;
 pub(crate) mod weather;
 
 use std::io::{self, Write as _};

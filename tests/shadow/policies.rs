@@ -1,4 +1,6 @@
 //! The documents of the conformance folder: its policies, and the objects beside them.
+#![allow(clippy::allow_attributes, reason = "an `expect` fails in the test binary that uses all of it")]
+#![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::collections::BTreeSet;
 use std::fs;
