@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -40,19 +40,7 @@ impl<'a> Ours<'a> {
 
     /// What we say that becomes of live triggers and of their targets.
     fn say(&self, policy: &Value, arguments: &[&str]) -> Run {
-        let path: PathBuf = self.folder.path().join("policy.json");
-        fs::write(&path, policy.to_string()).expect("the folder takes files");
-        let output = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
-            .arg("mutate")
-            .args(arguments)
-            .args(["-o", "json", "-p"])
-            .arg(&path)
-            .arg("--kubeconfig")
-            .arg(self.server.kubeconfig())
-            .env_clear()
-            .stdin(Stdio::null())
-            .output()
-            .expect("the program starts");
+        let output = self.run("mutate", policy, arguments, self.server.kubeconfig());
         let printed: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         let objects = printed["items"].as_array().cloned().unwrap_or_else(|| vec![printed]);
         let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -61,6 +49,38 @@ impl<'a> Ours<'a> {
             objects: objects.into_iter().map(|object| (name(&object), object)).collect(),
             stderr: String::from_utf8(output.stderr).expect("it says text"),
         }
+    }
+
+    /// Whether what was recorded is said again, to the byte, where there is no cluster.
+    fn repeats(&self, policy: &Value, arguments: &[&str], tape: &str) -> bool {
+        let tape = self.folder.path().join(tape).display().to_string();
+        let with = |option| [arguments, &[option, &*tape]].concat();
+        let live = self.run("mutate", policy, &with("--record"), self.server.kubeconfig());
+        live == self.run("mutate", policy, &with("--replay"), Path::new("not-there"))
+    }
+
+    /// What we report of an object.
+    fn report(&self, policy: &Value, arguments: &[&str], name: &str) -> Value {
+        let output = self.run("diff", policy, arguments, self.server.kubeconfig());
+        let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+        let objects = report["objects"].as_array().into_iter().flatten();
+        objects.into_iter().find(|entry| entry["object"]["name"] == name).expect("it is told").clone()
+    }
+
+    fn run(&self, command: &str, policy: &Value, arguments: &[&str], kubeconfig: &Path) -> Output {
+        let path = self.folder.path().join("policy.json");
+        fs::write(&path, policy.to_string()).expect("the folder takes files");
+        Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
+            .arg(command)
+            .args(arguments)
+            .args(["-o", "json", "-p"])
+            .arg(&path)
+            .arg("--kubeconfig")
+            .arg(kubeconfig)
+            .env_clear()
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program starts")
     }
 }
 
@@ -158,6 +178,7 @@ fn a_request_is_done_and_told_as_we_say() {
     succeeds(&ours, &mut stage);
     comes_with_the_policy(&ours, &mut stage);
     reaches_webhooks(&ours, &mut stage);
+    changes_what_may_not(&ours, &mut stage);
     lacks_rights(&ours, &mut stage);
 }
 
@@ -233,7 +254,7 @@ fn comes_with_the_policy(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     drop(stage.requests());
 
     // Who changes only its labels asks for nothing.
-    rest.replace_as(BACKGROUND, &target()).expect("the target can be reset");
+    rest.replace(&target(), "").expect("the target can be reset");
     let mut labelled = of("baz");
     labelled["metadata"]["labels"] = json!({"seen": "yes"});
     rest.replace(&labelled, "").expect("Kyverno takes it");
@@ -294,6 +315,45 @@ fn reaches_webhooks(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     stage.force.settle();
 }
 
+/// A field that may not change is named, and the words in which the API server refuses the update are those of the
+/// request.
+fn changes_what_may_not(ours: &Ours<'_>, stage: &mut Stage<'_>) {
+    let rest = stage.rest;
+    set(rest);
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "fixed", "namespace": "default"},
+        "spec": {"containers": [{"name": "c", "image": "i:1"}]}});
+    rest.create(&pod, "").expect("the server takes it");
+    let before = held(rest, &pod);
+    let policy = policy(
+        "fixed",
+        json!({
+            "match": {"any": [{"resources": {"kinds": ["ConfigMap"], "names": ["trigger"]}}]},
+            "mutate": {
+                "targets": [{"apiVersion": "v1", "kind": "Pod", "name": "fixed", "namespace": "default"}],
+                "patchStrategicMerge": {"spec": {"securityContext": {"runAsUser": 7}}},
+            },
+        }),
+    );
+    let arguments = [&UPDATE[..], &["--semantics", "kyverno", "--server-dry-run"]].concat();
+    let said = ours.report(&policy, &arguments, "fixed");
+    assert_eq!(said["impact"]["immutable"], json!(["/spec/securityContext/runAsUser"]), "{said}");
+    assert_eq!(said["server"]["verdict"], "refused", "{said}");
+    stage.force.install(std::slice::from_ref(&policy)).expect("Kyverno takes it");
+    drop(stage.requests());
+    rest.replace(&trigger(), "").expect("the trigger is taken");
+    stage.drain();
+    assert_eq!(held(rest, &pod), before);
+    let failed = stage.requests().into_iter().find(|request| request.state == "Failed");
+    let words = failed.expect("the request fails").message;
+    assert!(
+        words.starts_with("Pod \"fixed\" is invalid: spec: Forbidden: pod updates may not change"),
+        "{words}"
+    );
+    assert_eq!(said["server"]["message"], *words, "{said}");
+    [policy, pod].iter().for_each(|object| rest.remove(object));
+    stage.force.settle();
+}
+
 /// What the background controller may not do is told with the words that the request and Kyverno have for it.
 fn lacks_rights(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     let rest = stage.rest;
@@ -322,6 +382,7 @@ fn lacks_rights(ours: &Ours<'_>, stage: &mut Stage<'_>) {
         stage.force.wait("the right is gone", |_| !failures(&ours.say(&policy, &check).stderr).is_empty());
         let said = ours.say(&policy, &check);
         assert_eq!((said.code, said.objects.get("foobar")), (Some(3), None), "{said:?}");
+        assert!(ours.repeats(&policy, &check, right), "{said:?}");
         let words = failures(&said.stderr);
         drop(stage.requests());
         let earlier = events(rest, "add-sec").len();

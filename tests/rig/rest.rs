@@ -45,10 +45,25 @@ pub(crate) type Answer = Result<Value, Refusal>;
 impl Rest {
     /// Opens the way to a server, as its administrator.
     pub(crate) fn open(server: &ApiServer) -> Self {
+        Self::open_with(server, &[])
+    }
+
+    /// Opens the way to a server, as an administrator who goes by another name.
+    pub(crate) fn open_as(server: &ApiServer, user: &str) -> Self {
+        Self::open_with(server, &["--as", user, "--as-group", "system:masters"])
+    }
+
+    /// A connection for requests whose answers take their time.
+    pub(super) fn connect(&self) -> TcpStream {
+        TcpStream::connect(&self.address).expect("the proxy listens")
+    }
+
+    fn open_with(server: &ApiServer, options: &[&str]) -> Self {
         let mut proxy = Command::new(server.kubectl())
             .arg("--kubeconfig")
             .arg(server.kubeconfig())
             .args(["proxy", "--port=0"])
+            .args(options)
             .env_remove("KUBECONFIG")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -63,19 +78,14 @@ impl Rest {
 
     /// Sends a request.
     pub(crate) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
-        self.ask_with("", method, path, body)
-    }
-
-    /// Sends a request with further headers, each with its end of line.
-    fn ask_with(&self, headers: &str, method: &str, path: &str, body: Option<&Value>) -> Answer {
         let body = body.map(Value::to_string).unwrap_or_default();
         // The old version, so that the answer ends with the connection and comes in one piece.
         let request = format!(
             "{method} {path} HTTP/1.0\r\nHost: localhost\r\nAccept: application/json\r\nContent-Type: \
-             application/json\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+             application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        let mut stream = self.connect();
+        let mut stream = TcpStream::connect(&self.address).expect("the proxy listens");
         stream.write_all(request.as_bytes()).expect("the proxy takes requests");
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).expect("the proxy answers");
@@ -95,32 +105,13 @@ impl Rest {
         self.ask("POST", &format!("{path}?{query}"), Some(object))
     }
 
-    /// Creates an object in the name of somebody else.
-    pub(crate) fn create_as(&self, user: &str, object: &Value) -> Answer {
-        let path = self.collection(object)?;
-        self.ask_with(&impersonating(user), "POST", &path, Some(object))
-    }
-
-    pub(super) fn connect(&self) -> TcpStream {
-        TcpStream::connect(&self.address).expect("the proxy listens")
-    }
-
     /// Replaces a stored object, whatever it is by now.
     pub(crate) fn replace(&self, object: &Value, query: &str) -> Answer {
-        self.replace_with("", object, query)
-    }
-
-    /// Replaces a stored object in the name of somebody else.
-    pub(crate) fn replace_as(&self, user: &str, object: &Value) -> Answer {
-        self.replace_with(&impersonating(user), object, "")
-    }
-
-    fn replace_with(&self, headers: &str, object: &Value, query: &str) -> Answer {
         let path = self.path(object)?;
         let mut object = object.clone();
         // Some kinds are only updated by those who say what they have seen.
         object["metadata"]["resourceVersion"] = self.get(&object)?["metadata"]["resourceVersion"].take();
-        self.ask_with(headers, "PUT", &format!("{path}?{query}"), Some(&object))
+        self.ask("PUT", &format!("{path}?{query}"), Some(&object))
     }
 
     /// The stored object.
@@ -188,11 +179,6 @@ impl Rest {
         let kind = kinds[version].iter().find(|kind| object["kind"] == kind.kind.as_str());
         Ok((root, kind.ok_or_else(|| unknown("no such kind"))?.clone()))
     }
-}
-
-/// The headers that say that an administrator goes by another name.
-fn impersonating(user: &str) -> String {
-    format!("Impersonate-User: {user}\r\nImpersonate-Group: system:masters\r\n")
 }
 
 impl Kind {
