@@ -110,7 +110,7 @@ impl Loops<'_, '_> {
         for index in indexes {
             let Some(element) = elements.get(index).filter(|element| !element.is_null()) else { continue };
             self.context.reset(&before);
-            self.context.set_element(element, index, place.nesting);
+            self.context.set_element((element, &entry.list), index, place.nesting);
             self.context.register(&entry.context);
             let turn = self.context.begin_turn(&place.around, entry.list.text(), index);
             self.spend(1)?;

@@ -3,12 +3,14 @@
 use std::cell::RefCell;
 
 use crate::patch::{FailedCondition, InlineResolver, JsonPatch, Merged, Overlay, Schemas};
-use crate::pattern::{ConditionError, Conditions, Evaluated, Verdict};
+use crate::pattern::{ConditionError, Conditions, Evaluated, Integers, Verdict};
 use crate::policy::{Existing, Mutation, Rule, labels_as_texts};
 use crate::report::{Outcome, RuleError, SeenCondition, SkipReason};
 use crate::semantics::{Difference, Reading, Semantics};
 use crate::value::{Pointer, Segment, Value};
-use crate::variables::{Inline, InlineLeaf, QueryError, Scope, Substituted, SubstitutionError, Template};
+use crate::variables::{
+    Inline, InlineLeaf, QueryError, Scope, Substituted, Substitution, SubstitutionError, Template,
+};
 
 use super::context::Context;
 use super::exemption::Exemption;
@@ -106,20 +108,28 @@ pub(super) fn decide(
     conditions: &Conditions<Template>,
     context: &mut Context<'_>,
 ) -> Result<Verdict, Box<ConditionError<SubstitutionError>>> {
-    let (reading, integers) = (context.reading(), context.integers());
+    let reading = context.reading();
     let settings = context.substitution(Inline::Path);
     let verdict = {
-        let mut resolve = |operand: &Template, _at: &Pointer| {
-            let resolved = operand.substitute(context, settings);
-            resolved.map(|substituted| substituted.value)
-        };
-        conditions.evaluate(&mut resolve, integers, reading)
+        let mut resolve = |operand: &Template, _at: &Pointer| resolve(operand, context, settings);
+        conditions.evaluate(&mut resolve, reading)
     };
     let verdict = verdict.map_err(Box::new)?;
     for seen in &verdict.seen {
         context.see(seen_condition(seen));
     }
     Ok(verdict)
+}
+
+/// The value of an operand, with what Kyverno makes of its integers.
+pub(super) fn resolve(
+    operand: &Template,
+    context: &mut Context<'_>,
+    settings: Substitution<'_>,
+) -> Result<(Value, Integers), SubstitutionError> {
+    context.take_integers();
+    let resolved = operand.substitute(context, settings)?;
+    Ok((resolved.value, context.take_integers()))
 }
 
 fn seen_condition(seen: &Evaluated) -> SeenCondition {

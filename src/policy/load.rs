@@ -72,9 +72,12 @@ impl Loader<'_> {
             PolicyKind::ClusterPolicy
         };
         let namespace = text(&["metadata", "namespace"]).filter(|namespace| !namespace.is_empty());
-        if kind == PolicyKind::ClusterPolicy && namespace.is_some() {
-            let pointer = Pointer::ROOT.key("metadata").key("namespace");
-            self.fault(pointer, "A clusterpolicy should not have the namespace defined");
+        if let Some(namespace) = namespace.as_ref().filter(|_| kind == PolicyKind::ClusterPolicy) {
+            // kustomize writes one into every kind that it does not know.
+            self.notes.push(Note::new(format!(
+                "a ClusterPolicy lives in no namespace: the API server drops `metadata.namespace: {namespace}`, and the \
+                 policy is for all namespaces"
+            )));
         }
         let namespace = match kind {
             PolicyKind::ClusterPolicy => None,
