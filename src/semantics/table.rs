@@ -181,6 +181,9 @@ differences! {
     HeldIntegers = 46, "integers of the object in expressions", "language.md 2.3, 6.4",
         "a number is a number",
         "once another rule has looked at the object, comparisons and functions take its integers for no numbers";
+    ReferenceInCondition = 47, "`$()` in a condition", "language.md 4.3",
+        "leads anywhere in the rule",
+        "leads into the key or value that it stands in alone: mostly nowhere, which is an error at each object";
     EarlyBroadcast = 50, "map of an early overlay over a list", "mutate.md 7.3 O-6; cases.md E-30",
         "the map is applied to each element of the list",
         "a condition never holds, and other content is an error";

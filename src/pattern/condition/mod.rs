@@ -74,6 +74,9 @@ pub enum Integers {
     Kept,
 }
 
+/// Gives a side of a condition its value, and says what Kyverno makes of the integers in it.
+pub type Resolver<'r, T, E> = dyn FnMut(&T, &Pointer) -> Result<(Value, Integers), E> + 'r;
+
 /// What an evaluation came to.
 #[derive(Clone, Debug)]
 pub struct Verdict {
@@ -201,7 +204,7 @@ impl<T> Conditions<T> {
     /// A side that `resolve` fails on, and what makes Kyverno panic.
     pub fn evaluate<E>(
         &self,
-        resolve: &mut dyn FnMut(&T, &Pointer) -> Result<(Value, Integers), E>,
+        resolve: &mut Resolver<'_, T, E>,
         reading: &Reading,
     ) -> Result<Verdict, ConditionError<E>> {
         let mut evaluation = Evaluation::new(resolve, reading);
@@ -237,7 +240,7 @@ impl<T> Conditions<T> {
     /// A side that `resolve` fails on, and what makes Kyverno panic.
     pub fn holds<E>(
         &self,
-        resolve: &mut dyn FnMut(&T, &Pointer) -> Result<(Value, Integers), E>,
+        resolve: &mut Resolver<'_, T, E>,
         reading: &Reading,
     ) -> Result<bool, ConditionError<E>> {
         let mut evaluation = Evaluation::new(resolve, reading);
@@ -294,7 +297,7 @@ impl<T> Condition<T> {
 
 /// An evaluation under way.
 struct Evaluation<'a, T, E> {
-    resolve: &'a mut dyn FnMut(&T, &Pointer) -> Result<(Value, Integers), E>,
+    resolve: &'a mut Resolver<'a, T, E>,
     reading: &'a Reading,
     /// The messages of what was seen, with their outcome.
     messages: Vec<(bool, Text)>,
@@ -302,10 +305,7 @@ struct Evaluation<'a, T, E> {
 }
 
 impl<'a, T, E> Evaluation<'a, T, E> {
-    const fn new(
-        resolve: &'a mut dyn FnMut(&T, &Pointer) -> Result<(Value, Integers), E>,
-        reading: &'a Reading,
-    ) -> Self {
+    const fn new(resolve: &'a mut Resolver<'a, T, E>, reading: &'a Reading) -> Self {
         Self { resolve, reading, messages: Vec::new(), seen: Vec::new() }
     }
 
