@@ -299,6 +299,15 @@ impl<'a> Context<'a> {
         self.take_trace()
     }
 
+    /// Does something that neither the trace nor the sequence of chance shall show.
+    pub(super) fn aside<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let (trace, calls) = (self.trace.take(), self.chance.call.get());
+        let result = run(self);
+        self.trace = trace;
+        self.chance.call.set(calls);
+        result
+    }
+
     /// Hands out the trace so far.
     pub(super) fn take_trace(&mut self) -> Option<Box<Trace>> {
         self.trace.take().map(Box::new)

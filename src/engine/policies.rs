@@ -247,11 +247,18 @@ impl Evaluation<'_> {
             report.rules.push(RuleReport { rule: rule.name.clone(), outcome, trigger: None, trace });
             emptied |= run_emptied;
         }
+        let beyond = rules.iter().filter_map(|index| index.checked_sub(policy.rules.len()));
+        if beyond
+            .filter_map(|index| policy.only_there.get(index))
+            .any(|rule| rule.selects(&self.candidate(&entry, Some(operation))))
+        {
+            reading.reach(Difference::AutogenTargets);
+        }
         report.corners.extend(reading.reached());
         if !failed {
             *current = working;
         }
-        (!report.rules.is_empty()).then_some(report)
+        (!report.rules.is_empty() || !report.corners.is_empty()).then_some(report)
     }
 
     /// Whether a request comes to a rule that takes its object. The webhook asks for what the rules name; to a rule

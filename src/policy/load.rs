@@ -116,6 +116,7 @@ impl Loader<'_> {
             notes: Vec::new(),
             corners: Corners::NONE,
             refused: Vec::new(),
+            only_there: Vec::new(),
         };
         if !policy.match_conditions.is_empty() {
             policy.not_evaluated.push(NotEvaluated {
@@ -204,7 +205,8 @@ impl Loader<'_> {
         policy.no_autogen.clone_from(&made.stopped);
         let mut rules = Vec::new();
         for ((rule, at), reading) in written.iter().zip(&places).zip(&readings) {
-            let dropped = !made.generated.is_empty() && autogen::is_generated_name(rule);
+            let dropped = made.generated.iter().any(|generated| !generated.only_there)
+                && autogen::is_generated_name(rule);
             if dropped || !mutates(rule) {
                 continue;
             }
@@ -222,7 +224,12 @@ impl Loader<'_> {
             else {
                 continue;
             };
-            rules.extend(self.generated(&generated.rule, source, at, policy).map(|mut rule| {
+            let made = self.generated(&generated.rule, source, at, policy);
+            if generated.only_there {
+                policy.only_there.extend(made);
+                continue;
+            }
+            rules.extend(made.map(|mut rule| {
                 for reading in
                     [readings.get(generated.source), carried.get(generated.source)].into_iter().flatten()
                 {
