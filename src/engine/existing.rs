@@ -356,7 +356,7 @@ impl Work<'_> {
         if self.keep && !targets.count(found.len(), settings.limits.targets) {
             let maximum = settings.limits.targets;
             let message = format!("too many targets in this run (limit targets={maximum})");
-            let error = RuleError::new(message).with_hint("`--limit targets=N` allows more");
+            let error = RuleError { message, hint: context.world().input_names().more_of("targets") };
             return course.fail(self.rule, error);
         }
         let trace = context.take_trace();
