@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use jiff::Timestamp;
 
-use crate::jmespath::{Chance, Clock, Runtime};
+use crate::jmespath::{Chance, Clock, EvalError, Runtime};
 use crate::pattern::Integers;
 use crate::policy::{Operation, Rule, UserInfo};
 use crate::report::{Fate, SeenCondition, SeenException, SeenTurn, SeenVariable, Trace};
@@ -88,7 +88,6 @@ impl Subject<'_> {
         .collect();
         let mut request: Value = [
             ("operation", Value::from(operation.name())),
-            ("namespace", Value::from(self.namespace)),
             ("kind", kind.clone()),
             ("requestKind", kind),
             ("object", Value::Null),
@@ -97,8 +96,11 @@ impl Subject<'_> {
         ]
         .into_iter()
         .collect();
+        // A Namespace counts as living in itself; of other objects of the cluster the request says nothing.
+        let is_namespace = self.kind.group.is_empty() && &*self.kind.kind == "Namespace";
         let texts = [
             ("name", self.name),
+            ("namespace", if is_namespace { self.name } else { self.namespace }),
             ("subResource", self.subresource),
             ("requestSubResource", self.subresource),
         ];
@@ -148,8 +150,8 @@ pub(super) struct Context<'a> {
     /// `request.object`, which the root is given only when something is asked.
     object: Value,
     is_in_root: bool,
-    /// A rule has patched the object.
-    is_patched: bool,
+    /// Which of its values hold integers as integers.
+    held: Held,
     runtime: Runtime<'a>,
     clock: &'a WorldClock<'a>,
     chance: &'a WorldChance<'a>,
@@ -203,7 +205,7 @@ impl<'a> Context<'a> {
             has_images: false,
             object,
             is_in_root: false,
-            is_patched: false,
+            held: Held::default(),
             runtime: Runtime::new(clock, chance, reading).with_limits(limits.of_expressions()),
             clock,
             chance,
@@ -258,7 +260,7 @@ impl<'a> Context<'a> {
 
     /// Makes this value `request.object`.
     pub(super) fn set_object(&mut self, object: &Value) {
-        self.is_patched |= !self.object.same_storage(object);
+        self.held.object = true;
         self.object = object.clone();
         self.is_in_root = false;
     }
@@ -281,6 +283,7 @@ impl<'a> Context<'a> {
         self.restart_runtime();
         self.trace = traced.then(Trace::default);
         self.has_target = true;
+        self.held.name(&TARGET.into(), true);
         self.put(&TARGET.into(), target.clone());
     }
 
@@ -296,6 +299,15 @@ impl<'a> Context<'a> {
         self.take_trace()
     }
 
+    /// Does something that neither the trace nor the sequence of chance shall show.
+    pub(super) fn aside<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let (trace, calls) = (self.trace.take(), self.chance.call.get());
+        let result = run(self);
+        self.trace = trace;
+        self.chance.call.set(calls);
+        result
+    }
+
     /// Hands out the trace so far.
     pub(super) fn take_trace(&mut self) -> Option<Box<Trace>> {
         self.trace.take().map(Box::new)
@@ -306,14 +318,22 @@ impl<'a> Context<'a> {
             Runtime::new(self.clock, self.chance, self.reading).with_limits(self.limits.of_expressions());
     }
 
-    /// Tells that a rule of another policy has patched the object.
-    pub(super) const fn note_patched(&mut self) {
-        self.is_patched = true;
+    /// Tells that Kyverno has put the object into the context again, which a request does not do by itself: from now on
+    /// the integers in it are held as integers.
+    pub(super) const fn hold_object(&mut self) {
+        self.held.object = true;
     }
 
-    /// What Kyverno makes of the integers that variables give.
-    pub(super) const fn integers(&self) -> Integers {
-        if self.is_patched { Integers::Kept } else { Integers::AsFloats }
+    /// Tells that this holds for the stored object as well: no request is under way.
+    pub(super) const fn hold_objects(&mut self) {
+        self.held.object = true;
+        self.held.old_object = true;
+    }
+
+    /// What Kyverno makes of the integers that variables have given since the last call.
+    pub(super) const fn take_integers(&mut self) -> Integers {
+        let gave = std::mem::replace(&mut self.held.gave, false);
+        if gave { Integers::Kept } else { Integers::AsFloats }
     }
 
     /// Gives the root the object.
@@ -358,6 +378,7 @@ impl<'a> Context<'a> {
             object: self.object.clone(),
             is_in_root: self.is_in_root,
             has_images: self.has_images,
+            held_names: self.held.names.clone(),
             level: self.level,
         }
     }
@@ -369,6 +390,7 @@ impl<'a> Context<'a> {
         self.object = saved.object.clone();
         self.is_in_root = saved.is_in_root;
         self.has_images = saved.has_images;
+        self.held.names.clone_from(&saved.held_names);
         self.keep_loaders_below(saved.level);
     }
 
@@ -403,10 +425,14 @@ impl<'a> Context<'a> {
         self.clock.0
     }
 
-    /// Makes this value the element of a loop that so many others are around.
-    pub(super) fn set_element(&mut self, element: &Value, index: usize, nesting: usize) {
+    /// Makes this value, which comes from an expression, the element of a loop that so many others are around.
+    pub(super) fn set_element(&mut self, (element, from): (&Value, &Query), index: usize, nesting: usize) {
         let index = Value::from(i64::try_from(index).unwrap_or(i64::MAX));
-        self.root.insert(format!("element{nesting}"), element.clone());
+        let nested = Text::from(format!("element{nesting}"));
+        let is_held = self.held.gives(from.text());
+        self.held.name(&nested, is_held);
+        self.held.name(&"element".into(), is_held);
+        self.root.insert(nested, element.clone());
         self.root.insert(format!("elementIndex{nesting}"), index.clone());
         self.root.insert("element", element.clone());
         self.root.insert("elementIndex", index);
@@ -504,7 +530,93 @@ impl<'a> Context<'a> {
         if !self.has_images && names(query.text(), "images") {
             self.add_images()?;
         }
-        expression.search(&self.root, &self.runtime).map_err(QueryError::Failed)
+        let (calls, _) = (self.chance.call.get(), self.runtime.take_weighed());
+        let found = expression.search(&self.root, &self.runtime);
+        let gives = self.held.gives(query.text());
+        self.held.gave |= gives;
+        // How integers are held matters only to what looks at them.
+        if !self.runtime.take_weighed() || !(gives || names(query.text(), "request")) {
+            return found.map_err(QueryError::Failed);
+        }
+        let called = self.chance.call.replace(calls);
+        let root = self.held.root(&self.root, &self.object, &self.runtime).map_err(QueryError::Failed)?;
+        let in_cluster = expression.search(&root, &self.runtime).map(|value| value.without_held_integers());
+        let is_same = match (&found, &in_cluster) {
+            (Ok(found), Ok(other)) => found == other,
+            (Err(found), Err(other)) => found == other,
+            _ => false,
+        };
+        let found = if is_same || self.reading.documented(Difference::HeldIntegers) {
+            self.chance.call.set(called);
+            found
+        } else {
+            in_cluster
+        };
+        found.map_err(QueryError::Failed)
+    }
+}
+
+/// Which values of the context hold integers as integers, where Kyverno holds others as floats.
+#[derive(Default)]
+struct Held {
+    /// `request.object`
+    object: bool,
+    /// `request.oldObject`
+    old_object: bool,
+    /// Other values, by name.
+    names: Vec<Text>,
+    /// A variable gave such a value.
+    gave: bool,
+    /// An object, and the same with its integers held.
+    cached: Option<(Value, Value)>,
+}
+
+impl Held {
+    fn name(&mut self, name: &Text, is_held: bool) {
+        self.names.retain(|known| known != name);
+        if is_held {
+            self.names.push(name.clone());
+        }
+    }
+
+    /// Whether an expression asks for such a value.
+    fn gives(&self, expression: &str) -> bool {
+        self.object && expression.contains("request.object")
+            || self.old_object && expression.contains("request.oldObject")
+            || self.names.iter().any(|name| names(expression, name))
+    }
+
+    /// The context with the marks that its values have in Kyverno.
+    fn root(&mut self, root: &Value, object: &Value, runtime: &Runtime<'_>) -> Result<Value, EvalError> {
+        let mut root = root.clone();
+        if let Some(request) = root.as_object_mut().and_then(|root| root.get_mut("request")) {
+            if self.object {
+                request.insert("object", self.marked(object, runtime)?);
+            }
+            if self.old_object
+                && let Some(old) = request.get("oldObject").map(Value::with_held_integers)
+            {
+                request.insert("oldObject", old);
+            }
+        }
+        for name in &self.names {
+            if let Some(value) = root.get(name).map(Value::with_held_integers) {
+                root.insert(name.clone(), value);
+            }
+        }
+        Ok(root)
+    }
+
+    fn marked(&mut self, object: &Value, runtime: &Runtime<'_>) -> Result<Value, EvalError> {
+        if let Some((of, marked)) = &self.cached
+            && of.same_storage(object)
+        {
+            return Ok(marked.clone());
+        }
+        runtime.spend((object.weight() / Limits::LOOP_BYTES) as u64)?;
+        let marked = object.with_held_integers();
+        self.cached = Some((object.clone(), marked.clone()));
+        Ok(marked)
     }
 }
 
@@ -521,6 +633,7 @@ pub(super) struct Saved {
     object: Value,
     is_in_root: bool,
     has_images: bool,
+    held_names: Vec<Text>,
     level: usize,
 }
 

@@ -9,6 +9,7 @@ use crate::value::{Pointer, Text};
 use crate::variables::{Inline, SubstitutionError, Template};
 
 use super::context::Context;
+use super::rule;
 
 /// What decides whether exceptions take an object away from a rule that selects it.
 pub(super) struct Exemption<'a> {
@@ -65,9 +66,6 @@ fn holds(
     let Some(conditions) = &exception.conditions else { return Ok(true) };
     let reading = context.reading();
     let settings = context.substitution(Inline::Path);
-    let mut resolve = |operand: &Template, _at: &Pointer| {
-        let resolved = operand.substitute(context, settings);
-        resolved.map(|substituted| substituted.value)
-    };
+    let mut resolve = |operand: &Template, _at: &Pointer| rule::resolve(operand, context, settings);
     conditions.holds(&mut resolve, reading).map_err(Box::new)
 }

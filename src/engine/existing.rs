@@ -10,7 +10,7 @@ use crate::yaml;
 
 use super::context::{Context, WorldChance, WorldClock};
 use super::placed::Placed;
-use super::policies::{Evaluation, evaluate, not_run};
+use super::policies::{Evaluation, evaluate, not_run, unasked};
 use super::rule::{self, Run};
 use super::targets::{Found, Targets};
 use super::witness::Witness;
@@ -149,6 +149,13 @@ impl Requests<'_> {
                 }));
                 continue;
             }
+            if operation.is_some()
+                && !self.evaluation.reaches(self.policy, rule, &candidate)
+                && !context.reading().documented(Difference::EmptyExclude)
+            {
+                reports.push(not_run(rule, unasked()));
+                continue;
+            }
             let waits =
                 operation.is_none() && !existing.on_policy_update.unwrap_or(self.policy.on_policy_update);
             if waits || operation == Some(Operation::Delete) && !rule.names_operation(Operation::Delete) {
@@ -181,6 +188,7 @@ impl Requests<'_> {
         targets: &mut Targets,
         keep: bool,
     ) -> Course {
+        context.hold_objects();
         let settings = &self.evaluation.engine.settings;
         let is_kyverno = settings.semantics == Semantics::Kyverno;
         let mut course = Course::default();
@@ -354,7 +362,7 @@ impl Work<'_> {
         if self.keep && !targets.count(found.len(), settings.limits.targets) {
             let maximum = settings.limits.targets;
             let message = format!("too many targets in this run (limit targets={maximum})");
-            let error = RuleError::new(message).with_hint("`--limit targets=N` allows more");
+            let error = RuleError { message, hint: context.world().input_names().more_of("targets") };
             return course.fail(self.rule, error);
         }
         let trace = context.take_trace();

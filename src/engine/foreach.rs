@@ -97,8 +97,8 @@ impl Loops<'_, '_> {
     ) -> Result<Value, RuleError> {
         let due = elements.iter().filter(|element| !element.is_null()).count();
         self.context.count_iterations(due).map_err(|maximum| {
-            RuleError::new(format!("too many elements in loops (limit foreach-iterations={maximum})"))
-                .with_hint("`--limit foreach-iterations=N` allows more")
+            let message = format!("too many elements in loops (limit foreach-iterations={maximum})");
+            RuleError { message, hint: self.more_of("foreach-iterations") }
         })?;
         let before = self.context.checkpoint();
         let mut current = object.clone();
@@ -110,7 +110,7 @@ impl Loops<'_, '_> {
         for index in indexes {
             let Some(element) = elements.get(index).filter(|element| !element.is_null()) else { continue };
             self.context.reset(&before);
-            self.context.set_element(element, index, place.nesting);
+            self.context.set_element((element, &entry.list), index, place.nesting);
             self.context.register(&entry.context);
             let turn = self.context.begin_turn(&place.around, entry.list.text(), index);
             self.spend(1)?;
@@ -125,10 +125,14 @@ impl Loops<'_, '_> {
     }
 
     fn spend(&self, steps: usize) -> Result<(), RuleError> {
-        self.context.runtime().spend(steps as u64).map_err(|error| {
-            RuleError::new(format!("too much work in loops: {error}"))
-                .with_hint("`--limit steps=N` allows more")
+        self.context.runtime().spend(steps as u64).map_err(|error| RuleError {
+            message: format!("too much work in loops: {error}"),
+            hint: self.more_of("steps"),
         })
+    }
+
+    fn more_of(&self, limit: &str) -> Option<String> {
+        self.context.world().input_names().more_of(limit)
     }
 
     /// What one element makes of an object, `None` where it changes nothing, and why.

@@ -2,6 +2,7 @@
 
 use crate::jmespath;
 use crate::variables;
+use crate::yaml;
 
 /// Bounds on steps and sizes. A rule that passes one is an error that names it; there are no bounds on time,
 /// so that the same input always gives the same answer.
@@ -12,6 +13,8 @@ pub struct Limits {
     pub steps: usize,
     /// The bytes that a value built by an expression, or a string with variables, may have.
     pub result_bytes: usize,
+    /// How deep a value built by an expression may be nested.
+    pub result_depth: usize,
     /// How often the text of one string is scanned for variables again.
     pub rounds: usize,
     /// How many elements the loops of one rule may go through on one object, those of inner loops included.
@@ -24,17 +27,18 @@ pub struct Limits {
 
 impl Limits {
     /// So many bytes of an object are patched for one step.
-    pub const LOOP_BYTES: usize = 512;
+    pub const LOOP_BYTES: usize = 128;
 
     /// The names that [`Limits::set`] knows.
-    pub const NAMES: [&'static str; 6] =
-        ["steps", "result-bytes", "rounds", "foreach-iterations", "context-depth", "targets"];
+    pub const NAMES: [&'static str; 7] =
+        ["steps", "result-bytes", "result-depth", "rounds", "foreach-iterations", "context-depth", "targets"];
 
     /// Sets the limit of this name; `false` for a name that is no limit.
     pub fn set(&mut self, name: &str, value: usize) -> bool {
         match name {
             "steps" => self.steps = value,
             "result-bytes" => self.result_bytes = value,
+            "result-depth" => self.result_depth = value,
             "rounds" => self.rounds = value,
             "foreach-iterations" => self.foreach_iterations = value,
             "context-depth" => self.context_depth = value,
@@ -48,7 +52,8 @@ impl Limits {
         jmespath::Limits {
             steps: self.steps as u64,
             result_bytes: self.result_bytes,
-            ..jmespath::Limits::default()
+            // Everything that walks a value relies on a stack.
+            result_depth: self.result_depth.min(yaml::Limits::MAX_DEPTH),
         }
     }
 
@@ -59,10 +64,11 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        let jmespath::Limits { steps, result_bytes, .. } = jmespath::Limits::default();
+        let jmespath::Limits { steps, result_bytes, result_depth } = jmespath::Limits::default();
         Self {
             steps: usize::try_from(steps).unwrap_or(usize::MAX),
             result_bytes,
+            result_depth,
             rounds: variables::Limits::DEFAULT.rounds,
             foreach_iterations: 100_000,
             context_depth: 64,
@@ -84,6 +90,7 @@ mod tests {
             Limits {
                 steps: 7,
                 result_bytes: 7,
+                result_depth: 7,
                 rounds: 7,
                 foreach_iterations: 7,
                 context_depth: 7,

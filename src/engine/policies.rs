@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 
-use crate::policy::{Candidate, Operation, Policy, Rule, other_namespace};
+use crate::policy::{Candidate, FailurePolicy, Operation, Policy, Rule, other_namespace};
 use crate::report::{
     ObjectReport, Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Undecided, Unknown,
 };
@@ -83,6 +83,7 @@ pub(super) fn evaluate<T>(
         missed_labels: Cell::new(false),
         missed_user: Cell::new(false),
         undecided: RefCell::default(),
+        passed: Default::default(),
     })
 }
 
@@ -107,6 +108,8 @@ pub(super) struct Evaluation<'a> {
     missed_user: Cell<bool>,
     /// Exceptions whose conditions could not be evaluated.
     undecided: RefCell<Vec<Undecided>>,
+    /// Whether a policy has seen the request; each failure policy has a webhook and so a request of its own.
+    passed: [Cell<bool>; 2],
 }
 
 impl Evaluation<'_> {
@@ -164,8 +167,9 @@ impl Evaluation<'_> {
             (&clock, &chance),
             &reading,
         );
-        if !current.same_storage(&self.placed.object) {
-            context.note_patched();
+        let webhook = usize::from(policy.failure_policy == FailurePolicy::Ignore);
+        if self.passed.get(webhook).is_some_and(Cell::get) {
+            context.hold_object();
         }
         context.assign(settings.values.of(&policy.name, self.name()));
         let entry = if operation == Operation::Delete { current.clone() } else { context.object().clone() };
@@ -180,6 +184,9 @@ impl Evaluation<'_> {
                 report.rules.extend(rules.map(|rule| not_run(rule, SkipReason::NotSelected(reason()))));
                 report
             });
+        }
+        if let Some(passed) = self.passed.get(webhook) {
+            passed.set(passed.get() || policy.rules.iter().any(|rule| rule.existing().is_none()));
         }
         let name = policy.full_name();
         let exemption = self.exemption(&name, &entry, Some(operation));
@@ -204,6 +211,10 @@ impl Evaluation<'_> {
             if rule.not_evaluated().is_some() {
                 continue;
             }
+            if !self.reaches(policy, rule, &candidate) && !reading.documented(Difference::EmptyExclude) {
+                report.rules.push(not_run(rule, unasked()));
+                continue;
+            }
             // Kyverno goes on with an empty object, which no rule selects.
             if emptied && !reading.documented(Difference::FailedRule) {
                 break;
@@ -223,6 +234,7 @@ impl Evaluation<'_> {
             let Run { outcome, emptied: run_emptied } =
                 rule::run(rule, &working, &mut context, &settings.schemas, &exemption);
             let trace = context.leave(saved);
+            context.hold_object();
             match &outcome {
                 Outcome::Patched { after, .. } => {
                     working = after.clone();
@@ -235,11 +247,35 @@ impl Evaluation<'_> {
             report.rules.push(RuleReport { rule: rule.name.clone(), outcome, trigger: None, trace });
             emptied |= run_emptied;
         }
+        let beyond = rules.iter().filter_map(|index| index.checked_sub(policy.rules.len()));
+        if beyond
+            .filter_map(|index| policy.only_there.get(index))
+            .any(|rule| rule.selects(&self.candidate(&entry, Some(operation))))
+        {
+            reading.reach(Difference::AutogenTargets);
+        }
         report.corners.extend(reading.reached());
         if !failed {
             *current = working;
         }
-        (!report.rules.is_empty()).then_some(report)
+        (!report.rules.is_empty() || !report.corners.is_empty()).then_some(report)
+    }
+
+    /// Whether a request comes to a rule that takes its object. The webhook asks for what the rules name; to a rule
+    /// that takes everything out of it by a filter without content, a request comes where another rule asks for it.
+    pub(super) fn reaches(&self, policy: &Policy, rule: &Rule, candidate: &Candidate<'_>) -> bool {
+        let is_existing = rule.existing().is_some();
+        !rule.asks_for_nothing() || {
+            let mut others = self.engine.policies.candidates(&self.kind.kind);
+            others.any(|(other, rules)| {
+                other.failure_policy == policy.failure_policy
+                    && other.admits(candidate)
+                    && rules
+                        .iter()
+                        .filter_map(|index| other.rules.get(*index))
+                        .any(|rule| rule.existing().is_some() == is_existing && rule.asks_for(candidate))
+            })
+        }
     }
 
     /// What decides whether exceptions take an object away from a rule.
@@ -313,6 +349,14 @@ fn standard<'p>(policy: &'p Policy, rules: &[usize]) -> impl Iterator<Item = &'p
 /// The report of a rule that did not run.
 pub(super) fn not_run(rule: &Rule, reason: SkipReason) -> RuleReport {
     RuleReport { rule: rule.name.clone(), outcome: Outcome::Skipped(reason), trigger: None, trace: None }
+}
+
+/// The reason of a rule that no request comes to.
+pub(super) fn unasked() -> SkipReason {
+    SkipReason::NotSelected(vec![
+        "a filter of `exclude` without content takes all kinds out of what the rule asks the API server for"
+            .to_owned(),
+    ])
 }
 
 /// What a standard rule comes to where the request deletes the object, given what kept it from its patch.

@@ -3,12 +3,14 @@
 use std::cell::RefCell;
 
 use crate::patch::{FailedCondition, InlineResolver, JsonPatch, Merged, Overlay, Schemas};
-use crate::pattern::{ConditionError, Conditions, Evaluated, Verdict};
+use crate::pattern::{ConditionError, Conditions, Evaluated, Integers, Verdict};
 use crate::policy::{Existing, Mutation, Rule, labels_as_texts};
 use crate::report::{Outcome, RuleError, SeenCondition, SkipReason};
 use crate::semantics::{Difference, Reading, Semantics};
 use crate::value::{Pointer, Segment, Value};
-use crate::variables::{Inline, InlineLeaf, QueryError, Scope, Substituted, SubstitutionError, Template};
+use crate::variables::{
+    Inline, InlineLeaf, QueryError, Scope, Substituted, Substitution, SubstitutionError, Template,
+};
 
 use super::context::Context;
 use super::exemption::Exemption;
@@ -106,20 +108,28 @@ pub(super) fn decide(
     conditions: &Conditions<Template>,
     context: &mut Context<'_>,
 ) -> Result<Verdict, Box<ConditionError<SubstitutionError>>> {
-    let (reading, integers) = (context.reading(), context.integers());
+    let reading = context.reading();
     let settings = context.substitution(Inline::Path);
     let verdict = {
-        let mut resolve = |operand: &Template, _at: &Pointer| {
-            let resolved = operand.substitute(context, settings);
-            resolved.map(|substituted| substituted.value)
-        };
-        conditions.evaluate(&mut resolve, integers, reading)
+        let mut resolve = |operand: &Template, _at: &Pointer| resolve(operand, context, settings);
+        conditions.evaluate(&mut resolve, reading)
     };
     let verdict = verdict.map_err(Box::new)?;
     for seen in &verdict.seen {
         context.see(seen_condition(seen));
     }
     Ok(verdict)
+}
+
+/// The value of an operand, with what Kyverno makes of its integers.
+pub(super) fn resolve(
+    operand: &Template,
+    context: &mut Context<'_>,
+    settings: Substitution<'_>,
+) -> Result<(Value, Integers), SubstitutionError> {
+    context.take_integers();
+    let resolved = operand.substitute(context, settings)?;
+    Ok((resolved.value, context.take_integers()))
 }
 
 fn seen_condition(seen: &Evaluated) -> SeenCondition {
@@ -205,7 +215,9 @@ pub(super) fn patch(
     let after = match mutation {
         Mutation::StrategicMerge { overlay, prepared } => {
             let merged = match prepared {
-                Some(overlay) => apply_overlay(overlay, object, context, schemas, None)?,
+                Some(overlay) => overlay
+                    .apply(object, schemas, context.reading(), None)
+                    .map_err(|error| failed_patch(&error))?,
                 None => substituted_overlay(overlay, object, context, schemas)?,
             };
             match merged {
@@ -261,14 +273,44 @@ fn substituted_overlay(
     context: &mut Context<'_>,
     schemas: &Schemas,
 ) -> Result<Merged, RuleError> {
-    let reading = context.reading();
+    let own = Reading::new(context.reading().semantics());
+    let merged = overlay_as_read(&own, template, object, context, schemas);
+    let mut reached = own.reached();
+    // Where `{{@}}` may be something else on the other side, only the result tells whether it is.
+    if reached.contains(Difference::InlineElement) {
+        let other = Reading::new(match own.semantics() {
+            Semantics::Documented => Semantics::Kyverno,
+            Semantics::Kyverno => Semantics::Documented,
+        });
+        let there = context.aside(|context| overlay_as_read(&other, template, object, context, schemas));
+        let is_same = match (&merged, &there) {
+            (Ok(Merged::Patched(here)), Ok(Merged::Patched(there))) => here == there,
+            (here, there) => {
+                matches!(here, Ok(Merged::Patched(_))) == matches!(there, Ok(Merged::Patched(_)))
+            }
+        };
+        if is_same {
+            reached.remove(Difference::InlineElement);
+        }
+    }
+    context.reading().reach_all(reached);
+    merged
+}
+
+fn overlay_as_read(
+    reading: &Reading,
+    template: &Template,
+    object: &Value,
+    context: &mut Context<'_>,
+    schemas: &Schemas,
+) -> Result<Merged, RuleError> {
     // What Kyverno finds at the place of `{{@}}` and what stands at the patched element can differ; the
     // documented side leaves such strings open until the element is known.
     let inline = match reading.semantics() {
         Semantics::Documented => Inline::Deferred,
         Semantics::Kyverno => Inline::Path,
     };
-    let settings = context.substitution(inline);
+    let settings = Substitution { reading, ..context.substitution(inline) };
     let replaced = template.substitute(context, settings);
     let Substituted { value, inline } = replaced.map_err(|error| unresolved(&error, context))?;
     if value.is_null() {
@@ -278,20 +320,10 @@ fn substituted_overlay(
     labels_as_texts(&mut value, reading);
     let overlay = Overlay::prepare(&value, reading).map_err(|error| failed_patch(&error))?;
     if inline.is_empty() {
-        return apply_overlay(&overlay, object, context, schemas, None);
+        return overlay.apply(object, schemas, reading, None).map_err(|error| failed_patch(&error));
     }
     let leaves = Leaves { inline: &inline, context: RefCell::new(context), reading };
     overlay.apply(object, schemas, reading, Some(&leaves)).map_err(|error| failed_patch(&error))
-}
-
-fn apply_overlay(
-    overlay: &Overlay,
-    object: &Value,
-    context: &Context<'_>,
-    schemas: &Schemas,
-    leaves: Option<&dyn InlineResolver>,
-) -> Result<Merged, RuleError> {
-    overlay.apply(object, schemas, context.reading(), leaves).map_err(|error| failed_patch(&error))
 }
 
 /// The strings of an overlay whose `{{@}}` is the value at the patched element.
@@ -321,7 +353,7 @@ impl InlineResolver for Leaves<'_, '_> {
             return Some(Err(format!("`{{{{@}}}}` has no value at `{at}`: Unknown key \"{key}\" in path")));
         };
         let mut context = self.context.borrow_mut();
-        let settings = context.substitution(Inline::Deferred);
+        let settings = Substitution { reading: self.reading, ..context.substitution(Inline::Deferred) };
         let scope: &mut dyn Scope = &mut **context;
         let resolved = leaf.resolve(here, scope, settings);
         Some(resolved.map_err(|error| format!("variable substitution failed: {error}")))
@@ -359,6 +391,11 @@ pub(super) fn hint(error: &SubstitutionError, context: &Context<'_>) -> Option<S
         return Some("the object has a generateName and no name yet: only a created object has one".into());
     }
     let names = context.world().input_names();
+    if expression.contains("request.namespace") {
+        return Some(
+            "the request for an object that lives in no namespace names none; `request.namespace || ''` allows that".into(),
+        );
+    }
     let user = ["request.userInfo", "request.roles", "request.clusterRoles", "serviceAccount"];
     if user.iter().any(|name| expression.contains(name)) {
         return Some(format!("{} says who makes the request", names.user));

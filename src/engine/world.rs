@@ -86,6 +86,8 @@ pub struct InputNames {
     pub user: &'static str,
     /// The stored objects of updates; `None` where they cannot be given.
     pub old: Option<&'static str>,
+    /// Whether limits can be set, by `--limit NAME=N`.
+    pub limits: bool,
 }
 
 impl InputNames {
@@ -97,6 +99,7 @@ impl InputNames {
         values: "`--values FILE` or `--set NAME=VALUE`",
         user: "`--userinfo FILE`",
         old: Some("`--old PATH`"),
+        limits: true,
     };
     /// Of the configuration of the KRM function.
     pub const FUNCTION: Self = Self {
@@ -106,6 +109,7 @@ impl InputNames {
         values: "`values`",
         user: "`userInfo`",
         old: None,
+        limits: false,
     };
     /// Of a test suite.
     pub const SUITE: Self = Self {
@@ -115,7 +119,13 @@ impl InputNames {
         values: "`variables` of the suite",
         user: "`userinfo` of the suite",
         old: None,
+        limits: true,
     };
+
+    /// How more of a limit is allowed; `None` where it cannot be.
+    pub fn more_of(&self, limit: &str) -> Option<String> {
+        self.limits.then(|| format!("`--limit {limit}=N` allows more"))
+    }
 }
 
 /// The outside of an evaluation. One world serves many threads, and equal questions get equal answers

@@ -137,6 +137,10 @@ impl Interpreter<'_> {
             return Ok(Value::Bool(equal == (operator == Operator::Equal)));
         }
         let (Value::Number(left), Value::Number(right)) = (left, right) else { return Ok(Value::Null) };
+        self.runtime.weigh();
+        if left.is_held() || right.is_held() {
+            return Ok(Value::Null);
+        }
         let order = left.cmp(right);
         Ok(Value::Bool(match operator {
             Operator::Less => order == Ordering::Less,

@@ -95,6 +95,8 @@ pub struct Runtime<'a> {
     /// What bounds the evaluation.
     pub limits: Limits,
     spent: Cell<u64>,
+    /// Whether a search looked at the value of a number.
+    weighed: Cell<bool>,
     /// The last regular expression that a value gave.
     regexp: RefCell<Option<(String, Arc<Regexp>)>>,
 }
@@ -108,6 +110,7 @@ impl<'a> Runtime<'a> {
             reading,
             limits: Limits::default(),
             spent: Cell::new(0),
+            weighed: Cell::new(false),
             regexp: RefCell::default(),
         }
     }
@@ -136,6 +139,17 @@ impl<'a> Runtime<'a> {
             return Err(EvalError::Limit { limit: Limit::Steps, most: self.limits.steps });
         }
         Ok(())
+    }
+
+    /// Whether the searches since the last call looked at the value of a number, so that it may matter how the number
+    /// is held.
+    pub fn take_weighed(&self) -> bool {
+        self.weighed.take()
+    }
+
+    /// Notes that the value of a number is looked at.
+    pub(super) fn weigh(&self) {
+        self.weighed.set(true);
     }
 
     /// Takes the steps for work on this many bytes or nodes.
@@ -180,7 +194,7 @@ impl<'a> Runtime<'a> {
         fits.map(|()| value)
     }
 
-    /// Deep equality, paid for in steps.
+    /// Deep equality, paid for in steps. An integer that is held as one equals no other number.
     pub(super) fn equal(&self, left: &Value, right: &Value) -> Result<bool, EvalError> {
         if left.same_storage(right) {
             return Ok(true);
@@ -210,6 +224,10 @@ impl<'a> Runtime<'a> {
                     }
                 }
                 Ok(true)
+            }
+            (Value::Number(a), Value::Number(b)) => {
+                self.weigh();
+                Ok(a == b && a.is_held() == b.is_held())
             }
             _ => Ok(left == right),
         }

@@ -1,6 +1,6 @@
 //! The function's configuration: a typed `Kyv`, or a ConfigMap of strings.
 
-use crate::policy::Operation;
+use crate::policy::{Operation, nearest};
 use crate::semantics::{Legacy, Semantics};
 use crate::value::{Map, Pointer, Text, Value};
 
@@ -150,7 +150,11 @@ impl Reader {
         for key in members.keys() {
             let known = FIELDS.contains(&&**key) || &**key == "severity" || (inline && &**key == "inline");
             if !known {
-                self.fault(Some(key), format!("unknown field; known are {}", FIELDS.join(", ")));
+                let message = match nearest(key, FIELDS.into_iter()) {
+                    Some(meant) => format!("unknown field, did you mean `{meant}`?"),
+                    None => format!("unknown field; known are {}", FIELDS.join(", ")),
+                };
+                self.fault(Some(key), message);
             } else if LATER.contains(&&**key) {
                 self.fault(Some(key), "not acted on by this version");
             }

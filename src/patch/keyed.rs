@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use indexmap::IndexMap;
+use foldhash::fast::RandomState;
+use indexmap::{IndexMap, IndexSet};
 
 use crate::semantics::{Difference, Semantics};
 use crate::value::Value;
@@ -60,16 +61,23 @@ impl<'k> Keys<'k> {
     pub(super) fn irregular(self, list: &[Value]) -> Option<Difference> {
         let mut partial = false;
         let mut complete = false;
-        let mut seen: IndexMap<Vec<Cow<'_, str>>, ()> = IndexMap::new();
+        let mut known: IndexSet<Cow<'_, str>, RandomState> = IndexSet::default();
+        let mut seen: IndexSet<Vec<Cow<'_, str>>, RandomState> = IndexSet::default();
         for element in list {
-            if text_of(element, self.primary()).is_none() {
+            let Some(primary) = text_of(element, self.primary()) else {
                 return Some(Difference::MissingMergeKey);
+            };
+            if self.secondary().is_empty() {
+                if !known.insert(primary) {
+                    return Some(Difference::DuplicateMergeKey);
+                }
+                continue;
             }
             let tuple: Vec<_> =
                 self.names.iter().map(|key| text_of(element, key).unwrap_or_default()).collect();
             partial |= tuple.iter().any(|text| text.is_empty());
             complete |= tuple.iter().skip(1).any(|text| !text.is_empty());
-            if seen.insert(tuple, ()).is_some() {
+            if !seen.insert(tuple) {
                 return Some(Difference::DuplicateMergeKey);
             }
         }
@@ -138,7 +146,9 @@ impl Merger<'_> {
         let list = base.unwrap_or_default();
         let mut merging = Merging::new(list);
         let in_place = self.keeps_places(list, &rest, keys);
-        let index = index(list, keys);
+        // What an anchor chose is known by its place.
+        let by_key = rest.iter().any(|(target, _)| target.is_none());
+        let index = if by_key { index(list, keys) } else { Index::default() };
         // New elements are known by their keys too.
         let mut added: IndexMap<Vec<Option<String>>, usize> = IndexMap::new();
         for (target, patch) in rest {
@@ -219,7 +229,7 @@ impl Merger<'_> {
         list: &[Value],
         patch: Patch<'_>,
         keys: Keys<'_>,
-        index: &IndexMap<Cow<'_, str>, Vec<usize>>,
+        index: &Index<'_>,
     ) -> Result<Vec<usize>, PatchError> {
         let primary = match patch.kind() {
             Some(NodeKind::Mapping) => patch_text(patch, keys.primary()),
@@ -260,9 +270,11 @@ impl Merger<'_> {
     }
 }
 
-/// The elements of a list by primary key.
-fn index<'v>(list: &'v [Value], keys: Keys<'_>) -> IndexMap<Cow<'v, str>, Vec<usize>> {
-    let mut index: IndexMap<_, Vec<usize>> = IndexMap::new();
+/// The places of elements by primary key.
+type Index<'v> = IndexMap<Cow<'v, str>, Vec<usize>, RandomState>;
+
+fn index<'v>(list: &'v [Value], keys: Keys<'_>) -> Index<'v> {
+    let mut index = Index::default();
     for (position, element) in list.iter().enumerate() {
         if let Some(text) = text_of(element, keys.primary()) {
             index.entry(text).or_default().push(position);

@@ -1,5 +1,10 @@
 //! Strategic merge: overlays with anchors, applied.
 
+use std::borrow::Cow;
+
+use foldhash::fast::RandomState;
+use indexmap::IndexSet;
+
 use crate::semantics::{Difference, Reading, Semantics};
 use crate::value::{MAX_DEPTH, Number, Pointer, Value};
 
@@ -229,8 +234,8 @@ fn suspect_irregular(value: &Value, position: Position<'_>, reading: &Reading) {
                 }
             }
             (Strategy::Set, Value::Array(items)) => {
-                let repeated = |(index, item): (usize, &Value)| items[..index].contains(item);
-                if items.len() > 1000 || items.iter().enumerate().any(repeated) {
+                let mut seen: IndexSet<Cow<'_, str>, RandomState> = IndexSet::default();
+                if !items.iter().all(|item| seen.insert(element_text(item))) {
                     reading.reach(Difference::DuplicateMergeKey);
                 }
             }
@@ -239,6 +244,12 @@ fn suspect_irregular(value: &Value, position: Position<'_>, reading: &Reading) {
         }
     }
 }
+
+/// What an element of a set is known by.
+fn element_text(element: &Value) -> Cow<'_, str> {
+    element.as_str().map_or_else(|| Cow::Owned(format!("\0{}", element.to_json())), Cow::Borrowed)
+}
+
 /// Whether some integer of a value is another as a float.
 fn loses_digits(value: &Value) -> bool {
     match value {

@@ -17,7 +17,9 @@ mod side;
 mod version;
 mod wildcard;
 
-pub use condition::{Condition, ConditionError, ConditionFault, Conditions, Evaluated, Integers, Verdict};
+pub use condition::{
+    Condition, ConditionError, ConditionFault, Conditions, Evaluated, Integers, Resolver, Verdict,
+};
 pub use leaf::{LeafPattern, matches_leaf};
 pub use nearest::nearest;
 pub use operator::{Operator, UnknownOperator};

@@ -47,6 +47,8 @@ pub struct Policy {
     pub namespace: Option<Text>,
     /// The mutate rules: those written, in order, then those generated for pod controllers.
     pub rules: Vec<Rule>,
+    /// Rules that Kyverno generates and the documentation does not know: not run, only told of.
+    pub only_there: Vec<Rule>,
     /// How many of them may apply to one object.
     pub apply_rules: ApplyRules,
     /// Whether rules with targets that do not say so themselves run when the policy comes or changes.

@@ -19,7 +19,7 @@ pub(super) fn read(
     let at = at.join(below);
     match Conditions::<Value>::parse(block) {
         Ok(conditions) => {
-            Some(conditions.map(|_, pointer| Template::prepare_at(rule, &below.join(pointer), semantics)))
+            Some(conditions.map(|_, pointer| Template::prepare_side(rule, &below.join(pointer), semantics)))
         }
         Err(found) => {
             faults.extend(found.into_iter().map(|fault| Fault {

@@ -72,9 +72,12 @@ impl Loader<'_> {
             PolicyKind::ClusterPolicy
         };
         let namespace = text(&["metadata", "namespace"]).filter(|namespace| !namespace.is_empty());
-        if kind == PolicyKind::ClusterPolicy && namespace.is_some() {
-            let pointer = Pointer::ROOT.key("metadata").key("namespace");
-            self.fault(pointer, "A clusterpolicy should not have the namespace defined");
+        if let Some(namespace) = namespace.as_ref().filter(|_| kind == PolicyKind::ClusterPolicy) {
+            // kustomize writes one into every kind that it does not know.
+            self.notes.push(Note::new(format!(
+                "a ClusterPolicy lives in no namespace: the API server drops `metadata.namespace: {namespace}`, and the \
+                 policy is for all namespaces"
+            )));
         }
         let namespace = match kind {
             PolicyKind::ClusterPolicy => None,
@@ -113,6 +116,7 @@ impl Loader<'_> {
             notes: Vec::new(),
             corners: Corners::NONE,
             refused: Vec::new(),
+            only_there: Vec::new(),
         };
         if !policy.match_conditions.is_empty() {
             policy.not_evaluated.push(NotEvaluated {
@@ -201,7 +205,8 @@ impl Loader<'_> {
         policy.no_autogen.clone_from(&made.stopped);
         let mut rules = Vec::new();
         for ((rule, at), reading) in written.iter().zip(&places).zip(&readings) {
-            let dropped = !made.generated.is_empty() && autogen::is_generated_name(rule);
+            let dropped = made.generated.iter().any(|generated| !generated.only_there)
+                && autogen::is_generated_name(rule);
             if dropped || !mutates(rule) {
                 continue;
             }
@@ -219,7 +224,12 @@ impl Loader<'_> {
             else {
                 continue;
             };
-            rules.extend(self.generated(&generated.rule, source, at, policy).map(|mut rule| {
+            let made = self.generated(&generated.rule, source, at, policy);
+            if generated.only_there {
+                policy.only_there.extend(made);
+                continue;
+            }
+            rules.extend(made.map(|mut rule| {
                 for reading in
                     [readings.get(generated.source), carried.get(generated.source)].into_iter().flatten()
                 {

@@ -109,6 +109,16 @@ impl Rule {
             && self.exclude.as_ref().is_none_or(|exclude| exclude.excludes(candidate).is_none())
     }
 
+    /// Whether a filter of `exclude` without content takes back all that the rule makes a cluster send to Kyverno.
+    pub fn asks_for_nothing(&self) -> bool {
+        self.exclude.as_ref().is_some_and(Selection::has_blank)
+    }
+
+    /// Whether the rule by itself makes a cluster send requests such as this one to Kyverno.
+    pub fn asks_for(&self, candidate: &Candidate<'_>) -> bool {
+        self.matching.asks_for(candidate) && !self.asks_for_nothing()
+    }
+
     /// Why the rule does not take an object; `None` if it does.
     pub fn mismatch(&self, candidate: &Candidate<'_>) -> Option<Mismatch> {
         let one = |reason: &str, details| Some(Mismatch { reasons: vec![reason.to_owned()], details });

@@ -129,6 +129,22 @@ impl Selection {
         }
     }
 
+    /// Whether some filter names the kind and the operation of a candidate. Without operations a rule asks for those
+    /// that create and update.
+    pub(super) fn asks_for(&self, candidate: &Candidate<'_>) -> bool {
+        const USUAL: &[Operation] = &[Operation::Create, Operation::Update];
+        self.filters().iter().any(|filter| {
+            !filter.kinds.is_empty()
+                && filter.kinds_hold(candidate, None)
+                && candidate.has_operation_of(filter.operations.as_deref().unwrap_or(USUAL))
+        })
+    }
+
+    /// Whether one of several filters has no content at all.
+    pub(super) fn has_blank(&self) -> bool {
+        matches!(&self.branch, Branch::Any(filters) if filters.iter().any(Filter::is_blank))
+    }
+
     /// Whether the block, read as `match`, takes a candidate.
     pub(super) fn includes(&self, candidate: &Candidate<'_>, mut reasons: Reasons<'_>) -> bool {
         match &self.branch {
@@ -201,6 +217,14 @@ impl Filter {
             && self.namespace_selector.is_none()
             && self.operations.is_none()
             && !(users && self.asks_for_users)
+    }
+
+    /// Whether no attribute has a content, those that ask for the sender included.
+    fn is_blank(&self) -> bool {
+        self.is_empty(false)
+            && self.roles.is_empty()
+            && self.cluster_roles.is_empty()
+            && self.subjects.is_empty()
     }
 
     pub(super) fn includes(&self, candidate: &Candidate<'_>, mut reasons: Reasons<'_>) -> bool {

@@ -44,7 +44,7 @@ impl PolicySet {
     }
 
     /// The policies with rules that may take objects of a kind, in the order they run, each with the
-    /// indexes of these rules.
+    /// indexes of these rules. Those beyond the rules of a policy count on into its [`Policy::only_there`].
     pub fn candidates(&self, kind: &str) -> impl Iterator<Item = (&Policy, Vec<usize>)> {
         let mut named = self.by_kind.get(kind).map(Vec::as_slice).unwrap_or_default().iter().peekable();
         let mut open = self.open.iter().peekable();
@@ -67,7 +67,8 @@ impl PolicySet {
 
 fn rules(policies: &[Policy]) -> impl Iterator<Item = (&Rule, (usize, usize))> {
     policies.iter().enumerate().flat_map(|(number, policy)| {
-        policy.rules.iter().enumerate().map(move |(index, rule)| (rule, (number, index)))
+        let all = policy.rules.iter().chain(&policy.only_there);
+        all.enumerate().map(move |(index, rule)| (rule, (number, index)))
     })
 }
 

@@ -27,6 +27,16 @@ pub struct Masked {
 }
 
 impl Masked {
+    /// Two states and how they are shown, told apart where different secrets are shown alike.
+    fn apart(
+        (before, mut shown_before): (&Value, Value),
+        (after, mut shown_after): (&Value, Value),
+        secrets: Secrets,
+    ) -> Self {
+        tell_apart((before, &mut shown_before), (after, &mut shown_after));
+        Self { before: shown_before, after: shown_after, secrets }
+    }
+
     /// A message about the object without the secret texts of either state.
     pub fn message(&self, text: &str) -> String {
         self.secrets.hide_inside(text).unwrap_or_else(|| text.to_owned())
@@ -50,14 +60,57 @@ pub fn mask_beside(before: &Value, after: &Value, others: &[Value]) -> Masked {
             return Masked { before: before.clone(), after: after.clone(), secrets: Secrets::default() };
         }
         let secrets = Secrets::of(of_others());
-        return Masked { before: secrets.replaced(before), after: secrets.replaced(after), secrets };
+        return Masked::apart((before, secrets.replaced(before)), (after, secrets.replaced(after)), secrets);
     }
     let (old, new) = (fields(before), fields(after));
     let secrets = Secrets::of(old.values().chain(new.values()).chain(of_others()));
-    Masked {
-        before: secrets.masked(before, &changed(&old, &new), MASK_BEFORE),
-        after: secrets.masked(after, &changed(&new, &old), MASK_AFTER),
-        secrets,
+    let shown_before = secrets.masked(before, &changed(&old, &new), MASK_BEFORE);
+    let shown_after = secrets.masked(after, &changed(&new, &old), MASK_AFTER);
+    Masked::apart((before, shown_before), (after, shown_after), secrets)
+}
+
+/// Says of each text that is shown alike although it changed which of the two it is.
+fn tell_apart((before, shown_before): (&Value, &mut Value), (after, shown_after): (&Value, &mut Value)) {
+    if before == after {
+        return;
+    }
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => {
+            let (Some(shown_old), Some(shown_new)) =
+                (shown_before.as_object_mut(), shown_after.as_object_mut())
+            else {
+                return;
+            };
+            // Two keys that are shown alike are one member.
+            if shown_old.len() != old.len() || shown_new.len() != new.len() {
+                return;
+            }
+            for (index, (key, member)) in old.iter().enumerate() {
+                if let Some((at, _, other)) = new.get_full(key)
+                    && let Some((_, shown)) = shown_old.get_index_mut(index)
+                    && let Some((_, shown_other)) = shown_new.get_index_mut(at)
+                {
+                    tell_apart((member, shown), (other, shown_other));
+                }
+            }
+        }
+        (Value::Array(old), Value::Array(new)) => {
+            let (Some(shown_old), Some(shown_new)) =
+                (shown_before.as_array_mut(), shown_after.as_array_mut())
+            else {
+                return;
+            };
+            let pairs = old.iter().zip(shown_old.iter_mut()).zip(new.iter().zip(shown_new.iter_mut()));
+            pairs.for_each(|(old, new)| tell_apart(old, new));
+        }
+        _ => {
+            if *shown_before == *shown_after
+                && let Some(text) = shown_before.as_str().map(str::to_owned)
+            {
+                *shown_before = format!("{text} (before)").into();
+                *shown_after = format!("{text} (after)").into();
+            }
+        }
     }
 }
 
@@ -274,6 +327,20 @@ mod tests {
         let shown = mask_beside(&before, &after, &[secret]);
         assert_eq!(shown.before, before);
         assert_eq!(shown.after, json(r#"{"kind":"ConfigMap","data":{"a":"b","p":"***"}}"#));
+    }
+
+    #[test]
+    fn secrets_that_replace_each_other_are_told_apart() {
+        let secret = json(r#"{"kind":"Secret","data":{"p":"aHVudGVyMg==","q":"c2VzYW1l"}}"#);
+        let before =
+            json(r#"{"kind":"ConfigMap","data":{"a":"b","p":"hunter2","l":["x hunter2","hunter2"]}}"#);
+        let after = json(r#"{"kind":"ConfigMap","data":{"a":"b","p":"sesame","l":["x sesame","hunter2"]}}"#);
+        let shown = mask_beside(&before, &after, &[secret]);
+        let data = |p: &str, l: &str| {
+            json(&format!(r#"{{"kind":"ConfigMap","data":{{"a":"b","p":"{p}","l":["{l}","***"]}}}}"#))
+        };
+        assert_eq!(shown.before, data("*** (before)", "x *** (before)"));
+        assert_eq!(shown.after, data("*** (after)", "x *** (after)"));
     }
 
     #[test]

@@ -83,6 +83,7 @@ impl std::fmt::Display for SkipReason {
             Self::Preconditions { message } if message.is_empty() => f.write_str("preconditions not met"),
             Self::Preconditions { message } => write!(f, "preconditions not met; {message}"),
             Self::Exceptions(names) => {
+                // Kyverno's text lacks the blank before the names.
                 write!(f, "rule is skipped due to policy exceptions {}", names.join(", "))
             }
             Self::Anchor { overlay, at, reason } => {

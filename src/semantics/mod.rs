@@ -78,6 +78,11 @@ impl Corners {
         self.0 |= 1 << difference.number();
     }
 
+    /// Takes one difference out.
+    pub const fn remove(&mut self, difference: Difference) {
+        self.0 &= !(1 << difference.number());
+    }
+
     /// Adds all differences of another set.
     pub const fn extend(&mut self, other: Self) {
         self.0 |= other.0;

@@ -135,7 +135,7 @@ differences! {
         "an error";
     NumberText = 30, "text of large numbers in conditions", "language.md 2.3",
         "plain decimal below 1e21",
-        "exponent form from 1e+06";
+        "exponent form from 1e+06, until another rule has looked at the object";
     ReferenceToMap = 31, "`$()` that points to a map", "language.md 4.3",
         "not found",
         "the name of one of its keys";
@@ -175,6 +175,15 @@ differences! {
     SubresourceByPattern = 44, "subresource of targets whose name is a pattern", "mutate.md 5.3(4)",
         "that of each object whose name fits",
         "the pattern is looked up as a name, which fails";
+    EmptyExclude = 45, "filter of `exclude` without content", "language.md 1.3",
+        "excludes nothing",
+        "the rule asks the API server for nothing, and runs only where another rule asks for its objects";
+    HeldIntegers = 46, "integers of the object in expressions", "language.md 2.3, 6.4",
+        "a number is a number",
+        "once another rule has looked at the object, comparisons and functions take its integers for no numbers";
+    ReferenceInCondition = 47, "`$()` in a condition", "language.md 4.3",
+        "leads anywhere in the rule",
+        "leads into the key or value that it stands in alone: mostly nowhere, which is an error at each object";
     EarlyBroadcast = 50, "map of an early overlay over a list", "mutate.md 7.3 O-6; cases.md E-30",
         "the map is applied to each element of the list",
         "a condition never holds, and other content is an error";
@@ -186,7 +195,7 @@ differences! {
         "evaluation panics: an error of the rule";
     IntegersInLists = 71, "integers inside lists and maps of conditions", "language.md 2.3",
         "a number is a number",
-        "an integer that the policy writes in a list or map equals no number of the object, until a rule has patched it";
+        "an integer that the policy writes in a list or map equals no number of the object, until another rule has looked at it";
     BracketedYaml = 72, "JSON patch whose text is YAML in brackets", "mutate.md 2.1",
         "read as YAML",
         "what starts with `[` must be JSON: an error at each object";

@@ -10,6 +10,7 @@ mod change;
 mod duration;
 mod escape;
 mod float;
+mod held;
 mod json;
 mod number;
 mod object;

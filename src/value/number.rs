@@ -16,6 +16,8 @@ pub struct Number(Repr);
 enum Repr {
     /// An integer of 64 bits, written canonically.
     Int(i64),
+    /// The same, held as an integer where Kyverno holds others as floats.
+    Held(i64),
     /// Any other number, as valid JSON text.
     Text(Text),
 }
@@ -56,7 +58,7 @@ impl Number {
     pub fn as_f64(&self) -> f64 {
         match &self.0 {
             #[expect(clippy::cast_precision_loss, reason = "the nearest float is asked for")]
-            Repr::Int(value) => *value as f64,
+            Repr::Int(value) | Repr::Held(value) => *value as f64,
             Repr::Text(text) => text.parse().unwrap_or(0.0),
         }
     }
@@ -64,20 +66,20 @@ impl Number {
     /// The value as a 64-bit integer, if it is one: `3`, `3.0` and `3e0` all are.
     pub fn as_i64(&self) -> Option<i64> {
         match &self.0 {
-            Repr::Int(value) => Some(*value),
+            Repr::Int(value) | Repr::Held(value) => Some(*value),
             Repr::Text(_) => self.integer_text()?.parse().ok(),
         }
     }
 
     /// Whether the value has no fraction.
     pub fn is_integer(&self) -> bool {
-        matches!(self.0, Repr::Int(_)) || self.decimal().exponent >= 0
+        matches!(self.0, Repr::Int(_) | Repr::Held(_)) || self.decimal().exponent >= 0
     }
 
     /// Whether it is written as an integer, without point and exponent.
     pub fn is_written_as_integer(&self) -> bool {
         match &self.0 {
-            Repr::Int(_) => true,
+            Repr::Int(_) | Repr::Held(_) => true,
             Repr::Text(text) => !text.contains(['.', 'e', 'E']),
         }
     }
@@ -90,9 +92,26 @@ impl Number {
         Some(format!("{sign}{}{}", decimal.digits, "0".repeat(zeros)))
     }
 
+    /// The number as an integer that is held as one; a number that is none of 64 bits stays as it is.
+    #[must_use]
+    pub fn held(&self) -> Self {
+        self.as_i64().map_or_else(|| self.clone(), |value| Self(Repr::Held(value)))
+    }
+
+    /// The number without such a mark.
+    #[must_use]
+    pub fn unheld(&self) -> Self {
+        if let Repr::Held(value) = &self.0 { Self(Repr::Int(*value)) } else { self.clone() }
+    }
+
+    /// Whether it is an integer that is held as one. Equality and order do not ask.
+    pub const fn is_held(&self) -> bool {
+        matches!(self.0, Repr::Held(_))
+    }
+
     fn decimal(&self) -> Decimal {
         match &self.0 {
-            Repr::Int(value) => Decimal::parse(&value.to_string()),
+            Repr::Int(value) | Repr::Held(value) => Decimal::parse(&value.to_string()),
             Repr::Text(text) => Decimal::parse(text),
         }
     }
@@ -107,7 +126,7 @@ impl From<i64> for Number {
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Repr::Int(value) => write!(f, "{value}"),
+            Repr::Int(value) | Repr::Held(value) => write!(f, "{value}"),
             Repr::Text(text) => f.write_str(text),
         }
     }
@@ -131,7 +150,7 @@ impl PartialOrd for Number {
 impl Ord for Number {
     fn cmp(&self, other: &Self) -> Ordering {
         match (&self.0, &other.0) {
-            (Repr::Int(a), Repr::Int(b)) => a.cmp(b),
+            (Repr::Int(a) | Repr::Held(a), Repr::Int(b) | Repr::Held(b)) => a.cmp(b),
             _ => self.decimal().cmp(&other.decimal()),
         }
     }
@@ -239,6 +258,17 @@ mod tests {
             assert!(number(text) < number("1e-300") && number(text) > number("0"), "{text}");
         }
         assert_eq!(number("0e99999999999999999999"), number("0"));
+    }
+
+    #[test]
+    fn an_integer_that_is_held_as_one_is_the_same_number() {
+        for (text, is_held) in [("3", true), ("3.0", true), ("1.5", false), ("12345678901234567890", false)] {
+            let held = number(text).held();
+            assert_eq!((held.is_held(), &held), (is_held, &number(text)), "{text}");
+            assert!(!held.unheld().is_held());
+        }
+        assert_eq!(number("1e3").held().to_string(), "1000");
+        assert!(number("2").held() < number("3"));
     }
 
     #[test]

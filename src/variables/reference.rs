@@ -59,6 +59,33 @@ pub fn broken_references(document: &Value) -> Vec<(Pointer, SubstitutionError)> 
     broken
 }
 
+/// Whether the references in a node of a document lead to the same if there is nothing but the node.
+pub(super) fn is_the_same_alone(node: &Value, document: &Value, at: &Pointer) -> bool {
+    let reading = Reading::new(Semantics::Kyverno);
+    let mut open = vec![(Pointer::ROOT, node)];
+    while let Some((below, value)) = open.pop() {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::String(text) => {
+                if text.contains("$(") {
+                    let whole = resolve(text, document, &at.join(&below), &reading);
+                    let alone = resolve(text, node, &below, &reading);
+                    if !matches!((whole, alone), (Ok(whole), Ok(alone)) if whole == alone) {
+                        return false;
+                    }
+                }
+            }
+            Value::Array(items) => {
+                open.extend(items.iter().enumerate().map(|(index, item)| (below.index(index), item)));
+            }
+            Value::Object(members) => {
+                open.extend(members.iter().map(|(key, member)| (below.key(key.clone()), member)));
+            }
+        }
+    }
+    true
+}
+
 fn resolve_one(reference: &str, root: &Value, at: &Pointer, reading: &Reading) -> Result<String, String> {
     let inside = reference.trim_matches(['$', '(', ')']);
     let operator =

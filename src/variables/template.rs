@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::semantics::{Corners, Reading, Semantics};
+use crate::semantics::{Corners, Difference, Reading, Semantics};
 use crate::value::{Pointer, Text, Value};
 
 use super::reference;
@@ -95,6 +95,20 @@ impl Template {
         let mut preparation = Preparation { document, reading: &reading, at: at.clone() };
         let root = preparation.node(&source);
         Self { root, at: at.clone(), semantics, source, corners: reading.reached() }
+    }
+
+    /// Prepares a side of a condition. In Kyverno references lead into that side alone; here they lead anywhere in the
+    /// document, as elsewhere.
+    pub fn prepare_side(document: &Value, at: &Pointer, semantics: Semantics) -> Self {
+        let mut side = Self::prepare_at(document, at, semantics);
+        if reference::is_the_same_alone(&side.source, document, at) {
+            return side;
+        }
+        if semantics == Semantics::Kyverno {
+            side = Self::prepare(&side.source, semantics);
+        }
+        side.corners.insert(Difference::ReferenceInCondition);
+        side
     }
 
     /// The document as written.

@@ -115,11 +115,14 @@ impl Loading<'_, '_> {
                 Ok(Loaded::Merging(parts.into_iter().collect()))
             }
             Err(error) => self.given(&error, |error| {
+                let failed = format!(
+                    "failed to retrieve config map for context entry {entry}: failed to get configmap {namespace}/{name} : "
+                );
+                if *error == LookupError::NotFound {
+                    return format!("{failed}configmaps \"{name}\" not found");
+                }
                 let InputNames { objects, entries, .. } = self.context.world().input_names();
-                format!(
-                    "failed to retrieve config map for context entry {entry}: failed to get configmap \
-                     {namespace}/{name} : {error}; {objects} can give the object, {entries} the entry"
-                )
+                format!("{failed}{error}; {objects} can give the object, {entries} the entry")
             }),
         }
     }

@@ -142,7 +142,7 @@ fn a_failed_entry_lets_the_next_question_try_again() {
     in_context(Limits::default(), |context| {
         context.register(&entries(&[("a", "element")]));
         assert!(asked(context, "a").is_err());
-        context.set_element(&"x".into(), 0, 0);
+        context.set_element((&"x".into(), &Query::new("list", Semantics::Documented)), 0, 0);
         assert_eq!(asked(context, "a").unwrap(), r#""x""#);
     });
 }

@@ -47,7 +47,14 @@ enum Operand {
 /// Text is a quantity if it reads as one, else a duration.
 fn operand(call: &Invocation<'_>, value: &Value) -> Result<Operand, EvalError> {
     match value {
-        Value::Number(number) => Ok(Operand::Number(number.clone())),
+        Value::Number(number) => {
+            call.runtime().weigh();
+            if number.is_held() {
+                Err(call.fail("invalid operand"))
+            } else {
+                Ok(Operand::Number(number.clone()))
+            }
+        }
         Value::String(text) => match Quantity::parse(text) {
             Ok(quantity) => Ok(Operand::Quantity(quantity)),
             Err(_) => match GoDuration::read(text) {

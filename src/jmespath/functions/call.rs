@@ -53,6 +53,7 @@ impl Invocation<'_> {
                 Given::Value(Value::Object(members)) => members.len(),
                 _ => 0,
             })?;
+            self.weigh(given, types);
             let holds = match given {
                 Given::Value(value) => types.iter().any(|wanted| wanted.holds(value)),
                 Given::Expression(_) => types.contains(&Type::Expression),
@@ -62,6 +63,20 @@ impl Invocation<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Notes that the function may look at the value of a number.
+    fn weigh(&self, given: &Given<'_>, types: &[Type]) {
+        let weighs = match given {
+            Given::Value(Value::Number(_)) => true,
+            Given::Value(Value::Array(items)) => {
+                types.contains(&Type::Numbers) && items.iter().any(|item| item.as_number().is_some())
+            }
+            _ => false,
+        };
+        if weighs {
+            self.runtime().weigh();
+        }
     }
 
     fn wrong_type(&self, index: usize) -> EvalError {
@@ -79,12 +94,17 @@ impl Invocation<'_> {
         }
     }
 
-    /// What the controllers answer where an argument is the result of `compare` or `items`, which there
-    /// have types of their own. `None` where the call is ordinary, or read as documented.
+    /// What the controllers answer where an argument is an integer that is held as one, or the result of `compare` or
+    /// `items`, which there have types of their own. `None` where the call is ordinary, or read as documented.
     pub(in crate::jmespath) fn given_oddly(&self, arguments: &[Argument]) -> Option<Answer> {
         arguments.iter().enumerate().find_map(|(index, argument)| {
             let Argument::Value(node) = argument else { return None };
             let types = *self.function.parameters.get(index).or(self.function.parameters.last())?;
+            if let Some(Given::Value(Value::Number(number))) = self.given.get(index)
+                && number.is_held()
+            {
+                return self.with_odd_number(index, types);
+            }
             let (difference, answer) = if node.is_odd_number() {
                 (Difference::CompareResult, self.with_odd_number(index, types)?)
             } else if node.calls("items") {

@@ -58,7 +58,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
 /// Two numbers by value, two strings by bytes; `None` for anything else.
 fn order(left: &Value, right: &Value) -> Option<Ordering> {
     match (left, right) {
-        (Value::Number(left), Value::Number(right)) => Some(left.cmp(right)),
+        (Value::Number(left), Value::Number(right)) => {
+            (!left.is_held() && !right.is_held()).then(|| left.cmp(right))
+        }
         (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
         _ => None,
     }
@@ -98,7 +100,11 @@ fn keyed<'a>(call: &'a Invocation<'_>) -> Result<Vec<(Value, &'a Value)>, EvalEr
     }
     let mut keyed = Vec::with_capacity(items.len());
     for item in items {
-        keyed.push((call.apply(1, item)?, item));
+        let key = call.apply(1, item)?;
+        if key.as_number().is_some() {
+            call.runtime().weigh();
+        }
+        keyed.push((key, item));
     }
     Ok(keyed)
 }
@@ -115,7 +121,7 @@ fn extreme_by(call: &Invocation<'_>, wanted: Ordering) -> Answer {
 fn extreme_of(call: &Invocation<'_>, keyed: &[(Value, &Value)], wanted: Ordering) -> Answer {
     let Some((mut best, rest)) = keyed.split_first() else { return Ok(Value::Null) };
     let must_be = match &best.0 {
-        Value::Number(_) => "invalid type, must be number",
+        Value::Number(number) if !number.is_held() => "invalid type, must be number",
         Value::String(_) => "invalid type, must be string",
         _ => "invalid type, must be number of string",
     };

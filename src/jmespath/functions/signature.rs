@@ -26,11 +26,11 @@ impl Type {
     /// Whether a value has this type.
     pub(super) fn holds(self, value: &Value) -> bool {
         match self {
-            Self::Number => matches!(value, Value::Number(_)),
+            Self::Number => is_float(value),
             Self::String => matches!(value, Value::String(_)),
             Self::Array => matches!(value, Value::Array(_)),
             Self::Object => matches!(value, Value::Object(_)),
-            Self::Numbers => all(value, |item| matches!(item, Value::Number(_))),
+            Self::Numbers => all(value, is_float),
             Self::Strings => all(value, |item| matches!(item, Value::String(_))),
             Self::Expression => false,
             Self::Any => true,
@@ -50,6 +50,11 @@ impl Type {
             Self::Any => "any",
         }
     }
+}
+
+/// Functions take no integers that are held as integers.
+fn is_float(value: &Value) -> bool {
+    value.as_number().is_some_and(|number| !number.is_held())
 }
 
 fn all(value: &Value, holds: fn(&Value) -> bool) -> bool {

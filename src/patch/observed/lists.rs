@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use foldhash::fast::RandomState;
 use indexmap::{IndexMap, IndexSet};
 
 use crate::patch::condition::Steps;
@@ -62,7 +63,7 @@ impl Merger<'_> {
         let mut object = Rows::new(rows, &used.names);
         let patch = Rows::new(&own, &used.names);
         let mut merged = Merged::default();
-        for tuple in tuples.iter().map(|tuple| used.of(tuple)).collect::<IndexSet<_>>() {
+        for tuple in tuples.iter().map(|tuple| used.of(tuple)).collect::<IndexSet<_, RandomState>>() {
             let found = object.first(&tuple);
             // A list that the object lacks is the patch's own: what was removed is gone from both.
             let named = patch.first(&tuple).filter(|row| base.is_some() || object.alive[*row]);
@@ -204,13 +205,13 @@ struct Rows {
     tuples: Vec<Tuple>,
     alive: Vec<bool>,
     /// Rows by tuple, and by what is there of a tuple.
-    by_tuple: IndexMap<Tuple, Vec<usize>>,
+    by_tuple: IndexMap<Tuple, Vec<usize>, RandomState>,
 }
 
 impl Rows {
     fn new(rows: &[Value], names: &[&str]) -> Self {
         let tuples: Vec<Tuple> = rows.iter().map(|row| tuple(row, names)).collect();
-        let mut by_tuple: IndexMap<Tuple, Vec<usize>> = IndexMap::new();
+        let mut by_tuple: IndexMap<Tuple, Vec<usize>, RandomState> = IndexMap::default();
         for (row, tuple) in tuples.iter().enumerate() {
             by_tuple.entry(tuple.clone()).or_default().push(row);
         }

@@ -22,8 +22,8 @@ pub use load::ConditionFault;
 ///
 /// let block = r#"{"any": [{"key": "a", "operator": "AnyIn", "value": ["a", "b"], "message": "found"}]}"#;
 /// let conditions = Conditions::parse(&Value::from_json(block).unwrap()).unwrap();
-/// let mut as_written = |side: &Value, _: &_| Ok::<_, std::fmt::Error>(side.clone());
-/// let verdict = conditions.evaluate(&mut as_written, Integers::AsFloats, &Reading::default()).unwrap();
+/// let mut as_written = |side: &Value, _: &_| Ok::<_, std::fmt::Error>((side.clone(), Integers::AsFloats));
+/// let verdict = conditions.evaluate(&mut as_written, &Reading::default()).unwrap();
 /// assert!(verdict.met);
 /// assert_eq!(verdict.message, "found");
 /// ```
@@ -70,9 +70,12 @@ pub enum Integers {
     /// Floats: the object is as it was sent.
     #[default]
     AsFloats,
-    /// Integers: a rule has patched the object before.
+    /// Integers: the object was put into the context after it was sent.
     Kept,
 }
+
+/// Gives a side of a condition its value, and says what Kyverno makes of the integers in it.
+pub type Resolver<'r, T, E> = dyn FnMut(&T, &Pointer) -> Result<(Value, Integers), E> + 'r;
 
 /// What an evaluation came to.
 #[derive(Clone, Debug)]
@@ -201,11 +204,10 @@ impl<T> Conditions<T> {
     /// A side that `resolve` fails on, and what makes Kyverno panic.
     pub fn evaluate<E>(
         &self,
-        resolve: &mut dyn FnMut(&T, &Pointer) -> Result<Value, E>,
-        integers: Integers,
+        resolve: &mut Resolver<'_, T, E>,
         reading: &Reading,
     ) -> Result<Verdict, ConditionError<E>> {
-        let mut evaluation = Evaluation::new(resolve, integers, reading);
+        let mut evaluation = Evaluation::new(resolve, reading);
         match self {
             Self::List(conditions) => {
                 let failed = evaluation.first(conditions, false)?;
@@ -238,10 +240,10 @@ impl<T> Conditions<T> {
     /// A side that `resolve` fails on, and what makes Kyverno panic.
     pub fn holds<E>(
         &self,
-        resolve: &mut dyn FnMut(&T, &Pointer) -> Result<Value, E>,
+        resolve: &mut Resolver<'_, T, E>,
         reading: &Reading,
     ) -> Result<bool, ConditionError<E>> {
-        let mut evaluation = Evaluation::new(resolve, Integers::AsFloats, reading);
+        let mut evaluation = Evaluation::new(resolve, reading);
         match self {
             Self::List(conditions) => Ok(evaluation.first(conditions, false)?.is_none()),
             Self::AnyAll { any, all } => {
@@ -295,8 +297,7 @@ impl<T> Condition<T> {
 
 /// An evaluation under way.
 struct Evaluation<'a, T, E> {
-    resolve: &'a mut dyn FnMut(&T, &Pointer) -> Result<Value, E>,
-    integers: Integers,
+    resolve: &'a mut Resolver<'a, T, E>,
     reading: &'a Reading,
     /// The messages of what was seen, with their outcome.
     messages: Vec<(bool, Text)>,
@@ -304,12 +305,8 @@ struct Evaluation<'a, T, E> {
 }
 
 impl<'a, T, E> Evaluation<'a, T, E> {
-    const fn new(
-        resolve: &'a mut dyn FnMut(&T, &Pointer) -> Result<Value, E>,
-        integers: Integers,
-        reading: &'a Reading,
-    ) -> Self {
-        Self { resolve, integers, reading, messages: Vec::new(), seen: Vec::new() }
+    const fn new(resolve: &'a mut Resolver<'a, T, E>, reading: &'a Reading) -> Self {
+        Self { resolve, reading, messages: Vec::new(), seen: Vec::new() }
     }
 
     /// The messages of the conditions that came out as the whole did, and the condition at fault.
@@ -340,13 +337,17 @@ impl<'a, T, E> Evaluation<'a, T, E> {
 
     fn evaluate(&mut self, condition: &Condition<T>) -> Result<bool, ConditionError<E>> {
         let places = &condition.places;
-        let key = (self.resolve)(&condition.key, &places.key)
+        let (key, key_integers) = (self.resolve)(&condition.key, &places.key)
             .map_err(|cause| ConditionError::Key { pointer: places.key.clone(), cause })?;
-        let value = (self.resolve)(&condition.value, &places.value)
+        let (value, value_integers) = (self.resolve)(&condition.value, &places.value)
             .map_err(|cause| ConditionError::Value { pointer: places.value.clone(), cause })?;
-        let kept = self.integers == Integers::Kept;
-        let key_side = Side { value: &key, written: Some(&places.written_key), kept };
-        let value_side = Side { value: &value, written: Some(&places.written_value), kept };
+        let side = |value, written, integers| Side {
+            value,
+            written: Some(written),
+            kept: integers == Integers::Kept,
+        };
+        let key_side = side(&key, &places.written_key, key_integers);
+        let value_side = side(&value, &places.written_value, value_integers);
         if condition.operator.panics_on(&key) && !self.reading.documented(Difference::OldOperatorPanic) {
             let pointer = places.key.clone();
             return Err(ConditionError::Panic { pointer, operator: condition.operator });

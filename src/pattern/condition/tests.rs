@@ -14,12 +14,9 @@ fn faults(json: &str) -> Vec<String> {
 fn evaluate(json: &str) -> Result<Verdict, String> {
     let mut resolve = |side: &Value, at: &Pointer| match side.as_str() {
         Some("fail") => Err(format!("no value at {at}")),
-        _ => Ok(side.clone()),
+        _ => Ok((side.clone(), Integers::AsFloats)),
     };
-    parse(json)
-        .unwrap()
-        .evaluate(&mut resolve, Integers::AsFloats, &Reading::default())
-        .map_err(|error| error.to_string())
+    parse(json).unwrap().evaluate(&mut resolve, &Reading::default()).map_err(|error| error.to_string())
 }
 
 /// A condition that holds or does not, as the key says.
@@ -132,7 +129,7 @@ fn exceptions_look_at_all_first_and_ignore_an_empty_any() {
     ];
     for (any, all, holds) in table {
         let conditions = parse(&block(*any, *all)).unwrap();
-        let mut resolve = |side: &Value, _: &Pointer| Ok::<_, Infallible>(side.clone());
+        let mut resolve = |side: &Value, _: &Pointer| Ok::<_, Infallible>((side.clone(), Integers::AsFloats));
         assert_eq!(conditions.holds(&mut resolve, &Reading::default()), Ok(*holds), "{any:?} {all:?}");
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct Generated {
     pub(super) source: usize,
     /// The rule as it could have been written.
     pub(super) rule: Value,
+    /// Whether only Kyverno generates it.
+    pub(super) only_there: bool,
 }
 
 /// What came of the rules of a policy.
@@ -89,11 +91,13 @@ pub(super) fn generate(policy: &Value, rules: &[Value], readings: &[Reading]) ->
     for (source, rule) in pod_rules {
         let Some(reading) = readings.get(source) else { continue };
         // Nobody asks Kyverno about the controllers unless a rule of the policy patches what is admitted.
-        if has_targets(rule) && (!patches_admitted || reading.documented(Difference::AutogenTargets)) {
+        if has_targets(rule) && !patches_admitted {
             continue;
         }
-        let mut make =
-            |form: &Form<'_>| made.generated.push(Generated { source, rule: form.carry(rule, reading) });
+        let only_there = has_targets(rule) && reading.documented(Difference::AutogenTargets);
+        let mut make = |form: &Form<'_>| {
+            made.generated.push(Generated { source, rule: form.carry(rule, reading), only_there });
+        };
         if !requested.controllers.is_empty() {
             make(&Form {
                 prefix: "autogen-",

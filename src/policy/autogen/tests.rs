@@ -187,7 +187,7 @@ fn rules_with_targets_stay_as_they_are() {
     }
     let beside = [rule, pod_rule(OVERLAY)];
     let (documented, readings) = made(None, &beside, Semantics::Documented);
-    assert!(documented.generated.iter().all(|generated| generated.source == 1));
+    assert!(documented.generated.iter().all(|generated| generated.only_there == (generated.source == 0)));
     assert!(readings[0].reached().contains(Difference::AutogenTargets));
     let (kyverno, _) = made(None, &beside, Semantics::Kyverno);
     assert_eq!(

@@ -101,8 +101,9 @@ fn conditions(block: &Value) {
         Ok(conditions) => {
             for integers in [Integers::AsFloats, Integers::Kept] {
                 sides_agree(|reading| {
-                    let mut as_written = |side: &Value, _: &Pointer| Ok::<_, std::fmt::Error>(side.clone());
-                    let verdict = conditions.evaluate(&mut as_written, integers, reading);
+                    let mut as_written =
+                        |side: &Value, _: &Pointer| Ok::<_, std::fmt::Error>((side.clone(), integers));
+                    let verdict = conditions.evaluate(&mut as_written, reading);
                     // Nothing fails to resolve; what makes Kyverno panic is an error.
                     verdict.ok().map(|verdict| verdict.met)
                 });
