@@ -7,6 +7,7 @@
 
 mod connection;
 mod error;
+mod globals;
 mod installed;
 #[cfg(feature = "cluster")]
 mod live;
