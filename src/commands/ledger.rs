@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::Rule;
-use crate::render::{lines, summary_table, trial_line};
+use crate::render::{lines, summary_table, trial_line, trials_line};
 use crate::report::{Outcome, Tally, Trial};
 use crate::semantics::{Corners, Semantics};
 use crate::source::Content;
@@ -281,7 +281,7 @@ impl Ledger {
         if self.tally.errors > 0 {
             parts.push(format!("{} with errors", self.tally.errors));
         }
-        parts.join(", ")
+        format!("{}{}", parts.join(", "), trials_line(&self.tally.trials))
     }
 
     /// Names the rules that selected no object; one generated for controllers stands for its source.
