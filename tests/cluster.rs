@@ -1,5 +1,7 @@
 //! Against a real API server, built and started by the rig. Runs when `KYV_REAL_PROGRAMS` is 1.
 
+#[path = "cluster/applied.rs"]
+mod applied;
 mod rig;
 
 use std::fs;
