@@ -2,6 +2,12 @@
 
 #[path = "cluster/applied.rs"]
 mod applied;
+#[path = "cluster/explained.rs"]
+mod explained;
+#[path = "cluster/kyverno.rs"]
+mod kyverno;
+#[path = "cluster/reach.rs"]
+mod reach;
 mod rig;
 
 use std::fs;
@@ -35,6 +41,10 @@ fn kyv(kubeconfig: &Path, arguments: &[&str]) -> Run {
         .stdin(Stdio::null())
         .output()
         .expect("the program starts");
+    ended(output)
+}
+
+fn ended(output: std::process::Output) -> Run {
     Run {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).expect("it prints text"),
