@@ -40,6 +40,7 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
             after: placed.take_back(object, current),
             policies: reports,
             unknown: evaluation.unknown(),
+            filter: evaluation.filter.take(),
             secrets: Vec::new(),
             shows_secrets: false,
             trial: None,
@@ -83,6 +84,7 @@ pub(super) fn evaluate<T>(
         missed_labels: Cell::new(false),
         missed_user: Cell::new(false),
         undecided: RefCell::default(),
+        filter: Cell::default(),
     })
 }
 
@@ -107,6 +109,8 @@ pub(super) struct Evaluation<'a> {
     missed_user: Cell<bool>,
     /// Exceptions whose conditions could not be evaluated.
     undecided: RefCell<Vec<Undecided>>,
+    /// What hides the object from policies that would act on it.
+    pub(super) filter: Cell<Option<Text>>,
 }
 
 impl Evaluation<'_> {
@@ -236,6 +240,20 @@ impl Evaluation<'_> {
             emptied |= run_emptied;
         }
         report.corners.extend(reading.reached());
+        let acts = |outcome: &Outcome| matches!(outcome, Outcome::Patched { .. } | Outcome::Error(_));
+        if report.rules.iter().any(|rule| acts(&rule.outcome))
+            && let Some(filter) = self.hidden(&entry, Some(operation))
+        {
+            let reading = Reading::new(settings.semantics);
+            if !reading.documented(Difference::HiddenObject) {
+                for rule in report.rules.iter_mut().filter(|rule| acts(&rule.outcome)) {
+                    rule.outcome = Outcome::Skipped(SkipReason::Filtered(filter.clone()));
+                }
+                report.corners = reading.reached();
+                return Some(report);
+            }
+            report.corners.extend(reading.reached());
+        }
         if !failed {
             *current = working;
         }
@@ -255,6 +273,14 @@ impl Evaluation<'_> {
             candidate: self.candidate(object, operation),
             undecided: &self.undecided,
         }
+    }
+
+    /// The filter that hides the object from policies, as it is asked for or as it is stored.
+    pub(super) fn hidden(&self, object: &Value, operation: Option<Operation>) -> Option<Text> {
+        let filters = &self.engine.settings.filters;
+        let filter = filters.hiding(&self.candidate(object, operation))?;
+        self.filter.set(Some(filter.clone()));
+        Some(filter)
     }
 
     /// What of the evaluation's questions had no answer.

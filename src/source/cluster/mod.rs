@@ -30,7 +30,7 @@ use crate::value::{Text, Value};
 
 pub use connection::{Connection, Impersonation, Secret};
 pub use error::ClusterError;
-pub use installed::InstalledKyverno;
+pub use installed::{InstalledKyverno, KyvernoConfiguration};
 #[cfg(feature = "cluster")]
 pub use live::LiveCluster;
 pub use pages::{Batch, Pages};
