@@ -31,8 +31,8 @@ Examples:
   # Show what would change, as a diff
   kubectl kyv mutate -p policies/ -f manifests/ -R -o diff
 
-  # Update live objects as the policies want them, if the API server would take it
-  kubectl kyv mutate deployments -n web -p policies/ --server-dry-run | kubectl replace -f -
+  # Print live objects changed, and say what of it the API server would refuse
+  kubectl kyv mutate deployments -n web -p policies/ --server-dry-run > changed.yaml
 
   # Edit the manifests themselves
   kubectl kyv mutate -p policies/ -f manifests/ -R -i
