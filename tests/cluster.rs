@@ -1,5 +1,13 @@
 //! Against a real API server, built and started by the rig. Runs when `KYV_REAL_PROGRAMS` is 1.
 
+#[path = "cluster/applied.rs"]
+mod applied;
+#[path = "cluster/explained.rs"]
+mod explained;
+#[path = "cluster/kyverno.rs"]
+mod kyverno;
+#[path = "cluster/reach.rs"]
+mod reach;
 mod rig;
 
 use std::fs;
@@ -33,6 +41,10 @@ fn kyv(kubeconfig: &Path, arguments: &[&str]) -> Run {
         .stdin(Stdio::null())
         .output()
         .expect("the program starts");
+    ended(output)
+}
+
+fn ended(output: std::process::Output) -> Run {
     Run {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).expect("it prints text"),

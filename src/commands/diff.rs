@@ -9,6 +9,7 @@ use super::ledger::SumUp;
 use super::mutate::Print;
 use super::output::{Format, Layout};
 use super::session::{Session, on_threads};
+use super::trial::NO_CLUSTER;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -91,8 +92,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     let Arguments { inputs, output, server_dry_run, color } = arguments;
     on_threads(inputs, |talk| {
         if *server_dry_run && !inputs.asks_for_context() {
-            let text = "--server-dry-run needs a cluster: manifests are evaluated in it with --live";
-            return talk.error(Exit::Input, text);
+            return talk.error(Exit::Input, NO_CLUSTER);
         }
         let session = Session::open(inputs, talk);
         let (format, sum_up) = output.format();

@@ -9,6 +9,7 @@ use crate::engine::World;
 use crate::pattern;
 use crate::policy::{Mutation, Policy, Rule};
 use crate::render::{Explanation, JsonRows, Palette, RuleSource, RuleSources, tally_json};
+use crate::report::Impact;
 use crate::semantics::Semantics;
 use crate::source::{Piece, SourceError};
 use crate::value::{ObjectRef, Text, Value};
@@ -288,11 +289,21 @@ impl<W: World> Explaining<'_, W> {
     fn text(&self, evaluated: &Evaluated, object: &Evaluation) -> String {
         let origin = evaluated.origin(object);
         let explanation = Explanation::new(&object.report, &origin, &self.screens.sources, &unfit_lists);
-        explanation.text(self.semantics, self.screens.arguments.all, self.palette)
+        explanation.with_impact(self.impact(object)).text(
+            self.semantics,
+            self.screens.arguments.all,
+            self.palette,
+        )
     }
 
     fn row(&self, evaluated: &Evaluated, object: &Evaluation) -> Value {
         let origin = evaluated.origin(object);
-        Explanation::new(&object.report, &origin, &self.screens.sources, &unfit_lists).json()
+        let explanation = Explanation::new(&object.report, &origin, &self.screens.sources, &unfit_lists);
+        explanation.with_impact(self.impact(object)).json()
+    }
+
+    /// What the change means; some rules alone are not asked about that, because the change is that of all.
+    fn impact(&self, object: &Evaluation) -> Impact {
+        if self.screens.arguments.rule.is_empty() { object.impact() } else { Impact::default() }
     }
 }

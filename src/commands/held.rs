@@ -33,6 +33,7 @@ pub(super) fn run_targets<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut V
             let unknown = &mut object.report.unknown;
             unknown.namespace = unknown.namespace.take().or(triggered.unknown.namespace);
             unknown.user |= triggered.unknown.user;
+            object.report.filter = object.report.filter.take().or(triggered.filter);
         }
     }
     for (index, (piece, number)) in places.iter().enumerate() {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::Rule;
-use crate::render::{lines, summary_table, trial_line};
+use crate::render::{lines, summary_table, trial_line, trials_line};
 use crate::report::{Outcome, Tally, Trial};
 use crate::semantics::{Corners, Semantics};
 use crate::source::Content;
@@ -47,6 +47,8 @@ pub(super) struct Ledger {
     /// Exceptions that do not apply because their conditions cannot be evaluated: what is said of them, and
     /// for how many objects.
     undecided: BTreeMap<String, usize>,
+    /// How many objects, that some rule acts on, each filter of Kyverno's configuration hides.
+    hidden: BTreeMap<Text, usize>,
     /// The rules with targets that some object triggered.
     triggered: BTreeSet<(Text, Text)>,
     /// Targets that no object answers.
@@ -84,6 +86,9 @@ impl Ledger {
             self.corners.extend(report.corners());
             self.unlabelled.extend(report.unknown.namespace.clone());
             self.nobody |= report.unknown.user;
+            if let Some(filter) = &report.filter {
+                *self.hidden.entry(filter.clone()).or_default() += 1;
+            }
             for exception in report.exceptions() {
                 *self.exempted.entry(exception.clone()).or_default() += 1;
             }
@@ -218,6 +223,21 @@ impl Ledger {
             let names = names.map(|(name, objects)| format!("{name} for {}", counted(*objects, "object")));
             talk.note(About::Other, &format!("exceptions applied: {}", listed(names)));
         }
+        if !self.hidden.is_empty() {
+            let objects = counted(self.hidden.values().sum(), "object");
+            let filters = listed(self.hidden.keys().map(ToString::to_string));
+            let instead = match session.engine.settings().semantics {
+                Semantics::Documented => {
+                    "the cluster would leave them as they are, as --semantics kyverno shows"
+                }
+                Semantics::Kyverno => "they stay as they are",
+            };
+            let text = format!(
+                "{objects} that rules act on are hidden from policies by resource filters of the cluster's Kyverno, \
+                 {instead}: {filters}"
+            );
+            talk.note(About::Other, &text);
+        }
         if !self.missing.is_empty() {
             let names = listed(self.missing.iter().cloned());
             let text =
@@ -248,7 +268,7 @@ impl Ledger {
             return;
         }
         let Some(found) = session.cluster.as_deref().and_then(InstalledKyverno::find) else { return };
-        let InstalledKyverno { version, namespace } = found;
+        let InstalledKyverno { version, namespace, .. } = found;
         let names: Vec<String> = self.corners.iter().map(|difference| difference.to_string()).collect();
         let instead = match session.engine.settings().semantics {
             Semantics::Documented => "does what `kyverno` stands for, as --semantics kyverno shows",
@@ -281,7 +301,7 @@ impl Ledger {
         if self.tally.errors > 0 {
             parts.push(format!("{} with errors", self.tally.errors));
         }
-        parts.join(", ")
+        format!("{}{}", parts.join(", "), trials_line(&self.tally.trials))
     }
 
     /// Names the rules that selected no object; one generated for controllers stands for its source.

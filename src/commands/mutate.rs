@@ -18,7 +18,7 @@ use super::output::{Format, Layout, Printer, Ready};
 use super::session::{Session, complain, counted, manifests, on_threads};
 use super::spool::Spool;
 use super::talk::{About, Talk};
-use super::trial::DryRuns;
+use super::trial::{DryRuns, NO_CLUSTER};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,6 +30,9 @@ Examples:
 
   # Show what would change, as a diff
   kubectl kyv mutate -p policies/ -f manifests/ -R -o diff
+
+  # Print live objects changed, and say what of it the API server would refuse
+  kubectl kyv mutate deployments -n web -p policies/ --server-dry-run > changed.yaml
 
   # Edit the manifests themselves
   kubectl kyv mutate -p policies/ -f manifests/ -R -i
@@ -60,6 +63,11 @@ pub(super) struct Arguments {
     /// With -i: write nothing, and end with exit code 1 if anything would change.
     #[arg(long, requires = "in_place", help_heading = "Output")]
     check: bool,
+    /// Send each changed object through the API server's own validation and webhooks, as a dry run that
+    /// stores nothing: what it refuses is told and ends in exit code 3. What is printed stays what the policies
+    /// leave.
+    #[arg(long, conflicts_with = "in_place", help_heading = "Cluster")]
+    server_dry_run: bool,
     /// Print changed documents canonically instead of keeping their comments, order, quotes and layout.
     #[arg(long, help_heading = "Output")]
     canonical: bool,
@@ -97,15 +105,19 @@ impl From<Output> for Format {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
-    let Arguments { inputs, output, in_place, keep_going, check, canonical, color } = arguments;
+    let Arguments { inputs, output, in_place, keep_going, check, server_dry_run, canonical, color } =
+        arguments;
     let layout = if *canonical { Layout::Canonical } else { Layout::Kept };
     on_threads(inputs, |talk| {
         if *in_place && inputs.filename.iter().any(|path| path.as_os_str() == "-") {
             return talk.error(Exit::Input, "-i edits files, and standard input (-) is none");
         }
+        if *server_dry_run && !inputs.asks_for_context() {
+            return talk.error(Exit::Input, NO_CLUSTER);
+        }
         let session = Session::open(inputs, talk);
         let (format, palette) = ((*output).into(), color.palette());
-        let print = Print { format, layout, palette, sum_up: SumUp::Line, tries: false };
+        let print = Print { format, layout, palette, sum_up: SumUp::Line, tries: *server_dry_run };
         if !in_place {
             show(inputs, session.as_ref(), &print, talk);
             return;

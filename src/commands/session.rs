@@ -9,11 +9,12 @@ use rayon::ThreadPoolBuilder;
 use crate::engine::{Engine, Settings, World};
 use crate::patch::Schemas;
 use crate::policy::{
-    KindSelector, Mutation, NotEvaluated, Policy, PolicyException, PolicyExceptions, PolicySet, Rule,
-    UserInfo,
+    KindSelector, Mutation, NotEvaluated, Policy, PolicyException, PolicyExceptions, PolicySet,
+    ResourceFilters, Rule, UserInfo,
 };
 use crate::source::cluster::{
-    Cluster, ClusterWorld, LiveKinds, Rights, StoredObjects, Subject, custom_kinds_of, load_cluster_policies,
+    Cluster, ClusterWorld, KyvernoConfiguration, LiveKinds, Rights, StoredObjects, Subject, custom_kinds_of,
+    load_cluster_policies,
 };
 use crate::source::{
     Asked, CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, Kustomize, LoadedExceptions,
@@ -148,6 +149,8 @@ impl Session {
         if let Some(cluster) = cluster.as_ref().filter(|_| inputs.asks_for_context()) {
             kinds.extend(live_kinds(&**cluster, &policies.policies, &kinds, talk)?);
         }
+        let asked = cluster.as_deref().filter(|_| inputs.asks_for_context());
+        let filters = asked.map(|cluster| filters(cluster, &mut remarks)).unwrap_or_default();
         let schemas = schemas(&kinds, talk)?;
         for name in values.as_ref().into_iter().flat_map(|values| values.values.policies.keys()) {
             if !policies.policies.iter().any(|policy| policy.name == *name) {
@@ -161,7 +164,8 @@ impl Session {
         });
         let exceptions = PolicyExceptions::new(exceptions.exceptions);
         let settings = settings(inputs, schemas, values, user);
-        let settings = Settings { trace, exceptions, namespace: namespace.as_str().into(), ..settings };
+        let namespace_name = namespace.as_str().into();
+        let settings = Settings { trace, exceptions, filters, namespace: namespace_name, ..settings };
         let engine = Engine::new(PolicySet::new(policies.policies), settings);
         let twice = inputs.check_idempotent;
         let of_manifests = cluster.clone().filter(|_| inputs.live.live && !inputs.is_live());
@@ -416,6 +420,30 @@ fn live_kinds(
     let is_given =
         |kind: &CustomKind| given.iter().any(|known| known.group == kind.group && known.kind == kind.kind);
     Some(found.into_iter().filter(|kind| !is_given(kind)).collect())
+}
+
+/// What the Kyverno of a cluster is configured to hide from policies. What is not known of that is remarked.
+fn filters(cluster: &dyn Cluster, remarks: &mut Vec<(About, String)>) -> ResourceFilters {
+    let KyvernoConfiguration { place, resource_filters, others } = match KyvernoConfiguration::find(cluster) {
+        Ok(found) => found.unwrap_or_default(),
+        Err((place, error)) => {
+            let text = format!(
+                "the configuration of the cluster's Kyverno (ConfigMap {place}) cannot be read, so nothing is known of \
+                 objects that it hides from policies: {error}"
+            );
+            remarks.push((About::Other, text));
+            return ResourceFilters::default();
+        }
+    };
+    if !others.is_empty() {
+        let text = format!(
+            "the configuration of the cluster's Kyverno (ConfigMap {place}) also has {}, not evaluated here: requests \
+             that they take out meet no policy",
+            others.join(", ")
+        );
+        remarks.push((About::Other, text));
+    }
+    ResourceFilters::parse(&resource_filters)
 }
 
 fn settings(inputs: &Inputs, schemas: Schemas, values: LoadedValues, user: Option<UserInfo>) -> Settings {

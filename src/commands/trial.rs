@@ -12,6 +12,10 @@ use super::evaluate::{Evaluated, Evaluation, Evaluator, without_bookkeeping};
 const OWN: [&str; 7] =
     ["name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink"];
 
+/// What is said to somebody who wants dry runs and names no cluster.
+pub(super) const NO_CLUSTER: &str =
+    "--server-dry-run needs a cluster: manifests are evaluated in it with --live";
+
 /// Asks what would be stored for objects.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DryRuns<'a> {

@@ -26,6 +26,8 @@ pub struct Triggered {
     pub policies: Vec<PolicyReport>,
     /// What `match` and `exclude` of some rule ask for and nobody gave.
     pub unknown: Unknown,
+    /// The filter of Kyverno's configuration that hides the object from policies that it triggers.
+    pub filter: Option<Text>,
 }
 
 /// Runs the rules with targets that an object triggers.
@@ -55,7 +57,7 @@ pub(super) fn run(
                 policies.extend(requests.run(targets).filter(|report| !report.rules.is_empty()));
             }
         }
-        Triggered { policies, unknown: evaluation.unknown() }
+        Triggered { policies, unknown: evaluation.unknown(), filter: evaluation.filter.take() }
     });
     targets.saw(&witness.secrets());
     triggered
@@ -172,6 +174,14 @@ impl Requests<'_> {
                 Some(outcome) => {
                     reports.push(RuleReport { rule: rule.name.clone(), outcome, trigger: None, trace });
                 }
+            }
+        }
+        if !requested.is_empty()
+            && let Some(filter) = self.evaluation.hidden(&object, operation)
+            && !context.reading().documented(Difference::HiddenObject)
+        {
+            for rule in requested.drain(..).filter_map(|index| rule_at(self.policy, index)) {
+                reports.push(not_run(rule, SkipReason::Filtered(filter.clone())));
             }
         }
         if passed_over && !requested.is_empty() {

@@ -21,7 +21,7 @@ mod witness;
 mod world;
 
 use crate::patch::Schemas;
-use crate::policy::{Operation, PolicyExceptions, PolicySet, UserInfo};
+use crate::policy::{Operation, PolicyExceptions, PolicySet, ResourceFilters, UserInfo};
 use crate::report::ObjectReport;
 use crate::semantics::Semantics;
 use crate::value::{Text, Value};
@@ -54,6 +54,8 @@ pub struct Settings {
     pub user: Option<UserInfo>,
     /// Which objects rules leave alone although they select them.
     pub exceptions: PolicyExceptions,
+    /// Which objects no policy sees, as far as the configuration of Kyverno says so.
+    pub filters: ResourceFilters,
     /// Which operation the requests are. Unless this or a value says otherwise they create objects, and
     /// update those that are stored already.
     pub operation: Option<Operation>,

@@ -40,6 +40,7 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
             after: placed.take_back(object, current),
             policies: reports,
             unknown: evaluation.unknown(),
+            filter: evaluation.filter.take(),
             secrets: Vec::new(),
             shows_secrets: false,
             trial: None,
@@ -84,6 +85,7 @@ pub(super) fn evaluate<T>(
         missed_user: Cell::new(false),
         undecided: RefCell::default(),
         passed: Default::default(),
+        filter: Cell::default(),
     })
 }
 
@@ -110,6 +112,8 @@ pub(super) struct Evaluation<'a> {
     undecided: RefCell<Vec<Undecided>>,
     /// Whether a policy has seen the request; each failure policy has a webhook and so a request of its own.
     passed: [Cell<bool>; 2],
+    /// What hides the object from policies that would act on it.
+    pub(super) filter: Cell<Option<Text>>,
 }
 
 impl Evaluation<'_> {
@@ -255,6 +259,20 @@ impl Evaluation<'_> {
             reading.reach(Difference::AutogenTargets);
         }
         report.corners.extend(reading.reached());
+        let acts = |outcome: &Outcome| matches!(outcome, Outcome::Patched { .. } | Outcome::Error(_));
+        if report.rules.iter().any(|rule| acts(&rule.outcome))
+            && let Some(filter) = self.hidden(&entry, Some(operation))
+        {
+            let reading = Reading::new(settings.semantics);
+            if !reading.documented(Difference::HiddenObject) {
+                for rule in report.rules.iter_mut().filter(|rule| acts(&rule.outcome)) {
+                    rule.outcome = Outcome::Skipped(SkipReason::Filtered(filter.clone()));
+                }
+                report.corners = reading.reached();
+                return Some(report);
+            }
+            report.corners.extend(reading.reached());
+        }
         if !failed {
             *current = working;
         }
@@ -291,6 +309,14 @@ impl Evaluation<'_> {
             candidate: self.candidate(object, operation),
             undecided: &self.undecided,
         }
+    }
+
+    /// The filter that hides the object from policies, as it is asked for or as it is stored.
+    pub(super) fn hidden(&self, object: &Value, operation: Option<Operation>) -> Option<Text> {
+        let filters = &self.engine.settings.filters;
+        let filter = filters.hiding(&self.candidate(object, operation))?;
+        self.filter.set(Some(filter.clone()));
+        Some(filter)
     }
 
     /// What of the evaluation's questions had no answer.

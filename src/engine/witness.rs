@@ -64,7 +64,7 @@ impl World for Witness<'_> {
 
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {
         let answer = self.world.lookup(lookup)?;
-        if !matches!(lookup, Lookup::Image(_) | Lookup::Projection { .. } | Lookup::ConfigMap { .. }) {
+        if !matches!(lookup, Lookup::Image(_) | Lookup::GlobalEntry(_) | Lookup::ConfigMap { .. }) {
             let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
             gather(&answer, DEPTH, &mut secrets);
         }

@@ -26,13 +26,8 @@ pub enum Lookup<'a> {
     },
     /// The data of a global context entry by its name.
     Global(&'a str),
-    /// The expression of a projection, as a text.
-    Projection {
-        /// The global context entry.
-        entry: &'a str,
-        /// The projection's own name.
-        name: &'a str,
-    },
+    /// What a global context entry says of itself: its `spec`.
+    GlobalEntry(&'a str),
     /// The metadata of an image by its reference: an element of `spec.images` of Kyverno's `Context`.
     Image(&'a str),
 }

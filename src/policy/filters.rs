@@ -14,6 +14,8 @@ pub struct ResourceFilters {
 
 #[derive(Clone, Debug)]
 struct Filter {
+    /// As written, without its brackets.
+    text: Text,
     kind: KindSelector,
     namespace: Text,
     name: Text,
@@ -30,11 +32,17 @@ impl ResourceFilters {
         while let Some((_, open)) = rest.split_once('[') {
             let Some((group, after)) = open.split_once(']') else { break };
             rest = after;
+            let group = group.rsplit('[').next().unwrap_or_default();
             let parts: Vec<&str> = group.split(',').collect();
             let part = |index: usize| Text::from(parts.get(index).copied().unwrap_or_default());
             let filter = match parts.len() {
                 _ if group.is_empty() => Filter::nothing(),
-                1..=3 => Filter { kind: KindSelector::parse(&part(0)), namespace: part(1), name: part(2) },
+                1..=3 => Filter {
+                    text: group.into(),
+                    kind: KindSelector::parse(&part(0)),
+                    namespace: part(1),
+                    name: part(2),
+                },
                 _ => filters.last().cloned().unwrap_or_else(Filter::nothing),
             };
             filters.push(filter);
@@ -42,17 +50,19 @@ impl ResourceFilters {
         Self { filters }
     }
 
-    /// Whether an object is hidden from all policies.
-    pub fn hide(&self, candidate: &Candidate<'_>) -> bool {
+    /// The filter that hides an object from all policies, as written; `None` if none does.
+    pub fn hiding(&self, candidate: &Candidate<'_>) -> Option<Text> {
         let name = candidate.object.path(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
-        self.filters.iter().any(|filter| filter.hits(candidate, name))
+        let filter = self.filters.iter().find(|filter| filter.hits(candidate, name))?;
+        Some(format!("[{}]", filter.text).into())
     }
 }
 
 impl Filter {
     /// The filter that hits nothing.
     fn nothing() -> Self {
-        Self { kind: KindSelector::parse("/////"), namespace: Text::default(), name: Text::default() }
+        let nothing = KindSelector::parse("/////");
+        Self { text: Text::default(), kind: nothing, namespace: Text::default(), name: Text::default() }
     }
 
     fn hits(&self, candidate: &Candidate<'_>, name: &str) -> bool {
@@ -75,7 +85,7 @@ mod tests {
         let object = Value::from_json(&format!(r#"{{"metadata":{{"name":"{name}"}}}}"#)).unwrap();
         let kind = GroupVersionKind::new("v1", kind);
         let candidate = Candidate { namespace, ..Candidate::new(&object, &kind, Operation::Create) };
-        ResourceFilters::parse(filters).hide(&candidate)
+        ResourceFilters::parse(filters).hiding(&candidate).is_some()
     }
 
     #[test]
@@ -96,6 +106,7 @@ mod tests {
             ("[Pod,*,*][Node,a,b,c]", "Pod", "default", "nginx", true),
             ("[]", "Pod", "", "", false),
             ("[Pod,*,*", "Pod", "a", "b", false),
+            ("[[Pod,*,*]]", "Pod", "a", "b", true),
             ("", "Pod", "a", "b", false),
         ] {
             assert_eq!(

@@ -27,7 +27,7 @@ pub use mask::{Masked, cover, mask, mask_beside};
 pub use messages::{announced, lines, trial_line};
 pub use patch::{json_patch, kubectl_name};
 pub use suite::{SuiteView, suite_difference, suite_totals, suites_json, suites_markdown, suites_text};
-pub use table::{markdown, summary_table};
+pub use table::{markdown, summary_table, trials_line};
 
 /// Where an object came from: a file and the line its document starts on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

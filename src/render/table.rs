@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::{Flag, Tally, TallyKey, TallyRow};
+use crate::report::{Flag, Tally, TallyKey, TallyRow, Trials};
 
 use super::harmless::harmless_name;
 
@@ -45,16 +45,22 @@ fn totals(tally: &Tally) -> String {
     if tally.errors > 0 {
         let _ = write!(line, ", {} with errors", tally.errors);
     }
-    let trials = &tally.trials;
-    if !trials.is_empty() {
-        let _ = write!(line, "; server dry run: {} accepted", trials.accepted);
-        let more = [(trials.refused, "refused"), (trials.unanswered, "without answer")];
-        if trials.changed > 0 {
-            let _ = write!(line, " ({} with further changes)", trials.changed);
-        }
-        for (number, what) in more.into_iter().filter(|(number, _)| *number > 0) {
-            let _ = write!(line, ", {number} {what}");
-        }
+    line.push_str(&trials_line(&tally.trials));
+    line
+}
+
+/// How many objects an API server would take, as the end of a line of totals; empty where it was not asked.
+pub fn trials_line(trials: &Trials) -> String {
+    if trials.is_empty() {
+        return String::new();
+    }
+    let mut line = format!("; server dry run: {} accepted", trials.accepted);
+    if trials.changed > 0 {
+        let _ = write!(line, " ({} with further changes)", trials.changed);
+    }
+    let more = [(trials.refused, "refused"), (trials.unanswered, "without answer")];
+    for (number, what) in more.into_iter().filter(|(number, _)| *number > 0) {
+        let _ = write!(line, ", {number} {what}");
     }
     line
 }

@@ -36,6 +36,8 @@ pub struct ObjectReport {
     pub policies: Vec<PolicyReport>,
     /// What `match` and `exclude` of some rule ask for and nobody gave.
     pub unknown: Unknown,
+    /// The filter of Kyverno's configuration that hides the object from policies, where they act on it.
+    pub filter: Option<Text>,
     /// Secrets whose values may have come into the object: those that answered context entries or triggered a
     /// rule whose target the object is, and the stored object of an update.
     pub secrets: Vec<Value>,
@@ -85,6 +87,7 @@ impl ObjectReport {
             after: object,
             policies: Vec::new(),
             unknown: Unknown::default(),
+            filter: None,
             secrets: Vec::new(),
             shows_secrets: false,
             trial: None,

@@ -66,6 +66,8 @@ pub enum SkipReason {
         /// The lists that are not there, which count as empty.
         missing: Vec<Text>,
     },
+    /// This filter of Kyverno's configuration hides the object from all policies.
+    Filtered(Text),
     /// An earlier rule of the policy applied, and the policy asks for one only.
     ApplyOne,
     /// The request deletes the object, so that there is nothing to patch.
@@ -93,6 +95,12 @@ impl std::fmt::Display for SkipReason {
             Self::NoElements { missing } if missing.is_empty() => f.write_str("0 elements processed"),
             Self::NoElements { missing } => {
                 write!(f, "0 elements processed: the object has no {}", missing.join(", "))
+            }
+            Self::Filtered(filter) => {
+                write!(
+                    f,
+                    "the resource filter {filter} of the cluster's Kyverno hides the object from policies"
+                )
             }
             Self::NotOnDelete => {
                 f.write_str("the request deletes the object, and `match` does not name the operation DELETE")

@@ -187,6 +187,15 @@ differences! {
     EarlyBroadcast = 50, "map of an early overlay over a list", "mutate.md 7.3 O-6; cases.md E-30",
         "the map is applied to each element of the list",
         "a condition never holds, and other content is an error";
+    SpoiltEntry = 55, "global context entry of a call with a projection that fails", "language.md 5.5",
+        "only what asks for that projection fails",
+        "nothing of the entry can be used: an error of each rule that asks for any of it";
+    NullProjection = 56, "projection of a called global context entry that finds nothing", "language.md 5.5",
+        "null, as for an entry of objects",
+        "no data: an error of the rule";
+    HiddenObject = 57, "objects that the resource filters of the cluster's Kyverno hide", "mutate.md 1.2(2); language.md 1.11",
+        "policies are shown at work on every object that is asked about",
+        "no policy sees them";
     ExceptionOperations = 65, "`operations` in the match of an exception", "mutate.md 6.6, language.md 1.8",
         "the exception is for requests of these operations only",
         "operations are not looked at";

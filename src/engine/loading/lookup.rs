@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use crate::engine::world::{InputNames, Lookup, LookupError};
+use crate::semantics::Difference;
 use crate::value::Value;
 use crate::variables::{Query, Template};
 
@@ -60,8 +61,7 @@ impl Loading<'_, '_> {
         let (name, projection) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         match self.context.world().lookup(&Lookup::Global(name)) {
             Ok(data) => {
-                let data =
-                    if projection.is_empty() { data } else { self.projected(name, projection, &data)? };
+                let data = self.projected(name, projection, data)?;
                 Ok(Loaded::Merging(self.taken(data, path)?))
             }
             Err(error) => self.given(&error, |error| {
@@ -75,21 +75,53 @@ impl Loading<'_, '_> {
         }
     }
 
-    fn projected(&self, entry: &str, projection: &str, data: &Value) -> Result<Value, String> {
-        let failed = |error: &dyn Display| {
+    /// The data of a global context entry, or what the projection of this name takes of it.
+    fn projected(&self, entry: &str, wanted: &str, data: Value) -> Result<Value, String> {
+        let failed = |name: &str, error: &dyn Display| {
             format!(
-                "failed to apply projection {projection} of {entry} for context entry {}: {error}",
+                "failed to apply projection {name} of {entry} for context entry {}: {error}",
                 self.entry.name
             )
         };
-        match self.context.world().lookup(&Lookup::Projection { entry, name: projection }) {
-            Ok(expression) => {
-                let expression = expression.as_str().unwrap_or_default();
-                let query = Query::new(expression, self.settings().reading.semantics());
-                self.search(&query, data).map_err(|error| failed(&error))
-            }
-            Err(error) => Err(failed(&error)),
+        let spec = match self.context.world().lookup(&Lookup::GlobalEntry(entry)) {
+            Ok(spec) => spec,
+            Err(_) if wanted.is_empty() => return Ok(data),
+            Err(error) => return Err(failed(wanted, &error)),
+        };
+        let reading = &self.settings().reading;
+        let text = |projection: &Value, name| projection.get(name)?.as_str().map(str::to_owned);
+        let all: Vec<(String, String)> = spec
+            .get("projections")
+            .and_then(Value::as_array)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|projection| Some((text(projection, "name")?, text(projection, "jmesPath")?)))
+            .collect();
+        let search = |path: &str| {
+            self.search(&Query::new(path, reading.semantics()), &data).map_err(|e| e.to_string())
+        };
+        let found = if wanted.is_empty() {
+            data.clone()
+        } else {
+            let path = all.iter().rev().find(|(name, _)| name == wanted).map(|(_, path)| path);
+            let path = path.ok_or_else(|| failed(wanted, &LookupError::NotFound))?;
+            search(path).map_err(|error| failed(wanted, &error))?
+        };
+        // What a resource gives is projected piece by piece.
+        if spec.get("apiCall").is_none_or(Value::is_null) {
+            return Ok(found);
         }
+        for (name, path) in all.iter().filter(|(name, _)| name != wanted) {
+            if let Err(error) = search(path)
+                && !reading.documented(Difference::SpoiltEntry)
+            {
+                return Err(failed(name, &error));
+            }
+        }
+        if found.is_null() && !reading.documented(Difference::NullProjection) {
+            return Err(failed(wanted, &"no data available"));
+        }
+        Ok(found)
     }
 
     pub(super) fn config_map(&mut self, name: &Template, namespace: &Template) -> Result<Loaded, String> {

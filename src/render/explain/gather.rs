@@ -149,6 +149,7 @@ impl<'a> Gather<'a, '_> {
                 explained.why = format!("the {are} the object out: {}", names.join(", "));
             }
             SkipReason::NoElements { .. }
+            | SkipReason::Filtered(_)
             | SkipReason::NotOnDelete
             | SkipReason::NotOnPolicyUpdate
             | SkipReason::ApplyOne
@@ -276,6 +277,7 @@ impl<'a> Gather<'a, '_> {
                     }
                     SkipReason::NotSelected(_)
                     | SkipReason::Exceptions(_)
+                    | SkipReason::Filtered(_)
                     | SkipReason::ApplyOne
                     | SkipReason::NotOnDelete
                     | SkipReason::NotOnPolicyUpdate

@@ -1,5 +1,6 @@
 //! An explanation as JSON.
 
+use crate::render::impact_json;
 use crate::render::patch::{identity, json_patch};
 use crate::report::Outcome;
 use crate::value::{Change, ChangeKind, Text, Value};
@@ -37,6 +38,9 @@ impl Explanation<'_> {
             })
         });
         row.insert("differences", Value::array(corners.collect()));
+        if let Some(impact) = impact_json(&self.impact) {
+            row.insert("impact", impact);
+        }
         row
     }
 

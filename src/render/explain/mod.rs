@@ -7,7 +7,7 @@ mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::report::{ObjectReport, Outcome, RuleReport};
+use crate::report::{Impact, ObjectReport, Outcome, RuleReport};
 use crate::semantics::Corners;
 use crate::value::{Change, Text, Value};
 
@@ -94,6 +94,8 @@ pub struct Explanation<'a> {
     /// Rules for objects of other kinds.
     others: Vec<&'a RuleSource>,
     corners: Vec<(&'a Text, Corners)>,
+    /// What the change means for a cluster.
+    impact: Impact,
     shade: Shade,
 }
 
@@ -271,7 +273,13 @@ impl<'a> Explanation<'a> {
         let corners =
             report.policies.iter().filter(|policy| !policy.corners.is_empty() && shown(&policy.policy));
         let corners = corners.map(|policy| (&policy.policy, policy.corners)).collect();
-        Self { report, origin, rules, others, corners, shade }
+        Self { report, origin, rules, others, corners, impact: Impact::default(), shade }
+    }
+
+    /// Tells what the change means for a cluster, too.
+    #[must_use]
+    pub fn with_impact(self, impact: Impact) -> Self {
+        Self { impact, ..self }
     }
 
     /// Whether there is anything that was asked about.

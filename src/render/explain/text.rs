@@ -8,7 +8,7 @@ use crate::semantics::Semantics;
 use crate::value::{Change, ChangeKind, Value};
 
 use super::{Anchor, Condition, Explained, Explanation, RuleSource, Turn, Variable, Verdict};
-use crate::report::Outcome;
+use crate::report::{Impact, Outcome};
 
 /// Longer values are cut.
 const SHOWN: usize = 100;
@@ -31,6 +31,7 @@ impl Explanation<'_> {
         for rule in &self.rules {
             self.rule(rule, semantics, &mut screen);
         }
+        self.meanings(&mut screen);
         for (policy, corners) in &self.corners {
             for difference in corners.iter() {
                 let title =
@@ -42,6 +43,26 @@ impl Explanation<'_> {
         }
         self.others(all, &mut screen);
         screen.out
+    }
+
+    /// What the change means for a cluster.
+    fn meanings(&self, screen: &mut Screen) {
+        let Impact { rollout, immutable, privilege } = &self.impact;
+        if *rollout {
+            screen.verdict("ROLLOUT", "35", "its Pods would be replaced");
+        }
+        let marked = [
+            ("IMMUTABLE", "the API server would refuse the update, these may not change", immutable),
+            ("PRIVILEGE", "it would be allowed more than before", privilege),
+        ];
+        for (word, meaning, places) in marked {
+            if !places.is_empty() {
+                let names: Vec<String> = places.iter().take(LISTED).map(ToString::to_string).collect();
+                let more = places.len().saturating_sub(LISTED);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                screen.verdict(word, "35", &format!("{meaning}: {}{more}", names.join(", ")));
+            }
+        }
     }
 
     /// How many rules did something, in one line.

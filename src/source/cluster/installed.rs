@@ -2,10 +2,16 @@
 
 use crate::value::Value;
 
-use super::{Cluster, ListQuery};
+use super::{Cluster, ClusterError, ListQuery, Resource};
 
 /// The controllers that mutate, by their label.
 const CONTROLLERS: &str = "app.kubernetes.io/component in (admission-controller,background-controller)";
+
+/// The name of its configuration by default.
+const CONFIGURATION: &str = "kyverno";
+
+/// Names another configuration to its controllers.
+const CONFIGURATION_VARIABLE: &str = "INIT_CONFIG";
 
 /// Where Kyverno is installed by default.
 const NAMESPACE: &str = "kyverno";
@@ -20,6 +26,67 @@ pub struct InstalledKyverno {
     pub version: String,
     /// The namespace of its controllers.
     pub namespace: String,
+    /// The name of the `ConfigMap` there that configures it.
+    pub configuration: String,
+}
+
+/// What the configuration of a Kyverno says about what policies see.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KyvernoConfiguration {
+    /// The `ConfigMap`, as `namespace/name`.
+    pub place: String,
+    /// The filters that hide objects from policies, as they are written.
+    pub resource_filters: String,
+    /// What else it has that keeps requests from policies, by the names of its keys.
+    pub others: Vec<&'static str>,
+}
+
+/// What keeps requests from policies besides filters. Who sends them, and selectors of the webhooks.
+const OTHERS: [&str; 6] = [
+    "excludeClusterRoles",
+    "excludeGroups",
+    "excludeRoles",
+    "excludeUsernames",
+    "matchConditions",
+    "webhooks",
+];
+
+/// The kind that every cluster with Kyverno serves.
+const POLICIES: &str = "clusterpolicies.kyverno.io";
+
+impl KyvernoConfiguration {
+    /// Reads the configuration of the Kyverno that a cluster runs; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps the cluster from showing it, after the place that was looked at.
+    pub fn find(cluster: &dyn Cluster) -> Result<Option<Self>, (String, ClusterError)> {
+        let is_served = cluster.resources().is_ok_and(|served| {
+            served.resolve(POLICIES).is_some_and(|resource| resource.full_name() == POLICIES)
+        });
+        if !is_served {
+            return Ok(None);
+        }
+        let (namespace, name) = match InstalledKyverno::find(cluster) {
+            Some(installed) => (installed.namespace, installed.configuration),
+            None => (NAMESPACE.to_owned(), CONFIGURATION.to_owned()),
+        };
+        let place = format!("{namespace}/{name}");
+        match cluster.get(&Resource::config_maps(), Some(&namespace), &name) {
+            Ok(object) => Ok(Some(Self::read(place, &object))),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err((place, error)),
+        }
+    }
+
+    fn read(place: String, object: &Value) -> Self {
+        let is_said = |key: &&str| !["", "{}", "[]", "[{}]"].contains(&entry(object, key));
+        Self {
+            place,
+            resource_filters: entry(object, "resourceFilters").to_owned(),
+            others: OTHERS.into_iter().filter(is_said).collect(),
+        }
+    }
 }
 
 impl InstalledKyverno {
@@ -59,8 +126,22 @@ impl InstalledKyverno {
         };
         let version = Some(tag).filter(|tag| is_version(tag));
         let version = version.or_else(|| label().filter(|label| is_version(label)))?;
-        Some(Self { version: version.to_owned(), namespace: text(&["metadata", "namespace"])?.to_owned() })
+        let variables = containers.iter().filter_map(|container| container.get("env")?.as_array()).flatten();
+        let named =
+            |variable: &&Value| variable.get("name").and_then(Value::as_str) == Some(CONFIGURATION_VARIABLE);
+        let configuration =
+            variables.into_iter().find(named).and_then(|variable| variable.get("value")?.as_str());
+        Some(Self {
+            version: version.to_owned(),
+            namespace: text(&["metadata", "namespace"])?.to_owned(),
+            configuration: configuration.unwrap_or(CONFIGURATION).to_owned(),
+        })
     }
+}
+
+/// An entry of a `ConfigMap`; empty where there is none.
+fn entry<'a>(object: &'a Value, key: &str) -> &'a str {
+    object.path(&["data", key]).and_then(Value::as_str).unwrap_or_default().trim()
 }
 
 /// Whether a text starts as a version does; anything may stand in a label.

@@ -7,6 +7,7 @@
 
 mod connection;
 mod error;
+mod globals;
 mod installed;
 #[cfg(feature = "cluster")]
 mod live;
@@ -29,7 +30,7 @@ use crate::value::{Text, Value};
 
 pub use connection::{Connection, Impersonation, Secret};
 pub use error::ClusterError;
-pub use installed::InstalledKyverno;
+pub use installed::{InstalledKyverno, KyvernoConfiguration};
 #[cfg(feature = "cluster")]
 pub use live::LiveCluster;
 pub use pages::{Batch, Pages};

@@ -9,7 +9,8 @@ use crate::engine::{KindScope, Lookup, LookupError, TargetAccess, TargetRefusal,
 use crate::policy::TargetSelector;
 use crate::value::{GroupVersionKind, Text, Value};
 
-use super::{Cluster, ClusterError, Resource, Rights, targets};
+use super::globals::Globals;
+use super::{Cluster, ClusterError, Resource, Rights, globals, targets};
 
 /// The labels of one namespace, asked for by the first thread that wants them.
 type Labels = Arc<OnceLock<Option<Value>>>;
@@ -46,6 +47,10 @@ enum Question {
     ConfigMap(Text, Text),
     /// A path of the API server.
     Path(Text),
+    /// What a global context entry says of itself, by its name.
+    Entry(Text),
+    /// The data of a global context entry.
+    Global(Text),
 }
 
 impl<W> std::fmt::Debug for ClusterWorld<W> {
@@ -104,40 +109,36 @@ impl<W: World> ClusterWorld<W> {
     }
 
     /// Asks once, however many threads want to know.
-    fn answer(&self, cluster: &dyn Cluster, question: Question) -> Result<Value, LookupError> {
+    fn answer(
+        &self,
+        question: Question,
+        ask: impl FnOnce() -> Result<Value, LookupError>,
+    ) -> Result<Value, LookupError> {
         let answer = {
             let mut known = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(known.entry(question.clone()).or_default())
+            Arc::clone(known.entry(question).or_default())
         };
-        answer
-            .get_or_init(|| {
-                question.put_to(cluster).map_err(|error| {
-                    if error.is_of_the_recording() {
-                        self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(error.clone());
-                    }
-                    unanswered(error)
-                })
-            })
-            .clone()
+        answer.get_or_init(ask).clone()
     }
-}
 
-impl Question {
-    fn put_to(&self, cluster: &dyn Cluster) -> Result<Value, ClusterError> {
-        match self {
-            Self::ConfigMap(namespace, name) => {
-                cluster.get(&Resource::config_maps(), Some(namespace).map(|namespace| &**namespace), name)
-            }
-            Self::Path(path) => cluster.ask(path),
+    /// What it means for a look-up that the cluster does not answer.
+    fn unanswered(&self, error: ClusterError) -> LookupError {
+        if error.is_of_the_recording() {
+            self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(error.clone());
+        }
+        match error {
+            error if error.is_not_found() => LookupError::NotFound,
+            ClusterError::Refused { message, .. } => LookupError::Unanswerable(message),
+            error => LookupError::Unanswerable(error.to_string()),
         }
     }
-}
 
-fn unanswered(error: ClusterError) -> LookupError {
-    match error {
-        error if error.is_not_found() => LookupError::NotFound,
-        ClusterError::Refused { message, .. } => LookupError::Unanswerable(message),
-        error => LookupError::Unanswerable(error.to_string()),
+    /// The data of a global context entry, which may be one of the cluster or one that was given.
+    fn global(&self, cluster: &dyn Cluster, name: &str) -> Result<Value, LookupError> {
+        let spec = self.lookup(&Lookup::GlobalEntry(name))?;
+        let source =
+            Globals { cluster, most: self.most_targets, unanswered: &|error| self.unanswered(error) };
+        source.data(&spec, |path| self.lookup(&Lookup::Api(path)))
     }
 }
 
@@ -217,11 +218,27 @@ impl<W: World> World for ClusterWorld<W> {
         let Some(cluster) = self.cluster.as_deref() else { return given };
         match (&given, lookup) {
             (Err(LookupError::NotGiven | LookupError::NotFound), Lookup::ConfigMap { namespace, name }) => {
-                self.answer(cluster, Question::ConfigMap((*namespace).into(), (*name).into()))
+                let question = Question::ConfigMap((*namespace).into(), (*name).into());
+                let namespace = Some(*namespace);
+                self.answer(question, || {
+                    let found = cluster.get(&Resource::config_maps(), namespace, name);
+                    found.map_err(|error| self.unanswered(error))
+                })
             }
             (Err(LookupError::NotGiven), Lookup::Api(path)) => {
                 check_path(path)?;
-                self.answer(cluster, Question::Path((*path).into()))
+                self.answer(Question::Path((*path).into()), || {
+                    cluster.ask(path).map_err(|error| self.unanswered(error))
+                })
+            }
+            (Err(LookupError::NotGiven), Lookup::GlobalEntry(name)) => {
+                self.answer(Question::Entry((*name).into()), || {
+                    let spec = globals::spec(cluster, name).map_err(|error| self.unanswered(error))?;
+                    spec.ok_or(LookupError::NotGiven)
+                })
+            }
+            (Err(LookupError::NotGiven), Lookup::Global(name)) => {
+                self.answer(Question::Global((*name).into()), || self.global(cluster, name))
             }
             _ => given,
         }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::value::GroupVersionKind;
 
-use super::names::plural;
 use super::objects::Places;
 use super::request::Resource;
 
@@ -33,7 +32,7 @@ impl<'k> Asked<'k> {
 
     /// Whether objects of a kind with this name may be asked for.
     pub(in crate::source) fn may_name(&self, name: &str) -> bool {
-        let plural = plural(name);
+        let plural = GroupVersionKind::new("v1", name).resource();
         self.resources.iter().any(|resource| resource.2 == plural)
             || self.places.kinds.iter().any(|kind| &*kind.kind == name)
     }

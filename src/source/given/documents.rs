@@ -156,16 +156,13 @@ impl<'a> Reader<'a> {
         let mut global = None;
         if strict.fields(spec, &spec_at, &["kubernetesResource", "apiCall", "projections"]).is_some() {
             let part = |name| spec.get(name).filter(|part: &&Value| !part.is_null());
-            let origin = match (part("kubernetesResource"), part("apiCall")) {
+            match (part("kubernetesResource"), part("apiCall")) {
                 (Some(resource), None) => {
-                    origin_of(&mut strict, resource, &spec_at.key("kubernetesResource"))
+                    check_resource(&mut strict, resource, &spec_at.key("kubernetesResource"));
                 }
-                (None, Some(call)) => origin_of_call(&mut strict, call, &spec_at.key("apiCall")),
-                _ => {
-                    strict.fault(&spec_at, "exactly one of kubernetesResource, apiCall is needed");
-                    None
-                }
-            };
+                (None, Some(call)) => check_call(&mut strict, call, &spec_at.key("apiCall")),
+                _ => strict.fault(&spec_at, "exactly one of kubernetesResource, apiCall is needed"),
+            }
             let projections = projections(&mut strict, spec, &spec_at, "jmesPath");
             if let Some(name) = &name
                 && projections.contains_key(name)
@@ -173,7 +170,7 @@ impl<'a> Reader<'a> {
                 let message = "a projection needs another name than that of the entry";
                 strict.fault(&spec_at.key("projections"), message);
             }
-            global = origin.map(|origin| Global { origin, projections });
+            global = Origin::of(spec).ok().map(|origin| Global { origin, spec: spec.clone() });
         }
         if let (Some(name), Some(global)) = (name, global)
             && !self.given.globals.add(name, global)
@@ -188,21 +185,23 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn origin_of<'a>(strict: &mut Strict<'a>, resource: &'a Value, at: &Pointer) -> Option<Origin> {
-    strict.fields(resource, at, &["group", "version", "resource", "namespace"])?;
+fn check_resource<'a>(strict: &mut Strict<'a>, resource: &'a Value, at: &Pointer) {
+    if strict.fields(resource, at, &["group", "version", "resource", "namespace"]).is_none() {
+        return;
+    }
     let group = strict.optional_text(resource, at, "group").unwrap_or_default();
-    let namespace = strict.optional_text(resource, at, "namespace").unwrap_or_default();
-    let version = strict.text(resource, at, "version")?;
-    let plural = strict.text(resource, at, "resource")?;
-    if group.is_empty() && &**version != "v1" {
+    strict.optional_text(resource, at, "namespace");
+    let version = strict.text(resource, at, "version");
+    strict.text(resource, at, "resource");
+    if group.is_empty() && version.is_some_and(|version| **version != *"v1") {
         strict.fault(at, "group is missing");
     }
-    let resource = (group.to_owned(), version.to_string(), plural.to_string());
-    Some(Origin::Resource { resource, namespace: namespace.into() })
 }
 
-fn origin_of_call<'a>(strict: &mut Strict<'a>, call: &'a Value, at: &Pointer) -> Option<Origin> {
-    strict.fields(call, at, &CALL)?;
+fn check_call<'a>(strict: &mut Strict<'a>, call: &'a Value, at: &Pointer) {
+    if strict.fields(call, at, &CALL).is_none() {
+        return;
+    }
     let path = strict.optional_text(call, at, "urlPath").unwrap_or_default();
     let method = strict.optional_text(call, at, "method").unwrap_or_default();
     let is_service = call.get("service").is_some_and(|service| !service.is_null());
@@ -212,11 +211,6 @@ fn origin_of_call<'a>(strict: &mut Strict<'a>, call: &'a Value, at: &Pointer) ->
     if !["", "GET", "POST"].contains(&method) {
         strict.fault(&at.key("method"), "expected GET or POST");
     }
-    Some(match (is_service, method) {
-        (true, _) => Origin::Elsewhere("calls of services"),
-        (false, "POST") => Origin::Elsewhere("POST calls"),
-        (false, _) => Origin::Call { path: path.into() },
-    })
 }
 
 /// Expressions by their names.

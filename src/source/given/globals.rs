@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::LookupError;
 use crate::value::{Text, Value};
 
 use super::request::Resource;
@@ -15,13 +14,13 @@ pub(super) struct Globals(BTreeMap<Text, Global>);
 #[derive(Debug)]
 pub(super) struct Global {
     pub(super) origin: Origin,
-    /// Expressions by their names.
-    pub(super) projections: BTreeMap<Text, Text>,
+    /// What it says.
+    pub(super) spec: Value,
 }
 
 /// Where the data of an entry comes from.
 #[derive(Debug)]
-pub(super) enum Origin {
+pub(in crate::source) enum Origin {
     /// The objects of a resource, of a namespace or of all.
     Resource {
         /// Their resource.
@@ -41,6 +40,38 @@ pub(super) enum Origin {
     Elsewhere(&'static str),
 }
 
+impl Origin {
+    /// Where a stored entry takes its data from.
+    ///
+    /// # Errors
+    ///
+    /// What is missing or too much.
+    pub(in crate::source) fn of(spec: &Value) -> Result<Self, &'static str> {
+        let part = |name| spec.get(name).filter(|part: &&Value| !part.is_null());
+        let text = |part: &Value, name| part.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        match (part("kubernetesResource"), part("apiCall")) {
+            (Some(objects), None) => {
+                let [group, version, plural] =
+                    ["group", "version", "resource"].map(|name| text(objects, name));
+                if version.is_empty() || plural.is_empty() {
+                    return Err("its resource needs a version and a name");
+                }
+                let namespace = text(objects, "namespace").into();
+                Ok(Self::Resource { resource: (group, version, plural), namespace })
+            }
+            (None, Some(call)) => {
+                let is_service = call.get("service").is_some_and(|service| !service.is_null());
+                Ok(match (is_service, &*text(call, "method")) {
+                    (true, _) => Self::Elsewhere("calls of services"),
+                    (false, "POST") => Self::Elsewhere("POST calls"),
+                    (false, _) => Self::Call { path: text(call, "urlPath").into() },
+                })
+            }
+            _ => Err("exactly one of kubernetesResource, apiCall is needed"),
+        }
+    }
+}
+
 impl Globals {
     /// Adds an entry; false if one of its name is there already.
     pub(super) fn add(&mut self, name: Text, global: Global) -> bool {
@@ -55,13 +86,7 @@ impl Globals {
         self.0.values().map(|global| &global.origin)
     }
 
-    pub(super) fn projection(&self, entry: &str, name: &str) -> Result<Value, LookupError> {
-        let global = self.0.get(entry).ok_or(LookupError::NotGiven)?;
-        if let Origin::Data(Ok(data)) = &global.origin {
-            // A quoted name takes the member.
-            let member = data.get(name).map(|_| Value::from(Value::from(name).to_json()));
-            return member.ok_or(LookupError::NotFound);
-        }
-        global.projections.get(name).map(|path| Value::String(path.clone())).ok_or(LookupError::NotFound)
+    pub(super) fn spec(&self, name: &str) -> Option<&Value> {
+        self.0.get(name).map(|global| &global.spec)
     }
 }

@@ -1,6 +1,5 @@
 //! What a test suite lists itself: answers to calls, and data of global context entries.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::source::Location;
@@ -113,7 +112,7 @@ impl Reader<'_> {
                 projected.collect::<Result<Value, String>>()
             });
             if let Some(name) = strict.text(node, &at, "name") {
-                let global = Global { origin: Origin::Data(data), projections: BTreeMap::new() };
+                let global = Global { spec: members(data.as_ref().ok()), origin: Origin::Data(data) };
                 if !self.given.globals.add(name.clone(), global) {
                     strict.fault(&at, "a global context entry with this name stands twice");
                 }
@@ -121,4 +120,15 @@ impl Reader<'_> {
         }
         self.faults.extend(strict.finish());
     }
+}
+
+/// What an entry says whose projections are the members of its data.
+fn members(data: Option<&Value>) -> Value {
+    let names = data.and_then(Value::as_object).into_iter().flat_map(|members| members.keys());
+    // A quoted name takes the member.
+    let projections = names.map(|name| -> Value {
+        let path = Value::String(name.clone()).to_json();
+        [("name", Value::String(name.clone())), ("jmesPath", path.into())].into_iter().collect()
+    });
+    [("projections", Value::array(projections.collect()))].into_iter().collect()
 }

@@ -24,13 +24,14 @@ use super::text::read_documents;
 use super::{CustomKind, SourceError, Walk, expand};
 
 use documents::Reader;
-use globals::{Globals, Origin};
+use globals::Globals;
 use images::Images;
 use objects::{Objects, Places};
 use request::{Request, Resource};
 use responses::Responses;
 
 pub use asked::Asked;
+pub(in crate::source) use globals::Origin;
 
 /// What a cluster holds, as far as files tell of it; answers what the API server would.
 #[derive(Clone, Debug, Default)]
@@ -110,7 +111,7 @@ impl GivenObjects {
                 Origin::Data(data) => data.clone().map_err(LookupError::Unanswerable),
                 Origin::Elsewhere(what) => Err(LookupError::Unanswerable(format!("{what} are never sent"))),
             },
-            Lookup::Projection { entry, name } => given.globals.projection(entry, name),
+            Lookup::GlobalEntry(name) => given.globals.spec(name).cloned().ok_or(LookupError::NotGiven),
             Lookup::Image(reference) => given.images.get(reference),
             Lookup::Call { method, url } => {
                 let method = if method.is_empty() { "GET" } else { method };

@@ -1,22 +1,5 @@
 //! How the paths of the API server write names.
 
-/// The plural of a kind.
-pub(super) fn plural(kind: &str) -> String {
-    let kind = kind.to_lowercase();
-    let before_last = kind.chars().rev().nth(1);
-    if kind == "endpoints" {
-        kind
-    } else if ["s", "x", "z", "ch", "sh"].iter().any(|end| kind.ends_with(end)) {
-        format!("{kind}es")
-    } else if let Some(stem) = kind.strip_suffix('y')
-        && !before_last.is_some_and(|c| "aeiou".contains(c))
-    {
-        format!("{stem}ies")
-    } else {
-        format!("{kind}s")
-    }
-}
-
 /// A text without its `%` escapes; what is no escape stays.
 pub(super) fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
@@ -38,20 +21,6 @@ pub(super) fn percent_decoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn plurals_follow_the_names_of_kubernetes() {
-        for (kind, expected) in [
-            ("Pod", "pods"),
-            ("Ingress", "ingresses"),
-            ("NetworkPolicy", "networkpolicies"),
-            ("Endpoints", "endpoints"),
-            ("Gateway", "gateways"),
-            ("IngressClass", "ingressclasses"),
-        ] {
-            assert_eq!(plural(kind), expected);
-        }
-    }
 
     #[test]
     fn escapes_are_read_and_the_rest_stays() {

@@ -6,7 +6,6 @@ use crate::engine::{KindScope, LookupError, builtin_scope};
 use crate::source::CustomKind;
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
-use super::names::plural;
 use super::request::{Request, Resource};
 
 /// Objects by their resource.
@@ -45,7 +44,7 @@ impl Places<'_> {
         let declared = self.custom(kind).and_then(|custom| {
             custom.definition.path(&["spec", "names", "plural"])?.as_str().map(str::to_owned)
         });
-        let plural = declared.unwrap_or_else(|| plural(&kind.kind));
+        let plural = declared.unwrap_or_else(|| kind.resource());
         (kind.group.to_string(), kind.version.to_string(), plural)
     }
 }

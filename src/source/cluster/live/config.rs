@@ -11,6 +11,7 @@ use kube::config::{
     NamedCluster, NamedContext,
 };
 
+use super::account::Account;
 use super::fault::chain;
 use super::proxy::proxy;
 use super::{ClusterError, Connection};
@@ -26,21 +27,23 @@ const CONNECT: Duration = Duration::from_secs(30);
 /// Reads the configuration the way kubectl does: the file that is named, else what `KUBECONFIG` or the
 /// home folder holds, else the cluster around the process; arguments win.
 pub(super) async fn configure(connection: &Connection) -> Result<(Config, Client), ClusterError> {
-    let mut config = match kubeconfig(connection)? {
-        Found::Kubeconfig(kubeconfig, proxy_url) => {
-            let options = KubeConfigOptions::default();
-            let config = Config::from_custom_kubeconfig(*kubeconfig, &options).await;
-            let mut config = config.map_err(|error| unusable(&error))?;
-            // The library's own choice looks at NO_PROXY for the proxy's address, not for the server's.
-            config.proxy_url = proxy(proxy_url.as_deref(), &config.cluster_url, |name| env::var(name).ok())?;
-            config
-        }
+    let variable = |name: &str| env::var(name).ok();
+    let chosen = match kubeconfig(connection)? {
+        Found::Kubeconfig(chosen) => *chosen,
         Found::Nothing(why) => {
-            let mut config = Config::incluster().map_err(|_| why)?;
-            override_user(&mut config.auth_info, connection);
-            config
+            let account = Account::find(variable).ok_or(why)?;
+            let context = Context { namespace: account.namespace(), ..Context::default() };
+            let mut chosen = Chosen { context, cluster: account.cluster(), auth_info: account.auth_info() };
+            override_cluster(&mut chosen.cluster, connection);
+            override_user(&mut chosen.auth_info, connection);
+            chosen
         }
     };
+    let (kubeconfig, proxy_url) = chosen.effective();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let mut config = config.map_err(|error| unusable(&error))?;
+    // The library's own choice looks at NO_PROXY for the proxy's address, not for the server's.
+    config.proxy_url = proxy(proxy_url.as_deref(), &config.cluster_url, variable)?;
     // Requests are repeated where that is decided with all that is known of them.
     config.default_retry = false;
     config.connect_timeout = Some(connection.request_timeout.map_or(CONNECT, |limit| limit.min(CONNECT)));
@@ -54,10 +57,43 @@ pub(super) async fn configure(connection: &Connection) -> Result<(Config, Client
 
 /// What the files and arguments come to.
 enum Found {
-    /// One cluster, one user, and the proxy that the cluster is reached through.
-    Kubeconfig(Box<Kubeconfig>, Option<String>),
+    /// One cluster and one user.
+    Kubeconfig(Box<Chosen>),
     /// Nothing at all; why not, for those who are in no cluster.
     Nothing(ClusterError),
+}
+
+/// One cluster and one user, with what the arguments say.
+struct Chosen {
+    context: Context,
+    cluster: Cluster,
+    auth_info: AuthInfo,
+}
+
+impl Chosen {
+    /// A kubeconfig of these alone, and the proxy that the cluster is reached through.
+    fn effective(self) -> (Kubeconfig, Option<String>) {
+        let Self { context, mut cluster, mut auth_info } = self;
+        // A token in a file may have been changed since the other one was written down.
+        if auth_info.token_file.as_ref().is_some_and(|path| Path::new(path).is_file()) {
+            auth_info.token = None;
+        }
+        let proxy_url = cluster.proxy_url.take().filter(|proxy| !proxy.is_empty());
+        let context = Context { cluster: EFFECTIVE.into(), user: Some(EFFECTIVE.into()), ..context };
+        let named = || EFFECTIVE.to_owned();
+        let effective = Kubeconfig {
+            clusters: vec![NamedCluster { name: named(), cluster: Some(cluster), ..NamedCluster::default() }],
+            contexts: vec![NamedContext { name: named(), context: Some(context), ..NamedContext::default() }],
+            auth_infos: vec![NamedAuthInfo {
+                name: named(),
+                auth_info: Some(auth_info),
+                ..NamedAuthInfo::default()
+            }],
+            current_context: Some(named()),
+            ..Kubeconfig::default()
+        };
+        (effective, proxy_url)
+    }
 }
 
 fn kubeconfig(connection: &Connection) -> Result<Found, ClusterError> {
@@ -101,21 +137,7 @@ fn kubeconfig(connection: &Connection) -> Result<Found, ClusterError> {
     }
     let mut auth_info = found.and_then(|found| found.auth_info.clone()).unwrap_or_default();
     override_user(&mut auth_info, connection);
-    let proxy_url = cluster.proxy_url.take().filter(|proxy| !proxy.is_empty());
-    let context = Context { cluster: EFFECTIVE.into(), user: Some(EFFECTIVE.into()), ..context };
-    let named = || EFFECTIVE.to_owned();
-    let effective = Kubeconfig {
-        clusters: vec![NamedCluster { name: named(), cluster: Some(cluster), ..NamedCluster::default() }],
-        contexts: vec![NamedContext { name: named(), context: Some(context), ..NamedContext::default() }],
-        auth_infos: vec![NamedAuthInfo {
-            name: named(),
-            auth_info: Some(auth_info),
-            ..NamedAuthInfo::default()
-        }],
-        current_context: Some(named()),
-        ..Kubeconfig::default()
-    };
-    Ok(Found::Kubeconfig(Box::new(effective), proxy_url))
+    Ok(Found::Kubeconfig(Box::new(Chosen { context, cluster, auth_info })))
 }
 
 /// What the file that is named holds, or those of `KUBECONFIG`, of which the first that says something

@@ -33,10 +33,13 @@ impl LiveCluster {
 /// What a connection without an answer means.
 pub(super) fn fault(error: &kube::Error, server: &str) -> ClusterError {
     match error {
-        kube::Error::Auth(AuthError::AuthExecRun { cmd, out }) => {
-            // Its standard output may hold a token.
+        kube::Error::Auth(AuthError::AuthExecRun { out, .. }) => {
+            // Its standard output may hold a token, and so may the environment that it is called with.
             let told = String::from_utf8_lossy(&out.stderr);
-            ClusterError::Config(format!("`{cmd}` failed with {}: {}", out.status, told.trim()))
+            ClusterError::Config(format!("the credential plugin failed with {}: {}", out.status, told.trim()))
+        }
+        kube::Error::Auth(AuthError::AuthExecParse(_)) => {
+            ClusterError::Config("what the credential plugin printed cannot be understood".into())
         }
         kube::Error::Auth(error) => ClusterError::Config(chain(error)),
         other if is_refusal(other) => ClusterError::ConnectionRefused(server.to_owned()),

@@ -1,5 +1,6 @@
 //! The cluster that a kubeconfig leads to.
 
+mod account;
 mod config;
 mod discovery;
 mod fault;

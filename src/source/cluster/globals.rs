@@ -1,0 +1,95 @@
+//! Global context entries of a cluster.
+
+use crate::engine::LookupError;
+use crate::source::given::Origin;
+use crate::value::{Text, Value};
+
+use super::{Cluster, ClusterError, ListQuery, Resource};
+
+/// The kind of the entries.
+const KIND: &str = "globalcontextentries.kyverno.io";
+
+/// So many objects are read at once.
+const PAGE: u32 = 500;
+
+/// What an entry of the cluster says of itself; `None` where the cluster has no such kind.
+///
+/// # Errors
+///
+/// Whatever keeps the cluster from answering.
+pub(super) fn spec(cluster: &dyn Cluster, name: &str) -> Result<Option<Value>, ClusterError> {
+    let served = cluster.resources()?;
+    let Some(kind) = served.resolve(KIND).filter(|kind| kind.full_name() == KIND) else { return Ok(None) };
+    let entry = cluster.get(kind, None, name)?;
+    Ok(Some(entry.get("spec").cloned().unwrap_or_default()))
+}
+
+/// Where the data of entries comes from.
+pub(super) struct Globals<'a> {
+    pub(super) cluster: &'a dyn Cluster,
+    /// So many objects may be one entry.
+    pub(super) most: usize,
+    /// What it means that the cluster does not answer.
+    pub(super) unanswered: &'a dyn Fn(ClusterError) -> LookupError,
+}
+
+impl Globals<'_> {
+    /// The data of an entry that says this of itself. `call` answers a GET of a path.
+    pub(super) fn data(
+        &self,
+        spec: &Value,
+        call: impl FnOnce(&str) -> Result<Value, LookupError>,
+    ) -> Result<Value, LookupError> {
+        let unanswerable = |text: &str| Err(LookupError::Unanswerable(text.to_owned()));
+        match Origin::of(spec) {
+            Ok(Origin::Call { path }) => call(&path),
+            Ok(Origin::Resource { resource: (group, version, plural), namespace }) => {
+                let served = self.cluster.resources().map_err(self.unanswered)?;
+                let is_meant = |kind: &&Resource| {
+                    *kind.kind.group == *group && *kind.kind.version == *version && *kind.plural == *plural
+                };
+                let Some(kind) = served.iter().find(is_meant) else {
+                    let name = format!("{plural}.{version}.{group}");
+                    let name = name.trim_end_matches('.').to_owned();
+                    return Err((self.unanswered)(ClusterError::UnknownType(name)));
+                };
+                self.objects(kind, &namespace).map(Value::array)
+            }
+            Ok(Origin::Elsewhere(what)) => unanswerable(&format!("{what} are never sent")),
+            Ok(Origin::Data(data)) => data.map_err(LookupError::Unanswerable),
+            Err(fault) => unanswerable(fault),
+        }
+    }
+
+    /// All objects of a kind, or those of one namespace.
+    fn objects(&self, resource: &Resource, namespace: &Text) -> Result<Vec<Value>, LookupError> {
+        let Self { cluster, most, unanswered } = *self;
+        let namespace = Some(&**namespace).filter(|namespace| !namespace.is_empty());
+        if namespace.is_some() && !resource.is_namespaced {
+            let text = format!("{} belong to no namespace", resource.full_name());
+            return Err(LookupError::Unanswerable(text));
+        }
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let query = ListQuery {
+                resource,
+                namespace,
+                labels: None,
+                fields: None,
+                limit: PAGE,
+                after: after.as_deref(),
+            };
+            let page = cluster.list(&query).map_err(unanswered)?;
+            found.extend(page.objects);
+            if found.len() > most {
+                let text =
+                    format!("{} are more than {most} objects (limit targets={most})", resource.full_name());
+                return Err(LookupError::Unanswerable(text));
+            }
+            if page.next.is_none() || page.next == after {
+                return Ok(found);
+            }
+            after = page.next;
+        }
+    }
+}

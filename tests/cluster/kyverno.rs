@@ -1,0 +1,346 @@
+//! What a cluster holds for its Kyverno besides policies: global context entries and the configuration.
+
+use std::fs;
+use std::process::Command;
+
+use super::rig::apiserver::ApiServer;
+use super::{KYVERNO, Policies, asked, changed, existing, filled, kyv, rig};
+
+/// The kind of the entries; what they say is not checked.
+const ENTRIES_KIND: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: globalcontextentries.kyverno.io}
+spec:
+  group: kyverno.io
+  names: {kind: GlobalContextEntry, plural: globalcontextentries, singular: globalcontextentry, shortNames: [gctxentry]}
+  scope: Cluster
+  versions:
+  - name: v2alpha1
+    served: true
+    storage: false
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+  - name: v2beta1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+";
+
+const ENTRIES: &str = "
+apiVersion: kyverno.io/v2alpha1
+kind: GlobalContextEntry
+metadata: {name: maps}
+spec:
+  kubernetesResource: {version: v1, resource: configmaps, namespace: web}
+  projections:
+  - {name: names, jmesPath: \"sort([?metadata.name != 'kube-root-ca.crt'].metadata.name)\"}
+  - {name: broken, jmesPath: 'sum([].metadata.name)'}
+  - {name: nothing, jmesPath: \"[?metadata.name == 'nope'] | [0]\"}
+---
+apiVersion: kyverno.io/v2beta1
+kind: GlobalContextEntry
+metadata: {name: call}
+spec:
+  apiCall: {urlPath: /api/v1/namespaces/web/configmaps/a, refreshInterval: 10s}
+  projections:
+  - {name: k, jmesPath: data.k}
+  - {name: nothing, jmesPath: \"values(data)[?@ == 'nope'] | [0]\"}
+---
+apiVersion: kyverno.io/v2beta1
+kind: GlobalContextEntry
+metadata: {name: spoilt}
+spec:
+  apiCall: {urlPath: /api/v1/namespaces/web/configmaps/a, refreshInterval: 10s}
+  projections:
+  - {name: k, jmesPath: data.k}
+  - {name: broken, jmesPath: 'sum(data.k)'}
+---
+apiVersion: kyverno.io/v2beta1
+kind: GlobalContextEntry
+metadata: {name: nodes}
+spec: {kubernetesResource: {version: v1, resource: nodes}}
+---
+apiVersion: kyverno.io/v2beta1
+kind: GlobalContextEntry
+metadata: {name: unserved}
+spec: {kubernetesResource: {group: example.com, version: v1, resource: widgets}}
+---
+apiVersion: kyverno.io/v2beta1
+kind: GlobalContextEntry
+metadata: {name: service}
+spec: {apiCall: {service: {url: 'https://example.com/'}, refreshInterval: 10s}}
+---
+apiVersion: kyverno.io/v2beta1
+kind: GlobalContextEntry
+metadata: {name: inside}
+spec: {apiCall: {urlPath: /api/v1/namespaces/web/services/s/proxy/admin, refreshInterval: 10s}}
+";
+
+/// A policy that writes what a reference to an entry gives into `ConfigMaps`.
+fn reference(policies: &Policies, name: &str, path: &str) -> String {
+    policies.write(
+        "reference",
+        &format!(
+            "context: [{{name: found, globalReference: {{name: {name}, jmesPath: \"{path}\"}}}}]\n    \
+             mutate: {{patchStrategicMerge: {{metadata: {{annotations: {{found: '{{{{ to_string(found) }}}}'}}}}}}}}"
+        ),
+    )
+}
+
+/// The kinds of Kyverno's own objects, served.
+fn install_kinds(server: &ApiServer) {
+    let crds = Command::new(rig::tool("kyverno-crds")).output().expect("it starts").stdout;
+    server.kubectl_ok(&["apply", "--server-side", "-f", "-"], &String::from_utf8(crds).expect("text"));
+    server.kubectl_ok(&["wait", "--for=condition=Established", "crd/clusterpolicies.kyverno.io"], "");
+}
+
+#[test]
+fn global_references_are_answered_from_the_cluster() {
+    if rig::left_out("global context entries of a cluster") {
+        return;
+    }
+    let server = filled();
+    let policies = Policies::new();
+    let admin = server.kubeconfig();
+    let base = |policy: &str| ["diff", "cm", "z", "-n", "back", "-p", policy].map(str::to_owned);
+    let run = |policy: &str, more: &[&str]| {
+        let base = base(policy);
+        let base: Vec<&str> = base.iter().map(String::as_str).collect();
+        kyv(admin, &[&base[..], more].concat())
+    };
+    // Where no such kind is served nobody says what the answer is.
+    let maps = reference(&policies, "maps.names", "");
+    let unknown = run(&maps, &[]);
+    assert_eq!(unknown.code, Some(3), "{unknown:?}");
+    assert!(unknown.stderr.contains("failed to fetch entry key=maps"), "{unknown:?}");
+
+    server.kubectl_ok(&["apply", "-f", "-"], ENTRIES_KIND);
+    server.kubectl_ok(&["wait", "--for=condition=Established", "crd/globalcontextentries.kyverno.io"], "");
+    server.kubectl_ok(&["apply", "-f", "-"], ENTRIES);
+    // What each reference gives: written into the object, or named by the error; with the number of the difference
+    // that is reached, and what the controllers would do there.
+    let words = "no data available";
+    for (name, path, found, difference) in [
+        ("maps.names", "", Ok("[\"a\",\"b\",\"c\",\"d\",\"e\"]"), None),
+        ("maps", "length([?kind == 'ConfigMap' && apiVersion == 'v1' && data.k])", Ok("5"), None),
+        ("maps.broken", "", Err("failed to apply projection broken of maps"), None),
+        ("maps.nothing", "", Ok("null"), None),
+        ("maps.other", "", Err("failed to apply projection other of maps"), None),
+        ("call", "metadata.name", Ok("a"), None),
+        ("call.k", "", Ok("a"), None),
+        ("call.nothing", "", Ok("null"), Some(("KYV-D56", words))),
+        ("spoilt.k", "", Ok("a"), Some(("KYV-D55", "failed to apply projection broken of spoilt"))),
+        ("spoilt", "data.k", Ok("a"), Some(("KYV-D55", "failed to apply projection broken of spoilt"))),
+        ("spoilt.broken", "", Err("failed to apply projection broken of spoilt"), None),
+        ("nodes", "length(@)", Ok("0"), None),
+        ("unserved", "", Err("the server doesn't have a resource type \"widgets.v1.example.com\""), None),
+        ("service", "", Err("calls of services are never sent"), None),
+        ("inside", "", Err("calls through the API server to something else are never sent"), None),
+        ("absent", "", Err("failed to fetch entry key=absent"), None),
+    ] {
+        let policy = reference(&policies, name, path);
+        for semantics in ["documented", "kyverno"] {
+            let run = run(&policy, &["--semantics", semantics]);
+            let expected = match difference {
+                Some((_, failure)) if semantics == "kyverno" => Err(failure),
+                _ => found,
+            };
+            match expected {
+                Ok(found) => {
+                    assert_eq!(run.code, Some(1), "{name} {run:?}");
+                    let quoted = [
+                        format!("found: '{found}'\n"),
+                        format!("found: {found}\n"),
+                        format!("found: \"{found}\"\n"),
+                    ];
+                    assert!(quoted.iter().any(|line| run.stdout.contains(line)), "{name} {found} {run:?}");
+                }
+                Err(words) => {
+                    assert_eq!((run.code, &*run.stdout), (Some(3), ""), "{name} {run:?}");
+                    assert!(run.stderr.contains(words), "{name} {words} {run:?}");
+                }
+            }
+            let announced = run.stderr.matches("note: KYV-D").count();
+            assert_eq!(announced, usize::from(difference.is_some()), "{name} {run:?}");
+            assert!(difference.is_none_or(|(number, _)| run.stderr.contains(number)), "{name} {run:?}");
+        }
+    }
+
+    // One reading for all objects, and none of entries that nobody asks for.
+    let of_entries = |(_, path): &(String, String)| path.contains("globalcontextentries");
+    let before = asked(&server).len();
+    let maps = reference(&policies, "maps.names", "");
+    let all = kyv(admin, &["diff", "cm", "-n", "web", "-p", &maps]);
+    assert_eq!((all.code, changed(&all.stdout).len()), (Some(1), 5), "{all:?}");
+    let read: Vec<_> = asked(&server).split_off(before).into_iter().filter(of_entries).collect();
+    assert_eq!(read.len(), 1, "{read:?}");
+
+    // A given entry wins, and asks the cluster; so does one that is recorded.
+    let given = policies.path("given");
+    fs::write(
+        &given,
+        "apiVersion: kyverno.io/v2\nkind: GlobalContextEntry\nmetadata: {name: maps}\nspec:\n  \
+         kubernetesResource: {version: v1, resource: configmaps, namespace: back}\n  \
+         projections: [{name: names, jmesPath: \"[?metadata.name == 'z'].metadata.name\"}]\n",
+    )
+    .expect("the folder takes files");
+    let own = run(&maps, &["--context-from", &policies.argument("given")]);
+    assert!(own.code == Some(1) && own.stdout.contains("[\"z\"]"), "{own:?}");
+    let tape = policies.path("tape").display().to_string();
+    let recorded = run(&maps, &["--record", &tape]);
+    assert_eq!(recorded.code, Some(1), "{recorded:?}");
+    let requests = asked(&server).len();
+    let replayed = run(&maps, &["--replay", &tape]);
+    assert_eq!((replayed.code, &replayed.stdout), (recorded.code, &recorded.stdout), "{replayed:?}");
+    assert_eq!(asked(&server).len(), requests);
+    let other = reference(&policies, "call.k", "");
+    let replayed = run(&other, &["--replay", &tape]);
+    assert!(
+        replayed.code == Some(4) && replayed.stderr.contains("the recording has no answer"),
+        "{replayed:?}"
+    );
+
+    // With the rights of whoever asks.
+    let reader = ["create", "clusterrole", "reader", "--verb=get,list", "--resource=configmaps"];
+    server.kubectl_ok(&reader, "");
+    let group = "--user=nobody-special";
+    server.kubectl_ok(&["create", "clusterrolebinding", "reader", "--clusterrole=reader", group], "");
+    let maps = reference(&policies, "maps.names", "");
+    let base = ["diff", "cm", "z", "-n", "back", "-p", &maps];
+    let refused = kyv(server.kubeconfig_without_rights(), &base);
+    let words =
+        "globalcontextentries.kyverno.io \"maps\" is forbidden: User \"nobody-special\" cannot get resource";
+    assert!(refused.code == Some(3) && refused.stderr.contains(words), "{refused:?}");
+    let entries =
+        ["create", "clusterrole", "entries", "--verb=get", "--resource=globalcontextentries.kyverno.io"];
+    server.kubectl_ok(&entries, "");
+    server.kubectl_ok(&["create", "clusterrolebinding", "entries", "--clusterrole=entries", group], "");
+    assert_eq!(kyv(server.kubeconfig_without_rights(), &base).code, Some(1));
+    let nodes = reference(&policies, "nodes", "");
+    let refused = kyv(server.kubeconfig_without_rights(), &["diff", "cm", "z", "-n", "back", "-p", &nodes]);
+    let words = "nodes is forbidden: User \"nobody-special\" cannot list resource \"nodes\"";
+    assert!(refused.code == Some(3) && refused.stderr.contains(words), "{refused:?}");
+
+    for (verb, path) in asked(&server) {
+        assert!(matches!(&*verb, "get" | "list"), "{verb} {path}");
+    }
+}
+
+#[test]
+fn what_kyverno_is_configured_to_hide_is_told() {
+    if rig::left_out("the configuration of a cluster's Kyverno") {
+        return;
+    }
+    let server = filled();
+    let policies = Policies::new();
+    let admin = server.kubeconfig();
+    let team = policies.argument("team");
+    let diff = ["diff", "cm", "-n", "web", "-p", &team];
+    let hidden = "hidden from policies";
+    let configured = |name: &str, data: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: kyverno}}\ndata: {{{data}}}\n"
+        )
+    };
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: kyverno}\n---\n";
+    let filters = "resourceFilters: '[*/*,kube-system,*] [ConfigMap,web,a][Secret,*,*]'";
+    server.kubectl_ok(&["apply", "-f", "-"], &format!("{namespace}{}", configured("kyverno", filters)));
+
+    // No kinds of Kyverno, so nobody reads a configuration.
+    let run = kyv(admin, &diff);
+    assert_eq!(
+        (run.code, changed(&run.stdout).len(), run.stderr.contains(hidden)),
+        (Some(1), 5, false),
+        "{run:?}"
+    );
+    assert!(!asked(&server).iter().any(|(_, path)| path.ends_with("/namespaces/kyverno/configmaps/kyverno")));
+    install_kinds(&server);
+
+    let run = kyv(admin, &diff);
+    assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 5), "{run:?}");
+    let words = "note: 1 object that rules act on are hidden from policies by resource filters of the cluster's Kyverno, \
+                 the cluster would leave them as they are, as --semantics kyverno shows: [ConfigMap,web,a]\n";
+    assert!(run.stderr.contains(words), "{run:?}");
+    assert!(run.stderr.contains("note: KYV-D57 "), "{run:?}");
+    assert!(!run.stderr.contains("not evaluated here"), "{run:?}");
+    let kyverno = [&diff[..], &["--semantics", "kyverno"]].concat();
+    let run = kyv(admin, &kyverno);
+    let rest = ["ConfigMap/web/b", "ConfigMap/web/c", "ConfigMap/web/d", "ConfigMap/web/e"];
+    assert_eq!((run.code, changed(&run.stdout)), (Some(1), rest.to_vec()), "{run:?}");
+    assert!(run.stderr.contains("they stay as they are: [ConfigMap,web,a]\n"), "{run:?}");
+    let explain = ["explain", "cm", "a", "-n", "web", "-p", &team, "--semantics", "kyverno"];
+    let run = kyv(admin, &explain);
+    assert!(run.stdout.contains("SKIPPED        team/r: the resource filter [ConfigMap,web,a]"), "{run:?}");
+
+    // Objects that no rule acts on need no word; an error of a rule is none for what no policy sees.
+    let run = kyv(admin, &["diff", "cm", "a", "-n", "web", "-p", &policies.argument("create")]);
+    assert!(
+        run.code == Some(0) && !run.stderr.contains("KYV-D57") && !run.stderr.contains(hidden),
+        "{run:?}"
+    );
+    let broken = policies
+        .write("broken", "mutate: {patchStrategicMerge: {data: {x: '{{ request.object.data.nope }}'}}}");
+    for (semantics, code) in [("documented", 3), ("kyverno", 0)] {
+        let run = kyv(admin, &["diff", "cm", "a", "-n", "web", "-p", &broken, "--semantics", semantics]);
+        assert!(run.code == Some(code) && run.stderr.contains("KYV-D57"), "{semantics} {run:?}");
+    }
+
+    // What triggers a rule with targets is hidden, too; targets are not.
+    let patch = "patchStrategicMerge: {metadata: {labels: {touched: \"yes\"}}}";
+    let targets = "targets: [{apiVersion: v1, kind: Secret, namespace: web, name: login}]";
+    for (trigger, semantics, expected) in [
+        ("a", "documented", &["Secret/web/login"][..]),
+        ("a", "kyverno", &[]),
+        ("b", "kyverno", &["Secret/web/login"]),
+    ] {
+        let matching = format!("kinds: [ConfigMap], namespaces: [web], names: [{trigger}]");
+        let policy = existing(&policies, "target", &matching, &format!("{targets}, {patch}"));
+        let run = kyv(admin, &["diff", "cm", "-n", "web", "-p", &policy, "--semantics", semantics]);
+        assert_eq!(changed(&run.stdout), expected, "{trigger} {semantics} {run:?}");
+        assert_eq!(run.stderr.contains("KYV-D57"), trigger == "a", "{trigger} {semantics} {run:?}");
+    }
+
+    // Manifests on their way into the cluster, and no others.
+    let manifest = policies.path("manifest");
+    fs::write(&manifest, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: web}}\n")
+        .expect("the folder takes files");
+    let manifest = policies.argument("manifest");
+    let manifests = ["diff", "-f", &manifest, "-p", &team, "--semantics", "kyverno", "--live"];
+    assert_eq!(kyv(admin, &manifests).code, Some(0));
+    let run =
+        kyv(admin, &["diff", "-f", &manifest, "-p", &team, "--semantics", "kyverno", "--cluster-policies"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+
+    // A replay says the same.
+    let tape = policies.path("tape").display().to_string();
+    let recorded = kyv(admin, &[&kyverno[..], &["--record", &tape]].concat());
+    let replayed = kyv(admin, &[&kyverno[..], &["--replay", &tape]].concat());
+    assert_eq!((replayed.code, &replayed.stdout), (recorded.code, &recorded.stdout), "{replayed:?}");
+    assert!(replayed.stderr.contains("[ConfigMap,web,a]"), "{replayed:?}");
+
+    // Who may not read the configuration is told that nothing is known of it.
+    let reader = ["create", "role", "reader", "-n", "web", "--verb=get,list", "--resource=configmaps"];
+    server.kubectl_ok(&reader, "");
+    let user = "--user=nobody-special";
+    server.kubectl_ok(&["create", "rolebinding", "reader", "-n", "web", "--role=reader", user], "");
+    let run = kyv(server.kubeconfig_without_rights(), &diff);
+    assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 5), "{run:?}");
+    let words = "(ConfigMap kyverno/kyverno) cannot be read, so nothing is known of objects that it hides from policies: \
+                 Error from server (Forbidden): configmaps \"kyverno\" is forbidden";
+    assert!(run.stderr.contains(words), "{run:?}");
+
+    // The controllers say where their configuration is.
+    let elsewhere = KYVERNO
+        .replace("namespace: policy-engine", "namespace: kyverno")
+        .replace("name: kyverno, image", "name: kyverno, env: [{name: INIT_CONFIG, value: own}], image");
+    let more =
+        "resourceFilters: '[ConfigMap,web,b]', webhooks: '{\"namespaceSelector\": {}}', excludeGroups: ''";
+    server.kubectl_ok(&["apply", "-f", "-"], &format!("{elsewhere}---\n{}", configured("own", more)));
+    let run = kyv(admin, &kyverno);
+    assert!(!changed(&run.stdout).contains(&"ConfigMap/web/b"), "{run:?}");
+    assert_eq!(changed(&run.stdout).len(), 4, "{run:?}");
+    assert!(run.stderr.contains("(ConfigMap kyverno/own) also has webhooks, not evaluated here"), "{run:?}");
+    for (verb, path) in asked(&server) {
+        assert!(matches!(&*verb, "get" | "list"), "{verb} {path}");
+    }
+}

@@ -1,0 +1,224 @@
+//! How a real API server is reached, and as whom.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::rig::apiserver::ApiServer;
+use super::{Policies, Run, changed, ended, filled, rig};
+
+/// Runs the program with this environment and no other.
+fn reach(variables: &[(&str, &str)], arguments: &[&str]) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
+    command.args(arguments).env_clear().envs(variables.iter().copied()).stdin(Stdio::null());
+    ended(command.output().expect("the program starts"))
+}
+
+/// A file's text without the line break at its end.
+fn text(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).expect("it can be read").trim().to_owned()
+}
+
+/// The token of a user of the rig.
+fn token_in(kubeconfig: &Path) -> String {
+    let text = text(kubeconfig);
+    let (_, rest) = text.split_once("token: ").expect("there is a token");
+    rest.split(['}', '\n']).next().expect("a token").to_owned()
+}
+
+/// A folder as a Pod finds it, of a service account that may read `ConfigMaps` in its namespace.
+fn account(server: &ApiServer) -> tempfile::TempDir {
+    server.kubectl_ok(&["create", "serviceaccount", "reader", "-n", "web"], "");
+    let rights = ["create", "role", "reader", "-n", "web", "--verb=get,list", "--resource=configmaps"];
+    server.kubectl_ok(&rights, "");
+    let binding =
+        ["create", "rolebinding", "reader", "-n", "web", "--role=reader", "--serviceaccount=web:reader"];
+    server.kubectl_ok(&binding, "");
+    let token = server.kubectl_ok(&["create", "token", "reader", "-n", "web"], "");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let authority = server.kubeconfig().with_file_name("certs/apiserver.crt");
+    fs::copy(authority, folder.path().join("ca.crt")).expect("it can be copied");
+    fs::write(folder.path().join("token"), token.trim()).expect("the folder takes files");
+    fs::write(folder.path().join("namespace"), "web").expect("the folder takes files");
+    folder
+}
+
+#[test]
+fn a_program_in_a_pod_reaches_the_cluster_around_it() {
+    if rig::left_out("the service account of a Pod") {
+        return;
+    }
+    let server = filled();
+    let folder = account(&server);
+    let policies = Policies::new();
+    let team = policies.argument("team");
+    let home = policies.0.path().display().to_string();
+    let (host, port) =
+        server.address().trim_start_matches("https://").rsplit_once(':').expect("an address with a port");
+    let path = folder.path().display().to_string();
+    let pod = [
+        ("KUBERNETES_SERVICE_HOST", host),
+        ("KUBERNETES_SERVICE_PORT", port),
+        ("KYV_SERVICE_ACCOUNT", &*path),
+        ("HOME", &*home),
+    ];
+    let diff = ["diff", "cm", "-p", &team];
+    let run = reach(&pod, &diff);
+    assert_eq!(
+        (run.code, changed(&run.stdout).len()),
+        (Some(1), 5),
+        "the namespace is that of the Pod: {run:?}"
+    );
+
+    let admin = token_in(server.kubeconfig());
+    let refused = |user: &str, namespace: &str| {
+        format!(
+            "Error from server (Forbidden): configmaps is forbidden: User \"{user}\" cannot list resource \
+             \"configmaps\" in API group \"\" in the namespace \"{namespace}\""
+        )
+    };
+    let reader = "system:serviceaccount:web:reader";
+    for (variables, arguments, code, words) in [
+        (&[][..], &["-n", "back"][..], 4, refused(reader, "back")),
+        (&[("POD_NAMESPACE", "back")], &[], 4, refused(reader, "back")),
+        (&[], &["-n", "back", "--token", &*admin], 1, String::new()),
+        (&[], &["--token", &admin, "--as", "jane"], 4, refused("jane", "web")),
+        (&[], &["--tls-server-name", "nobody"], 4, "certificate not valid for name \"nobody\"".to_owned()),
+        (&[], &["--tls-server-name", "nobody", "--insecure-skip-tls-verify"], 1, String::new()),
+        (&[], &["--context", "x"], 2, "context was not found for specified context: x".to_owned()),
+        (&[("KUBERNETES_SERVICE_PORT", "")], &[], 2, "there is none where KUBECONFIG".to_owned()),
+        (&[("KYV_SERVICE_ACCOUNT", "/nonexistent")], &[], 2, "there is none where KUBECONFIG".to_owned()),
+    ] {
+        let run = reach(&[&pod[..], variables].concat(), &[&diff[..], arguments].concat());
+        assert!(run.code == Some(code) && run.stderr.contains(&words), "{variables:?} {arguments:?} {run:?}");
+    }
+
+    // A kubeconfig that says something wins; one that says nothing does not.
+    let other = server.kubeconfig_without_rights().display().to_string();
+    let run = reach(&[&pod[..], &[("KUBECONFIG", &other)]].concat(), &diff);
+    assert!(run.code == Some(4) && run.stderr.contains("\"nobody-special\""), "{run:?}");
+    fs::write(policies.path("empty"), "apiVersion: v1\nkind: Config\n").expect("the folder takes files");
+    let run = reach(&[&pod[..], &[("KUBECONFIG", &policies.argument("empty"))]].concat(), &diff);
+    assert_eq!(run.code, Some(1), "{run:?}");
+
+    // Who is believed is decided by the account's own file.
+    fs::write(
+        folder.path().join("ca.crt"),
+        text(ApiServer::start().kubeconfig().with_file_name("certs/apiserver.crt")),
+    )
+    .expect("the folder takes files");
+    let run = reach(&pod, &diff);
+    let words = "tls: failed to verify certificate: x509: certificate signed by unknown authority";
+    assert!(run.code == Some(4) && run.stderr.contains(words), "{run:?}");
+    fs::remove_file(folder.path().join("ca.crt")).expect("it is there");
+    let run = reach(&pod, &diff);
+    assert!(run.code == Some(2) && run.stderr.contains("ca.crt"), "{run:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn files_say_as_whom_the_server_is_asked() {
+    use std::os::unix::fs::PermissionsExt as _;
+    if rig::left_out("users of kubeconfigs") {
+        return;
+    }
+    let server = ApiServer::start();
+    let policies = Policies::new();
+    let team = policies.argument("team");
+    let folder = policies.0.path();
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("the folder takes files");
+    let (admin, nobody) = (token_in(server.kubeconfig()), token_in(server.kubeconfig_without_rights()));
+    fs::copy(server.kubeconfig().with_file_name("certs/apiserver.crt"), folder.join("ca.crt"))
+        .expect("it can be copied");
+    write("token", &nobody);
+    write(
+        "plugin",
+        "#!/bin/sh\n[ \"$1\" = fail ] && { echo 'no luck' >&2; echo \"$TOKEN\"; exit 3; }\n\
+         [ \"$1\" = odd ] && { echo 'nothing fit'; exit 0; }\n\
+         case \"$KUBERNETES_EXEC_INFO\" in *\"$1\"*) ;; *) echo \"$KUBERNETES_EXEC_INFO\" >&2; exit 4;; esac\n\
+         printf '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"%s\"}}' \"$TOKEN\"\n",
+    );
+    fs::set_permissions(folder.join("plugin"), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let exec = |argument: &str, rest: &str| {
+        format!(
+            "exec: {{apiVersion: client.authentication.k8s.io/v1, command: ./plugin, args: [{argument}], \
+             interactiveMode: Never, env: [{{name: TOKEN, value: {nobody}}}]{rest}}}"
+        )
+    };
+    let as_user = |user: &str| format!("User \"{user}\" cannot list resource \"configmaps\"");
+    let refused = |name: &str| as_user(name);
+    for (user, cluster, arguments, code, words) in [
+        (format!("token: {nobody}"), "", &[][..], 4, refused("nobody-special")),
+        ("tokenFile: token".to_owned(), "", &[], 4, refused("nobody-special")),
+        (format!("tokenFile: token, token: {admin}"), "", &[], 4, refused("nobody-special")),
+        (format!("token: {admin}, as: jane, as-groups: [devs]"), "", &[], 4, refused("jane")),
+        (format!("token: {admin}, as: jane"), "", &["--as", "bob"], 4, refused("bob")),
+        (format!("token: {admin}"), "", &["--as", "bob", "--as-group", "system:masters"], 0, String::new()),
+        (format!("token: {admin}"), "", &["--as-group", "system:masters"], 2, "without impersonating a user".to_owned()),
+        (format!("token: {nobody}"), "", &["--token", &*admin], 0, String::new()),
+        (exec("v1", ""), "", &[], 4, refused("nobody-special")),
+        (
+            exec("certificate-authority-data", ", provideClusterInfo: true"),
+            "",
+            &[],
+            4,
+            refused("nobody-special"),
+        ),
+        (exec("fail", ""), "", &[], 2, "the credential plugin failed with exit status: 3: no luck".to_owned()),
+        (exec("odd", ""), "", &[], 2, "what the credential plugin printed".to_owned()),
+        (format!("token: {admin}"), "", &["--client-certificate", "/nonexistent.crt", "--client-key", "/nonexistent.key"], 2, "/nonexistent.crt".to_owned()),
+        (format!("token: {admin}"), "", &["--certificate-authority", "/nonexistent.crt"], 2, "/nonexistent.crt".to_owned()),
+        ("exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-program, interactiveMode: Never}".to_owned(), "", &[], 2, "unable to run auth exec".to_owned()),
+        (exec("fail", ""), "", &["--token", &admin], 0, String::new()),
+        (format!("token: {admin}"), "tls-server-name: kubernetes", &[], 0, String::new()),
+        (format!("token: {admin}"), "tls-server-name: nobody", &[], 4, "certificate not valid for name \"nobody\"".to_owned()),
+        (format!("token: {admin}"), "tls-server-name: nobody", &["--tls-server-name", "kubernetes"], 0, String::new()),
+        (format!("token: {admin}"), "insecure-skip-tls-verify: true, tls-server-name: nobody", &[], 0, String::new()),
+        (format!("token: {admin}"), "proxy-url: 'http://127.0.0.1:1'", &[], 4, "127.0.0.1".to_owned()),
+    ] {
+        let authority = if cluster.contains("insecure") { "" } else { "certificate-authority: ca.crt, " };
+        write(
+            "config",
+            &format!(
+                "apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{{name: x, cluster: {{{authority}server: '{}'{}{cluster}}}}}]\n\
+                 contexts: [{{name: x, context: {{cluster: x, user: x}}}}]\nusers: [{{name: x, user: {{{user}}}}}]\n",
+                server.address(),
+                if cluster.is_empty() { "" } else { ", " },
+            ),
+        );
+        let config = folder.join("config").display().to_string();
+        let diff = ["diff", "cm", "-p", &team];
+        let run = reach(&[("KUBECONFIG", &config)], &[&diff[..], arguments].concat());
+        let shown = user.replace(&admin, "ADMIN").replace(&nobody, "NOBODY");
+        // The `default` namespace of an empty server holds nothing to change.
+        let code = if code == 0 { [0, 1] } else { [code, code] };
+        assert!(
+            code.contains(&run.code.unwrap_or(-1)) && run.stderr.contains(&words),
+            "{shown} {cluster} {arguments:?}: wanted {words}: {run:?}"
+        );
+        assert!(!run.stderr.contains(&admin) && !run.stderr.contains(&nobody), "{shown}: {run:?}");
+    }
+
+    // Of several files each adds what those before it do not say: the user comes from the second one.
+    let (first, second) = (folder.join("first"), folder.join("second"));
+    write(
+        "first",
+        &format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{{name: x, cluster: {{certificate-authority: ca.crt, server: '{}'}}}}]\n\
+             contexts: [{{name: x, context: {{cluster: x, user: far}}}}]\n",
+            server.address()
+        ),
+    );
+    write(
+        "second",
+        &format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: y\nclusters: [{{name: x, cluster: {{server: 'https://127.0.0.1:1'}}}}]\n\
+             users: [{{name: far, user: {{token: {nobody}}}}}]\n"
+        ),
+    );
+    let list =
+        std::env::join_paths([Path::new("/nonexistent/config"), &first, &second]).expect("plain paths");
+    let list = list.to_str().expect("plain paths");
+    let run = reach(&[("KUBECONFIG", list)], &["diff", "cm", "-p", &team]);
+    assert!(run.code == Some(4) && run.stderr.contains(&refused("nobody-special")), "{run:?}");
+}
