@@ -335,7 +335,11 @@ fn formats_of_diff() {
     let run = |output| folder.run(&["diff", "-p", "policy.yaml", "-f", "in.yaml", "-o", output]);
     let diff = run("diff");
     assert_eq!(diff.code, Some(1));
-    assert!(diff.stdout.contains("in.yaml:1\n") && diff.stdout.contains("+    a: b\n"), "{}", diff.stdout);
+    assert!(
+        diff.stdout.contains("@@ ConfigMap/map\n") && diff.stdout.contains("+    a: b\n"),
+        "{}",
+        diff.stdout
+    );
     assert!(diff.stderr.contains("2 objects, 1 would change"), "{}", diff.stderr);
     assert!(run("summary").stdout.ends_with("2 objects, 1 would change, 1 would not\n"));
     assert!(run("markdown").stdout.contains("| label | add | ConfigMap | - | 1 |"));
@@ -367,7 +371,7 @@ fn items_of_lists_are_evaluated_one_by_one() {
     let ended = folder.run(&["mutate", "-p", "policy.yaml", "-f", "in.yaml"]);
     ended.is(0, &expected, &["3 objects, 2 changed"]);
     let diff = folder.run(&["diff", "-p", "policy.yaml", "-f", "in.yaml"]).stdout;
-    assert!(diff.contains("ConfigMap/in-list\tin.yaml:6\n"), "{diff}");
+    assert!(diff.contains("@@ ConfigMap/in-list; ConfigMap/typed\n"), "{diff}");
 }
 
 #[test]

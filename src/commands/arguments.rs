@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::engine::{self, DottedName};
 use crate::policy::Operation;
-use crate::render::Palette;
+use crate::render::{DiffStyle, Palette};
 use crate::semantics::{Dialect, Legacy, Semantics};
 use crate::source::assignment;
 #[cfg(feature = "cluster")]
@@ -405,6 +405,27 @@ impl From<Early> for Legacy {
             Early::Native => Self::Native,
             Early::Smp => Self::Later,
         }
+    }
+}
+
+/// How diffs are shown.
+#[derive(Debug, Args)]
+pub(super) struct DiffOptions {
+    /// When to colour a diff.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    color: Color,
+    /// How many unchanged lines to show around a change.
+    #[arg(short = 'U', long, value_name = "N", default_value_t = 3, help_heading = "Output")]
+    unified: usize,
+    /// Name the rules behind each hunk of a diff, and part hunks where the rules differ.
+    #[arg(long, help_heading = "Output")]
+    annotate: bool,
+}
+
+impl DiffOptions {
+    /// How a diff on standard output is written.
+    pub(super) fn style(&self) -> DiffStyle {
+        DiffStyle { palette: self.color.palette(), context: self.unified, annotate: self.annotate }
     }
 }
 

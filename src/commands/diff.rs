@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::arguments::{Color, Inputs};
+use super::arguments::{DiffOptions, Inputs};
 use super::driver::show;
 use super::exit::Exit;
 use super::ledger::SumUp;
@@ -39,6 +39,10 @@ Examples:
   # Fail a pipeline if manifests are not as the policies want them
   kubectl kyv diff -p policies/ -k overlays/prod --quiet
 
+  # Write down the change, naming the rules, and make it later
+  kubectl kyv diff -p policies/ -f manifests/ -R --annotate > change.diff
+  git apply change.diff
+
   # A comment for a pull request
   kubectl kyv diff -p policies/ -f manifests/ -o markdown > comment.md";
 
@@ -58,15 +62,15 @@ pub(super) struct Arguments {
     /// stores nothing, and show what it refuses (exit code 3) or changes further.
     #[arg(long, help_heading = "Cluster")]
     server_dry_run: bool,
-    /// When to colour a diff.
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, help_heading = "Output")]
-    color: Color,
+    #[command(flatten)]
+    style: DiffOptions,
 }
 
 /// What is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// A unified diff for each object.
+    /// A unified diff of the files, which `git apply` and `patch -p1` take; for objects that come from
+    /// elsewhere of each object.
     Diff,
     /// A table: objects by policy, rule, kind and namespace.
     Summary,
@@ -89,7 +93,7 @@ impl Output {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
-    let Arguments { inputs, output, server_dry_run, color } = arguments;
+    let Arguments { inputs, output, server_dry_run, style } = arguments;
     on_threads(inputs, |talk| {
         if *server_dry_run && !inputs.asks_for_context() {
             return talk.error(Exit::Input, NO_CLUSTER);
@@ -97,7 +101,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         let session = Session::open(inputs, talk);
         let (format, sum_up) = output.format();
         let print =
-            Print { format, layout: Layout::Kept, palette: color.palette(), sum_up, tries: *server_dry_run };
+            Print { format, layout: Layout::Kept, style: style.style(), sum_up, tries: *server_dry_run };
         let ledger = show(inputs, session.as_ref(), &print, talk);
         if ledger.is_some_and(|ledger| ledger.tally.changed > 0) {
             talk.worsen(Exit::Changes);

@@ -303,7 +303,7 @@ struct Ran {
 /// An item through the engine, and what the engine does not see of it.
 fn evaluated(evaluator: &Evaluator<'_, OfflineWorld>, item: &Value) -> (Evaluated, Hidden) {
     let (shown, hidden) = hide(item);
-    let piece = Piece { input: 0, content: Content::Object(shown), further: false };
+    let piece = Piece { input: 0, content: Content::Object(shown), file: None, further: false };
     (evaluator.evaluate(piece), hidden)
 }
 

@@ -97,7 +97,7 @@ fn beyond(taken: Taken) -> Evaluated {
     let mut report = ObjectReport::untouched(before.clone());
     (report.after, report.policies, report.secrets) = (after, taken.policies, taken.secrets);
     let after = report.is_changed().then(|| report.after.clone());
-    let piece = Piece { input: 0, content: Content::Object(before), further: true };
+    let piece = Piece { input: 0, content: Content::Object(before), file: None, further: true };
     let object = Evaluation {
         pointer: Pointer::default(),
         report,

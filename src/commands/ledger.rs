@@ -353,7 +353,7 @@ fn path(change: &Change) -> String {
 }
 
 /// The first names, and how many more there are.
-fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
+pub(super) fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
     let more = names.len().saturating_sub(LISTED);
     let first: Vec<String> = names.take(LISTED).collect();
     let tail = if more > 0 { format!(" and {more} more") } else { String::new() };

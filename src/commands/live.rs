@@ -129,7 +129,7 @@ impl Iterator for Reading<'_> {
 }
 
 fn piece(object: Value) -> Result<Piece, SourceError> {
-    Ok(Piece { input: 0, content: Content::Object(object), further: false })
+    Ok(Piece { input: 0, content: Content::Object(object), file: None, further: false })
 }
 
 /// What the arguments name, in kubectl's grammar.

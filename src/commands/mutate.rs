@@ -5,10 +5,10 @@ use std::io;
 use clap::{Args, ValueEnum};
 
 use crate::engine::World;
-use crate::render::Palette;
+use crate::render::DiffStyle;
 use crate::source::{Piece, SourceError};
 
-use super::arguments::{Color, Inputs};
+use super::arguments::{DiffOptions, Inputs};
 use super::driver::{Show, Work, drive, show};
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
@@ -71,9 +71,8 @@ pub(super) struct Arguments {
     /// Print changed documents canonically instead of keeping their comments, order, quotes and layout.
     #[arg(long, help_heading = "Output")]
     canonical: bool,
-    /// When to colour a diff.
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, help_heading = "Output")]
-    color: Color,
+    #[command(flatten)]
+    style: DiffOptions,
 }
 
 /// What is printed.
@@ -105,7 +104,7 @@ impl From<Output> for Format {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
-    let Arguments { inputs, output, in_place, keep_going, check, server_dry_run, canonical, color } =
+    let Arguments { inputs, output, in_place, keep_going, check, server_dry_run, canonical, style } =
         arguments;
     let layout = if *canonical { Layout::Canonical } else { Layout::Kept };
     on_threads(inputs, |talk| {
@@ -116,8 +115,9 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
             return talk.error(Exit::Input, NO_CLUSTER);
         }
         let session = Session::open(inputs, talk);
-        let (format, palette) = ((*output).into(), color.palette());
-        let print = Print { format, layout, palette, sum_up: SumUp::Line, tries: *server_dry_run };
+        let format = (*output).into();
+        let tries = *server_dry_run;
+        let print = Print { format, layout, style: style.style(), sum_up: SumUp::Line, tries };
         if !in_place {
             show(inputs, session.as_ref(), &print, talk);
             return;
@@ -135,7 +135,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
 pub(super) struct Print {
     pub(super) format: Format,
     pub(super) layout: Layout,
-    pub(super) palette: Palette,
+    pub(super) style: DiffStyle,
     pub(super) sum_up: SumUp,
     /// Whether the API server is asked what it would store.
     pub(super) tries: bool,
@@ -155,13 +155,13 @@ impl Show for Print {
         let cluster = session.cluster.as_deref().filter(|_| self.tries);
         let trials = cluster.map(|cluster| DryRuns::new(cluster, &evaluator));
         let work = Printing { evaluator, print: *self, trials };
-        let mut printer = Printer::new(self.format);
+        let mut printer = Printer::new(self.format, self.style);
         let mut spool = Spool::new();
         let mut faults = Vec::new();
         let mut secrets = 0;
         let take = |(evaluated, ready): (Evaluated, Ready)| {
             ledger.take(&evaluated, talk);
-            if let Ready::Edited(edited) = &ready {
+            if let Ready::Edited(edited) | Ready::Part { edited: Some(edited), .. } = &ready {
                 ledger.edited(&evaluated, edited);
             }
             secrets += self.format.secrets_in(&evaluated);
@@ -179,6 +179,10 @@ impl Show for Print {
         if secrets > 0 && !session.shows_secrets {
             let text = format!("the values of {} are printed as they are", counted(secrets, "Secret"));
             talk.note(About::Other, &text);
+        }
+        printer.close_file(&mut spool)?;
+        if let Some(note) = printer.masked() {
+            talk.note(About::Other, &note);
         }
         printer.finish(&ledger.tally, talk.gaps().as_deref(), &mut spool)?;
         ledger.close(session, self.sum_up, talk);
@@ -208,7 +212,7 @@ impl<W: World> Work for Printing<'_, W> {
         if let Some(trials) = self.trials {
             trials.run(&mut evaluated);
         }
-        let ready = self.print.format.prepare(&evaluated, self.print.layout, self.print.palette);
+        let ready = self.print.format.prepare(&evaluated, self.print.layout, &self.print.style);
         (evaluated, ready)
     }
 }

@@ -1,17 +1,21 @@
 //! The formats of the result.
 
 use std::io;
+use std::path::Path;
+use std::sync::Arc;
 
 use crate::render::{
-    JsonRows, Palette, impact_json, json_patch, kubectl_name, markdown, object_json, summary_table,
-    tally_json, unified_diff,
+    DiffStyle, FileDiff, FilePart, JsonRows, harmless_name, impact_json, json_patch, kubectl_name, markdown,
+    object_json, summary_table, tally_json, unified_diff,
 };
 use crate::report::Tally;
-use crate::source::Content;
-use crate::value::Value;
+use crate::source::{Content, from_here};
+use crate::value::{Value, shortest_changes};
 use crate::yaml::{self, Document, Edited};
 
 use super::evaluate::{Evaluated, Evaluation};
+use super::ledger::listed;
+use super::session::counted;
 use super::spool::Spool;
 use super::stream::Stream;
 
@@ -66,6 +70,8 @@ pub(super) enum Ready {
     Text(Option<String>),
     /// The text of a document that changed.
     Edited(Edited),
+    /// A document of a file, and how its text was edited if it changed; the text itself is in the part.
+    Part { part: Box<FilePart>, edited: Option<Edited> },
     /// Objects, as indented JSON.
     Objects(Vec<String>),
     /// Rows of a report.
@@ -74,7 +80,7 @@ pub(super) enum Ready {
 
 impl Format {
     /// Makes a piece ready; called on many threads.
-    pub(super) fn prepare(self, evaluated: &Evaluated, layout: Layout, palette: Palette) -> Ready {
+    pub(super) fn prepare(self, evaluated: &Evaluated, layout: Layout, style: &DiffStyle) -> Ready {
         let changed = || evaluated.objects.iter().filter(|object| object.report.is_changed());
         match self {
             Self::Yaml => match (&evaluated.piece.content, &evaluated.after) {
@@ -91,9 +97,14 @@ impl Format {
                 Ready::Objects(objects.map(|object| object.report.after.to_pretty_json(4)).collect())
             }
             Self::Diff | Self::Markdown => {
-                let palette = if self == Self::Markdown { Palette::Plain } else { palette };
+                let style = if self == Self::Markdown { style.plain() } else { *style };
+                if let (Content::Document(document), Some(_)) =
+                    (&evaluated.piece.content, &evaluated.piece.file)
+                {
+                    return part(evaluated, document, layout, &style);
+                }
                 let diff =
-                    changed().map(|object| unified_diff(&object.report, &evaluated.origin(object), palette));
+                    changed().map(|object| unified_diff(&object.report, &evaluated.origin(object), &style));
                 Ready::Text(Some(diff.collect()))
             }
             Self::Patch => Ready::Text(Some(changed().map(patch_line).collect())),
@@ -133,6 +144,14 @@ impl Format {
     }
 }
 
+/// A document of a file, made ready for the diff of the file.
+fn part(evaluated: &Evaluated, document: &Document, layout: Layout, style: &DiffStyle) -> Ready {
+    let mut edited = evaluated.after.as_ref().map(|after| layout.text(document, after));
+    let new = edited.as_mut().map(|edited| std::mem::take(&mut edited.text));
+    let objects = evaluated.objects.iter().map(|object| (&object.pointer, &object.report));
+    Ready::Part { part: Box::new(FilePart::new(document, new, objects, style)), edited }
+}
+
 /// The identity of an object and what changes in it, on one line.
 fn patch_line(object: &Evaluation) -> String {
     let mut line = Value::empty_object();
@@ -144,7 +163,7 @@ fn patch_line(object: &Evaluation) -> String {
         }
         line.insert("name", Value::String(identity.name.clone()));
     }
-    line.insert("patch", json_patch(&object.report.changes()));
+    line.insert("patch", json_patch(&shortest_changes(&object.report.before, &object.report.after)));
     format!("{}\n", line.to_json())
 }
 
@@ -160,13 +179,39 @@ pub(super) struct Printer {
     diffs: String,
     /// How many diffs a page has no room for.
     left_out: usize,
+    style: DiffStyle,
+    /// The file whose documents come.
+    file: Option<OpenFile>,
+    /// The files whose diffs do not apply because secrets are masked in them.
+    masked: Vec<String>,
+}
+
+/// A file whose documents come one after the other.
+#[derive(Debug)]
+struct OpenFile {
+    input: usize,
+    path: Arc<Path>,
+    diff: FileDiff,
+    /// How many of its objects change.
+    changed: usize,
 }
 
 impl Printer {
     /// A printer that has printed nothing yet.
-    pub(super) fn new(format: Format) -> Self {
-        let (stream, rows) = (Stream::default(), JsonRows::default());
-        Self { format, stream, rows, first: None, objects: 0, diffs: String::new(), left_out: 0 }
+    pub(super) fn new(format: Format, style: DiffStyle) -> Self {
+        let style = if format == Format::Markdown { style.plain() } else { style };
+        Self {
+            format,
+            stream: Stream::default(),
+            rows: JsonRows::default(),
+            first: None,
+            objects: 0,
+            diffs: String::new(),
+            left_out: 0,
+            style,
+            file: None,
+            masked: Vec::new(),
+        }
     }
 
     /// Prints a piece.
@@ -176,6 +221,10 @@ impl Printer {
                 return Ok(());
             }
             self.stream.part();
+        }
+        let input = evaluated.piece.input;
+        if self.file.as_ref().is_some_and(|file| file.input != input) {
+            self.close_file(out)?;
         }
         match (ready, &evaluated.piece.content) {
             (Ready::Text(text), Content::Document(document)) if self.format == Format::Yaml => {
@@ -188,19 +237,20 @@ impl Printer {
             (Ready::Text(text), Content::Object(_)) if self.format == Format::Yaml => {
                 self.stream.object(text.as_deref().unwrap_or_default(), out)
             }
-            (Ready::Text(text), _) => {
-                let text = text.unwrap_or_default();
-                if self.format == Format::Markdown {
-                    if self.left_out == 0 && self.diffs.len() + text.len() <= LONGEST_PAGE {
-                        self.diffs.push_str(&text);
-                    } else {
-                        let changed = evaluated.objects.iter().filter(|object| object.report.is_changed());
-                        self.left_out += changed.count();
-                    }
-                    return Ok(());
-                }
-                out.push(&text)
+            (Ready::Part { part, .. }, Content::Document(document)) => {
+                let Some(path) = &evaluated.piece.file else { return Ok(()) };
+                let file = self.file.get_or_insert_with(|| OpenFile {
+                    input,
+                    path: Arc::clone(path),
+                    diff: FileDiff::new(Arc::clone(document.source())),
+                    changed: 0,
+                });
+                file.changed += changed(evaluated);
+                file.diff.push(*part);
+                Ok(())
             }
+            (Ready::Part { .. }, Content::Object(_)) => Ok(()),
+            (Ready::Text(text), _) => self.show(&text.unwrap_or_default(), changed(evaluated), out),
             (Ready::Objects(objects), _) => {
                 objects.into_iter().try_for_each(|object| self.object(object, out))
             }
@@ -212,6 +262,44 @@ impl Printer {
                 out.push(&self.rows.row(row))
             }),
         }
+    }
+
+    /// Prints what changes in the file whose documents came last.
+    pub(super) fn close_file(&mut self, out: &mut Spool) -> io::Result<()> {
+        let Some(OpenFile { path, diff, changed, .. }) = self.file.take() else { return Ok(()) };
+        if !diff.is_changed() {
+            return Ok(());
+        }
+        let shown = diff.finish(&from_here(&path), &self.style);
+        if shown.masked {
+            self.masked.push(harmless_name(&path.display().to_string()));
+        }
+        self.show(&shown.text, changed, out)
+    }
+
+    /// What is to be said of diffs that do not apply.
+    pub(super) fn masked(&self) -> Option<String> {
+        if self.masked.is_empty() {
+            return None;
+        }
+        let files = counted(self.masked.len(), "file");
+        let names = listed(self.masked.iter().cloned());
+        Some(format!(
+            "the diffs of {files} hold masked values and do not apply; --show-secrets shows the values: {names}"
+        ))
+    }
+
+    /// Prints diffs of so many objects, or counts them where a page has no room.
+    fn show(&mut self, text: &str, objects: usize, out: &mut Spool) -> io::Result<()> {
+        if self.format != Format::Markdown {
+            return out.push(text);
+        }
+        if self.left_out == 0 && self.diffs.len() + text.len() <= LONGEST_PAGE {
+            self.diffs.push_str(text);
+        } else {
+            self.left_out += objects;
+        }
+        Ok(())
     }
 
     /// Prints an object; one alone is printed as it is, several as a list, as kubectl does.
@@ -259,6 +347,11 @@ impl Printer {
             }
         }
     }
+}
+
+/// How many objects of a piece change.
+fn changed(evaluated: &Evaluated) -> usize {
+    evaluated.objects.iter().filter(|object| object.report.is_changed()).count()
 }
 
 /// What is missing in an answer, as a further member of a report.

@@ -2,7 +2,7 @@
 
 use crate::report::{Flag, Impact, ObjectReport, Outcome, RuleReport, SkipReason, Tally, Trial};
 use crate::semantics::Corners;
-use crate::value::{Pointer, Value, changes};
+use crate::value::{Pointer, Value, shortest_changes};
 
 use super::Origin;
 use super::mask::{Masked, mask_of};
@@ -54,7 +54,7 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
     }
     row.insert("changed", report.is_changed().into());
     let shown = mask_of(report, &report.before, &report.after);
-    row.insert("patch", json_patch(&changes(&shown.before, &shown.after)));
+    row.insert("patch", json_patch(&shortest_changes(&shown.before, &shown.after)));
     if let Some(trial) = &report.trial {
         row.insert("server", trial_json(trial, report, &shown));
     }
@@ -80,7 +80,7 @@ fn trial_json(trial: &Trial, report: &ObjectReport, object: &Masked) -> Value {
     let (verdict, name, value) = match trial {
         Trial::Accepted { sent, stored } => {
             let shown = mask_of(report, sent, stored);
-            ("accepted", "patch", json_patch(&changes(&shown.before, &shown.after)))
+            ("accepted", "patch", json_patch(&shortest_changes(&shown.before, &shown.after)))
         }
         Trial::Refused(words) => ("refused", "message", object.message(words).into()),
         Trial::Unanswered(words) => ("unanswered", "message", object.message(words).into()),
@@ -99,7 +99,7 @@ fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport) -> Value
     match &rule.outcome {
         Outcome::Patched { before, after } => {
             let shown = mask_of(report, before, after);
-            row.insert("patch", json_patch(&changes(&shown.before, &shown.after)));
+            row.insert("patch", json_patch(&shortest_changes(&shown.before, &shown.after)));
         }
         Outcome::NoChange => {}
         Outcome::Triggered { targets, missing } => {

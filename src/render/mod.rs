@@ -18,7 +18,7 @@ use std::fmt;
 
 use crate::value::Text;
 
-pub use diff::{Palette, unified_diff};
+pub use diff::{DiffStyle, FileDiff, FilePart, FileText, Palette, trial_text, unified_diff};
 pub use explain::{Explanation, IdleReasons, RuleSource, RuleSources};
 pub use harmless::{harmless, harmless_name};
 pub use json::{JsonRows, impact_json, object_json, tally_json};

@@ -6,7 +6,7 @@ use crate::report::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, Ver
 use crate::value::Value;
 use crate::yaml;
 
-use super::diff::{Palette, hunks};
+use super::diff::{DiffStyle, Palette, hunks};
 use super::harmless::harmless_name;
 use super::mask::mask;
 use super::patch::identity;
@@ -164,7 +164,8 @@ pub(super) fn difference_text(row: &SuiteRow, difference: &Difference, palette: 
     palette.paint("1", &format!("--- {}\texpected\n", one_line(&difference.file)), &mut out);
     let name = one_line(&format!("{}\t{}{rule}", resource(row), row.policy).replace('\t', " by "));
     palette.paint("1", &format!("+++ {name}\n"), &mut out);
-    hunks(&print(&shown.before), &print(&shown.after), palette, &mut out);
+    let style = DiffStyle { palette, ..DiffStyle::default() };
+    hunks(&print(&shown.before), &print(&shown.after), &style, &mut out);
     out
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
@@ -25,6 +25,8 @@ pub struct Piece {
     pub input: usize,
     /// What it is.
     pub content: Content,
+    /// The regular file it comes from, if it does.
+    pub file: Option<Arc<Path>>,
     /// Whether its objects are there for rules with targets alone: they trigger nothing, and matter only if
     /// they change.
     pub further: bool,
@@ -72,7 +74,7 @@ pub struct Manifests {
 #[derive(Debug)]
 enum Input {
     /// A file that can be read as often as wanted.
-    File { path: PathBuf, bytes: u64 },
+    File { path: Arc<Path>, bytes: u64 },
     /// A text in memory.
     Text(Arc<Source>),
 }
@@ -95,7 +97,9 @@ impl Manifests {
                 Location::Stdin => None,
             };
             self.inputs.push(match (location, regular) {
-                (Location::File { path, .. }, Some(metadata)) => Input::File { path, bytes: metadata.len() },
+                (Location::File { path, .. }, Some(metadata)) => {
+                    Input::File { path: path.into(), bytes: metadata.len() }
+                }
                 (location, _) => Input::Text(read_text(&location, &self.limits)?),
             });
         }
@@ -150,7 +154,7 @@ impl Manifests {
         match input {
             Input::Text(text) => Ok(Arc::clone(text)),
             Input::File { path, .. } => {
-                read_text(&Location::File { path: path.clone(), named: true }, &self.limits)
+                read_text(&Location::File { path: path.to_path_buf(), named: true }, &self.limits)
             }
         }
     }
@@ -186,12 +190,14 @@ impl Pieces<'_> {
         for (offset, documents) in parsed.into_iter().enumerate() {
             let input = self.next + offset;
             let further = self.manifests.further.is_some_and(|first| input >= first);
+            let file = match self.manifests.inputs.get(input) {
+                Some(Input::File { path, .. }) => Some(path),
+                _ => None,
+            };
             match documents {
-                Ok(documents) => self.ready.extend(
-                    documents
-                        .into_iter()
-                        .map(|document| Ok(Piece { input, content: Content::Document(document), further })),
-                ),
+                Ok(documents) => self.ready.extend(documents.into_iter().map(|document| {
+                    Ok(Piece { input, content: Content::Document(document), file: file.cloned(), further })
+                })),
                 Err(errors) => self.ready.extend(errors.into_iter().map(Err)),
             }
         }

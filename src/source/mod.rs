@@ -30,7 +30,7 @@ pub use given::{Asked, GivenLoader, GivenObjects};
 pub use kustomize::{Kustomize, kustomize};
 pub use manifests::{Content, Manifests, Piece};
 pub use old::OldObjects;
-pub use paths::{Location, Walk, expand};
+pub use paths::{Location, Walk, expand, from_here};
 pub use policies::{LoadedPolicies, PolicyLoader, PolicyNote, Refused, load_policies};
 pub use strict::Head;
 pub use suites::{find_suites, items_of, read_all, read_file};

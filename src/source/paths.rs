@@ -68,6 +68,19 @@ pub fn expand(argument: &Path, walk: Walk) -> Result<Vec<Location>, SourceError>
     }
 }
 
+/// Where a file is, seen from the current folder: below it by the way that leads there, else from the root of
+/// the file system. Links are followed, for the file itself is what gets changed.
+pub fn from_here(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().and_then(fs::canonicalize);
+    match (here, fs::canonicalize(path)) {
+        (Ok(here), Ok(real)) => match real.strip_prefix(here) {
+            Ok(below) => below.to_owned(),
+            Err(_) => real,
+        },
+        _ => path.to_owned(),
+    }
+}
+
 fn globbed(argument: &Path, pattern: String, walk: Walk) -> Result<Vec<Location>, SourceError> {
     let Some(text) = argument.to_str() else {
         return Err(SourceError::BadGlob { pattern, fault: "it is not UTF-8" });

@@ -17,6 +17,7 @@ mod object;
 mod pointer;
 mod quantity;
 mod scope;
+mod shortest;
 
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ pub use object::{GroupVersionKind, ObjectRef};
 pub use pointer::{Pointer, Segment};
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
 pub use scope::{KindScope, builtin_scope, groups_of_cluster_kind};
+pub use shortest::{aligned, shortest_changes};
 
 /// A string of an object: shared, immutable.
 pub type Text = Arc<str>;

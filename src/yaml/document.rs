@@ -50,6 +50,11 @@ impl Document {
         &self.source.text()[self.parts.text.clone()]
     }
 
+    /// Where the whole text stands in its source, in bytes.
+    pub const fn range(&self) -> &Range<usize> {
+        &self.parts.text
+    }
+
     /// The text without what separates it from its neighbours.
     pub fn body(&self) -> &str {
         &self.source.text()[self.parts.body.clone()]

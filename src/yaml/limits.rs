@@ -56,6 +56,11 @@ impl fmt::Display for Limit {
 }
 
 impl Limits {
+    /// Bounds for text that was read before: its nodes are as deep as anything may be, and nothing else counts.
+    pub const fn unbounded() -> Self {
+        Self { depth: Self::MAX_DEPTH, documents: usize::MAX, bytes: usize::MAX, alias_nodes: usize::MAX }
+    }
+
     /// The depth that cannot be exceeded whatever [`Limits::depth`] says: everything that walks a value
     /// relies on a stack.
     pub const MAX_DEPTH: usize = 1000;

@@ -129,7 +129,7 @@ impl Document {
             }
             Format::Yaml => {
                 let yaml = YamlText { base: part.start, text: &text[part], bare: false };
-                yaml.tell(&all_limits(), &mut recorder)
+                yaml.tell(&Limits::unbounded(), &mut recorder)
             }
         };
         read.ok().and_then(|()| recorder.finish())
@@ -139,16 +139,11 @@ impl Document {
 /// Whether a text reads as one document with this value.
 fn says(text: &str, value: &Value) -> bool {
     let source = Arc::new(Source::new("", text));
-    let mut values = match read(&source, &all_limits()) {
+    let mut values = match read(&source, &Limits::unbounded()) {
         Ok(documents) => documents.into_iter().filter_map(Document::into_value),
         Err(_) => return false,
     };
     values.next().as_ref() == Some(value) && values.next().is_none()
-}
-
-/// The limits were kept when the document was read.
-fn all_limits() -> Limits {
-    Limits { depth: Limits::MAX_DEPTH, documents: usize::MAX, bytes: usize::MAX, alias_nodes: usize::MAX }
 }
 
 #[cfg(test)]

@@ -1,11 +1,15 @@
 //! Secrets, masked the way kubectl masks them.
 
+mod text;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use indexmap::IndexMap;
 
 use crate::report::ObjectReport;
 use crate::value::{Map, Text, Value};
+
+pub(super) use text::Cover;
 
 const MASK: &str = "***";
 const MASK_BEFORE: &str = "*** (before)";

@@ -1,0 +1,134 @@
+//! Unified diffs: of the files that objects come from, else of the objects as they are printed canonically.
+
+mod blame;
+mod file;
+mod hunk;
+mod lines;
+mod name;
+mod words;
+
+use crate::report::{ObjectReport, Outcome, Trial};
+use crate::value::Value;
+use crate::yaml;
+
+use super::Origin;
+use super::harmless::{harmless, harmless_name};
+use super::mask::mask_of;
+
+pub use file::{FileDiff, FilePart, FileText};
+pub(super) use hunk::hunks;
+
+/// How the parts of a diff are coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Palette {
+    /// Not at all.
+    Plain,
+    /// With ANSI escapes.
+    Ansi,
+}
+
+impl Palette {
+    pub(super) fn paint(self, code: &str, line: &str, out: &mut String) {
+        let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
+        match self {
+            Self::Plain => out.push_str(line),
+            Self::Ansi => {
+                out.push_str("\u{1b}[");
+                out.push_str(code);
+                out.push('m');
+                out.push_str(text);
+                out.push_str("\u{1b}[0m");
+                out.push_str(end);
+            }
+        }
+    }
+}
+
+/// How diffs are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiffStyle {
+    /// Their colours.
+    pub palette: Palette,
+    /// How many unchanged lines stand around a change.
+    pub context: usize,
+    /// Whether hunks name the rules that made them.
+    pub annotate: bool,
+}
+
+impl DiffStyle {
+    /// The same without colours.
+    #[must_use]
+    pub const fn plain(self) -> Self {
+        Self { palette: Palette::Plain, ..self }
+    }
+}
+
+impl Default for DiffStyle {
+    fn default() -> Self {
+        Self { palette: Palette::Plain, context: 3, annotate: false }
+    }
+}
+
+/// The unified diff of an object as it was and as the policies leave it, both printed canonically and
+/// with secrets masked; empty for an object that did not change. The header names the object, where it
+/// came from, and the rules that patched it.
+pub fn unified_diff(report: &ObjectReport, origin: &Origin, style: &DiffStyle) -> String {
+    if !report.is_changed() {
+        return String::new();
+    }
+    let shown = mask_of(report, &report.before, &report.after);
+    let mut out = String::new();
+    let (name, rules) = (object_name(report), harmless_name(&patched_by(report).join(", ")));
+    let origin = harmless_name(&origin.to_string());
+    style.palette.paint("1", &format!("--- {name}\t{origin}\n"), &mut out);
+    style.palette.paint("1", &format!("+++ {name}\t{rules}\n"), &mut out);
+    hunks(&print(&shown.before), &print(&shown.after), style, &mut out);
+    out.push_str(&trial_text(report, style));
+    out
+}
+
+/// What an API server says of an object: what it would change further, as a second diff, or why it does not take
+/// it; empty if it was not asked or takes it as it is.
+pub fn trial_text(report: &ObjectReport, style: &DiffStyle) -> String {
+    let mut out = String::new();
+    let (name, palette) = (object_name(report), style.palette);
+    let (what, words) = match report.trial.as_deref() {
+        Some(Trial::Accepted { sent, stored }) if sent != stored => {
+            let shown = mask_of(report, sent, stored);
+            palette.paint("1", &format!("--- {name}\tas the policies leave it\n"), &mut out);
+            palette.paint("1", &format!("+++ {name}\tas the API server would store it\n"), &mut out);
+            hunks(&print(&shown.before), &print(&shown.after), style, &mut out);
+            return out;
+        }
+        None | Some(Trial::Accepted { .. }) => return out,
+        Some(Trial::Refused(words)) => ("refuses it", words),
+        Some(Trial::Unanswered(words)) => ("does not say whether it takes it", words),
+    };
+    let shown = mask_of(report, &report.before, &report.after);
+    let words = harmless(&shown.message(words)).replace('\n', "\n#   ");
+    palette.paint("31", &format!("# {name}: the API server {what}: {words}\n"), &mut out);
+    out
+}
+
+/// The name of an object on one line.
+fn object_name(report: &ObjectReport) -> String {
+    harmless_name(&report.object.as_ref().map_or_else(String::new, ToString::to_string))
+}
+
+/// The rules whose changes were kept, in the order they ran.
+fn patched_by(report: &ObjectReport) -> Vec<String> {
+    let patched = report
+        .rules()
+        .filter(|(policy, rule)| !policy.has_error() && matches!(rule.outcome, Outcome::Patched { .. }));
+    let name = patched.map(|(policy, rule)| {
+        let by = rule.trigger.as_ref().map_or_else(String::new, |by| format!(" (triggered by {by})"));
+        format!("{}/{}{by}", policy.policy, rule.rule)
+    });
+    name.collect()
+}
+
+fn print(value: &Value) -> String {
+    let mut out = String::new();
+    yaml::print(value, &mut out);
+    out
+}

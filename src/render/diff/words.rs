@@ -1,0 +1,82 @@
+//! What differs inside of two lines.
+
+use std::ops::Range;
+
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+
+/// Lines with more words than this are not compared word by word.
+const MOST_WORDS: usize = 1000;
+
+/// The parts of two lines that differ; `None` where the lines have too little in common.
+pub(super) fn differing(old: &str, new: &str) -> Option<(Vec<Range<usize>>, Vec<Range<usize>>)> {
+    let (was, is) = (words(old)?, words(new)?);
+    let (old_words, new_words): (Vec<&str>, Vec<&str>) =
+        (was.iter().map(|at| &old[at.clone()]).collect(), is.iter().map(|at| &new[at.clone()]).collect());
+    let (mut gone, mut come) = (Vec::new(), Vec::new());
+    let mut common = 0;
+    for operation in capture_diff_slices(Algorithm::Myers, &old_words, &new_words) {
+        let (tag, before, after) = operation.as_tag_tuple();
+        if tag == DiffTag::Equal {
+            common += old_words[before].iter().map(|word| word.trim().len()).sum::<usize>();
+            continue;
+        }
+        gone.extend(joined(&was[before]));
+        come.extend(joined(&is[after]));
+    }
+    let said = |line: &str| line.split_whitespace().map(str::len).sum::<usize>();
+    (common * 3 >= said(old).max(said(new))).then_some((gone, come))
+}
+
+/// Neighbouring words as one part.
+fn joined(words: &[Range<usize>]) -> Option<Range<usize>> {
+    Some(words.first()?.start..words.last()?.end)
+}
+
+/// The words of a line: runs of letters and digits, runs of blanks, and every other character.
+fn words(line: &str) -> Option<Vec<Range<usize>>> {
+    let class = |c: char| match c {
+        c if c.is_alphanumeric() || c == '_' => 1,
+        c if c.is_whitespace() => 2,
+        _ => 0,
+    };
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut last = 0;
+    for (at, c) in line.char_indices() {
+        let end = at + c.len_utf8();
+        match found.last_mut() {
+            Some(word) if class(c) != 0 && class(c) == last => word.end = end,
+            _ => found.push(at..end),
+        }
+        if found.len() > MOST_WORDS {
+            return None;
+        }
+        last = class(c);
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_differ_are_found() {
+        let shown = |old: &str, new: &str| {
+            differing(old, new).map(|(gone, come)| {
+                let of = |line: &str, parts: Vec<Range<usize>>| {
+                    parts.into_iter().map(|part| line[part].to_owned()).collect::<Vec<_>>().join("|")
+                };
+                format!("{} > {}", of(old, gone), of(new, come))
+            })
+        };
+        assert_eq!(shown("  image: nginx:1.25", "  image: nginx:1.26").as_deref(), Some("25 > 26"));
+        assert_eq!(shown("a: [b, c]", "a: [b, c, d]").as_deref(), Some(" > , d"));
+        assert_eq!(shown("name: web", "replicas: 3"), None);
+    }
+
+    #[test]
+    fn very_long_lines_are_left_alone() {
+        let long = "a ".repeat(MOST_WORDS);
+        assert_eq!(differing(&long, &long), None);
+    }
+}

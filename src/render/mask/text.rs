@@ -1,0 +1,218 @@
+//! Secrets in the text of documents.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::report::ObjectReport;
+use crate::value::{Pointer, Value};
+use crate::yaml::{Document, Limits, Source, read};
+
+use super::{MASK, Masked, SHORTEST_INSIDE, Secrets, mask_of};
+
+/// A node with more members is covered as a whole: to find the place of one takes as long as there are others.
+const MOST_MEMBERS: usize = 1000;
+
+/// What must not be shown of a document's text: the objects that hold secrets.
+#[derive(Debug)]
+pub(in crate::render) struct Cover<'r>(Vec<(&'r Pointer, &'r ObjectReport, Masked)>);
+
+impl<'r> Cover<'r> {
+    /// The cover of a document with these objects at these places; `None` if nothing is secret.
+    pub(in crate::render) fn of(
+        objects: impl Iterator<Item = (&'r Pointer, &'r ObjectReport)>,
+    ) -> Option<Self> {
+        let secret = |(pointer, report): (&'r Pointer, &'r ObjectReport)| {
+            let masked = mask_of(report, &report.before, &report.after);
+            let holds = !masked.secrets.0.is_empty()
+                || masked.before != report.before
+                || masked.after != report.after;
+            holds.then_some((pointer, report, masked))
+        };
+        let objects: Vec<_> = objects.filter_map(secret).collect();
+        (!objects.is_empty()).then_some(Self(objects))
+    }
+
+    /// The text of the document as it was, with as many lines.
+    pub(in crate::render) fn old(&self, document: &Document) -> String {
+        self.text(document, |report, masked| (&report.before, &masked.before))
+    }
+
+    /// The text that the document becomes, with as many lines.
+    pub(in crate::render) fn new(&self, text: &str) -> String {
+        let source = Arc::new(Source::new("", text));
+        let documents = read(&source, &Limits::unbounded()).unwrap_or_default();
+        match documents.iter().find(|document| document.value().is_some()) {
+            Some(document) => {
+                let Range { start, end } = document.range().clone();
+                let shown = self.text(document, |report, masked| (&report.after, &masked.after));
+                format!("{}{shown}{}", &text[..start], &text[end..])
+            }
+            // What nobody can read might be anything.
+            None => stand_in(text, MASK),
+        }
+    }
+
+    fn text(
+        &self,
+        document: &Document,
+        state: impl for<'s> Fn(&'s ObjectReport, &'s Masked) -> (&'s Value, &'s Value),
+    ) -> String {
+        let (text, base) = (document.text(), document.range().start);
+        let within = |span: Range<usize>| {
+            let at = |offset: usize| offset.saturating_sub(base).min(text.len());
+            at(span.start)..at(span.end)
+        };
+        let mut spans = Vec::new();
+        let mut zones = Vec::new();
+        for (pointer, report, masked) in &self.0 {
+            let (real, shown) = state(report, masked);
+            let mut at = (*pointer).clone();
+            hidden(&mut at, real, shown, &mut |at, mask| {
+                spans.extend(document.span(at).map(|span| (within(span), mask.to_owned())));
+            });
+            let end = document.span(pointer).map_or(0, |span| within(span).end);
+            zones.push((end, needles(&masked.secrets)));
+        }
+        spans.sort_by_key(|(span, _)| (span.start, usize::MAX - span.end));
+        let mut out = String::with_capacity(text.len());
+        let mut at = 0;
+        for (span, mask) in &spans {
+            if span.start >= at {
+                plain(text, at..span.start, &zones, &mut out);
+                out.push_str(&stand_in(&text[span.clone()], mask));
+                at = span.end;
+            }
+        }
+        plain(text, at..text.len(), &zones, &mut out);
+        out
+    }
+}
+
+/// The places below a node that are shown otherwise than they are.
+fn hidden(at: &mut Pointer, real: &Value, shown: &Value, found: &mut impl FnMut(&Pointer, &str)) {
+    if real.same_storage(shown) {
+        return;
+    }
+    match (real, shown) {
+        (Value::Object(real), Value::Object(shown))
+            if real.keys().eq(shown.keys()) && real.len() <= MOST_MEMBERS =>
+        {
+            for ((key, real), shown) in real.iter().zip(shown.values()) {
+                at.push_key(key.clone());
+                hidden(at, real, shown, found);
+                at.pop();
+            }
+        }
+        (Value::Array(real), Value::Array(shown))
+            if real.len() == shown.len() && real.len() <= MOST_MEMBERS =>
+        {
+            for (index, (real, shown)) in real.iter().zip(shown.iter()).enumerate() {
+                at.push_index(index);
+                hidden(at, real, shown, found);
+                at.pop();
+            }
+        }
+        (real, shown) if real == shown => {}
+        (_, shown) => found(at, shown.as_str().unwrap_or(MASK)),
+    }
+}
+
+/// The texts that are secret on one line, as they are and in the quotes of JSON.
+fn needles(secrets: &Secrets) -> Vec<String> {
+    let mut found = Vec::new();
+    for secret in secrets.0.iter().flat_map(|secret| secret.lines()) {
+        if secret.trim().chars().count() >= SHORTEST_INSIDE {
+            let quoted = Value::from(secret.trim()).to_json();
+            found.extend([secret.trim().to_owned(), quoted.trim_matches('"').to_owned()]);
+        }
+    }
+    found.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+    found.dedup();
+    found
+}
+
+/// Writes text that is no value of a secret: comments may hold some all the same. Each zone ends at an offset and
+/// knows its own secrets; the last one goes on.
+fn plain(text: &str, piece: Range<usize>, zones: &[(usize, Vec<String>)], out: &mut String) {
+    let mut at = piece.start;
+    for (index, (end, needles)) in zones.iter().enumerate() {
+        let end = if index + 1 == zones.len() { piece.end } else { (*end).min(piece.end) };
+        if end <= at {
+            continue;
+        }
+        let mut shown = text[at..end].to_owned();
+        for needle in needles {
+            if shown.contains(needle) {
+                shown = shown.replace(needle, MASK);
+            }
+        }
+        out.push_str(&shown);
+        at = end;
+    }
+    out.push_str(&text[at..piece.end.max(at)]);
+}
+
+/// A mask of as many lines as a text has.
+fn stand_in(text: &str, mask: &str) -> String {
+    let mut out = String::new();
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let content = line.trim_end_matches(['\n', '\r']);
+        if index == 0 {
+            out.push_str(mask);
+        } else if !content.trim().is_empty() {
+            out.push_str(&content[..content.len() - content.trim_start().len()]);
+            out.push_str(MASK);
+        }
+        out.push_str(&line[content.len()..]);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, becomes: &str) -> (String, String) {
+        let source = Arc::new(Source::new("s.yaml", text));
+        let documents = read(&source, &Limits::default()).unwrap();
+        let again = Arc::new(Source::new("s.yaml", becomes));
+        let after = read(&again, &Limits::default()).unwrap();
+        let mut report = ObjectReport::untouched(documents[0].value().unwrap().clone());
+        report.after = after[0].value().unwrap().clone();
+        let root = Pointer::ROOT;
+        let cover = Cover::of([(&root, &report)].into_iter()).unwrap();
+        (cover.old(&documents[0]), cover.new(becomes))
+    }
+
+    #[test]
+    fn secrets_are_covered_line_by_line() {
+        let text = "kind: Secret # hunter2\nmetadata:\n  annotations: {copy: hunter2, \"x\": y}\ndata:\n  a: aHVudGVyMg== # c\n  \
+                    b: >-\n    c2Vj\n    cmV0\nstringData: {c: \"d\", e: |\n f}\n";
+        let text = text.replace(
+            "stringData: {c: \"d\", e: |\n f}\n",
+            "stringData:\n  c: \"d\"\n  e: |\n    f\n\n    g\n",
+        );
+        let becomes = text.replace("\"d\"", "other");
+        let (old, new) = shown(&text, &becomes);
+        assert_eq!(
+            old,
+            "kind: Secret # ***\nmetadata:\n  annotations: {copy: ***, \"x\": y}\ndata:\n  a: *** # c\n  b: >-\n    ***\n    ***\n\
+             stringData:\n  c: *** (before)\n  e: |\n    ***\n\n    ***\n"
+        );
+        assert_eq!(new, old.replace("(before)", "(after)"));
+    }
+
+    #[test]
+    fn a_key_that_holds_a_secret_covers_what_it_stands_in() {
+        let text = "kind: Secret\nstringData: {a: secret-text}\nother: {\"secret-te\\x78t\": 1}\n";
+        let (old, _) = shown(text, text);
+        assert_eq!(old, "kind: Secret\nstringData: {a: ***}\nother: ***\n");
+    }
+
+    #[test]
+    fn what_holds_no_secret_has_no_cover() {
+        let report =
+            ObjectReport::untouched(Value::from_json(r#"{"kind":"ConfigMap","data":{"a":"b"}}"#).unwrap());
+        assert!(Cover::of([(&Pointer::ROOT, &report)].into_iter()).is_none());
+    }
+}
