@@ -301,7 +301,7 @@ fn formats_of_mutate() {
     run("name", "in.yaml").is(0, "configmap/map\n", &[]);
     let diff = run("diff", "in.yaml");
     assert_eq!(diff.code, Some(0));
-    assert!(diff.stdout.ends_with("+  labels:\n+    a: b\n"), "{}", diff.stdout);
+    assert!(diff.stdout.contains("+  labels:\n+    a: b\n ---\n"), "{}", diff.stdout);
 }
 
 #[test]
@@ -909,7 +909,9 @@ fn targets_are_edited_where_they_stand() {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
     };
-    for command in [&["diff"][..], &["diff", "-o", "json"], &["explain"], &["explain", "-o", "json"]] {
+    for command in
+        [&["diff", "--annotate"][..], &["diff", "-o", "json"], &["explain"], &["explain", "-o", "json"]]
+    {
         let (_, stdout, stderr) = run(command);
         assert!(stdout.contains("Secret/trigger") || stdout.contains("\"trigger\""), "{command:?}: {stdout}");
         for shown in [&stdout, &stderr] {

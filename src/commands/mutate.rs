@@ -181,7 +181,7 @@ impl Show for Print {
             talk.note(About::Other, &text);
         }
         printer.close_file(&mut spool)?;
-        if let Some(note) = printer.masked() {
+        for note in printer.remarks() {
             talk.note(About::Other, &note);
         }
         printer.finish(&ledger.tally, talk.gaps().as_deref(), &mut spool)?;

@@ -1,7 +1,8 @@
 //! The formats of the result.
 
+use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::render::{
@@ -184,6 +185,9 @@ pub(super) struct Printer {
     file: Option<OpenFile>,
     /// The files whose diffs do not apply because secrets are masked in them.
     masked: Vec<String>,
+    /// The files that have a diff, and those that have a second one.
+    told: BTreeSet<PathBuf>,
+    repeated: BTreeSet<String>,
 }
 
 /// A file whose documents come one after the other.
@@ -211,6 +215,8 @@ impl Printer {
             style,
             file: None,
             masked: Vec::new(),
+            told: BTreeSet::new(),
+            repeated: BTreeSet::new(),
         }
     }
 
@@ -270,7 +276,11 @@ impl Printer {
         if !diff.is_changed() {
             return Ok(());
         }
-        let shown = diff.finish(&from_here(&path), &self.style);
+        let place = from_here(&path);
+        let shown = diff.finish(&place, &self.style);
+        if !self.told.insert(place) {
+            self.repeated.insert(harmless_name(&path.display().to_string()));
+        }
         if shown.masked {
             self.masked.push(harmless_name(&path.display().to_string()));
         }
@@ -278,15 +288,22 @@ impl Printer {
     }
 
     /// What is to be said of diffs that do not apply.
-    pub(super) fn masked(&self) -> Option<String> {
-        if self.masked.is_empty() {
-            return None;
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        if !self.masked.is_empty() {
+            let (files, names) = (counted(self.masked.len(), "file"), listed(self.masked.iter().cloned()));
+            said.push(format!(
+                "the diffs of {files} hold masked values and do not apply; --show-secrets shows the values: {names}"
+            ));
         }
-        let files = counted(self.masked.len(), "file");
-        let names = listed(self.masked.iter().cloned());
-        Some(format!(
-            "the diffs of {files} hold masked values and do not apply; --show-secrets shows the values: {names}"
-        ))
+        if !self.repeated.is_empty() {
+            let names: Vec<String> = self.repeated.iter().cloned().collect();
+            said.push(format!(
+                "given more than once, so that only one diff applies: {}",
+                listed(names.into_iter())
+            ));
+        }
+        said
     }
 
     /// Prints diffs of so many objects, or counts them where a page has no room.

@@ -19,16 +19,17 @@ const REPLACE: usize = r#"{"op":"replace","path":"","value":},"#.len();
 /// members of `before`, then of the new ones; they are made one after the other.
 pub fn shortest_changes(before: &Value, after: &Value) -> Vec<Change> {
     let mut found = Vec::new();
-    let mut search = Search { steps: STEPS };
+    let mut search = Search { steps: STEPS, by_name: false };
     search.changes(&mut Pointer::default(), 0, before, after, &mut found);
     found
 }
 
-/// For each element of a new list the old one that it was, in the order of both.
+/// For each element of a new list the old one that it was, in the order of both. Elements with other names are
+/// others.
 pub fn aligned(old: &[Value], new: &[Value]) -> Vec<Option<usize>> {
     let mut origins = vec![None; new.len()];
     let (mut at, mut place) = (0, 0);
-    for step in (Search { steps: STEPS }).alignment(0, old, new) {
+    for step in (Search { steps: STEPS, by_name: true }).alignment(0, old, new) {
         match step {
             Step::Pair => {
                 origins[place] = Some(at);
@@ -55,6 +56,8 @@ enum Step {
 
 struct Search {
     steps: usize,
+    /// Whether elements with different names never become each other.
+    by_name: bool,
 }
 
 impl Search {
@@ -200,11 +203,13 @@ impl Search {
             cells[row + new.len()] = (cells[row + width + new.len()].0 + REMOVE + path, Step::Remove);
             for place in (0..new.len()).rev() {
                 let below = row + width + place;
+                let pair = if self.by_name && names_differ(&old[from], &new[place]) {
+                    usize::MAX
+                } else {
+                    cells[below + 1].0 + self.cost(path, &old[from], &new[place], lengths[place])
+                };
                 let ways = [
-                    (
-                        cells[below + 1].0 + self.cost(path, &old[from], &new[place], lengths[place]),
-                        Step::Pair,
-                    ),
+                    (pair, Step::Pair),
                     (cells[below].0 + REMOVE + path, Step::Remove),
                     (cells[row + place + 1].0 + ADD + path + lengths[place], Step::Add),
                 ];
@@ -239,6 +244,11 @@ impl Table {
             };
         }
     }
+}
+
+fn names_differ(was: &Value, is: &Value) -> bool {
+    let name = |value: &Value| value.get("name").and_then(Value::as_str).map(str::to_owned);
+    name(was).zip(name(is)).is_some_and(|(was, is)| was != is)
 }
 
 /// How many bytes a key takes in a path.
@@ -293,8 +303,8 @@ mod tests {
             [format!("+containers[0] {three}"), r#"containers[2].image "registry.example/two:2""#.into()]
         );
         assert_eq!(
-            shown(&list(&[one, two, three]), &list(&[&changed])),
-            ["-containers[0]", r#"containers[0].image "registry.example/two:2""#, "-containers[1]"]
+            shown(&list(&[one, two, three]), &list(&[&changed, three])),
+            ["-containers[0]", r#"containers[0].image "registry.example/two:2""#]
         );
         assert_eq!(shown(&list(&[one, two, three]), &list(&[three])), ["-containers[0]", "-containers[0]"]);
     }

@@ -57,8 +57,8 @@ impl FilePart {
     ) -> Self {
         let range = document.range().clone();
         let cover = Cover::of(objects.clone());
-        let shown = cover.as_ref().map(|cover| cover.old(document));
-        let new_shown = cover.as_ref().zip(new.as_deref()).map(|(cover, new)| cover.new(new));
+        let shown = cover.as_ref().map(|cover| cover.was(document));
+        let new_shown = cover.as_ref().zip(new.as_deref()).map(|(cover, new)| cover.becomes(new));
         let edits = new.as_deref().map_or_else(Vec::new, |new| edits(&lines(document.text()), &lines(new)));
         let changed = objects.filter(|(_, report)| report.is_changed());
         let starts = Starts::of(document);

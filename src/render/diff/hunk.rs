@@ -57,7 +57,7 @@ impl<'a> Changes<'a> {
                 let last = &self.changes[end - 1];
                 let gap = next.old.start - last.old.end;
                 // Two contexts of the same length: what applies diffs takes a shorter one for an end of the file.
-                if gap > 2 * style.context {
+                if gap > style.context.saturating_mul(2) {
                     break;
                 }
                 if gap >= 2 && (last.object, last.rules) != (next.object, next.rules) && style.annotate {
@@ -203,9 +203,9 @@ fn print_line(sign: char, line: &str, marked: &[Range<usize>], palette: Palette,
             }
             shown.push_str(&harmless(&text[at..]));
             if code.is_empty() {
-                out.push_str(&shown)
+                out.push_str(&shown);
             } else {
-                palette.paint(code, &shown, out)
+                palette.paint(code, &shown, out);
             }
             if line.ends_with('\n') {
                 out.push('\n');

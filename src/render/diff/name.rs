@@ -1,5 +1,6 @@
 //! Names of files in diffs.
 
+use std::fmt::Write as _;
 use std::path::{Component, Path};
 
 /// A file with a prefix, written as Git does with `core.quotePath=false`: in quotes where it must be, with a tab
@@ -48,7 +49,9 @@ fn octal(bytes: &[u8], out: &mut String) {
             b'\t' => out.push_str("\\t"),
             b'\n' => out.push_str("\\n"),
             b'\r' => out.push_str("\\r"),
-            byte => out.push_str(&format!("\\{byte:03o}")),
+            byte => {
+                let _ = write!(out, "\\{byte:03o}");
+            }
         }
     }
 }

@@ -7,8 +7,11 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 /// Lines with more words than this are not compared word by word.
 const MOST_WORDS: usize = 1000;
 
+/// Parts of a line.
+pub(super) type Parts = Vec<Range<usize>>;
+
 /// The parts of two lines that differ; `None` where the lines have too little in common.
-pub(super) fn differing(old: &str, new: &str) -> Option<(Vec<Range<usize>>, Vec<Range<usize>>)> {
+pub(super) fn differing(old: &str, new: &str) -> Option<(Parts, Parts)> {
     let (was, is) = (words(old)?, words(new)?);
     let (old_words, new_words): (Vec<&str>, Vec<&str>) =
         (was.iter().map(|at| &old[at.clone()]).collect(), is.iter().map(|at| &new[at.clone()]).collect());
@@ -33,13 +36,13 @@ fn joined(words: &[Range<usize>]) -> Option<Range<usize>> {
 }
 
 /// The words of a line: runs of letters and digits, runs of blanks, and every other character.
-fn words(line: &str) -> Option<Vec<Range<usize>>> {
+fn words(line: &str) -> Option<Parts> {
     let class = |c: char| match c {
         c if c.is_alphanumeric() || c == '_' => 1,
         c if c.is_whitespace() => 2,
         _ => 0,
     };
-    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut found = Parts::new();
     let mut last = 0;
     for (at, c) in line.char_indices() {
         let end = at + c.len_utf8();

@@ -33,12 +33,12 @@ impl<'r> Cover<'r> {
     }
 
     /// The text of the document as it was, with as many lines.
-    pub(in crate::render) fn old(&self, document: &Document) -> String {
+    pub(in crate::render) fn was(&self, document: &Document) -> String {
         self.text(document, |report, masked| (&report.before, &masked.before))
     }
 
     /// The text that the document becomes, with as many lines.
-    pub(in crate::render) fn new(&self, text: &str) -> String {
+    pub(in crate::render) fn becomes(&self, text: &str) -> String {
         let source = Arc::new(Source::new("", text));
         let documents = read(&source, &Limits::unbounded()).unwrap_or_default();
         match documents.iter().find(|document| document.value().is_some()) {
@@ -181,7 +181,7 @@ mod tests {
         report.after = after[0].value().unwrap().clone();
         let root = Pointer::ROOT;
         let cover = Cover::of([(&root, &report)].into_iter()).unwrap();
-        (cover.old(&documents[0]), cover.new(becomes))
+        (cover.was(&documents[0]), cover.becomes(becomes))
     }
 
     #[test]

@@ -42,7 +42,10 @@ impl Editor<'_> {
     ) -> Result<usize, Fallback> {
         let entries = self.entries(at, floor)?;
         let pairs: Vec<_> = entries.iter().map(|entry| (entry.key, entry.node)).collect();
-        let pieces = self.pieces(at, &pairs, before, after)?;
+        let mut pieces = self.pieces(at, &pairs, before, after)?;
+        if entries.first().is_some_and(|entry| entry.inline) {
+            keep_first(&mut pieces);
+        }
         let (column, habit) = (self.node(at).column, self.neighbours(at, &entries));
         let gap = |index: usize| match index {
             0 => 0..0,
@@ -341,6 +344,16 @@ impl Editor<'_> {
             Form::Double if extra() => Written::Extra(Quote::Double),
             _ => Written::Otherwise,
         }
+    }
+}
+
+/// Leaves the member behind a dash where it is: what is new in front of it would change its line, too.
+fn keep_first(pieces: &mut [Piece<'_>]) {
+    let first = pieces.iter().position(|piece| piece.origin.is_some());
+    if let Some(first) = first.filter(|first| pieces[*first].origin == Some((0, true)))
+        && pieces[first].key.is_some()
+    {
+        pieces[..=first].rotate_right(1);
     }
 }
 
