@@ -175,10 +175,10 @@ differences! {
     SubresourceByPattern = 44, "subresource of targets whose name is a pattern", "mutate.md 5.3(4)",
         "that of each object whose name fits",
         "the pattern is looked up as a name, which fails";
-    EmptyExclude = 45, "filter of `exclude` without content", "language.md 1.3",
+    EmptyExclude = 45, "filter of `exclude` without content", "language.md 1.2, 1.3",
         "excludes nothing",
         "the rule asks the API server for nothing, and runs only where another rule asks for its objects";
-    HeldIntegers = 46, "integers of the object in expressions", "language.md 2.3, 6.4",
+    HeldIntegers = 46, "integers of the object in expressions", "language.md 2.3, 6.2",
         "a number is a number",
         "once another rule has looked at the object, comparisons and functions take its integers for no numbers";
     ReferenceInCondition = 47, "`$()` in a condition", "language.md 4.3",
