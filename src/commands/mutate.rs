@@ -180,6 +180,7 @@ impl Show for Print {
             let text = format!("the values of {} are printed as they are", counted(secrets, "Secret"));
             talk.note(About::Other, &text);
         }
+        ledger.find_installed(session);
         printer.finish(&ledger.tally, talk.gaps().as_deref(), &mut spool)?;
         ledger.close(session, self.sum_up, talk);
         spool.release()
