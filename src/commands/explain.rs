@@ -224,6 +224,7 @@ impl Show for Screens<'_> {
         talk.tell_gaps();
         if *output == Output::Json {
             spool.push(rows.end().trim_end())?;
+            ledger.find_installed(session);
             let (summary, gaps) = (tally_json(&ledger.tally).to_json(), incomplete(talk.gaps().as_deref()));
             spool.push(&format!(",\n\"summary\": {summary}{gaps}}}\n"))?;
         }

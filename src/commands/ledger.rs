@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::Rule;
 use crate::render::{lines, summary_table, trial_line, trials_line};
-use crate::report::{Outcome, Tally, Trial};
+use crate::report::{Outcome, RunningKyverno, Tally, Trial};
 use crate::semantics::{Corners, Semantics};
 use crate::source::Content;
 use crate::source::cluster::InstalledKyverno;
@@ -27,6 +27,8 @@ const MEASURED: &str = "1.19.";
 pub(super) struct Ledger {
     pub(super) tally: Tally,
     corners: Corners,
+    /// Whether the cluster was asked which Kyverno it runs.
+    is_searched: bool,
     /// The rules whose changes were kept.
     patched: BTreeSet<(Text, Text)>,
     /// Documents without `apiVersion` or `kind`, and the texts they stand in.
@@ -262,12 +264,25 @@ impl Ledger {
         talk.announce(self.corners, session.engine.settings().semantics);
     }
 
-    /// Says which Kyverno the cluster runs, and so on which side it is of the differences that were reached.
+    /// Looks for the Kyverno that the cluster runs, and so on which side it is of the differences that were
+    /// reached, for results that tell of it.
+    pub(super) fn find_installed(&mut self, session: &Session) {
+        self.tally.kyverno = self.installed(session);
+        self.is_searched = true;
+    }
+
     fn tell_installed(&self, session: &Session, talk: &mut Talk) {
-        if self.corners.is_empty() {
-            return;
+        let found = if self.is_searched { self.tally.kyverno.clone() } else { self.installed(session) };
+        if let Some(found) = found {
+            talk.note(About::Other, &found.told);
         }
-        let Some(found) = session.cluster.as_deref().and_then(InstalledKyverno::find) else { return };
+    }
+
+    fn installed(&self, session: &Session) -> Option<RunningKyverno> {
+        if self.corners.is_empty() {
+            return None;
+        }
+        let found = session.cluster.as_deref().and_then(InstalledKyverno::find)?;
         let InstalledKyverno { version, namespace, .. } = found;
         let names: Vec<String> = self.corners.iter().map(|difference| difference.to_string()).collect();
         let instead = match session.engine.settings().semantics {
@@ -276,11 +291,11 @@ impl Ledger {
         };
         let number = version.strip_prefix('v').unwrap_or(&version);
         let other = if number.starts_with(MEASURED) { "" } else { ", if it is like Kyverno 1.19" };
-        let text = format!(
+        let told = format!(
             "Kyverno {version} runs in the namespace {namespace} of this cluster: for {} it {instead}{other}",
             names.join(", ")
         );
-        talk.note(About::Other, &text);
+        Some(RunningKyverno { version, namespace, differences: self.corners, told })
     }
 
     /// Says what was done.

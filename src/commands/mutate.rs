@@ -184,6 +184,7 @@ impl Show for Print {
         for note in printer.remarks() {
             talk.note(About::Other, &note);
         }
+        ledger.find_installed(session);
         printer.finish(&ledger.tally, talk.gaps().as_deref(), &mut spool)?;
         ledger.close(session, self.sum_up, talk);
         spool.release()

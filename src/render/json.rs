@@ -188,6 +188,16 @@ pub fn tally_json(tally: &Tally) -> Value {
     ]
     .into_iter()
     .collect();
+    if let Some(kyverno) = &tally.kyverno {
+        let differences = kyverno.differences.iter().map(|difference| Value::from(difference.to_string()));
+        let row = [
+            ("version", Value::from(kyverno.version.as_str())),
+            ("namespace", kyverno.namespace.as_str().into()),
+            ("differences", Value::array(differences.collect())),
+            ("note", kyverno.told.as_str().into()),
+        ];
+        all.insert("kyverno", row.into_iter().collect());
+    }
     let trials = &tally.trials;
     if !trials.is_empty() {
         let counts = [

@@ -155,6 +155,9 @@ pub fn markdown(tally: &Tally, diffs: &str, left_out: usize) -> String {
             let _ = writeln!(out, "| {} |", cells.join(" | "));
         }
     }
+    if let Some(kyverno) = &tally.kyverno {
+        let _ = writeln!(out, "\n{}", markdown_text(&kyverno.told));
+    }
     if !diffs.is_empty() {
         let fence = fence(diffs);
         let _ =
@@ -201,6 +204,9 @@ pub(super) fn fence(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::report::RunningKyverno;
+    use crate::semantics::Corners;
+
     use super::*;
 
     fn tally() -> Tally {
@@ -225,6 +231,18 @@ add-labels   add    Node   -           0         0         1           0        
 2 objects, 1 would change
 ";
         assert_eq!(summary_table(&tally()), expected);
+    }
+
+    #[test]
+    fn a_page_names_the_kyverno_of_the_cluster() {
+        let kyverno = RunningKyverno {
+            version: "v1.19.0".into(),
+            namespace: "kyverno".into(),
+            differences: Corners::NONE,
+            told: "Kyverno v1.19.0 runs".into(),
+        };
+        let text = markdown(&Tally { kyverno: Some(kyverno), ..tally() }, "+ a\n", 0);
+        assert!(text.contains("\n\nKyverno v1.19.0 runs\n\n<details>"), "{text}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::value::{Change, ObjectRef, Text, Value, changes};
 pub use impact::Impact;
 pub use outcome::{Outcome, RuleError, SkipReason};
 pub use suite::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, Verdict};
-pub use tally::{Flag, Flagged, Tally, TallyKey, TallyRow};
+pub use tally::{Flag, Flagged, RunningKyverno, Tally, TallyKey, TallyRow};
 pub use trace::{Fate, SeenCondition, SeenException, SeenTurn, SeenVariable, Trace};
 pub use trial::{Trial, Trials};
 

@@ -2,6 +2,7 @@
 
 use indexmap::IndexMap;
 
+use crate::semantics::Corners;
 use crate::value::{ObjectRef, Pointer, Text};
 
 use super::{Impact, ObjectReport, Outcome, SkipReason, Trials};
@@ -22,10 +23,25 @@ pub struct Tally {
     pub unchanged: usize,
     /// What the changes mean for a cluster, by flag: how many objects, and the first of them.
     pub flags: IndexMap<Flag, Flagged>,
+    /// The Kyverno of the cluster, where one runs and differences between the semantics were reached.
+    pub kyverno: Option<RunningKyverno>,
     /// What an API server said of changed objects.
     pub trials: Trials,
     /// Objects by policy, rule, kind and namespace, in the order first met.
     pub rows: IndexMap<TallyKey, TallyRow>,
+}
+
+/// A Kyverno that runs in a cluster, and what it does where the semantics differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningKyverno {
+    /// Its version, such as `v1.19.0`.
+    pub version: String,
+    /// The namespace of its controllers.
+    pub namespace: String,
+    /// The differences that were reached.
+    pub differences: Corners,
+    /// What it does there, as a sentence with all of this.
+    pub told: String,
 }
 
 /// What the change of an object can mean for a cluster.

@@ -59,10 +59,15 @@ impl<'a> Ours<'a> {
         live == self.run("mutate", policy, &with("--replay"), Path::new("not-there"))
     }
 
+    /// What we report.
+    fn reported(&self, policy: &Value, arguments: &[&str]) -> Value {
+        let output = self.run("diff", policy, arguments, self.server.kubeconfig());
+        serde_json::from_slice(&output.stdout).expect("a report")
+    }
+
     /// What we report of an object.
     fn report(&self, policy: &Value, arguments: &[&str], name: &str) -> Value {
-        let output = self.run("diff", policy, arguments, self.server.kubeconfig());
-        let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+        let report = self.reported(policy, arguments);
         let objects = report["objects"].as_array().into_iter().flatten();
         objects.into_iter().find(|entry| entry["object"]["name"] == name).expect("it is told").clone()
     }
@@ -189,6 +194,7 @@ fn succeeds(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     let policy = add_label("add-sec", "bar");
     let documented = ours.say(&policy, &UPDATE);
     let kyverno = ours.say(&policy, &[&UPDATE[..], &["--semantics", "kyverno"]].concat());
+    let reported = ours.reported(&policy, &UPDATE)["summary"]["kyverno"].take();
     // Kyverno keeps success to itself unless it is told otherwise.
     let mut settings = rest.get(&settings()).expect("Kyverno has settings");
     settings["data"]["generateSuccessEvents"] = json!("true");
@@ -221,6 +227,8 @@ fn succeeds(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     let version = "note: Kyverno v1.19.0 runs in the namespace kyverno of this cluster: for KYV-D04 it does what \
                    `kyverno` stands for, as --semantics kyverno shows\n";
     assert!(documented.stderr.contains(version), "{documented:?}");
+    assert_eq!(reported["version"], "v1.19.0", "{reported}");
+    assert_eq!(reported["differences"], json!(["KYV-D04"]), "{reported}");
     let version = "this cluster: for KYV-D04 it does what this run shows\n";
     assert!(kyverno.stderr.contains(version), "{kyverno:?}");
     rest.remove(&policy);
