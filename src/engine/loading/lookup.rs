@@ -97,9 +97,7 @@ impl Loading<'_, '_> {
             .iter()
             .filter_map(|projection| Some((text(projection, "name")?, text(projection, "jmesPath")?)))
             .collect();
-        let search = |path: &str| {
-            self.search(&Query::new(path, reading.semantics()), &data).map_err(|e| e.to_string())
-        };
+        let search = |path: &str| self.search(&Query::new(path, reading.semantics()), &data);
         let found = if wanted.is_empty() {
             data.clone()
         } else {
