@@ -442,7 +442,9 @@ fn the_real_kyverno_does_with_entries_and_filters_what_is_said() {
     let expected =
         [found(names), found("5"), None, found("null"), None, found("a"), found("a"), None, None, None, None];
     assert_eq!(done, expected);
-    for (number, words) in [(7, "no data available"), (8, "sum"), (10, "failed to fetch entry key=absent")] {
+    for (number, words) in
+        [(7, "no data available"), (8, "Invalid type for: a"), (10, "failed to fetch entry key=absent")]
+    {
         let refusal = ask(number).expect_err("it is refused");
         assert!(refusal.message.contains(words), "{refusal:?}");
     }
