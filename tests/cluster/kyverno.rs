@@ -3,7 +3,12 @@
 use std::fs;
 use std::process::Command;
 
+use serde_json::{Value, json};
+
 use super::rig::apiserver::ApiServer;
+use super::rig::force::Force;
+use super::rig::kyverno::Kyverno;
+use super::rig::rest::Rest;
 use super::{KYVERNO, Policies, asked, changed, existing, filled, kyv, rig};
 
 /// The kind of the entries; what they say is not checked.
@@ -41,7 +46,7 @@ apiVersion: kyverno.io/v2beta1
 kind: GlobalContextEntry
 metadata: {name: call}
 spec:
-  apiCall: {urlPath: /api/v1/namespaces/web/configmaps/a, refreshInterval: 10s}
+  apiCall: {urlPath: /api/v1/namespaces/web/configmaps/a, refreshInterval: 10s, retryLimit: 3, method: GET}
   projections:
   - {name: k, jmesPath: data.k}
   - {name: nothing, jmesPath: \"values(data)[?@ == 'nope'] | [0]\"}
@@ -50,7 +55,7 @@ apiVersion: kyverno.io/v2beta1
 kind: GlobalContextEntry
 metadata: {name: spoilt}
 spec:
-  apiCall: {urlPath: /api/v1/namespaces/web/configmaps/a, refreshInterval: 10s}
+  apiCall: {urlPath: /api/v1/namespaces/web/configmaps/a, refreshInterval: 10s, retryLimit: 3, method: GET}
   projections:
   - {name: k, jmesPath: data.k}
   - {name: broken, jmesPath: 'sum(data.k)'}
@@ -68,12 +73,12 @@ spec: {kubernetesResource: {group: example.com, version: v1, resource: widgets}}
 apiVersion: kyverno.io/v2beta1
 kind: GlobalContextEntry
 metadata: {name: service}
-spec: {apiCall: {service: {url: 'https://example.com/'}, refreshInterval: 10s}}
+spec: {apiCall: {service: {url: 'https://example.com/'}, refreshInterval: 10s, retryLimit: 3, method: GET}}
 ---
 apiVersion: kyverno.io/v2beta1
 kind: GlobalContextEntry
 metadata: {name: inside}
-spec: {apiCall: {urlPath: /api/v1/namespaces/web/services/s/proxy/admin, refreshInterval: 10s}}
+spec: {apiCall: {urlPath: /api/v1/namespaces/web/services/s/proxy/admin, refreshInterval: 10s, retryLimit: 3, method: GET}}
 ";
 
 /// A policy that writes what a reference to an entry gives into `ConfigMaps`.
@@ -343,4 +348,123 @@ fn what_kyverno_is_configured_to_hide_is_told() {
     for (verb, path) in asked(&server) {
         assert!(matches!(&*verb, "get" | "list"), "{verb} {path}");
     }
+}
+
+/// References to entries, each with an expression that is applied to what they give, if any.
+const REFERENCES: [(&str, &str); 11] = [
+    ("maps.names", ""),
+    ("maps", "length([?kind == 'ConfigMap' && data.k])"),
+    ("maps.broken", ""),
+    ("maps.nothing", ""),
+    ("maps.other", ""),
+    ("call", "metadata.name"),
+    ("call.k", ""),
+    ("call.nothing", ""),
+    ("spoilt.k", ""),
+    ("spoilt", "data.k"),
+    ("absent", ""),
+];
+
+/// What a reference of `REFERENCES` is written into.
+fn referring(number: usize) -> Value {
+    let name = format!("reference-{number}");
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "back"}})
+}
+
+/// What was written, if anything.
+fn written(object: &Value) -> Option<String> {
+    object["metadata"]["annotations"]["found"].as_str().map(str::to_owned)
+}
+
+#[test]
+fn the_real_kyverno_does_with_entries_and_filters_what_is_said() {
+    if rig::left_out("entries and filters of the real Kyverno") {
+        return;
+    }
+    let server = filled();
+    let _kyverno = Kyverno::start(&server);
+    let rest = Rest::open(&server);
+    let mut force = Force::new(&rest);
+    // The others would only be tried in vain, again and again.
+    let entries: Vec<&str> = ENTRIES.split("---").take(3).collect();
+    server.kubectl_ok(&["apply", "-f", "-"], &entries.join("---").replace("v2alpha1", "v2beta1"));
+    let policies = REFERENCES.iter().enumerate().map(|(number, (name, path))| {
+        let mut reference = json!({"name": name});
+        if !path.is_empty() {
+            reference["jmesPath"] = json!(path);
+        }
+        let name = format!("reference-{number}");
+        json!({
+            "apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": name},
+            "spec": {"rules": [{
+                "name": "r",
+                "match": {"any": [{"resources": {"kinds": ["ConfigMap"], "names": [name]}}]},
+                "context": [{"name": "found", "globalReference": reference}],
+                "mutate": {"patchStrategicMerge": {"metadata": {"annotations": {"found": "{{ to_string(found) }}"}}}},
+            }]},
+        })
+    });
+    force.install(&policies.collect::<Vec<_>>()).expect("the policies are taken");
+
+    let objects: Vec<Value> = (0..REFERENCES.len()).map(referring).collect();
+    let folder = Policies::new();
+    fs::write(
+        folder.path("objects"),
+        json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string(),
+    )
+    .expect("the folder takes files");
+    let manifests = folder.argument("objects");
+    let said = |semantics: &str| -> Vec<Option<String>> {
+        let mutate = ["mutate", "-f", &manifests, "--live", "--cluster-policies", "--semantics", semantics];
+        let run = kyv(server.kubeconfig(), &[&mutate[..], &["-o", "json"]].concat());
+        assert_eq!(run.code, Some(3), "{run:?}");
+        let list: Value = serde_json::from_str(&run.stdout).expect("it prints JSON");
+        list["items"].as_array().expect("a list").iter().map(written).collect()
+    };
+    let ask = |number: usize| rest.create(&referring(number), "dryRun=All");
+    let did = || -> Vec<Option<String>> {
+        (0..REFERENCES.len()).map(|number| ask(number).ok().as_ref().and_then(written)).collect()
+    };
+
+    // Entries are read some time after they were stored.
+    force.wait("an entry of objects is read", |_| ask(0).is_ok());
+    for tries in 0.. {
+        match ask(6) {
+            Ok(_) => break,
+            Err(refusal) => assert!(tries < 60, "an entry of a call is never read: {refusal:?}"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+    let found = |text: &str| Some(text.to_owned());
+    let names = "[\"a\",\"b\",\"c\",\"d\",\"e\"]";
+    let (done, told) = (did(), said("kyverno"));
+    assert_eq!(done, told);
+    let expected =
+        [found(names), found("5"), None, found("null"), None, found("a"), found("a"), None, None, None, None];
+    assert_eq!(done, expected);
+    for (number, words) in
+        [(7, "no data available"), (8, "Invalid type for: a"), (10, "failed to fetch entry key=absent")]
+    {
+        let refusal = ask(number).expect_err("it is refused");
+        assert!(refusal.message.contains(words), "{refusal:?}");
+    }
+    let documented = said("documented");
+    assert_eq!(documented[7..], [found("null"), found("a"), found("a"), None]);
+
+    // What a filter hides stays as it is, be it refused otherwise.
+    let filters = r#"{"data": {"resourceFilters": "[ConfigMap,back,reference-0][ConfigMap,back,*-1?]"}}"#;
+    server.kubectl_ok(&["patch", "configmap", "kyverno", "-n", "kyverno", "--type=merge", "-p", filters], "");
+    force.wait("a filter is in force", |_| ask(0).is_ok_and(|object| written(&object).is_none()));
+    assert!(ask(10).is_ok(), "it is hidden");
+    let done = did();
+    assert_eq!(done[0], None);
+    assert_eq!(done[1..], expected[1..]);
+    let mutate =
+        ["mutate", "-f", &manifests, "--live", "--cluster-policies", "--semantics", "kyverno", "-o", "json"];
+    let run = kyv(server.kubeconfig(), &mutate);
+    let list: Value = serde_json::from_str(&run.stdout).expect("it prints JSON");
+    let told: Vec<_> = list["items"].as_array().expect("a list").iter().map(written).collect();
+    assert_eq!(done, told);
+    assert!(run.stderr.contains("note: 2 objects that rules act on are hidden from policies"), "{run:?}");
+    assert!(!run.stderr.contains("key=absent"), "{run:?}");
 }

@@ -26,8 +26,6 @@ pub struct InstalledKyverno {
     pub version: String,
     /// The namespace of its controllers.
     pub namespace: String,
-    /// The name of the `ConfigMap` there that configures it.
-    pub configuration: String,
 }
 
 /// What the configuration of a Kyverno says about what policies see.
@@ -67,12 +65,11 @@ impl KyvernoConfiguration {
         if !is_served {
             return Ok(None);
         }
-        let (namespace, name) = match InstalledKyverno::find(cluster) {
-            Some(installed) => (installed.namespace, installed.configuration),
-            None => (NAMESPACE.to_owned(), CONFIGURATION.to_owned()),
-        };
+        let controllers = controllers(cluster);
+        let named = controllers.iter().find_map(place);
+        let (namespace, name) = named.unwrap_or((NAMESPACE, CONFIGURATION));
         let place = format!("{namespace}/{name}");
-        match cluster.get(&Resource::config_maps(), Some(&namespace), &name) {
+        match cluster.get(&Resource::config_maps(), Some(namespace), name) {
             Ok(object) => Ok(Some(Self::read(place, &object))),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err((place, error)),
@@ -93,50 +90,62 @@ impl InstalledKyverno {
     /// Looks for Kyverno in all namespaces, or where that is not allowed in its own. `None` if there is none, or if
     /// nobody may see it.
     pub fn find(cluster: &dyn Cluster) -> Option<Self> {
-        let served = cluster.resources().ok()?;
-        let deployments = served.resolve("deployments.apps")?;
-        let list = |namespace| {
-            let query = ListQuery {
-                resource: deployments,
-                namespace,
-                labels: Some(CONTROLLERS),
-                fields: None,
-                limit: MOST,
-                after: None,
-            };
-            cluster.list(&query).ok()
-        };
-        let page = list(None).or_else(|| list(Some(NAMESPACE)))?;
-        page.objects.iter().find_map(Self::read)
+        controllers(cluster).iter().find_map(Self::read)
     }
 
     /// Reads a Deployment, if it is one of Kyverno.
     fn read(deployment: &Value) -> Option<Self> {
-        let text = |path: &[&str]| deployment.path(path).and_then(Value::as_str);
-        let containers = deployment.path(&["spec", "template", "spec", "containers"])?.as_array()?;
-        let images = containers.iter().filter_map(|container| container.get("image")?.as_str());
-        let tag = images.filter(|image| image.contains("kyverno")).find_map(|image| {
-            let bare = image.split('@').next()?;
-            Some(bare.rsplit('/').next()?.split_once(':').map_or("", |(_, tag)| tag))
-        })?;
+        let (namespace, _) = place(deployment)?;
+        let bare = image(deployment)?.split('@').next()?;
+        let tag = bare.rsplit('/').next()?.split_once(':').map_or("", |(_, tag)| tag);
         // Helm writes the version of the chart there.
         let label = || {
-            let is_of_helm = text(&["metadata", "labels", "helm.sh/chart"]).is_some();
-            text(&["metadata", "labels", "app.kubernetes.io/version"]).filter(|_| !is_of_helm)
+            let text = |name| deployment.path(&["metadata", "labels", name]).and_then(Value::as_str);
+            text("app.kubernetes.io/version").filter(|_| text("helm.sh/chart").is_none())
         };
         let version = Some(tag).filter(|tag| is_version(tag));
         let version = version.or_else(|| label().filter(|label| is_version(label)))?;
-        let variables = containers.iter().filter_map(|container| container.get("env")?.as_array()).flatten();
-        let named =
-            |variable: &&Value| variable.get("name").and_then(Value::as_str) == Some(CONFIGURATION_VARIABLE);
-        let configuration =
-            variables.into_iter().find(named).and_then(|variable| variable.get("value")?.as_str());
-        Some(Self {
-            version: version.to_owned(),
-            namespace: text(&["metadata", "namespace"])?.to_owned(),
-            configuration: configuration.unwrap_or(CONFIGURATION).to_owned(),
-        })
+        Some(Self { version: version.to_owned(), namespace: namespace.to_owned() })
     }
+}
+
+/// The Deployments that may be Kyverno's controllers, of all namespaces, or where that is not allowed of its own.
+fn controllers(cluster: &dyn Cluster) -> Vec<Value> {
+    let served = cluster.resources().unwrap_or_default();
+    let Some(deployments) = served.resolve("deployments.apps") else { return Vec::new() };
+    let list = |namespace| {
+        let query = ListQuery {
+            resource: deployments,
+            namespace,
+            labels: Some(CONTROLLERS),
+            fields: None,
+            limit: MOST,
+            after: None,
+        };
+        cluster.list(&query).ok()
+    };
+    list(None).or_else(|| list(Some(NAMESPACE))).unwrap_or_default().objects
+}
+
+fn containers(deployment: &Value) -> &[Value] {
+    deployment.path(&["spec", "template", "spec", "containers"]).and_then(Value::as_array).unwrap_or_default()
+}
+
+/// The image of Kyverno that a Deployment runs, if it does.
+fn image(deployment: &Value) -> Option<&str> {
+    let mut images = containers(deployment).iter().filter_map(|container| container.get("image")?.as_str());
+    images.find(|image| image.contains("kyverno"))
+}
+
+/// The namespace and name of the `ConfigMap` that configures a controller of Kyverno.
+fn place(deployment: &Value) -> Option<(&str, &str)> {
+    image(deployment)?;
+    let variables = containers(deployment).iter().filter_map(|container| container.get("env")?.as_array());
+    let named =
+        |variable: &&Value| variable.get("name").and_then(Value::as_str) == Some(CONFIGURATION_VARIABLE);
+    let name = variables.flatten().find(named).and_then(|variable| variable.get("value")?.as_str());
+    let namespace = deployment.path(&["metadata", "namespace"])?.as_str()?;
+    Some((namespace, name.unwrap_or(CONFIGURATION)))
 }
 
 /// An entry of a `ConfigMap`; empty where there is none.
