@@ -283,7 +283,7 @@ impl Ledger {
             return None;
         }
         let found = session.cluster.as_deref().and_then(InstalledKyverno::find)?;
-        let InstalledKyverno { version, namespace, .. } = found;
+        let InstalledKyverno { version, namespace } = found;
         let names: Vec<String> = self.corners.iter().map(|difference| difference.to_string()).collect();
         let instead = match session.engine.settings().semantics {
             Semantics::Documented => "does what `kyverno` stands for, as --semantics kyverno shows",
