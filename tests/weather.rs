@@ -5,9 +5,12 @@ mod rig;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rig::gauge::Gauge;
 use rig::weather::{Answer, Ask, Weather};
 use tempfile::TempDir;
 
@@ -293,6 +296,234 @@ fn every_format_says_what_is_missing() {
     assert!(markdown.stdout.starts_with("**Incomplete**: `read in part: configmaps`\n"), "{markdown:?}");
 }
 
+/// What the formats for machines and pages say is missing: the sentence, and the names in JSON.
+fn assert_incomplete(folder: &Folder, arguments: &[&str], gaps: &str, names: &serde_json::Value) {
+    let run = |format| folder.run(&[&["diff"], arguments, &["-o", format]].concat());
+    let json = run("json");
+    assert_eq!(json.code, Some(4), "{json:?}");
+    let told = format!("error: the answer is incomplete: {gaps}");
+    assert!(json.said().contains(&&*told), "{json:?}");
+    let value: serde_json::Value = serde_json::from_str(&json.stdout).expect("it is JSON");
+    assert_eq!(value["incomplete"], gaps, "{json:?}");
+    assert_eq!(&value["summary"]["notReadable"], names, "{json:?}");
+    let summary = run("summary");
+    assert!(summary.stdout.ends_with(&format!("\nincomplete: {gaps}\n")), "{summary:?}");
+    let markdown = run("markdown");
+    assert!(markdown.stdout.starts_with(&format!("**Incomplete**: `{gaps}`\n")), "{markdown:?}");
+    let explained = folder.run(&[&["explain"], arguments, &["-o", "json"]].concat());
+    let value: serde_json::Value = serde_json::from_str(&explained.stdout).expect("it is JSON");
+    assert_eq!((explained.code, &value["incomplete"]), (Some(4), &gaps.into()), "{explained:?}");
+}
+
+#[test]
+fn a_kind_or_a_look_up_that_is_refused_is_named_in_every_format() {
+    let server = Weather::start(|ask| match &*ask.path {
+        "/api/v1/namespaces/web/secrets" | "/api/v1/nodes" | "/api/v1/namespaces/web" => {
+            status(403, "Forbidden", "not for you")
+        }
+        path if path.ends_with("/configmaps/settings") => status(403, "Forbidden", "not for you"),
+        path if path.ends_with("/configmaps/one") => status(500, "InternalError", "boom"),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let names = |kinds: &[&str], part: &[&str], look_ups: &[&str]| serde_json::json!({"kinds": kinds, "inPart": part, "lookUps": look_ups});
+    let team = ["-p", "team.yaml"];
+    let kinds = [&team[..], &["configmaps,secrets"]].concat();
+    assert_incomplete(&folder, &kinds, "not read: secrets", &names(&["secrets"], &[], &[]));
+    let summary = folder.run(&[&["diff"], &kinds[..], &["-o", "summary"]].concat());
+    let totals = "\n3 objects, 3 would change, 1 kind not readable\n";
+    assert!(summary.stdout.contains(totals), "{summary:?}");
+    let unknown = [&team[..], &["configmaps,gadgets"]].concat();
+    assert_incomplete(&folder, &unknown, "not read: gadgets", &names(&["gadgets"], &[], &[]));
+
+    let call = "context: [{name: found, apiCall: {urlPath: /api/v1/nodes, jmesPath: 'length(items)'}}]";
+    let map = "context: [{name: found, configMap: {name: settings, namespace: web}}]";
+    let labels = "exclude: {any: [{resources: {namespaceSelector: {matchLabels: {tier: front}}}}]}";
+    for (name, context, variable, missed) in [
+        ("call", call, "{{ found }}", "/api/v1/nodes"),
+        ("map", map, "{{ found.data.zone }}", "configmaps \"settings\" in web"),
+        ("labels", labels, "a", "namespaces \"web\""),
+    ] {
+        let text = policy(name, "[ConfigMap]", context).replace("team: a", &format!("team: \"{variable}\""));
+        let policy = folder.write(&format!("{name}.yaml"), &text);
+        let gaps = format!("not looked up: {missed}");
+        assert_incomplete(&folder, &["-p", &policy, "configmaps"], &gaps, &names(&[], &[], &[missed]));
+    }
+    let manifest = folder.write("one.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}");
+    let live = [&team[..], &["-f", &manifest, "--live"]].concat();
+    let missed = "configmaps \"one\" in web";
+    assert_incomplete(&folder, &live, &format!("not looked up: {missed}"), &names(&[], &[], &[missed]));
+
+    // What is not there is an error of the rule, and nothing is missing.
+    let gone = call.replace("nodes", "gone");
+    let gone = folder.write(
+        "gone.yaml",
+        &policy("gone", "[ConfigMap]", &gone).replace("team: a", "team: \"{{ found }}\""),
+    );
+    let run = folder.run(&["diff", "-p", &gone, "configmaps", "-o", "json"]);
+    let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((run.code, &value["incomplete"]), (Some(3), &serde_json::Value::Null), "{run:?}");
+}
+
+/// A server with so many `ConfigMaps` and Pods each, on pages as long as they are asked for.
+fn crowded(objects: usize, answer_after: Duration) -> Weather {
+    Weather::start(move |ask| {
+        let Some((kind, own)) = [
+            ("configmaps", r#""data":{"number":"#),
+            ("pods", r#""spec":{"containers":[{"name":"web","image":"web:latest","env":[{"name":"A","value":"b"}]}],"x":"#),
+        ]
+        .into_iter()
+        .find(|(kind, _)| ask.path.ends_with(&format!("/web/{kind}"))) else {
+            return match ask.path.split_once("/configmaps/app-") {
+                Some((_, name)) => Answer::Body(200, format!(r#"{{"kind":"ConfigMap","data":{{"name":"{name}"}}}}"#)),
+                None => good(ask),
+            };
+        };
+        thread::sleep(answer_after);
+        let asked = |name: &str| {
+            let value = ask.query.split('&').find_map(|part| part.strip_prefix(name)?.strip_prefix('='));
+            value.and_then(|value| value.parse::<usize>().ok())
+        };
+        let start = asked("continue").unwrap_or(0);
+        let end = (start + asked("limit").unwrap_or(objects)).min(objects);
+        let fields: Vec<String> =
+            (0..20).map(|field| format!(r#""f:field-{field}":{{"f:inner":{{}}}}"#)).collect();
+        let fields = fields.join(",");
+        let items: Vec<String> = (start..end)
+            .map(|number| {
+                format!(
+                    r#"{{"metadata":{{"name":"app-{kind}-{number}","namespace":"web","managedFields":[{{"fieldsV1":{{{fields}}}}}]}},{own}"{number}"}}}}"#
+                )
+            })
+            .collect();
+        let next = if end < objects { end.to_string() } else { String::new() };
+        Answer::Body(
+            200,
+            format!(r#"{{"kind":"List","metadata":{{"continue":"{next}"}},"items":[{}]}}"#, items.join(",")),
+        )
+    })
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_does_not_grow_with_the_number_of_objects() {
+    // Each object is looked up by a call of its own, too, and changes.
+    let call = "context: [{name: own, apiCall: {urlPath: \"/api/v1/namespaces/web/configmaps/{{ request.name }}\", jmesPath: data.name}}]";
+    for arguments in [&["-o", "diff"][..], &["-o", "json"], &["-o", "summary"]] {
+        let peaks = [500, 2500].map(|objects| {
+            let folder = Folder::new(&crowded(objects, Duration::ZERO));
+            let server = crowded(objects, Duration::ZERO);
+            folder.write("kubeconfig", &kubeconfig(&server.authority()));
+            folder.write(
+                "own.yaml",
+                &policy("own", "[ConfigMap]", call).replace("team: a", "own: \"{{ own }}\""),
+            );
+            let mut command =
+                folder.command(&["diff", "-p", "own.yaml", "-p", "team.yaml", "configmaps,pods"]);
+            let printed = fs::File::create(folder.0.path().join("printed")).unwrap();
+            command.args(arguments).args(["--workers", "2"]).stdout(printed).stderr(Stdio::null());
+            let gauge = Gauge::of(&mut command);
+            let printed = fs::read_to_string(folder.0.path().join("printed")).unwrap();
+            assert_eq!(gauge.code, Some(1), "{gauge:?} {printed}");
+            assert!(printed.contains("own"), "{printed}");
+            gauge.peak
+        });
+        assert!(peaks[1] * 10 <= peaks[0] * 13, "{arguments:?}: {peaks:?} KiB");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn progress_is_shown_on_a_terminal_and_nowhere_else() {
+    let server = crowded(8, Duration::from_millis(400));
+    let folder = Folder::new(&server);
+    let arguments = ["diff", "-p", "team.yaml", "configmaps,pods", "--chunk-size", "2"];
+    let bar = "of 2 kinds, ";
+    let plain = folder.run(&arguments);
+    assert_eq!(plain.code, Some(1), "{plain:?}");
+    assert!(!plain.stderr.contains(bar) && !plain.stderr.contains('\u{1b}'), "{plain:?}");
+
+    // The result goes elsewhere, as with a pipe; what is said goes to the terminal.
+    let run = |more: &str| {
+        let line = format!("{} {} {more} >result", env!("CARGO_BIN_EXE_kubectl-kyv"), arguments.join(" "));
+        let mut command = Command::new("script");
+        command.args(["-q", "-e", "-c", &line, "typescript"]).current_dir(folder.0.path()).env_clear();
+        command.env("KUBECONFIG", folder.0.path().join("kubeconfig")).env("TERM", "xterm");
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("SHELL", "/bin/sh");
+        let run = ended(command.stdin(Stdio::null()).output().expect("script is installed"));
+        let result = fs::read_to_string(folder.0.path().join("result")).unwrap();
+        assert_eq!((run.code, &result), (Some(1), &plain.stdout), "{run:?}");
+        run.stdout
+    };
+    let shown = run("");
+    // First one kind is being read, at last both were.
+    let bars: Vec<&str> = shown.split(['\r', '\n']).filter(|line| line.contains(bar)).collect();
+    for part in [" objects, ", "/s"] {
+        assert!(!bars.is_empty() && bars.iter().all(|line| line.contains(part)), "{shown:?}");
+    }
+    assert!(
+        bars.iter().any(|line| line.contains("0 of 2 kinds, ") || line.contains("1 of 2 kinds, ")),
+        "{shown:?}"
+    );
+    // The bar is gone when the table comes.
+    let end = shown.rsplit(bar).next().unwrap_or_default();
+    assert!(end.contains("\u{1b}[2K") && end.contains("16 objects, 16 would change"), "{shown:?}");
+    assert!(!run("--quiet").contains(bar), "{shown:?}");
+}
+
+#[test]
+fn the_next_list_is_asked_for_while_this_one_is_read() {
+    // No page of ConfigMaps but the first is given before somebody asked for Secrets, and the result is in order.
+    let asked = Arc::new(AtomicBool::new(false));
+    let server = Weather::start(move |ask| {
+        if ask.path.ends_with("/web/secrets") {
+            asked.store(true, Ordering::SeqCst);
+        }
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while is_second_page(ask) && !asked.load(Ordering::SeqCst) {
+            if Instant::now() > deadline {
+                return status(500, "InternalError", "nobody asked for Secrets");
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        good(ask)
+    });
+    let run = Folder::new(&server).diff(&["configmaps,secrets,pods"]);
+    let all = [&ALL[..], &["Secret/web/one", "Pod/web/one"]].concat();
+    assert_eq!((run.code, run.changed()), (Some(1), all), "{run:?}");
+}
+
+#[test]
+fn the_labels_of_all_namespaces_come_in_one_list_where_all_are_read() {
+    for is_listed in [true, false] {
+        let server = Weather::start(move |ask| match &*ask.path {
+            "/api/v1/namespaces" if is_listed => {
+                let labelled = r#"{"metadata":{"name":"web","labels":{"tier":"front"}}}"#;
+                Answer::Body(
+                    200,
+                    format!(r#"{{"kind":"NamespaceList","metadata":{{}},"items":[{labelled}]}}"#),
+                )
+            }
+            "/api/v1/namespaces" => status(403, "Forbidden", "not for you"),
+            "/api/v1/namespaces/web" => Answer::Body(
+                200,
+                r#"{"kind":"Namespace","metadata":{"name":"web","labels":{"tier":"front"}}}"#.into(),
+            ),
+            "/api/v1/configmaps" => Answer::Body(200, page(&["a", "b"], "")),
+            _ => good(ask),
+        });
+        let folder = Folder::new(&server);
+        let selector = "exclude: {any: [{resources: {namespaceSelector: {matchLabels: {tier: back}}}}]}";
+        let policy = folder.write("selector.yaml", &policy("selector", "[ConfigMap]", selector));
+        let run = folder.run(&["diff", "-p", &policy, "-A"]);
+        assert_eq!((run.code, run.changed(), run.said()), (Some(1), ALL[..2].to_vec(), vec![]), "{run:?}");
+        let asked = server.asked();
+        let count = |path: &str| asked.iter().filter(|asked| asked.split('?').next() == Some(path)).count();
+        assert_eq!(count("/api/v1/namespaces"), 1, "{asked:?}");
+        assert_eq!(count("/api/v1/namespaces/web"), usize::from(!is_listed), "{asked:?}");
+    }
+}
+
 #[test]
 fn a_list_that_the_server_forgot_is_gone_on_with() {
     let server = Weather::start(|ask| {
@@ -360,7 +591,7 @@ fn an_aggregated_api_may_be_down() {
     assert_eq!((run.code, run.changed()), (Some(4), vec!["Pod/web/one"]), "{run:?}");
     assert_eq!(
         run.said(),
-        [down, "error: the server doesn't have a resource type \"widgets\"", rest],
+        [down, "error: the server doesn't have a resource type \"widgets\"", &format!("{rest}, widgets")],
         "{run:?}"
     );
     // A policy asks for a kind that might be there.
@@ -503,7 +734,7 @@ fn equal_calls_are_made_once_and_refusals_are_rule_errors() {
 
     let nodes = folder.write("nodes.yaml", &policy("nodes", "[ConfigMap]", &context("/api/v1/nodes")));
     let run = folder.run(&["diff", "-p", &nodes, "configmaps"]);
-    assert_eq!((run.code, run.changed()), (Some(3), vec![]), "{run:?}");
+    assert_eq!((run.code, run.changed()), (Some(4), vec![]), "{run:?}");
     let words = "failed to fetch data for APICall: failed to GET resource with raw url: /api/v1/nodes: nodes is forbidden: User \"x\" cannot list resource \"nodes\"";
     assert_eq!(run.stderr.matches(words).count(), 3, "{run:?}");
     assert_eq!(server.asked().iter().filter(|path| path.ends_with("/nodes")).count(), 1);
@@ -542,6 +773,10 @@ fn manifests_do_not_wait_for_a_silent_server_again_and_again() {
         [
             "Unable to connect to the server: it did not answer several times in a row and is asked no more",
             "Unable to connect to the server: no answer within 1s (--request-timeout gives another limit)",
+            "error: the answer is incomplete: not looked up: configmaps \"c0\" in web, configmaps \"c1\" in web, \
+             configmaps \"c10\" in web, configmaps \"c11\" in web, configmaps \"c12\" in web, \
+             configmaps \"c13\" in web, configmaps \"c14\" in web, configmaps \"c15\" in web, \
+             configmaps \"c16\" in web, configmaps \"c17\" in web and 50 more",
         ],
         "{run:?}"
     );

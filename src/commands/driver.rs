@@ -13,12 +13,15 @@ use super::exit::Exit;
 use super::held::run_targets;
 use super::ledger::Ledger;
 use super::live;
-use super::session::{Session, complain, manifests};
+use super::session::{RunWorld, Session, complain, manifests};
 use super::talk::Talk;
 
 /// So many pieces, or so many bytes of them, are in memory at once beside the text they come from.
 const CHUNK_PIECES: usize = 1024;
-const CHUNK_BYTES: usize = 8 << 20;
+pub(super) const CHUNK_BYTES: usize = 8 << 20;
+
+/// Pieces that are evaluated together, and what is wrong with the input between them.
+pub(super) type Chunk = Vec<Result<Piece, SourceError>>;
 
 /// What becomes of pieces.
 pub(super) trait Work: Sync {
@@ -36,31 +39,31 @@ pub(super) trait Work: Sync {
 
 /// A way to show what becomes of objects.
 pub(super) trait Show {
-    /// Evaluates all pieces in a world, counts them, and prints the result, unless some input could not be
-    /// read.
+    /// Evaluates all pieces in a world, counts them, says what the world did not tell, and prints the result,
+    /// unless some input could not be read.
     ///
     /// # Errors
     ///
     /// What cannot be written.
-    fn print<W: World>(
+    fn print(
         &self,
         session: &Session,
-        world: &W,
-        pieces: impl Iterator<Item = Result<Piece, SourceError>>,
+        world: &RunWorld,
+        chunks: impl Iterator<Item = Chunk>,
         ledger: &mut Ledger,
         talk: &mut Talk,
     ) -> io::Result<()>;
 
     /// The same; gives what was counted, and says what could not be written.
-    fn run<W: World>(
+    fn run(
         &self,
         session: &Session,
-        world: &W,
-        pieces: impl Iterator<Item = Result<Piece, SourceError>>,
+        world: &RunWorld,
+        chunks: impl Iterator<Item = Chunk>,
         talk: &mut Talk,
     ) -> Ledger {
         let mut ledger = Ledger::default();
-        if let Err(error) = self.print(session, world, pieces, &mut ledger, talk) {
+        if let Err(error) = self.print(session, world, chunks, &mut ledger, talk) {
             talk.error(Exit::Input, &format!("the result cannot be written: {error}"));
         }
         ledger
@@ -85,12 +88,26 @@ pub(super) fn show(
         return None;
     };
     let world = session.world(inputs, &manifests);
-    let ledger = show.run(session, &world, manifests.pieces(), talk);
-    session.tell_faults(&world, talk);
-    Some(ledger)
+    Some(show.run(session, &world, chunks(manifests.pieces()), talk))
 }
 
-/// Drives all pieces through the work, in chunks. `take` gets what was made of them in the order they came
+/// Pieces in chunks, each as large as may be.
+pub(super) fn chunks(
+    mut pieces: impl Iterator<Item = Result<Piece, SourceError>>,
+) -> impl Iterator<Item = Chunk> {
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let mut chunk = Vec::new();
+        while chunk.len() < CHUNK_PIECES && bytes < CHUNK_BYTES {
+            let Some(piece) = pieces.next() else { break };
+            bytes += piece.as_ref().map_or(0, Piece::weight);
+            chunk.push(piece);
+        }
+        (!chunk.is_empty()).then_some(chunk)
+    })
+}
+
+/// Drives all pieces through the work, chunk by chunk. `take` gets what was made of them in the order they came
 /// in; `fail` gets the errors of the input. After one that spoils the rest nothing is evaluated any more:
 /// what is left of the input is read for its errors alone.
 ///
@@ -101,36 +118,28 @@ pub(super) fn show(
 ///
 /// What `take` cannot write.
 pub(super) fn drive<W: Work>(
-    pieces: impl Iterator<Item = Result<Piece, SourceError>>,
+    chunks: impl Iterator<Item = Chunk>,
     work: &W,
     mut take: impl FnMut(W::Made) -> io::Result<()>,
     mut fail: impl FnMut(SourceError),
 ) -> io::Result<()> {
-    let mut chunk = Vec::new();
-    let mut bytes = 0;
     let mut failed = false;
     let mut held = work.evaluator().engine.has_targets().then(Vec::new);
-    for piece in pieces {
-        match piece {
-            Ok(_) if failed => {}
-            Ok(piece) => {
-                bytes += piece.weight();
-                chunk.push(piece);
-                if chunk.len() >= CHUNK_PIECES || bytes >= CHUNK_BYTES {
-                    turn(&mut chunk, work, held.as_mut(), &mut take)?;
-                    bytes = 0;
+    for chunk in chunks {
+        let mut pieces = Vec::with_capacity(chunk.len());
+        for piece in chunk {
+            match piece {
+                Ok(piece) => pieces.push(piece),
+                Err(error) => {
+                    failed |= error.spoils_the_rest();
+                    fail(error);
                 }
-            }
-            Err(error) => {
-                if error.spoils_the_rest() {
-                    failed = true;
-                    chunk.clear();
-                }
-                fail(error);
             }
         }
+        if !failed {
+            turn(pieces, work, held.as_mut(), &mut take)?;
+        }
     }
-    turn(&mut chunk, work, held.as_mut(), &mut take)?;
     let Some(mut held) = held.filter(|_| !failed) else { return Ok(()) };
     run_targets(work.evaluator(), &mut held);
     let mut held = held.into_iter();
@@ -145,17 +154,17 @@ pub(super) fn drive<W: Work>(
 }
 
 fn turn<W: Work>(
-    chunk: &mut Vec<Piece>,
+    pieces: Vec<Piece>,
     work: &W,
     held: Option<&mut Vec<Evaluated>>,
     take: &mut impl FnMut(W::Made) -> io::Result<()>,
 ) -> io::Result<()> {
-    let chunk = std::mem::take(chunk).into_par_iter();
+    let pieces = pieces.into_par_iter();
     let evaluate = |piece| work.evaluator().evaluate(piece);
     if let Some(held) = held {
-        held.par_extend(chunk.map(evaluate));
+        held.par_extend(pieces.map(evaluate));
         return Ok(());
     }
-    let made: Vec<_> = chunk.map(|piece| work.make(evaluate(piece))).collect();
+    let made: Vec<_> = pieces.map(|piece| work.make(evaluate(piece))).collect();
     made.into_iter().try_for_each(take)
 }

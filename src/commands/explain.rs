@@ -8,21 +8,19 @@ use clap::{Args, ValueEnum};
 use crate::engine::World;
 use crate::pattern;
 use crate::policy::{Mutation, Policy, Rule};
-use crate::render::{Explanation, JsonRows, Palette, RuleSource, RuleSources, tally_json};
+use crate::render::{Explanation, JsonRows, Palette, RuleSource, RuleSources};
 use crate::report::Impact;
 use crate::semantics::Semantics;
-use crate::source::{Piece, SourceError};
 use crate::value::{ObjectRef, Text, Value};
 
 use super::arguments::{Color, Inputs};
-use super::driver::{Show, Work, drive, show};
+use super::driver::{Chunk, Show, Work, drive, show};
 use super::evaluate::{Evaluated, Evaluation, Evaluator};
 use super::exit::Exit;
 use super::idle::unfit_lists;
 use super::ledger::Ledger;
-use super::output::incomplete;
-use super::session::{Session, on_threads};
-use super::spool::Spool;
+use super::output::push_summary;
+use super::session::{RunWorld, Session, on_threads};
 use super::talk::{About, Talk};
 
 const EXAMPLES: &str = "\
@@ -180,11 +178,11 @@ struct Screens<'a> {
 }
 
 impl Show for Screens<'_> {
-    fn print<W: World>(
+    fn print(
         &self,
         session: &Session,
-        world: &W,
-        pieces: impl Iterator<Item = Result<Piece, SourceError>>,
+        world: &RunWorld,
+        chunks: impl Iterator<Item = Chunk>,
         ledger: &mut Ledger,
         talk: &mut Talk,
     ) -> io::Result<()> {
@@ -195,7 +193,7 @@ impl Show for Screens<'_> {
             semantics: session.engine.settings().semantics,
             palette: color.palette(),
         };
-        let mut spool = Spool::new();
+        let mut spool = session.spool(talk);
         let mut rows = JsonRows::default();
         let mut faults = Vec::new();
         let mut screens = 0_usize;
@@ -211,12 +209,14 @@ impl Show for Screens<'_> {
                     spool.push(&format!("{blank}{text}"))
                 }),
                 Made::Rows(made) => made.iter().try_for_each(|row| spool.push(&rows.row(row))),
-            }
+            }?;
+            if spool.is_due() { talk.aside(|| spool.pass()) } else { Ok(()) }
         };
-        drive(pieces, &work, take, |error| faults.push(error))?;
+        drive(chunks, &work, take, |error| faults.push(error))?;
         for error in &faults {
             talk.fault(error);
         }
+        session.tell_faults(world, talk);
         talk.finish_progress();
         if talk.exit() == Exit::Input {
             return Ok(());
@@ -225,9 +225,9 @@ impl Show for Screens<'_> {
         if *output == Output::Json {
             spool.push(rows.end().trim_end())?;
             ledger.find_installed(session);
-            let (summary, gaps) = (tally_json(&ledger.tally).to_json(), incomplete(talk.gaps().as_deref()));
-            spool.push(&format!(",\n\"summary\": {summary}{gaps}}}\n"))?;
+            push_summary(&ledger.tally, talk.gaps(), &mut spool)?;
         }
+        spool.pass()?;
         if !object.is_empty() && ledger.tally.objects == 0 {
             talk.note(About::Omission, &format!("no object is called {}", object.join(" or ")));
         }

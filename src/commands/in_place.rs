@@ -8,7 +8,7 @@ use crate::engine::World;
 use crate::source::{Content, Manifests, replace_read_file, still_holds};
 use crate::yaml::{Edited, Source};
 
-use super::driver::{Work, drive};
+use super::driver::{Work, chunks, drive};
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
 use super::ledger::{Ledger, SumUp};
@@ -58,7 +58,7 @@ impl<'a> Edits<'a> {
             self.take(&evaluated, edited.map(|edited| edited.text));
             Ok(())
         };
-        let driven = drive(manifests.pieces(), &work, take, |error| faults.push(error));
+        let driven = drive(chunks(manifests.pieces()), &work, take, |error| faults.push(error));
         if let Err(error) = driven {
             talk.error(Exit::Input, &error.to_string());
         }

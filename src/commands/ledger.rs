@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::Rule;
-use crate::render::{lines, summary_table, trial_line, trials_line};
+use crate::render::{Width, lines, summary_table, trial_line, trials_line};
 use crate::report::{Outcome, RunningKyverno, Tally, Trial};
 use crate::semantics::{Corners, Semantics};
 use crate::source::Content;
@@ -302,7 +302,9 @@ impl Ledger {
     pub(super) fn sum_up(&self, sum_up: SumUp, talk: &Talk) {
         match sum_up {
             SumUp::Line => talk.summary(&self.line()),
-            SumUp::Table => talk.summary(summary_table(&self.tally).trim_end()),
+            SumUp::Table => {
+                talk.summary(summary_table(&self.tally, talk.gaps(), Width::Short).trim_end());
+            }
             SumUp::Nothing => {}
         }
     }

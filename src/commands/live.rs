@@ -2,15 +2,18 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::vec;
+
+use rayon::current_num_threads;
+use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::pattern;
 use crate::policy::KindSelector;
-use crate::source::cluster::{Batch, Cluster, ClusterError, Pages, Selection, Unknown, Wanted};
+use crate::source::cluster::{Batch, Cluster, ClusterError, Listed, Pages, Selection, Unknown, Wanted};
 use crate::source::{Content, Manifests, Piece, SourceError};
-use crate::value::Value;
 
 use super::arguments::Inputs;
-use super::driver::Show;
+use super::driver::{CHUNK_BYTES, Chunk, Show};
 use super::exit::Exit;
 use super::ledger::Ledger;
 use super::progress::Kinds;
@@ -43,9 +46,8 @@ pub(super) fn run(
     talk.count_kinds(Arc::clone(&kinds));
     let pages = Pages::start(Arc::clone(cluster), selections.clone(), inputs.live.chunk_size);
     let mut inconsistent = Vec::new();
-    let pieces = Reading::new(pages, &selections, &kinds, &mut inconsistent).flatten();
-    let ledger = show.run(session, &world, pieces, talk);
-    session.tell_faults(&world, talk);
+    let chunks = Reading::new(pages, &selections, &kinds, &mut inconsistent);
+    let ledger = show.run(session, &world, chunks, talk);
     for name in inconsistent {
         let text = format!(
             "{name}: the server forgot the list while it was read; what was made, changed or deleted meanwhile may be \
@@ -59,9 +61,18 @@ pub(super) fn run(
     Some(ledger)
 }
 
-/// What arrives, and how far each selection came.
+/// So many objects are evaluated together for each thread: what is made of an object takes many times as much
+/// memory as the object, and all threads wait for the last one.
+const TOGETHER: usize = 32;
+
+/// What arrives, in chunks of what is evaluated together, and how far each selection came.
 struct Reading<'a> {
     pages: Pages,
+    /// What is left of the page that arrived last.
+    page: vec::IntoIter<Listed>,
+    /// What kind it is of.
+    name: String,
+    together: usize,
     selections: &'a [Selection],
     kinds: &'a Kinds,
     inconsistent: &'a mut Vec<String>,
@@ -80,12 +91,34 @@ impl<'a> Reading<'a> {
         inconsistent: &'a mut Vec<String>,
     ) -> Self {
         let none = vec![false; selections.len()];
-        Self { pages, selections, kinds, inconsistent, done: none.clone(), begun: none, cause: None }
+        let (page, together) = (Vec::new().into_iter(), TOGETHER * current_num_threads());
+        let (done, begun) = (none.clone(), none);
+        let name = String::new();
+        Self { pages, page, name, together, selections, kinds, inconsistent, done, begun, cause: None }
     }
 
-    fn take(&mut self, batch: Batch) -> Vec<Result<Piece, SourceError>> {
+    /// The next objects of the page.
+    fn part(&mut self) -> Option<Chunk> {
+        let mut bytes = 0;
+        let mut part = Vec::new();
+        while part.len() < self.together && bytes < CHUNK_BYTES {
+            let Some(object) = self.page.next() else { break };
+            bytes += object.weight();
+            part.push(object);
+        }
+        let piece = |object: Listed| match object.read() {
+            Ok(object) => {
+                Ok(Piece { input: 0, content: Content::Object(object), file: None, further: false })
+            }
+            Err(cause) => Err(SourceError::Unread { what: vec![self.name.clone()], in_part: true, cause }),
+        };
+        (!part.is_empty()).then(|| part.into_par_iter().map(piece).collect())
+    }
+
+    /// Takes a page in; gives what is wrong with it.
+    fn take(&mut self, batch: Batch) -> Option<SourceError> {
         let Batch { selection: index, objects, is_last, is_inconsistent } = batch;
-        let Some(selection) = self.selections.get(index) else { return Vec::new() };
+        let selection = self.selections.get(index)?;
         let name = selection.resource.full_name();
         if is_inconsistent {
             self.inconsistent.push(name.clone());
@@ -96,40 +129,48 @@ impl<'a> Reading<'a> {
         }
         let in_part = std::mem::replace(&mut self.begun[index], true);
         match objects {
-            Ok(objects) => objects.into_iter().map(piece).collect(),
+            Ok(objects) => {
+                self.page = objects.into_iter();
+                self.name = name;
+                None
+            }
             // Nothing is missing that there is.
-            Err(error) if error.is_not_found() && !selection.names.is_empty() => vec![Err(error.into())],
+            Err(error) if error.is_not_found() && !selection.names.is_empty() => Some(error.into()),
             Err(cause) => {
                 self.cause = Some(cause.clone());
                 self.done[index] = true;
-                vec![Err(SourceError::Unread { what: vec![name], in_part, cause })]
+                Some(SourceError::Unread { what: vec![name], in_part, cause })
             }
         }
     }
 
     /// What nobody asked for any more, after the server had gone silent.
-    fn rest(&mut self) -> Option<Vec<Result<Piece, SourceError>>> {
+    fn rest(&mut self) -> Option<SourceError> {
         let unread = self.selections.iter().zip(&self.done).filter(|(_, is_done)| !**is_done);
         let mut what: Vec<String> = unread.map(|(selection, _)| selection.resource.full_name()).collect();
         what.dedup();
         let cause = self.cause.take().filter(|_| !what.is_empty())?;
-        Some(vec![Err(SourceError::Unread { what, in_part: false, cause })])
+        Some(SourceError::Unread { what, in_part: false, cause })
     }
 }
 
 impl Iterator for Reading<'_> {
-    type Item = Vec<Result<Piece, SourceError>>;
+    type Item = Chunk;
 
-    fn next(&mut self) -> Option<Self::Item> {
-        match self.pages.next() {
-            Some(batch) => Some(self.take(batch)),
-            None => self.rest(),
+    fn next(&mut self) -> Option<Chunk> {
+        loop {
+            if let Some(chunk) = self.part() {
+                return Some(chunk);
+            }
+            let fault = match self.pages.next() {
+                Some(batch) => self.take(batch),
+                None => return self.rest().map(|fault| vec![Err(fault)]),
+            };
+            if let Some(fault) = fault {
+                return Some(vec![Err(fault)]);
+            }
         }
     }
-}
-
-fn piece(object: Value) -> Result<Piece, SourceError> {
-    Ok(Piece { input: 0, content: Content::Object(object), file: None, further: false })
 }
 
 /// What the arguments name, in kubectl's grammar.
@@ -180,8 +221,12 @@ fn named(wanted: &Wanted, cluster: &dyn Cluster, talk: &mut Talk) -> Option<Vec<
             talk.fault(&unread(&down));
         }
     }
-    for error in unknown {
-        talk.fault(&error.into());
+    for cause in unknown {
+        let name = match &cause {
+            ClusterError::UnknownType(name) | ClusterError::NotListed(name) => name.clone(),
+            _ => continue,
+        };
+        talk.fault(&SourceError::Unread { what: vec![name], in_part: false, cause });
     }
     (!selections.is_empty()).then_some(selections)
 }

@@ -6,17 +6,15 @@ use clap::{Args, ValueEnum};
 
 use crate::engine::World;
 use crate::render::DiffStyle;
-use crate::source::{Piece, SourceError};
 
 use super::arguments::{DiffOptions, Inputs};
-use super::driver::{Show, Work, drive, show};
+use super::driver::{Chunk, Show, Work, drive, show};
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
 use super::in_place::Edits;
 use super::ledger::{Ledger, SumUp};
 use super::output::{Format, Layout, Printer, Ready};
-use super::session::{Session, complain, counted, manifests, on_threads};
-use super::spool::Spool;
+use super::session::{RunWorld, Session, complain, counted, manifests, on_threads};
 use super::talk::{About, Talk};
 use super::trial::{DryRuns, NO_CLUSTER};
 
@@ -142,11 +140,11 @@ pub(super) struct Print {
 }
 
 impl Show for Print {
-    fn print<W: World>(
+    fn print(
         &self,
         session: &Session,
-        world: &W,
-        pieces: impl Iterator<Item = Result<Piece, SourceError>>,
+        world: &RunWorld,
+        chunks: impl Iterator<Item = Chunk>,
         ledger: &mut Ledger,
         talk: &mut Talk,
     ) -> io::Result<()> {
@@ -156,7 +154,7 @@ impl Show for Print {
         let trials = cluster.map(|cluster| DryRuns::new(cluster, &evaluator));
         let work = Printing { evaluator, print: *self, trials };
         let mut printer = Printer::new(self.format, self.style);
-        let mut spool = Spool::new();
+        let mut spool = session.spool(talk);
         let mut faults = Vec::new();
         let mut secrets = 0;
         let take = |(evaluated, ready): (Evaluated, Ready)| {
@@ -165,12 +163,14 @@ impl Show for Print {
                 ledger.edited(&evaluated, edited);
             }
             secrets += self.format.secrets_in(&evaluated);
-            printer.print(&evaluated, ready, &mut spool)
+            printer.print(&evaluated, ready, &mut spool)?;
+            if spool.is_due() { talk.aside(|| spool.pass()) } else { Ok(()) }
         };
-        drive(pieces, &work, take, |error| faults.push(error))?;
+        drive(chunks, &work, take, |error| faults.push(error))?;
         for error in &faults {
             talk.fault(error);
         }
+        session.tell_faults(world, talk);
         talk.finish_progress();
         if talk.exit() == Exit::Input {
             return Ok(());
@@ -185,7 +185,8 @@ impl Show for Print {
             talk.note(About::Other, &note);
         }
         ledger.find_installed(session);
-        printer.finish(&ledger.tally, talk.gaps().as_deref(), &mut spool)?;
+        printer.finish(&ledger.tally, talk.gaps(), &mut spool)?;
+        spool.pass()?;
         ledger.close(session, self.sum_up, talk);
         spool.release()
     }

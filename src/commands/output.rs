@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::render::{
-    DiffStyle, FileDiff, FilePart, JsonRows, harmless_name, impact_json, json_patch, kubectl_name, markdown,
-    object_json, summary_table, tally_json, unified_diff,
+    DiffStyle, FileDiff, FilePart, JsonRows, Width, harmless_name, impact_json, json_patch, kubectl_name,
+    markdown, object_json, summary_table, tally_json, tally_rows, unified_diff,
 };
-use crate::report::Tally;
+use crate::report::{Gaps, Tally};
 use crate::source::{Content, from_here};
 use crate::value::{Value, shortest_changes};
 use crate::yaml::{self, Document, Edited};
@@ -335,7 +335,7 @@ impl Printer {
     }
 
     /// Prints what comes last. Where something is missing, whatever counts objects says so.
-    pub(super) fn finish(self, tally: &Tally, gaps: Option<&str>, out: &mut Spool) -> io::Result<()> {
+    pub(super) fn finish(self, tally: &Tally, gaps: &Gaps, out: &mut Spool) -> io::Result<()> {
         match self.format {
             Format::Json => match (self.first, self.objects) {
                 (Some(only), _) => out.push(&format!("{only}\n")),
@@ -345,22 +345,21 @@ impl Printer {
             },
             Format::Yaml | Format::Diff | Format::Patch | Format::Name => Ok(()),
             Format::Summary => {
-                out.push(&summary_table(tally))?;
-                gaps.map_or(Ok(()), |gaps| out.push(&format!("\nincomplete: {gaps}\n")))
+                out.push(&summary_table(tally, gaps, Width::Whole))?;
+                if gaps.is_empty() { Ok(()) } else { out.push(&format!("\nincomplete: {gaps}\n")) }
             }
             Format::Report => {
                 if self.objects == 0 {
                     out.push("{\"objects\": ")?;
                 }
                 out.push(self.rows.end().trim_end())?;
-                let summary = tally_json(tally).to_json();
-                out.push(&format!(",\n\"summary\": {summary}{}}}\n", incomplete(gaps)))
+                push_summary(tally, gaps, out)
             }
             Format::Markdown => {
-                if let Some(gaps) = gaps {
-                    out.push(&format!("**Incomplete**: `{}`\n\n", gaps.replace('`', "'")))?;
+                if !gaps.is_empty() {
+                    out.push(&format!("**Incomplete**: `{}`\n\n", gaps.to_string().replace('`', "'")))?;
                 }
-                out.push(&markdown(tally, &self.diffs, self.left_out))
+                out.push(&markdown(tally, gaps, &self.diffs, self.left_out))
             }
         }
     }
@@ -371,9 +370,18 @@ fn changed(evaluated: &Evaluated) -> usize {
     evaluated.objects.iter().filter(|object| object.report.is_changed()).count()
 }
 
-/// What is missing in an answer, as a further member of a report.
-pub(super) fn incomplete(gaps: Option<&str>) -> String {
-    gaps.map_or_else(String::new, |gaps| format!(",\n\"incomplete\": {}", Value::from(gaps).to_json()))
+/// Ends a report: the counts, row by row where there are many, and what is missing.
+pub(super) fn push_summary(tally: &Tally, gaps: &Gaps, out: &mut Spool) -> io::Result<()> {
+    let summary = tally_json(tally, gaps).to_json();
+    out.push(&format!(",\n\"summary\": {},\n\"rules\": ", summary.strip_suffix('}').unwrap_or_default()))?;
+    let mut rows = JsonRows::default();
+    tally_rows(tally).try_for_each(|row| out.push(&rows.row(&row)))?;
+    out.push(rows.end().trim_end())?;
+    out.push("}")?;
+    if !gaps.is_empty() {
+        out.push(&format!(",\n\"incomplete\": {}", Value::from(gaps.to_string()).to_json()))?;
+    }
+    out.push("}\n")
 }
 
 /// An object as an item of a list.

@@ -74,7 +74,7 @@ impl Progress {
     }
 
     /// Does something on standard error that the bar must not stand in the way of.
-    pub(super) fn aside(&self, act: impl FnOnce()) {
+    pub(super) fn aside<T>(&self, act: impl FnOnce() -> T) -> T {
         match &self.bar {
             Some(bar) => bar.suspend(act),
             None => act(),

@@ -13,8 +13,8 @@ use crate::policy::{
     ResourceFilters, Rule, UserInfo,
 };
 use crate::source::cluster::{
-    Cluster, ClusterWorld, KyvernoConfiguration, LiveKinds, Rights, StoredObjects, Subject, custom_kinds_of,
-    load_cluster_policies,
+    Cluster, ClusterWorld, KyvernoConfiguration, LiveKinds, Missed, Rights, StoredObjects, Subject,
+    custom_kinds_of, load_cluster_policies,
 };
 use crate::source::{
     Asked, CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, Kustomize, LoadedExceptions,
@@ -26,10 +26,14 @@ use super::arguments::Inputs;
 use super::evaluate::Evaluator;
 use super::exit::Exit;
 use super::reach::connect;
+use super::spool::Spool;
 use super::talk::{About, Manner, Talk};
 
 /// The stack of a thread: enough for whatever the limits on depth let through.
 const STACK: usize = 16 << 20;
+
+/// The world of a run: what its inputs tell, and the cluster.
+pub(super) type RunWorld = ClusterWorld<OfflineWorld>;
 
 /// So many refusals of a cluster are told one by one.
 const TOLD: usize = 10;
@@ -199,13 +203,19 @@ impl Session {
         }
     }
 
+    /// What takes the result. That of live objects is printed as it comes: nothing that is still to be read can
+    /// make it void.
+    pub(super) fn spool(&self, talk: &Talk) -> Spool {
+        if self.live && talk.exit() < Exit::Input { Spool::passing() } else { Spool::new() }
+    }
+
     /// The kinds that the rules can match.
     pub(super) fn kind_selectors(&self) -> Vec<KindSelector> {
         kind_selectors(self.engine.policies().policies().iter().flat_map(|policy| &policy.rules))
     }
 
     /// The world of manifests: what the inputs tell of it, and the cluster where it may be asked.
-    pub(super) fn world(&self, inputs: &Inputs, manifests: &Manifests) -> ClusterWorld<OfflineWorld> {
+    pub(super) fn world(&self, inputs: &Inputs, manifests: &Manifests) -> RunWorld {
         let given = self.offline_world(inputs, manifests);
         let cluster = self.cluster.clone().filter(|_| inputs.asks_for_context());
         let rights = match (&inputs.live.check_rights, &inputs.live.reach.as_user) {
@@ -214,17 +224,27 @@ impl Session {
             (None, None) => None,
         };
         ClusterWorld::new(given, cluster, self.asks_for_namespace_labels())
+            .with_all_namespaces(inputs.live.all_namespaces)
             .with_most_targets(self.engine.settings().limits.targets)
             .with_rights(rights)
     }
 
     /// Says what the cluster did not tell though it was asked, and which stored objects were given in vain.
-    pub(super) fn tell_faults(&self, world: &ClusterWorld<OfflineWorld>, talk: &mut Talk) {
+    pub(super) fn tell_faults(&self, world: &RunWorld, talk: &mut Talk) {
         for old in self.old.unfound() {
             talk.note(About::Omission, &format!("--old: {old} is the stored state of no object of this run"));
         }
-        let mut faults = world.take_faults();
-        faults.extend(self.stored.iter().flat_map(StoredObjects::take_faults));
+        let mut faults = Vec::new();
+        for Missed { what, why, is_told } in
+            world.take_missed().into_iter().chain(self.stored.iter().flat_map(StoredObjects::take_missed))
+        {
+            talk.missed(what);
+            if is_told {
+                talk.worsen(Exit::of(&why.into()));
+            } else {
+                faults.push(why);
+            }
+        }
         // Threads come in any order.
         faults.sort_by_cached_key(ToString::to_string);
         faults.dedup();

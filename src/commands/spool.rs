@@ -1,4 +1,4 @@
-//! The result, held back until all input was read.
+//! The result on its way to standard output.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 
@@ -7,17 +7,32 @@ use tempfile::SpooledTempFile;
 /// Up to here the result stays in memory; beyond it goes to an unlinked temporary file.
 const MEMORY: usize = 64 << 20;
 
-/// Holds the result back, so that a run that fails on its last input has printed nothing.
+/// So much text is written at once.
+const ENOUGH: usize = 1 << 16;
+
+/// The same where somebody may be waiting for it.
+const SOME: usize = 1 << 12;
+
+/// Takes the result. It holds it back, so that a run that fails on its last input has printed nothing; or lets it
+/// through, where nothing that is still to come can make it void.
 #[derive(Debug)]
 pub(super) struct Spool {
-    file: SpooledTempFile,
+    /// What holds it back.
+    file: Option<SpooledTempFile>,
     buffer: Vec<u8>,
+    /// Nobody reads on.
+    is_closed: bool,
 }
 
 impl Spool {
-    /// An empty spool.
+    /// An empty spool that holds back.
     pub(super) fn new() -> Self {
-        Self { file: SpooledTempFile::new(MEMORY), buffer: Vec::new() }
+        Self { file: Some(SpooledTempFile::new(MEMORY)), buffer: Vec::new(), is_closed: false }
+    }
+
+    /// One that lets through; [`Spool::pass`] has to be called now and then.
+    pub(super) const fn passing() -> Self {
+        Self { file: None, buffer: Vec::new(), is_closed: false }
     }
 
     /// Adds text.
@@ -26,40 +41,66 @@ impl Spool {
     ///
     /// A temporary file that cannot be made or is full.
     pub(super) fn push(&mut self, text: &str) -> io::Result<()> {
-        const ENOUGH: usize = 1 << 16;
-        self.buffer.extend_from_slice(text.as_bytes());
-        if self.buffer.len() >= ENOUGH { self.flush() } else { Ok(()) }
+        if !self.is_closed {
+            self.buffer.extend_from_slice(text.as_bytes());
+        }
+        match &mut self.file {
+            Some(file) if self.buffer.len() >= ENOUGH => {
+                file.write_all(&self.buffer)?;
+                self.buffer.clear();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.write_all(&self.buffer)?;
+    /// Whether there is something to pass on.
+    pub(super) const fn is_due(&self) -> bool {
+        self.file.is_none() && self.buffer.len() >= SOME
+    }
+
+    /// Prints what is let through and was added so far. That nobody reads on is no error.
+    ///
+    /// # Errors
+    ///
+    /// Any other failure to write.
+    pub(super) fn pass(&mut self) -> io::Result<()> {
+        if self.file.is_some() {
+            return Ok(());
+        }
+        let mut out = io::stdout().lock();
+        let written = out.write_all(&self.buffer).and_then(|()| out.flush());
         self.buffer.clear();
-        Ok(())
+        self.is_closed |= is_closed(&written);
+        if self.is_closed { Ok(()) } else { written }
     }
 
-    /// Prints everything on standard output. That nobody reads on is no error.
+    /// Prints everything that was not printed yet on standard output. That nobody reads on is no error.
     ///
     /// # Errors
     ///
     /// Any other failure to read the temporary file or to write.
     pub(super) fn release(mut self) -> io::Result<()> {
-        self.flush()?;
-        self.file.seek(SeekFrom::Start(0))?;
-        match self.copy() {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            ended => ended,
-        }
+        let Some(mut file) = self.file.take() else { return self.pass() };
+        file.write_all(&self.buffer)?;
+        file.seek(SeekFrom::Start(0))?;
+        let copied = copy(&mut file);
+        if is_closed(&copied) { Ok(()) } else { copied }
     }
+}
 
-    fn copy(&mut self) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        let mut chunk = vec![0; 1 << 16];
-        loop {
-            let length = self.file.read(&mut chunk)?;
-            match chunk.get(..length) {
-                Some(read) if length > 0 => out.write_all(read)?,
-                _ => return out.flush(),
-            }
+fn is_closed(written: &io::Result<()>) -> bool {
+    written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn copy(file: &mut SpooledTempFile) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let mut chunk = vec![0; ENOUGH];
+    loop {
+        let length = file.read(&mut chunk)?;
+        match chunk.get(..length) {
+            Some(read) if length > 0 => out.write_all(read)?,
+            _ => return out.flush(),
         }
     }
 }
@@ -77,10 +118,18 @@ mod tests {
             spool.push(&line).unwrap();
             expected.push_str(&line);
         }
-        spool.flush().unwrap();
-        spool.file.seek(SeekFrom::Start(0)).unwrap();
+        let mut file = spool.file.take().unwrap();
+        file.seek(SeekFrom::Start(0)).unwrap();
         let mut text = String::new();
-        spool.file.read_to_string(&mut text).unwrap();
+        file.read_to_string(&mut text).unwrap();
+        text.push_str(std::str::from_utf8(&spool.buffer).unwrap());
         assert_eq!(text, expected);
+    }
+    #[test]
+    fn what_is_let_through_is_not_kept() {
+        let mut spool = Spool::passing();
+        assert!(!spool.is_due());
+        spool.push(&"x".repeat(SOME)).unwrap();
+        assert!(spool.is_due() && spool.file.is_none());
     }
 }

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 
 use crate::render::{announced, harmless};
+use crate::report::Gaps;
 use crate::semantics::{Corners, Semantics};
 use crate::source::SourceError;
 
@@ -27,9 +28,8 @@ pub(super) struct Talk {
     progress: Progress,
     /// The last thing that a cluster said; it is not said twice in a row.
     last: String,
-    /// What a cluster did not give, and what it gave in part.
-    unread: Vec<String>,
-    read_in_part: Vec<String>,
+    /// What a cluster did not give.
+    gaps: Gaps,
 }
 
 /// What a note is about.
@@ -45,8 +45,7 @@ impl Talk {
     /// Starts to talk.
     pub(super) fn new(manner: Manner) -> Self {
         let progress = Progress::new(!manner.quiet && io::stderr().is_terminal());
-        let (last, unread, read_in_part) = (String::new(), Vec::new(), Vec::new());
-        Self { manner, exit: Exit::Done, progress, last, unread, read_in_part }
+        Self { manner, exit: Exit::Done, progress, last: String::new(), gaps: Gaps::default() }
     }
 
     /// An error, and how it makes the run end.
@@ -60,8 +59,8 @@ impl Talk {
         let cluster = match error {
             SourceError::Cluster(cluster) => cluster,
             SourceError::Unread { what, in_part, cause } => {
-                let list = if *in_part { &mut self.read_in_part } else { &mut self.unread };
-                list.extend(what.iter().cloned());
+                let list = if *in_part { &mut self.gaps.in_part } else { &mut self.gaps.unread };
+                list.extend(what.iter().filter(|name| !list.contains(name)).cloned().collect::<Vec<_>>());
                 cause
             }
             _ => return self.error(Exit::of(error), &error.to_string()),
@@ -80,18 +79,20 @@ impl Talk {
         self.last = text;
     }
 
-    /// What is missing in the answer, in words; `None` if nothing is.
-    pub(super) fn gaps(&self) -> Option<String> {
-        let parts = [("not read: ", &self.unread), ("read in part: ", &self.read_in_part)];
-        let parts = parts.iter().filter(|(_, names)| !names.is_empty());
-        let parts: Vec<String> = parts.map(|(what, names)| format!("{what}{}", names.join(", "))).collect();
-        (!parts.is_empty()).then(|| parts.join("; "))
+    /// Something that was to be looked up and could not be, so that the answer is not whole.
+    pub(super) fn missed(&mut self, what: String) {
+        self.gaps.missed.push(what);
+    }
+
+    /// What is missing in the answer.
+    pub(super) const fn gaps(&self) -> &Gaps {
+        &self.gaps
     }
 
     /// Says what is missing in the answer.
     pub(super) fn tell_gaps(&mut self) {
-        if let Some(gaps) = self.gaps() {
-            self.error(Exit::Cluster, &format!("the answer is incomplete: {gaps}"));
+        if !self.gaps.is_empty() {
+            self.error(Exit::Cluster, &format!("the answer is incomplete: {}", self.gaps));
         }
     }
 
@@ -132,6 +133,11 @@ impl Talk {
     /// Counts objects for the progress bar.
     pub(super) fn advance(&mut self, objects: usize) {
         self.progress.advance(objects);
+    }
+
+    /// Prints what the progress bar must not stand in the way of.
+    pub(super) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.progress.aside(print)
     }
 
     /// Makes the run end like this, or worse.

@@ -1,8 +1,12 @@
 //! Reports as JSON.
 
-use crate::report::{Flag, Impact, ObjectReport, Outcome, RuleReport, SkipReason, Tally, Trial};
+use indexmap::IndexMap;
+
+use crate::report::{
+    Counts, Flag, Gaps, Impact, ObjectReport, Outcome, RuleReport, SkipReason, Tally, Trial,
+};
 use crate::semantics::Corners;
-use crate::value::{Pointer, Value, shortest_changes};
+use crate::value::{Pointer, Text, Value, shortest_changes};
 
 use super::Origin;
 use super::mask::{Masked, mask_of};
@@ -141,28 +145,38 @@ fn corners_json(corners: Corners) -> Value {
     Value::array(entries.collect())
 }
 
-/// Counts: objects, changed, unchanged, errors, what the changes mean for a cluster with the first objects, and a row
-/// for each policy, rule, kind and namespace.
-pub fn tally_json(tally: &Tally) -> Value {
-    let count = |number: usize| Value::from(i64::try_from(number).unwrap_or(i64::MAX));
-    let rows = tally.rows.iter().map(|(key, row)| {
+fn count(number: usize) -> Value {
+    Value::from(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn counts_json(name: &'static str, of: &IndexMap<Text, Counts>) -> Value {
+    let rows = of.iter().map(|(key, counts)| {
         [
-            ("policy", Value::String(key.policy.clone())),
-            ("rule", Value::String(key.rule.clone())),
-            ("kind", Value::String(key.kind.clone())),
-            ("namespace", Value::String(key.namespace.clone())),
-            ("patched", count(row.patched)),
-            ("dropped", count(row.dropped)),
-            ("noChange", count(row.no_change)),
-            ("skipped", count(row.skipped)),
-            ("errors", count(row.errors)),
-            ("rollout", count(row.rollouts)),
-            ("immutable", count(row.immutable)),
-            ("privilege", count(row.privilege)),
+            (name, Value::String(key.clone())),
+            ("objects", count(counts.objects)),
+            ("changed", count(counts.changed)),
+            ("unchanged", count(counts.unchanged)),
+            ("errors", count(counts.errors)),
+            ("rollout", count(counts.rollouts)),
+            ("immutable", count(counts.immutable)),
+            ("privilege", count(counts.privilege)),
         ]
         .into_iter()
         .collect()
     });
+    Value::array(rows.collect())
+}
+
+fn gaps_json(gaps: &Gaps) -> Value {
+    let names = |names: &[String]| Value::array(names.iter().map(|name| name.as_str().into()).collect());
+    let lists =
+        [("kinds", names(&gaps.unread)), ("inPart", names(&gaps.in_part)), ("lookUps", names(&gaps.missed))];
+    lists.into_iter().collect()
+}
+
+/// Counts: objects, changed, unchanged, errors, what could not be read, what the changes mean for a cluster with the
+/// first objects, and rows for each policy, each kind and each namespace. [`tally_rows`] has all of them with the rule.
+pub fn tally_json(tally: &Tally, gaps: &Gaps) -> Value {
     let flags = Flag::ALL.into_iter().map(|flag| {
         let first = tally.flags.get(&flag).into_iter().flat_map(|flagged| &flagged.first);
         let first = first.map(|(object, places)| {
@@ -183,8 +197,11 @@ pub fn tally_json(tally: &Tally) -> Value {
         ("changed", count(tally.changed)),
         ("errors", count(tally.errors)),
         ("unchanged", count(tally.unchanged)),
+        ("notReadable", gaps_json(gaps)),
         ("impact", flags),
-        ("rules", Value::array(rows.collect())),
+        ("byPolicy", counts_json("policy", &tally.by_policy)),
+        ("byKind", counts_json("kind", &tally.by_kind)),
+        ("byNamespace", counts_json("namespace", &tally.by_namespace)),
     ]
     .into_iter()
     .collect();
@@ -209,4 +226,26 @@ pub fn tally_json(tally: &Tally) -> Value {
         all.insert("serverDryRun", counts.into_iter().collect());
     }
     all
+}
+
+/// The rows of a tally, by policy, rule, kind and namespace: there may be many.
+pub fn tally_rows(tally: &Tally) -> impl Iterator<Item = Value> {
+    tally.rows.iter().map(|(key, row)| {
+        [
+            ("policy", Value::String(key.policy.clone())),
+            ("rule", Value::String(key.rule.clone())),
+            ("kind", Value::String(key.kind.clone())),
+            ("namespace", Value::String(key.namespace.clone())),
+            ("patched", count(row.patched)),
+            ("dropped", count(row.dropped)),
+            ("noChange", count(row.no_change)),
+            ("skipped", count(row.skipped)),
+            ("errors", count(row.errors)),
+            ("rollout", count(row.rollouts)),
+            ("immutable", count(row.immutable)),
+            ("privilege", count(row.privilege)),
+        ]
+        .into_iter()
+        .collect()
+    })
 }

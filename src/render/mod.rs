@@ -12,6 +12,7 @@ mod mask;
 mod messages;
 mod patch;
 mod suite;
+mod summary;
 mod table;
 
 use std::fmt;
@@ -21,13 +22,13 @@ use crate::value::Text;
 pub use diff::{DiffStyle, FileDiff, FilePart, FileText, Palette, trial_text, unified_diff};
 pub use explain::{Explanation, IdleReasons, RuleSource, RuleSources};
 pub use harmless::{harmless, harmless_name};
-pub use json::{JsonRows, impact_json, object_json, tally_json};
+pub use json::{JsonRows, impact_json, object_json, tally_json, tally_rows};
 pub use junit::suites_junit;
 pub use mask::{Masked, cover, mask, mask_beside};
 pub use messages::{announced, lines, trial_line};
 pub use patch::{json_patch, kubectl_name};
 pub use suite::{SuiteView, suite_difference, suite_totals, suites_json, suites_markdown, suites_text};
-pub use table::{markdown, summary_table, trials_line};
+pub use summary::{Width, markdown, summary_table, trials_line};
 
 /// Where an object came from: a file and the line its document starts on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

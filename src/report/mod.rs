@@ -4,6 +4,7 @@
 //! here knows colours, formats or exit codes.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod gaps;
 mod impact;
 mod outcome;
 mod suite;
@@ -16,10 +17,11 @@ use std::collections::BTreeSet;
 use crate::semantics::Corners;
 use crate::value::{Change, ObjectRef, Text, Value, changes};
 
+pub use gaps::Gaps;
 pub use impact::Impact;
 pub use outcome::{Outcome, RuleError, SkipReason};
 pub use suite::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, Verdict};
-pub use tally::{Flag, Flagged, RunningKyverno, Tally, TallyKey, TallyRow};
+pub use tally::{Counts, Flag, Flagged, RunningKyverno, Tally, TallyKey, TallyRow};
 pub use trace::{Fate, SeenCondition, SeenException, SeenTurn, SeenVariable, Trace};
 pub use trial::{Trial, Trials};
 

@@ -29,6 +29,77 @@ pub struct Tally {
     pub trials: Trials,
     /// Objects by policy, rule, kind and namespace, in the order first met.
     pub rows: IndexMap<TallyKey, TallyRow>,
+    /// What each policy does to the objects that one of its rules matched.
+    pub by_policy: IndexMap<Text, Counts>,
+    /// What becomes of the objects of each kind.
+    pub by_kind: IndexMap<Text, Counts>,
+    /// What becomes of the objects of each namespace; the empty one stands for none.
+    pub by_namespace: IndexMap<Text, Counts>,
+}
+
+/// What becomes of the objects of one policy, kind or namespace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Objects that were evaluated.
+    pub objects: usize,
+    /// Objects that became others.
+    pub changed: usize,
+    /// Objects that stayed as they are, without errors.
+    pub unchanged: usize,
+    /// Objects with a rule that could not be evaluated.
+    pub errors: usize,
+    /// Objects whose Pods are replaced.
+    pub rollouts: usize,
+    /// Objects that the API server would refuse.
+    pub immutable: usize,
+    /// Objects that gain power.
+    pub privilege: usize,
+}
+
+impl Counts {
+    /// How many objects have a flag.
+    pub const fn flagged(&self, flag: Flag) -> usize {
+        match flag {
+            Flag::Rollout => self.rollouts,
+            Flag::Immutable => self.immutable,
+            Flag::Privilege => self.privilege,
+        }
+    }
+
+    /// Adds the objects of another one.
+    pub const fn add(&mut self, other: &Self) {
+        self.objects += other.objects;
+        self.changed += other.changed;
+        self.unchanged += other.unchanged;
+        self.errors += other.errors;
+        self.rollouts += other.rollouts;
+        self.immutable += other.immutable;
+        self.privilege += other.privilege;
+    }
+
+    /// Takes in what another rule of the same policy does to the same object.
+    fn join(&mut self, other: &Self) {
+        self.objects = 1;
+        self.changed |= other.changed;
+        self.errors |= other.errors;
+        self.unchanged = usize::from(self.changed == 0 && self.errors == 0);
+        self.rollouts |= other.rollouts;
+        self.immutable |= other.immutable;
+        self.privilege |= other.privilege;
+    }
+
+    /// The fate of one object.
+    fn of(is_changed: bool, has_error: bool, impact: &Impact) -> Self {
+        Self {
+            objects: 1,
+            changed: usize::from(is_changed),
+            unchanged: usize::from(!is_changed && !has_error),
+            errors: usize::from(has_error),
+            rollouts: usize::from(impact.rollout),
+            immutable: usize::from(!impact.immutable.is_empty()),
+            privilege: usize::from(!impact.privilege.is_empty()),
+        }
+    }
 }
 
 /// A Kyverno that runs in a cluster, and what it does where the semantics differ.
@@ -122,6 +193,18 @@ impl TallyRow {
         }
     }
 
+    /// Adds the objects of another row.
+    pub const fn add(&mut self, other: &Self) {
+        self.patched += other.patched;
+        self.dropped += other.dropped;
+        self.no_change += other.no_change;
+        self.skipped += other.skipped;
+        self.errors += other.errors;
+        self.rollouts += other.rollouts;
+        self.immutable += other.immutable;
+        self.privilege += other.privilege;
+    }
+
     fn flag(&mut self, impact: &Impact) {
         self.rollouts += usize::from(impact.rollout);
         self.immutable += usize::from(!impact.immutable.is_empty());
@@ -156,13 +239,18 @@ impl Tally {
     /// Counts one object; whether it exists already, and so is updated.
     pub fn add(&mut self, report: &ObjectReport, is_update: bool) {
         let Some(object) = &report.object else { return };
+        let (is_changed, has_error) = (report.is_changed(), report.has_error());
+        let impact =
+            if is_changed { Impact::of(&report.before, &report.after, is_update) } else { Impact::default() };
+        let fate = Counts::of(is_changed, has_error, &impact);
         self.objects += 1;
-        self.changed += usize::from(report.is_changed());
-        self.errors += usize::from(report.has_error());
-        self.unchanged += usize::from(!report.is_changed() && !report.has_error());
-        if report.is_changed() {
-            self.flag(object, Impact::of(&report.before, &report.after, is_update));
-        }
+        self.changed += fate.changed;
+        self.errors += fate.errors;
+        self.unchanged += fate.unchanged;
+        self.flag(object, impact);
+        let namespace = object.namespace.clone().unwrap_or_default();
+        self.by_kind.entry(object.kind.kind.clone()).or_default().add(&fate);
+        self.by_namespace.entry(namespace.clone()).or_default().add(&fate);
         report.trial.iter().for_each(|trial| self.trials.add(trial));
         let matched = |outcome: &Outcome| {
             !matches!(
@@ -172,24 +260,32 @@ impl Tally {
             )
         };
         // With a trace a report also names rules that were not asked.
+        let mut by_policy: IndexMap<&Text, Counts> = IndexMap::new();
         for (policy, rule) in report.rules().filter(|(_, rule)| matched(&rule.outcome)) {
             let key = TallyKey {
                 policy: policy.policy.clone(),
                 rule: rule.rule.clone(),
                 kind: object.kind.kind.clone(),
-                namespace: object.namespace.clone().unwrap_or_default(),
+                namespace: namespace.clone(),
             };
+            let mut fate = Counts::of(false, policy.has_error(), &Impact::default());
             let row = self.rows.entry(key).or_default();
             match &rule.outcome {
                 Outcome::Patched { .. } if policy.has_error() => row.dropped += 1,
                 Outcome::Patched { before, after } => {
+                    let impact = Impact::of(before, after, is_update);
                     row.patched += 1;
-                    row.flag(&Impact::of(before, after, is_update));
+                    row.flag(&impact);
+                    fate = Counts::of(true, false, &impact);
                 }
                 Outcome::NoChange => row.no_change += 1,
                 Outcome::Skipped(_) | Outcome::Triggered { .. } => row.skipped += 1,
                 Outcome::Error(_) => row.errors += 1,
             }
+            by_policy.entry(&policy.policy).or_default().join(&fate);
+        }
+        for (policy, fate) in by_policy {
+            self.by_policy.entry(policy.clone()).or_default().add(&fate);
         }
     }
 }

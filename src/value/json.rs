@@ -1,6 +1,7 @@
 //! JSON text, read and written.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use super::{EscapeError, Map, Number, Value, json_escape};
 
@@ -18,6 +19,9 @@ pub struct JsonError {
     pub offset: usize,
 }
 
+/// Where in a text something stands, in bytes.
+pub type Places = Vec<Range<usize>>;
+
 /// Reads one JSON document.
 #[derive(Debug)]
 pub struct JsonReader<'a> {
@@ -25,12 +29,16 @@ pub struct JsonReader<'a> {
     offset: usize,
     depth: usize,
     last_wins: bool,
+    /// The list of the outermost object whose elements are not read.
+    around: Option<String>,
+    /// Where they stand.
+    places: Option<Places>,
 }
 
 impl<'a> JsonReader<'a> {
     /// A reader that refuses a member that stands twice.
     pub const fn new(text: &'a str) -> Self {
-        Self { text, offset: 0, depth: 0, last_wins: false }
+        Self { text, offset: 0, depth: 0, last_wins: false, around: None, places: None }
     }
 
     /// Lets the last of several members of one name win, as Go's decoder does.
@@ -53,6 +61,22 @@ impl<'a> JsonReader<'a> {
         } else {
             Ok(value)
         }
+    }
+
+    /// Reads the whole text as one document, but for the elements of the list `name` of the object that it is: of
+    /// these it gives the places in the text, each of one element that is sound JSON. `None` if there is no such list.
+    ///
+    /// # Errors
+    ///
+    /// Text that is no JSON, or nested deeper than [`MAX_DEPTH`].
+    pub fn read_around(mut self, name: &str) -> Result<(Value, Option<Places>), JsonError> {
+        self.around = Some(name.to_owned());
+        let value = self.value()?;
+        self.blanks();
+        if self.offset < self.text.len() {
+            return self.fault("text after the end of the document");
+        }
+        Ok((value, self.places))
     }
 
     fn fault<T>(&self, message: impl Into<String>) -> Result<T, JsonError> {
@@ -118,7 +142,16 @@ impl<'a> JsonReader<'a> {
             if !self.take(b':') {
                 return self.fault("expected `:` after the key");
             }
-            let value = self.value()?;
+            self.blanks();
+            let is_passed_over = self.depth == 1 && self.around.as_ref() == Some(&key);
+            let value = if is_passed_over && self.peek() == Some(b'[') {
+                let mut places = Places::new();
+                self.pass_nested(b']', Some(&mut places))?;
+                self.places = Some(places);
+                Value::array(Vec::new())
+            } else {
+                self.value()?
+            };
             if members.insert(key.as_str().into(), value).is_some() && !self.last_wins {
                 self.offset = start;
                 return self.fault(format!("key {key:?} stands twice"));
@@ -149,6 +182,53 @@ impl<'a> JsonReader<'a> {
                 return self.fault("expected `,` or `]`");
             }
         }
+    }
+
+    /// Passes over a value that has to be sound.
+    fn pass(&mut self) -> Result<(), JsonError> {
+        self.blanks();
+        match self.peek() {
+            Some(b'{') => self.pass_nested(b'}', None),
+            Some(b'[') => self.pass_nested(b']', None),
+            _ => self.value().map(drop),
+        }
+    }
+
+    /// Passes over an object or a list, and notes where its elements stand.
+    fn pass_nested(&mut self, close: u8, mut places: Option<&mut Places>) -> Result<(), JsonError> {
+        if self.depth == MAX_DEPTH {
+            return self.fault(format!("nested deeper than {MAX_DEPTH} levels"));
+        }
+        self.depth += 1;
+        self.offset += 1;
+        self.blanks();
+        let mut is_over = self.take(close);
+        while !is_over {
+            self.blanks();
+            if close == b'}' {
+                if self.peek() != Some(b'"') {
+                    return self.fault("expected a key in double quotes");
+                }
+                self.string()?;
+                self.blanks();
+                if !self.take(b':') {
+                    return self.fault("expected `:` after the key");
+                }
+            }
+            let start = self.offset;
+            self.pass()?;
+            if let Some(places) = &mut places {
+                places.push(start..self.offset);
+            }
+            self.blanks();
+            is_over = self.take(close);
+            if !is_over && !self.take(b',') {
+                let other = if close == b'}' { '}' } else { ']' };
+                return self.fault(format!("expected `,` or `{other}`"));
+            }
+        }
+        self.depth -= 1;
+        Ok(())
     }
 
     fn word(&mut self, word: &str, value: Value) -> Result<Value, JsonError> {

@@ -27,7 +27,7 @@ pub use change::{Change, ChangeKind, changes};
 pub use duration::{DurationError, GoDuration};
 pub use escape::{EscapeError, json_escape};
 pub use float::{exponent_text, float_text};
-pub use json::{JsonError, JsonReader, MAX_DEPTH};
+pub use json::{JsonError, JsonReader, MAX_DEPTH, Places};
 pub use number::Number;
 pub use object::{GroupVersionKind, ObjectRef};
 pub use pointer::{Pointer, Segment};

@@ -215,7 +215,13 @@ fn global_references_are_answered_from_the_cluster() {
     let refused = kyv(server.kubeconfig_without_rights(), &base);
     let words =
         "globalcontextentries.kyverno.io \"maps\" is forbidden: User \"nobody-special\" cannot get resource";
-    assert!(refused.code == Some(3) && refused.stderr.contains(words), "{refused:?}");
+    assert!(refused.code == Some(4) && refused.stderr.contains(words), "{refused:?}");
+    assert!(
+        refused.stderr.contains(
+            "error: the answer is incomplete: not looked up: globalcontextentries.kyverno.io \"maps\"\n"
+        ),
+        "{refused:?}"
+    );
     let entries =
         ["create", "clusterrole", "entries", "--verb=get", "--resource=globalcontextentries.kyverno.io"];
     server.kubectl_ok(&entries, "");
@@ -224,7 +230,8 @@ fn global_references_are_answered_from_the_cluster() {
     let nodes = reference(&policies, "nodes", "");
     let refused = kyv(server.kubeconfig_without_rights(), &["diff", "cm", "z", "-n", "back", "-p", &nodes]);
     let words = "nodes is forbidden: User \"nobody-special\" cannot list resource \"nodes\"";
-    assert!(refused.code == Some(3) && refused.stderr.contains(words), "{refused:?}");
+    assert!(refused.code == Some(4) && refused.stderr.contains(words), "{refused:?}");
+    assert!(refused.stderr.contains("error: the answer is incomplete: not looked up: "), "{refused:?}");
 
     for (verb, path) in asked(&server) {
         assert!(matches!(&*verb, "get" | "list"), "{verb} {path}");

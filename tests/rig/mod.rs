@@ -6,11 +6,13 @@
 
 pub(crate) mod apiserver;
 pub(crate) mod force;
+pub(crate) mod gauge;
 mod keeper;
 pub(crate) mod kyverno;
 pub(crate) mod kyverno_cli;
 pub(crate) mod objects;
 pub(crate) mod oracle;
+pub(crate) mod population;
 pub(crate) mod rest;
 pub(crate) mod watch;
 pub(crate) mod weather;

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use serde_json::Value;
 
@@ -78,25 +80,28 @@ impl Rest {
 
     /// Sends a request.
     pub(crate) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
-        let body = body.map(Value::to_string).unwrap_or_default();
-        // The old version, so that the answer ends with the connection and comes in one piece.
-        let request = format!(
-            "{method} {path} HTTP/1.0\r\nHost: localhost\r\nAccept: application/json\r\nContent-Type: \
-             application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        let mut stream = TcpStream::connect(&self.address).expect("the proxy listens");
-        stream.write_all(request.as_bytes()).expect("the proxy takes requests");
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("the proxy answers");
-        let answer = String::from_utf8(answer).expect("the server answers in text");
-        let (head, body) = answer.split_once("\r\n\r\n").expect("an answer has a head");
-        let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("an answer has a code");
-        let value: Value = serde_json::from_str(body).unwrap_or_default();
-        if (200..300).contains(&code) {
-            return Ok(value);
-        }
-        Err(Refusal { code, message: value["message"].as_str().unwrap_or(body).to_owned() })
+        ask(&self.address, method, path, body)
+    }
+
+    /// Creates many objects over so many connections at once.
+    pub(crate) fn create_all(&self, objects: &[Value], connections: usize) {
+        let paths: Vec<String> =
+            objects.iter().map(|object| self.collection(object).expect("the kind is served")).collect();
+        let (address, next) = (&*self.address, AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..connections {
+                scope.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let (Some(object), Some(path)) = (objects.get(index), paths.get(index)) else {
+                            return;
+                        };
+                        let created = ask(address, "POST", path, Some(object));
+                        created.unwrap_or_else(|refusal| panic!("{path}: {refusal:?}"));
+                    }
+                });
+            }
+        });
     }
 
     /// Creates an object; the query is such as `dryRun=All`.
@@ -179,6 +184,28 @@ impl Rest {
         let kind = kinds[version].iter().find(|kind| object["kind"] == kind.kind.as_str());
         Ok((root, kind.ok_or_else(|| unknown("no such kind"))?.clone()))
     }
+}
+
+fn ask(address: &str, method: &str, path: &str, body: Option<&Value>) -> Answer {
+    let body = body.map(Value::to_string).unwrap_or_default();
+    // The old version, so that the answer ends with the connection and comes in one piece.
+    let request = format!(
+        "{method} {path} HTTP/1.0\r\nHost: localhost\r\nAccept: application/json\r\nContent-Type: \
+         application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(address).expect("the proxy listens");
+    stream.write_all(request.as_bytes()).expect("the proxy takes requests");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("the proxy answers");
+    let answer = String::from_utf8(answer).expect("the server answers in text");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("an answer has a head");
+    let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("an answer has a code");
+    let value: Value = serde_json::from_str(body).unwrap_or_default();
+    if (200..300).contains(&code) {
+        return Ok(value);
+    }
+    Err(Refusal { code, message: value["message"].as_str().unwrap_or(body).to_owned() })
 }
 
 impl Kind {

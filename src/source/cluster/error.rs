@@ -105,6 +105,24 @@ impl ClusterError {
         matches!(self, Self::Refused { reason, .. } if reason == "AlreadyExists")
     }
 
+    /// Whether there may be an answer that was not given: the server does not say that the question is wrong.
+    pub fn withholds(&self) -> bool {
+        const ANSWERS: [&str; 7] = [
+            "NotFound",
+            "BadRequest",
+            "MethodNotAllowed",
+            "NotAcceptable",
+            "Invalid",
+            "Gone",
+            "UnsupportedMediaType",
+        ];
+        match self {
+            Self::Refused { reason, .. } => !ANSWERS.contains(&&**reason),
+            Self::UnknownType(_) | Self::NotListed(_) => false,
+            _ => true,
+        }
+    }
+
     /// Whether the server says that there is no such object.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused { reason, .. } if reason == "NotFound")

@@ -5,12 +5,15 @@
 //! person who asks; dry runs, where they are asked for, are the only other requests it can make. A recording of its
 //! answers can stand in for it.
 
+mod answers;
 mod connection;
 mod error;
 mod globals;
 mod installed;
+mod listing;
 #[cfg(feature = "cluster")]
 mod live;
+mod missed;
 mod pages;
 mod policies;
 mod recording;
@@ -31,8 +34,10 @@ use crate::value::{Text, Value};
 pub use connection::{Connection, Impersonation, Secret};
 pub use error::ClusterError;
 pub use installed::{InstalledKyverno, KyvernoConfiguration};
+pub use listing::{Listed, Listing};
 #[cfg(feature = "cluster")]
 pub use live::LiveCluster;
+pub use missed::Missed;
 pub use pages::{Batch, Pages};
 pub use policies::load_cluster_policies;
 pub use recording::{Cover, RecordedCluster, RecordingCluster};
@@ -58,6 +63,15 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
     ///
     /// Whatever keeps the cluster from answering.
     fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError>;
+
+    /// The same, with objects that need not be read yet.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps the cluster from answering.
+    fn listing(&self, query: &ListQuery<'_>) -> Result<Listing, ClusterError> {
+        self.list(query).map(Listing::from)
+    }
 
     /// One object by its name.
     ///

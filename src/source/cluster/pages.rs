@@ -1,12 +1,20 @@
-//! Lists read page by page, one page ahead of who takes them.
+//! Lists read page by page, ahead of who takes them.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 
 use crate::value::Value;
 
-use super::{Cluster, ClusterError, ListQuery, Selection};
+use super::{Cluster, ClusterError, ListQuery, Listed, Selection};
+
+/// So many lists are read at once: that whose pages are taken, and the next ones. Most lists of a cluster are short,
+/// and waiting for them one after another would take longer than all else.
+const OPEN: usize = 4;
+
+/// So many times in a row may the server not answer before nothing more is asked for.
+const PATIENCE: u32 = 2;
 
 /// What arrived in one answer.
 #[derive(Debug)]
@@ -14,36 +22,87 @@ pub struct Batch {
     /// Which of the selections it belongs to.
     pub selection: usize,
     /// Objects of its kind, or why there are none; after an error no further list page follows.
-    pub objects: Result<Vec<Value>, ClusterError>,
+    pub objects: Result<Vec<Listed>, ClusterError>,
     /// Whether it is the last of its selection.
     pub is_last: bool,
     /// Whether the list is not of one moment; see [`super::Page::is_inconsistent`].
     pub is_inconsistent: bool,
 }
 
-/// The pages of some lists, in order. While one is worked on the next is fetched, and no further one:
-/// memory holds two pages, however long the lists are.
+impl Batch {
+    /// Its objects, all read.
+    ///
+    /// # Errors
+    ///
+    /// Why there are none.
+    pub fn read(self) -> Result<Vec<Value>, ClusterError> {
+        self.objects?.into_iter().map(Listed::read).collect()
+    }
+
+    /// Whether nothing more can be had after it, from this selection or another.
+    const fn ends_all(&self) -> bool {
+        use ClusterError::{ConnectionRefused, Interrupted, Unauthorized};
+        matches!(self.objects, Err(Interrupted | Unauthorized | ConnectionRefused(_)))
+    }
+
+    const fn is_unanswered(&self) -> bool {
+        matches!(self.objects, Err(ClusterError::Unreachable(_)))
+    }
+}
+
+/// The pages of some lists, in order. While one is worked on the next is fetched, and the first ones of the next
+/// lists, and no further ones: memory holds few pages, however long and many the lists are.
 ///
 /// The pages end early where the server as a whole does not answer: then the last batch is an error.
 #[derive(Debug)]
 pub struct Pages {
-    arrived: Receiver<Batch>,
+    cluster: Arc<dyn Cluster>,
+    selections: Arc<[Selection]>,
+    size: u32,
+    /// The lists that are read, in order.
+    open: VecDeque<Receiver<Batch>>,
+    /// How many selections somebody reads or has read.
+    begun: usize,
+    /// How often the server did not answer since it last did.
+    silent: u32,
 }
 
 impl Pages {
     /// Starts to read. `size` is the number of objects a page has at most; 0 reads a list at once.
     pub fn start(cluster: Arc<dyn Cluster>, selections: Vec<Selection>, size: u32) -> Self {
+        let mut pages =
+            Self { cluster, selections: selections.into(), size, open: VecDeque::new(), begun: 0, silent: 0 };
+        pages.begin();
+        pages
+    }
+
+    /// Begins to read the next selection; `None` after the last.
+    fn begin(&mut self) -> Option<()> {
+        let index = self.begun;
+        self.selections.get(index)?;
+        self.begun += 1;
         // Without room: the thread holds the page that it fetched until somebody takes it.
         let (sender, arrived) = mpsc::sync_channel(0);
-        thread::spawn(move || {
-            let mut reader = Reader { cluster: &*cluster, size, sender, silent: 0 };
-            for (index, selection) in selections.iter().enumerate() {
-                if reader.read(index, selection).is_none() {
-                    return;
-                }
-            }
-        });
-        Self { arrived }
+        let reader = Reader { cluster: Arc::clone(&self.cluster), size: self.size, sender };
+        let selections = Arc::clone(&self.selections);
+        thread::spawn(move || selections.get(index).and_then(|selection| reader.read(index, selection)));
+        self.open.push_back(arrived);
+        Some(())
+    }
+
+    /// Takes it into account that a batch arrived.
+    fn note(&mut self, batch: &Batch) {
+        self.silent = if batch.is_unanswered() { self.silent + 1 } else { 0 };
+        if batch.ends_all() || self.silent >= PATIENCE {
+            self.open.clear();
+            self.begun = self.selections.len();
+            return;
+        }
+        if batch.is_last {
+            self.open.pop_front();
+        }
+        // Nobody asks a silent server for more than one thing at a time.
+        while self.silent == 0 && self.open.len() < OPEN && self.begin().is_some() {}
     }
 }
 
@@ -51,49 +110,48 @@ impl Iterator for Pages {
     type Item = Batch;
 
     fn next(&mut self) -> Option<Batch> {
-        self.arrived.recv().ok()
+        if self.open.is_empty() {
+            self.begin()?;
+        }
+        let selection = self.begun - self.open.len();
+        let batch = self.open.front()?.recv().unwrap_or_else(|_| {
+            let gone = ClusterError::Unreachable("whoever read the list is gone".into());
+            Batch { selection, objects: Err(gone), is_last: true, is_inconsistent: false }
+        });
+        self.note(&batch);
+        Some(batch)
     }
 }
 
-/// So many times in a row may the server not answer before nothing more is asked for.
-const PATIENCE: u32 = 2;
-
-struct Reader<'c> {
-    cluster: &'c dyn Cluster,
+/// Who reads one selection.
+struct Reader {
+    cluster: Arc<dyn Cluster>,
     size: u32,
     sender: SyncSender<Batch>,
-    /// How often the server did not answer since it last did.
-    silent: u32,
 }
 
-impl Reader<'_> {
+impl Reader {
     /// Hands a batch over; `None` when nothing more is to be read.
-    fn send(&mut self, batch: Batch) -> Option<()> {
-        let is_over = match &batch.objects {
-            Err(
-                ClusterError::Interrupted | ClusterError::Unauthorized | ClusterError::ConnectionRefused(_),
-            ) => true,
-            Err(ClusterError::Unreachable(_)) => {
-                self.silent += 1;
-                self.silent >= PATIENCE
-            }
-            _ => {
-                self.silent = 0;
-                false
-            }
-        };
+    fn send(&self, batch: Batch) -> Option<()> {
+        let is_over = batch.ends_all();
         self.sender.send(batch).ok()?;
         (!is_over).then_some(())
     }
 
-    /// Reads one selection; `None` when nothing more is to be read.
-    fn read(&mut self, index: usize, selection: &Selection) -> Option<()> {
+    /// Reads a selection to its end, or until nobody takes it any more.
+    fn read(&self, index: usize, selection: &Selection) -> Option<()> {
         let batch = |objects, is_last| Batch { selection: index, objects, is_last, is_inconsistent: false };
         let namespace = selection.namespace.as_deref();
         if let Some(last) = selection.names.len().checked_sub(1) {
+            let mut silent = 0;
             for (number, name) in selection.names.iter().enumerate() {
                 let object = self.cluster.get(&selection.resource, namespace, name);
-                self.send(batch(object.map(|object| vec![object]), number == last))?;
+                let batch = batch(object.map(|object| vec![object.into()]), number == last);
+                silent = if batch.is_unanswered() { silent + 1 } else { 0 };
+                self.send(batch)?;
+                if silent >= PATIENCE {
+                    return None;
+                }
             }
             return Some(());
         }
@@ -107,7 +165,7 @@ impl Reader<'_> {
                 limit: self.size,
                 after: after.as_deref(),
             };
-            let page = match self.cluster.list(&query) {
+            let page = match self.cluster.listing(&query) {
                 Ok(page) => page,
                 Err(error) => return self.send(batch(Err(error), true)),
             };
@@ -194,7 +252,7 @@ mod tests {
 
     fn told(pages: Pages) -> Vec<String> {
         pages
-            .map(|batch| match batch.objects {
+            .map(|batch| match batch.read() {
                 Ok(objects) => Value::array(objects).to_json(),
                 Err(error) => error.to_string(),
             })

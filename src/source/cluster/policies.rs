@@ -51,7 +51,7 @@ pub fn load_cluster_policies(
     for batch in Pages::start(Arc::clone(cluster), selections.clone(), PAGE) {
         let selection = selections.get(batch.selection);
         let excepts = selection.is_some_and(|selection| selection.resource.full_name() == EXCEPTIONS);
-        match batch.objects {
+        match batch.read() {
             Ok(objects) if excepts => objects.iter().for_each(|object| exceptions.stored(object)),
             Ok(objects) => objects.iter().for_each(|object| loader.stored(object)),
             Err(error) => faults.push(error),

@@ -7,7 +7,8 @@ use crate::engine::{TargetAccess, TargetRefusal};
 use crate::policy::{KindSelector, TargetSelector};
 use crate::value::{Text, Value};
 
-use super::{Cluster, ClusterError, Resource};
+use super::missed::Misses;
+use super::{Cluster, Missed, Resource};
 
 /// What Kyverno asks for when a policy with targets comes.
 const NEEDED: [&str; 2] = ["get", "update"];
@@ -110,7 +111,7 @@ pub struct Rights {
     /// What it is called.
     user: String,
     known: Mutex<BTreeMap<Key, Arc<OnceLock<bool>>>>,
-    faults: Mutex<Vec<ClusterError>>,
+    misses: Misses,
 }
 
 impl Rights {
@@ -120,18 +121,18 @@ impl Rights {
             user: subject.user.clone(),
             subject: Some(subject),
             known: Mutex::default(),
-            faults: Mutex::default(),
+            misses: Misses::default(),
         }
     }
 
     /// The rights of whoever asks the cluster, who goes by this name.
     pub fn own(user: &str) -> Self {
-        Self { user: user.to_owned(), subject: None, known: Mutex::default(), faults: Mutex::default() }
+        Self { user: user.to_owned(), subject: None, known: Mutex::default(), misses: Misses::default() }
     }
 
     /// What could not be found out; it counts as allowed.
-    pub fn take_faults(&self) -> Vec<ClusterError> {
-        std::mem::take(&mut *self.faults.lock().unwrap_or_else(PoisonError::into_inner))
+    pub fn take_missed(&self) -> Vec<Missed> {
+        self.misses.take()
     }
 
     /// Why targets cannot be looked up or changed, if so.
@@ -227,8 +228,9 @@ impl Rights {
         };
         *known.get_or_init(|| match cluster.may(self.subject.as_ref(), access) {
             Ok(allowed) => allowed,
-            Err(error) => {
-                self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+            Err(why) => {
+                let what = format!("the right to {} {}", access.verb, access.resource.full_name());
+                self.misses.note(Missed { what, why, is_told: false });
                 true
             }
         })

@@ -1,10 +1,11 @@
 //! Manifests' objects as a cluster stores them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::value::{ObjectRef, Text, Value};
 
-use super::{Cluster, ClusterError};
+use super::missed::Misses;
+use super::{Cluster, Missed};
 
 /// Finds what a cluster stores for an object, which makes a request about it an update.
 #[derive(Debug)]
@@ -12,17 +13,17 @@ pub struct StoredObjects {
     cluster: Arc<dyn Cluster>,
     /// The namespace of objects that name none.
     namespace: Text,
-    faults: Mutex<Vec<ClusterError>>,
+    misses: Misses,
 }
 
 impl StoredObjects {
     /// Starts without having asked for anything.
     pub fn new(cluster: Arc<dyn Cluster>, namespace: Text) -> Self {
-        Self { cluster, namespace, faults: Mutex::default() }
+        Self { cluster, namespace, misses: Misses::default() }
     }
 
-    /// The stored state of an object; `None` if there is none, or if it cannot be read, which is kept as a
-    /// fault.
+    /// The stored state of an object; `None` if there is none, or if it cannot be read, which is
+    /// remembered.
     pub fn find(&self, object: &Value) -> Option<Value> {
         let object = ObjectRef::of(object).filter(|object| !object.name.is_empty())?;
         let served = self.cluster.resources().ok()?;
@@ -33,7 +34,9 @@ impl StoredObjects {
             Ok(stored) => Some(stored),
             Err(error) => {
                 if !error.is_not_found() {
-                    self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+                    let place = namespace.map_or_else(String::new, |namespace| format!(" in {namespace}"));
+                    let what = format!("{} \"{}\"{place}", resource.full_name(), object.name);
+                    self.misses.note(Missed { what, why: error, is_told: false });
                 }
                 None
             }
@@ -41,7 +44,7 @@ impl StoredObjects {
     }
 
     /// What the cluster refused so far.
-    pub fn take_faults(&self) -> Vec<ClusterError> {
-        std::mem::take(&mut *self.faults.lock().unwrap_or_else(PoisonError::into_inner))
+    pub fn take_missed(&self) -> Vec<Missed> {
+        self.misses.take()
     }
 }

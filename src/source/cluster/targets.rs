@@ -4,6 +4,7 @@ use crate::engine::LookupError;
 use crate::policy::{KindSelector, TargetSelector};
 use crate::value::{Text, Value};
 
+use super::missed::Misses;
 use super::resources::segment;
 use super::{Cluster, ClusterError, ListQuery, Resource};
 
@@ -16,7 +17,12 @@ pub(super) fn find(
     cluster: &dyn Cluster,
     selector: &TargetSelector,
     most: usize,
+    misses: &Misses,
 ) -> Result<Vec<Value>, LookupError> {
+    let unanswerable = |error: ClusterError| {
+        misses.note_told(|| format!("targets {selector}"), &error);
+        unanswerable(error)
+    };
     let served = cluster.resources().map_err(unanswerable)?;
     let parent = KindSelector { subresource: Text::default(), ..selector.kind.clone() };
     if is_pattern(&selector.kind.subresource) {
@@ -45,7 +51,7 @@ pub(super) fn find(
         };
     }
     for resource in resources {
-        search.list(resource, &mut found)?;
+        search.list(resource, &mut found, &unanswerable)?;
     }
     Ok(found)
 }
@@ -70,7 +76,12 @@ impl Search<'_> {
     }
 
     /// Adds the objects of a kind that fit. Only their own namespace is read where it is plain.
-    fn list(&self, resource: &Resource, found: &mut Vec<Value>) -> Result<(), LookupError> {
+    fn list(
+        &self,
+        resource: &Resource,
+        found: &mut Vec<Value>,
+        unanswerable: &dyn Fn(ClusterError) -> LookupError,
+    ) -> Result<(), LookupError> {
         let Self { cluster, selector, most } = *self;
         let namespace =
             Some(&*selector.namespace).filter(|namespace| !namespace.is_empty() && !is_pattern(namespace));

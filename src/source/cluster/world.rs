@@ -9,14 +9,13 @@ use crate::engine::{KindScope, Lookup, LookupError, TargetAccess, TargetRefusal,
 use crate::policy::TargetSelector;
 use crate::value::{GroupVersionKind, Text, Value};
 
+use super::answers::Answers;
 use super::globals::Globals;
-use super::{Cluster, ClusterError, Resource, Rights, globals, targets};
+use super::missed::Misses;
+use super::{Cluster, ClusterError, ListQuery, Missed, Resource, Rights, globals, targets};
 
 /// The labels of one namespace, asked for by the first thread that wants them.
 type Labels = Arc<OnceLock<Option<Value>>>;
-
-/// The answer to one question, asked by the first thread that wants it.
-type Answer = Arc<OnceLock<Result<Value, LookupError>>>;
 
 /// The objects that a target stands for, asked for by the first thread that wants them.
 type Found = Arc<OnceLock<Result<Vec<Value>, LookupError>>>;
@@ -31,14 +30,23 @@ pub struct ClusterWorld<W> {
     /// Whether some policy looks at the labels of namespaces; if none does, nobody asks for them.
     labels_wanted: bool,
     namespaces: Mutex<BTreeMap<Text, Labels>>,
-    answers: Mutex<BTreeMap<Question, Answer>>,
+    /// The labels of all namespaces in one list, where objects of all of them are evaluated; `None` if they may not be
+    /// listed.
+    listed: Option<OnceLock<Option<BTreeMap<Text, Value>>>>,
+    answers: Answers<Question, Result<Value, LookupError>>,
     targets: Mutex<BTreeMap<TargetKey, Found>>,
     /// So many objects may be one target.
     most_targets: usize,
     /// Whose right to change targets is asked for, if anybody's.
     rights: Option<Rights>,
-    faults: Mutex<Vec<ClusterError>>,
+    misses: Misses,
 }
+
+/// So many namespaces are read at once.
+const NAMESPACES: u32 = 500;
+
+/// So many bytes of answers, as JSON, are kept for whoever asks again, and once more that.
+const KEPT: usize = 1 << 20;
 
 /// What a context entry asks a cluster for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,24 +63,31 @@ enum Question {
 
 impl<W> std::fmt::Debug for ClusterWorld<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ClusterWorld").field("faults", &self.faults).finish_non_exhaustive()
+        f.debug_struct("ClusterWorld").field("misses", &self.misses).finish_non_exhaustive()
     }
 }
 
 impl<W: World> ClusterWorld<W> {
     /// A world that asks `given` first.
-    pub const fn new(given: W, cluster: Option<Arc<dyn Cluster>>, labels_wanted: bool) -> Self {
+    pub fn new(given: W, cluster: Option<Arc<dyn Cluster>>, labels_wanted: bool) -> Self {
         Self {
             given,
             cluster,
             labels_wanted,
             namespaces: Mutex::new(BTreeMap::new()),
-            answers: Mutex::new(BTreeMap::new()),
+            listed: None,
+            answers: Answers::new(KEPT),
             targets: Mutex::new(BTreeMap::new()),
             most_targets: usize::MAX,
             rights: None,
-            faults: Mutex::new(Vec::new()),
+            misses: Misses::default(),
         }
+    }
+
+    /// Reads the labels of all namespaces at once, as soon as those of one are asked for.
+    #[must_use]
+    pub fn with_all_namespaces(self, all: bool) -> Self {
+        Self { listed: all.then(OnceLock::new), ..self }
     }
 
     /// Lets a target be so many objects at most.
@@ -87,22 +102,26 @@ impl<W: World> ClusterWorld<W> {
         Self { rights, ..self }
     }
 
-    /// What the cluster refused so far: an evaluation that asked for it went on without.
-    pub fn take_faults(&self) -> Vec<ClusterError> {
-        let mut faults = std::mem::take(&mut *self.faults.lock().unwrap_or_else(PoisonError::into_inner));
-        faults.extend(self.rights.iter().flat_map(Rights::take_faults));
-        faults
+    /// What the cluster did not answer so far: an evaluation that asked for it failed, or went on without.
+    pub fn take_missed(&self) -> Vec<Missed> {
+        let mut missed = self.misses.take();
+        missed.extend(self.rights.iter().flat_map(Rights::take_missed));
+        missed
     }
 
     fn labels(&self, cluster: &dyn Cluster, namespace: &str) -> Option<Value> {
+        let listed =
+            self.listed.as_ref().and_then(|listed| listed.get_or_init(|| all_labels(cluster)).as_ref());
+        if let Some(labels) = listed.and_then(|listed| listed.get(namespace)) {
+            return Some(labels.clone());
+        }
         match cluster.get(&Resource::namespaces(), None, namespace) {
-            Ok(object) => {
-                Some(object.path(&["metadata", "labels"]).cloned().unwrap_or_else(Value::empty_object))
-            }
+            Ok(object) => Some(labels_of(&object)),
             // A manifest may live in a namespace that is made together with it.
             Err(error) if error.is_not_found() => None,
-            Err(error) => {
-                self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+            Err(why) => {
+                let what = format!("namespaces \"{namespace}\"");
+                self.misses.note(Missed { what, why, is_told: false });
                 None
             }
         }
@@ -111,21 +130,16 @@ impl<W: World> ClusterWorld<W> {
     /// Asks once, however many threads want to know.
     fn answer(
         &self,
-        question: Question,
+        question: &Question,
         ask: impl FnOnce() -> Result<Value, LookupError>,
     ) -> Result<Value, LookupError> {
-        let answer = {
-            let mut known = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(known.entry(question).or_default())
-        };
-        answer.get_or_init(ask).clone()
+        // A refusal takes something, too.
+        self.answers.get(question, ask, |answer| 100 + answer.as_ref().map_or(0, Value::weight))
     }
 
     /// What it means for a look-up that the cluster does not answer.
-    fn unanswered(&self, error: ClusterError) -> LookupError {
-        if error.is_of_the_recording() {
-            self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(error.clone());
-        }
+    fn unanswered(&self, question: &Question, error: ClusterError) -> LookupError {
+        self.misses.note_told(|| question.to_string(), &error);
         match error {
             error if error.is_not_found() => LookupError::NotFound,
             ClusterError::Refused { message, .. } => LookupError::Unanswerable(message),
@@ -136,9 +150,51 @@ impl<W: World> ClusterWorld<W> {
     /// The data of a global context entry, which may be one of the cluster or one that was given.
     fn global(&self, cluster: &dyn Cluster, name: &str) -> Result<Value, LookupError> {
         let spec = self.lookup(&Lookup::GlobalEntry(name))?;
-        let source =
-            Globals { cluster, most: self.most_targets, unanswered: &|error| self.unanswered(error) };
+        let question = Question::Global(name.into());
+        let unanswered = |error| self.unanswered(&question, error);
+        let source = Globals { cluster, most: self.most_targets, unanswered: &unanswered };
         source.data(&spec, |path| self.lookup(&Lookup::Api(path)))
+    }
+}
+
+impl std::fmt::Display for Question {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::ConfigMap(namespace, name) => write!(f, "configmaps \"{name}\" in {namespace}"),
+            Self::Path(path) => f.write_str(path),
+            Self::Entry(name) => write!(f, "globalcontextentries.kyverno.io \"{name}\""),
+            Self::Global(name) => write!(f, "data of globalcontextentries.kyverno.io \"{name}\""),
+        }
+    }
+}
+
+fn labels_of(namespace: &Value) -> Value {
+    namespace.path(&["metadata", "labels"]).cloned().unwrap_or_else(Value::empty_object)
+}
+
+/// The labels of all namespaces; `None` if not all of them can be listed: then each is asked for.
+fn all_labels(cluster: &dyn Cluster) -> Option<BTreeMap<Text, Value>> {
+    let resource = Resource::namespaces();
+    let mut all = BTreeMap::new();
+    let mut after = None;
+    loop {
+        let query = ListQuery {
+            resource: &resource,
+            namespace: None,
+            labels: None,
+            fields: None,
+            limit: NAMESPACES,
+            after: after.as_deref(),
+        };
+        let page = cluster.list(&query).ok()?;
+        for object in &page.objects {
+            let name = object.path(&["metadata", "name"]).and_then(Value::as_text);
+            all.extend(name.map(|name| (name.clone(), labels_of(object))));
+        }
+        if page.next.is_none() || page.next == after {
+            return Some(all);
+        }
+        after = page.next;
     }
 }
 
@@ -206,7 +262,7 @@ impl<W: World> World for ClusterWorld<W> {
             let mut known = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(known.entry(key).or_default())
         };
-        found.get_or_init(|| targets::find(cluster, selector, self.most_targets)).clone()
+        found.get_or_init(|| targets::find(cluster, selector, self.most_targets, &self.misses)).clone()
     }
 
     fn refusal(&self, access: &TargetAccess<'_>) -> Option<TargetRefusal> {
@@ -219,26 +275,27 @@ impl<W: World> World for ClusterWorld<W> {
         match (&given, lookup) {
             (Err(LookupError::NotGiven | LookupError::NotFound), Lookup::ConfigMap { namespace, name }) => {
                 let question = Question::ConfigMap((*namespace).into(), (*name).into());
-                let namespace = Some(*namespace);
-                self.answer(question, || {
-                    let found = cluster.get(&Resource::config_maps(), namespace, name);
-                    found.map_err(|error| self.unanswered(error))
+                self.answer(&question, || {
+                    let found = cluster.get(&Resource::config_maps(), Some(namespace), name);
+                    found.map_err(|error| self.unanswered(&question, error))
                 })
             }
             (Err(LookupError::NotGiven), Lookup::Api(path)) => {
                 check_path(path)?;
-                self.answer(Question::Path((*path).into()), || {
-                    cluster.ask(path).map_err(|error| self.unanswered(error))
+                let question = Question::Path((*path).into());
+                self.answer(&question, || {
+                    cluster.ask(path).map_err(|error| self.unanswered(&question, error))
                 })
             }
             (Err(LookupError::NotGiven), Lookup::GlobalEntry(name)) => {
-                self.answer(Question::Entry((*name).into()), || {
-                    let spec = globals::spec(cluster, name).map_err(|error| self.unanswered(error))?;
-                    spec.ok_or(LookupError::NotGiven)
+                let question = Question::Entry((*name).into());
+                self.answer(&question, || {
+                    let spec = globals::spec(cluster, name);
+                    spec.map_err(|error| self.unanswered(&question, error))?.ok_or(LookupError::NotGiven)
                 })
             }
             (Err(LookupError::NotGiven), Lookup::Global(name)) => {
-                self.answer(Question::Global((*name).into()), || self.global(cluster, name))
+                self.answer(&Question::Global((*name).into()), || self.global(cluster, name))
             }
             _ => given,
         }
@@ -251,7 +308,7 @@ mod tests {
     use std::thread;
 
     use crate::engine::EmptyWorld;
-    use crate::source::cluster::{ListQuery, Page, Resources};
+    use crate::source::cluster::{Page, Resources};
 
     use super::*;
 
@@ -307,8 +364,8 @@ mod tests {
         let world = ClusterWorld::new(EmptyWorld, Some(Arc::new(Counted::default())), true);
         assert_eq!(world.namespace_labels("hidden"), None);
         assert_eq!(world.namespace_labels("hidden"), None);
-        assert_eq!(world.take_faults().len(), 1);
-        assert!(world.take_faults().is_empty());
+        assert_eq!(world.take_missed().len(), 1);
+        assert!(world.take_missed().is_empty());
     }
 
     #[test]
@@ -317,7 +374,7 @@ mod tests {
         let world = ClusterWorld::new(EmptyWorld, Some(cluster.clone()), false);
         assert_eq!(world.namespace_labels("hidden"), None);
         assert_eq!(cluster.0.load(Ordering::Relaxed), 0);
-        assert!(world.take_faults().is_empty());
+        assert!(world.take_missed().is_empty());
     }
 
     #[test]

@@ -20,15 +20,16 @@ use tokio::sync::watch;
 
 use crate::value::Value;
 
+use super::listing::with_kind;
 use super::resources::segment;
 use super::{
-    Access, Act, Cluster, ClusterError, Connection, Draft, ListQuery, Page, Resource, Resources, Subject,
-    Unknown,
+    Access, Act, Cluster, ClusterError, Connection, Draft, ListQuery, Listing, Page, Resource, Resources,
+    Subject, Unknown,
 };
 
 use config::configure;
 use request::{Ask, Failure, Told};
-use wire::{list_path, page, with_kind};
+use wire::list_path;
 
 const JSON: &str = "application/json";
 
@@ -148,6 +149,10 @@ impl Cluster for LiveCluster {
     }
 
     fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
+        self.listing(query)?.read()
+    }
+
+    fn listing(&self, query: &ListQuery<'_>) -> Result<Listing, ClusterError> {
         let mut is_inconsistent = false;
         let mut answer = self.send(Ask::get(list_path(query), JSON))?;
         if let Err(Failure::Told(Told { code: 410, next: Some(next), .. })) = &answer {
@@ -158,9 +163,8 @@ impl Cluster for LiveCluster {
         }
         let asked = query.resource.full_name();
         let text = answer.map_err(|failure| in_a_list(self.fault(&failure, &asked), query))?;
-        let page = page(&text, &query.resource.kind);
-        let page = page.map_err(|fault| ClusterError::Malformed { asked, fault })?;
-        Ok(Page { is_inconsistent, ..page })
+        let listing = Listing::of(text, &query.resource.kind, asked)?;
+        Ok(Listing { is_inconsistent, ..listing })
     }
 
     fn get(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError> {
