@@ -585,7 +585,7 @@ fn documents_of_people_keep_what_did_not_change() {
                     && !matches!(deed, Deed::Remove | Deed::Scalar);
                 let much = gone > may_go || (matches!(deed, Deed::Remove) && new > 2);
                 // Where an anchor changes, its other users do, too.
-                let last = !original.text().ends_with('\n') || original.text().contains("<<: *");
+                let last = !original.text().ends_with('\n') || original.text().contains(": *");
                 if (lost || much) && !last {
                     faults.push(format!(
                         "{}: {deed:?}: {gone} of {may_go} gone, {new} new\n{}",

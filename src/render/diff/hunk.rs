@@ -113,6 +113,9 @@ impl<'a> Changes<'a> {
     }
 }
 
+/// So many objects are named in the head of a hunk.
+const NAMED: usize = 8;
+
 /// Changes that stand close to each other.
 struct Hunk<'h, 'a> {
     changes: &'h [Change<'a>],
@@ -126,7 +129,7 @@ impl Hunk<'_, '_> {
         let mut objects: Vec<(&str, Vec<&str>)> = Vec::new();
         for change in self.changes.iter().filter(|change| !change.object.is_empty()) {
             let rules = change.rules.iter().map(String::as_str);
-            match objects.iter_mut().find(|(object, _)| *object == change.object) {
+            match objects.last_mut().filter(|(object, _)| *object == change.object) {
                 Some((_, known)) => {
                     for rule in rules {
                         if !known.contains(&rule) {
@@ -141,7 +144,11 @@ impl Hunk<'_, '_> {
             [] => harmless_name(object),
             rules => harmless_name(&format!("{object}: {}", rules.join(", "))),
         };
-        objects.iter().map(one).collect::<Vec<_>>().join("; ")
+        let mut title = objects.iter().take(NAMED).map(one).collect::<Vec<_>>().join("; ");
+        if objects.len() > NAMED {
+            title.push_str(&format!("; and {} more", objects.len() - NAMED));
+        }
+        title
     }
 }
 

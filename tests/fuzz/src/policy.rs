@@ -33,7 +33,8 @@ fn check(document: &Value, semantics: Semantics) {
             let set = PolicySet::new(vec![policy]);
             for kind in ["Pod", "Deployment", "CronJob", "ConfigMap", ""] {
                 for (policy, rules) in set.candidates(kind) {
-                    assert!(rules.iter().all(|index| *index < policy.rules.len()));
+                    let all = policy.rules.len() + policy.only_there.len();
+                    assert!(rules.iter().all(|index| *index < all));
                     assert!(rules.is_sorted());
                 }
             }
