@@ -31,6 +31,15 @@ impl From<PatchError> for Stop {
     }
 }
 
+/// Whether a value that is written removes members.
+fn removes(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.iter().any(|(_, member)| member.is_null() || removes(member)),
+        Value::Array(items) => items.iter().any(removes),
+        _ => false,
+    }
+}
+
 /// Makes a plan; knows where it stands in the overlay and in the object.
 pub(super) struct Planner<'a> {
     pub(super) reading: &'a Reading,
@@ -206,8 +215,10 @@ impl Planner<'_> {
                 }));
             }
         }
-        // What is written over its equal does not show; at the top the key is written with its anchor.
-        let shows = self.overlay.segments().len() <= 1 || condition.value != *member;
+        // What is written over its equal does not show, but for members that null removes; at the top the key is
+        // written with its anchor.
+        let shows =
+            self.overlay.segments().len() <= 1 || condition.value != *member || removes(&condition.value);
         if matches!(condition.value, Value::Object(_) | Value::Array(_)) && shows {
             self.reading.reach(Difference::ConditionWritten);
         }
