@@ -4,14 +4,15 @@ use std::cell::{Cell, RefCell};
 
 use jiff::Timestamp;
 
-use crate::jmespath::{Chance, Clock, EvalError, Runtime};
+use crate::jmespath::{Chance, Clock, Runtime};
 use crate::pattern::Integers;
-use crate::policy::{Operation, Rule, UserInfo};
+use crate::policy::{Operation, Rule};
 use crate::report::{Fate, SeenCondition, SeenException, SeenTurn, SeenVariable, Trace};
 use crate::semantics::{Difference, Reading, Semantics};
-use crate::value::{GroupVersionKind, ObjectRef, Pointer, Text, Value};
+use crate::value::{ObjectRef, Pointer, Text, Value};
 use crate::variables::{Inline, Query, QueryError, Scope, Substitution};
 
+use super::held::Held;
 use super::images;
 use super::limits::Limits;
 use super::loading::{Loader, Window};
@@ -57,90 +58,6 @@ impl Chance for WorldChance<'_> {
         let (policy, rule) = &*self.rule.borrow();
         let object = self.object.map(|object| format!("{}/{object}", object.kind));
         self.world.chance(&format!("{}/{policy}/{rule}", object.unwrap_or_default()), call)
-    }
-}
-
-/// The request that an evaluation stands for.
-#[derive(Clone, Debug)]
-pub(super) struct Subject<'a> {
-    /// `None` where a policy comes or changes, and nobody sends a request.
-    pub(super) operation: Option<Operation>,
-    /// The stored object, where there is one.
-    pub(super) old: Option<Value>,
-    /// The kind of the object itself: for a subresource such as `scale` not that of its parent.
-    pub(super) kind: &'a GroupVersionKind,
-    pub(super) namespace: &'a str,
-    pub(super) name: &'a str,
-    pub(super) subresource: &'a str,
-    pub(super) user: Option<&'a UserInfo>,
-}
-
-impl Subject<'_> {
-    /// The context that the request alone gives, `request.object` left to be filled in.
-    pub(super) fn base(&self) -> Value {
-        let Some(operation) = self.operation else { return self.of_no_request() };
-        let kind: Value = [
-            ("group", Value::String(self.kind.group.clone())),
-            ("version", Value::String(self.kind.version.clone())),
-            ("kind", Value::String(self.kind.kind.clone())),
-        ]
-        .into_iter()
-        .collect();
-        let mut request: Value = [
-            ("operation", Value::from(operation.name())),
-            ("kind", kind.clone()),
-            ("requestKind", kind),
-            ("object", Value::Null),
-            ("oldObject", self.old.clone().unwrap_or_default()),
-            ("dryRun", Value::Bool(false)),
-        ]
-        .into_iter()
-        .collect();
-        // A Namespace counts as living in itself; of other objects of the cluster the request says nothing.
-        let is_namespace = self.kind.group.is_empty() && &*self.kind.kind == "Namespace";
-        let texts = [
-            ("name", self.name),
-            ("namespace", if is_namespace { self.name } else { self.namespace }),
-            ("subResource", self.subresource),
-            ("requestSubResource", self.subresource),
-        ];
-        for (name, text) in texts {
-            if !text.is_empty() {
-                request.insert(name, text.into());
-            }
-        }
-        let Some(user) = self.user else { return [("request", request)].into_iter().collect() };
-        request.insert("userInfo", user.raw.clone());
-        for (name, roles) in [("roles", &user.roles), ("clusterRoles", &user.cluster_roles)] {
-            let roles: Vec<Value> = roles.iter().flatten().cloned().map(Value::String).collect();
-            if !roles.is_empty() {
-                request.insert(name, roles.into());
-            }
-        }
-        let (namespace, name) = service_account(&user.username);
-        [
-            ("request", request),
-            ("serviceAccountName", name.into()),
-            ("serviceAccountNamespace", namespace.into()),
-        ]
-        .into_iter()
-        .collect()
-    }
-
-    /// What is known where nobody sends a request.
-    fn of_no_request(&self) -> Value {
-        let request: Value = [
-            ("operation", Value::from("")),
-            ("namespace", Value::from(self.namespace)),
-            ("object", Value::Null),
-            ("userInfo", Value::empty_object()),
-        ]
-        .into_iter()
-        .collect();
-        let nobody = || Value::from("");
-        [("request", request), ("serviceAccountName", nobody()), ("serviceAccountNamespace", nobody())]
-            .into_iter()
-            .collect()
     }
 }
 
@@ -556,70 +473,6 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Which values of the context hold integers as integers, where Kyverno holds others as floats.
-#[derive(Default)]
-struct Held {
-    /// `request.object`
-    object: bool,
-    /// `request.oldObject`
-    old_object: bool,
-    /// Other values, by name.
-    names: Vec<Text>,
-    /// A variable gave such a value.
-    gave: bool,
-    /// An object, and the same with its integers held.
-    cached: Option<(Value, Value)>,
-}
-
-impl Held {
-    fn name(&mut self, name: &Text, is_held: bool) {
-        self.names.retain(|known| known != name);
-        if is_held {
-            self.names.push(name.clone());
-        }
-    }
-
-    /// Whether an expression asks for such a value.
-    fn gives(&self, expression: &str) -> bool {
-        self.object && expression.contains("request.object")
-            || self.old_object && expression.contains("request.oldObject")
-            || self.names.iter().any(|name| names(expression, name))
-    }
-
-    /// The context with the marks that its values have in Kyverno.
-    fn root(&mut self, root: &Value, object: &Value, runtime: &Runtime<'_>) -> Result<Value, EvalError> {
-        let mut root = root.clone();
-        if let Some(request) = root.as_object_mut().and_then(|root| root.get_mut("request")) {
-            if self.object {
-                request.insert("object", self.marked(object, runtime)?);
-            }
-            if self.old_object
-                && let Some(old) = request.get("oldObject").map(Value::with_held_integers)
-            {
-                request.insert("oldObject", old);
-            }
-        }
-        for name in &self.names {
-            if let Some(value) = root.get(name).map(Value::with_held_integers) {
-                root.insert(name.clone(), value);
-            }
-        }
-        Ok(root)
-    }
-
-    fn marked(&mut self, object: &Value, runtime: &Runtime<'_>) -> Result<Value, EvalError> {
-        if let Some((of, marked)) = &self.cached
-            && of.same_storage(object)
-        {
-            return Ok(marked.clone());
-        }
-        runtime.spend((object.weight() / Limits::LOOP_BYTES) as u64)?;
-        let marked = object.with_held_integers();
-        self.cached = Some((object.clone(), marked.clone()));
-        Ok(marked)
-    }
-}
-
 /// How much the trace held when a loop came to an element.
 pub(super) struct OpenTurn {
     turns: usize,
@@ -646,16 +499,6 @@ impl Scope for Context<'_> {
             trace.variables.push(seen);
         }
         answer
-    }
-}
-
-/// The namespace and name of a service account, from its user name; empty for other users.
-fn service_account(username: &str) -> (&str, &str) {
-    let account = username.strip_prefix("system:serviceaccount:").unwrap_or_default();
-    let mut parts = account.split(':');
-    match (parts.next(), parts.next()) {
-        (Some(namespace), Some(name)) => (namespace, name),
-        _ => ("", ""),
     }
 }
 

@@ -9,10 +9,11 @@ use crate::report::{
 use crate::semantics::{Corners, Difference, Reading};
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
-use super::context::{Context, Subject, WorldChance, WorldClock};
+use super::context::{Context, WorldChance, WorldClock};
 use super::exemption::Exemption;
 use super::placed::Placed;
 use super::rule::{self, Run};
+use super::subject::Subject;
 use super::witness::Witness;
 use super::{Engine, World};
 
