@@ -181,6 +181,7 @@ fn a_request_is_done_and_told_as_we_say() {
     let mut stage = Stage::new(&rest);
 
     succeeds(&ours, &mut stage);
+    comes_again(&ours, &mut stage);
     comes_with_the_policy(&ours, &mut stage);
     reaches_webhooks(&ours, &mut stage);
     changes_what_may_not(&ours, &mut stage);
@@ -232,6 +233,34 @@ fn succeeds(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     let version = "this cluster: for KYV-D04 it does what this run shows\n";
     assert!(kyverno.stderr.contains(version), "{kyverno:?}");
     rest.remove(&policy);
+}
+
+/// Every update of a trigger counts, if only an annotation comes; what reads the target as it is then grows.
+fn comes_again(ours: &Ours<'_>, stage: &mut Stage<'_>) {
+    let rest = stage.rest;
+    set(rest);
+    let policy =
+        add_label("grow", "{{ request.object.data.key }}-{{ target.metadata.labels.foo || 'none' }}");
+    stage.force.install(std::slice::from_ref(&policy)).expect("Kyverno takes it");
+    for (key, expected) in [("one", "one-none"), ("one", "one-one-none"), ("uno", "uno-one-one-none")] {
+        let mut sent = trigger();
+        sent["data"] = json!({"key": key});
+        sent["metadata"]["annotations"] = json!({"expected": expected});
+        let path = ours.folder.path().join("trigger.json");
+        fs::write(&path, sent.to_string()).expect("the folder takes files");
+        let arguments = ["-f", path.to_str().expect("a plain path"), "--live", "--semantics", "kyverno"];
+        let said = ours.say(&policy, &arguments);
+        rest.replace(&sent, "").expect("the trigger is taken");
+        stage.drain();
+        let did = label(held(rest, &target()).as_ref());
+        assert_eq!(
+            (label(said.objects.get("foobar")), did.as_deref()),
+            (did.clone(), Some(expected)),
+            "{said:?}"
+        );
+    }
+    rest.remove(&policy);
+    stage.force.settle();
 }
 
 /// A policy that says so changes what exists when its rules come or change, and no other thing undoes or repeats it.
