@@ -1,5 +1,7 @@
 //! Hunks: changed lines with the lines around them.
 
+use std::fmt::Write as _;
+
 use std::ops::Range;
 
 use crate::render::harmless::{harmless, harmless_name};
@@ -146,7 +148,7 @@ impl Hunk<'_, '_> {
         };
         let mut title = objects.iter().take(NAMED).map(one).collect::<Vec<_>>().join("; ");
         if objects.len() > NAMED {
-            title.push_str(&format!("; and {} more", objects.len() - NAMED));
+            let _ = write!(title, "; and {} more", objects.len() - NAMED);
         }
         title
     }
