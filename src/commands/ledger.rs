@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::Rule;
-use crate::render::{Width, lines, summary_table, trial_line, trials_line};
+use crate::render::{Width, lines, missing_targets, summary_table, trial_line, trials_line};
 use crate::report::{Outcome, RunningKyverno, Tally, Trial};
 use crate::semantics::{Corners, Semantics};
 use crate::source::Content;
@@ -105,10 +105,10 @@ impl Ledger {
                 }
             }
             for (policy, rule) in report.rules() {
-                if let Outcome::Triggered { missing, .. } = &rule.outcome {
+                if matches!(rule.outcome, Outcome::Triggered { .. }) {
                     self.triggered.insert((policy.policy.clone(), rule.rule.clone()));
-                    let name = |target: &Text| format!("{target} ({}/{})", policy.policy, rule.rule);
-                    self.missing.extend(missing.iter().map(name));
+                    let name = |target: String| format!("{target} ({}/{})", policy.policy, rule.rule);
+                    self.missing.extend(missing_targets(report, rule).into_iter().map(name));
                 }
             }
             if report.has_error() {

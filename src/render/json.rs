@@ -108,7 +108,8 @@ fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport) -> Value
         Outcome::NoChange => {}
         Outcome::Triggered { targets, missing } => {
             row.insert("targets", Value::array(targets.iter().map(identity).collect()));
-            row.insert("missing", Value::array(missing.iter().cloned().map(Value::String).collect()));
+            let missing = missing.iter().map(|target| object.message(target).into());
+            row.insert("missing", Value::array(missing.collect()));
         }
         Outcome::Skipped(reason) => {
             row.insert("reason", reason.to_string().into());
@@ -124,7 +125,7 @@ fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport) -> Value
         Outcome::Error(error) => {
             row.insert("error", object.message(&error.message).into());
             if let Some(hint) = &error.hint {
-                row.insert("hint", hint.as_str().into());
+                row.insert("hint", object.message(hint).into());
             }
         }
     }

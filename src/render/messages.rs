@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::{ObjectReport, Outcome, Trial};
+use crate::report::{ObjectReport, Outcome, RuleReport, Trial};
 use crate::semantics::Corners;
 
 use super::Origin;
@@ -26,10 +26,20 @@ pub fn lines(report: &ObjectReport, origin: &Origin) -> String {
             let _ = writeln!(out, "  triggered by {}", harmless_name(&trigger.to_string()));
         }
         if let Some(hint) = &error.hint {
-            let _ = writeln!(out, "  hint: {hint}");
+            let _ = writeln!(out, "  hint: {}", shown.message(hint).replace('\n', "\n  "));
         }
     }
     out
+}
+
+/// The names of targets that were not found, as a rule has them.
+pub fn missing_targets(report: &ObjectReport, rule: &RuleReport) -> Vec<String> {
+    let Outcome::Triggered { missing, .. } = &rule.outcome else { return Vec::new() };
+    if missing.is_empty() {
+        return Vec::new();
+    }
+    let shown = mask_of(report, &report.before, &report.after);
+    missing.iter().map(|target| shown.message(target)).collect()
 }
 
 /// What keeps an API server from storing an object, if something does.

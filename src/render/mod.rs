@@ -25,7 +25,7 @@ pub use harmless::{harmless, harmless_name};
 pub use json::{JsonRows, impact_json, object_json, tally_json, tally_rows};
 pub use junit::suites_junit;
 pub use mask::{Masked, cover, mask, mask_beside};
-pub use messages::{announced, lines, trial_line};
+pub use messages::{announced, lines, missing_targets, trial_line};
 pub use patch::{json_patch, kubectl_name};
 pub use suite::{SuiteView, suite_difference, suite_totals, suites_json, suites_markdown, suites_text};
 pub use summary::{Width, markdown, summary_table, trials_line};

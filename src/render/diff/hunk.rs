@@ -1,7 +1,6 @@
 //! Hunks: changed lines with the lines around them.
 
 use std::fmt::Write as _;
-
 use std::ops::Range;
 
 use crate::render::harmless::{harmless, harmless_name};

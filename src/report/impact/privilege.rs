@@ -11,6 +11,11 @@ const LEVELS: [&str; 3] = ["restricted", "baseline", "privileged"];
 
 const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
 
+/// The types of processes that Pod security lets choose.
+const SELINUX: [&str; 4] = ["container_t", "container_init_t", "container_kvm_t", "container_engine_t"];
+
+const AGGREGATED: &str = "rbac.authorization.k8s.io/aggregate-to-";
+
 /// Where a Pod is described, by kind.
 const PODS: [&[&str]; 3] =
     [&["spec", "jobTemplate", "spec", "template", "spec"], &["spec", "template", "spec"], &["spec"]];
@@ -19,7 +24,11 @@ const PODS: [&[&str]; 3] =
 pub(super) fn gained(kind: &GroupVersionKind, before: &Value, after: &Value) -> Vec<Pointer> {
     let mut gains = Gains { found: Vec::new() };
     match (&*kind.group, &*kind.kind) {
-        (RBAC, "Role" | "ClusterRole") => gains.more(before, after, &Pointer::ROOT, "rules"),
+        (RBAC, "Role" | "ClusterRole") => {
+            gains.rules(before, after);
+            gains.other(before, after, &Pointer::ROOT, "aggregationRule");
+            gains.aggregated(before, after);
+        }
         (RBAC, "RoleBinding" | "ClusterRoleBinding") => {
             gains.more(before, after, &Pointer::ROOT, "subjects");
             gains.other(before, after, &Pointer::ROOT, "roleRef");
@@ -51,7 +60,7 @@ struct Gains {
 
 impl Gains {
     fn pod(&mut self, before: &Value, after: &Value, at: &Pointer) {
-        for field in ["hostNetwork", "hostPID", "hostIPC"] {
+        for field in ["hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace"] {
             self.switched_on(before, after, at, field);
         }
         for field in ["hostUsers", "automountServiceAccountToken"] {
@@ -65,9 +74,9 @@ impl Gains {
         for field in ["containers", "initContainers", "ephemeralContainers"] {
             let known = by_name(before.get(field));
             for (index, container) in elements(after.get(field)).iter().enumerate() {
-                let old = name(container)
-                    .and_then(|name| known.get(name))
-                    .and_then(|old| old.get("securityContext"));
+                let old = name(container).and_then(|name| known.get(name));
+                self.host_ports(old.copied().unwrap_or(&none), container, &at.key(field).index(index));
+                let old = old.and_then(|old| old.get("securityContext"));
                 let new = container.get("securityContext").unwrap_or(&none);
                 self.context(old.unwrap_or(&none), new, &at.key(field).index(index).key("securityContext"));
             }
@@ -77,7 +86,6 @@ impl Gains {
     /// The security context of a Pod or a container.
     fn context(&mut self, before: &Value, after: &Value, at: &Pointer) {
         self.switched_on(before, after, at, "privileged");
-        self.switched_on(before, after, at, "allowPrivilegeEscalation");
         self.undone(before, after, at, "allowPrivilegeEscalation", false);
         self.undone(before, after, at, "runAsNonRoot", true);
         self.undone(before, after, at, "readOnlyRootFilesystem", true);
@@ -99,6 +107,14 @@ impl Gains {
                 self.found.push(at.key(field));
             }
         }
+        let selinux = |context: &Value| {
+            let kind = context.path(&["seLinuxOptions", "type"]).and_then(Value::as_str);
+            kind.filter(|kind| !SELINUX.contains(kind)).map(str::to_owned)
+        };
+        if selinux(after).is_some() && selinux(after) != selinux(before) {
+            self.found.push(at.key("seLinuxOptions").key("type"));
+        }
+        self.more(before, after, at, "sysctls");
         if after.get("procMount").and_then(Value::as_str) == Some("Unmasked") {
             self.other(before, after, at, "procMount");
         }
@@ -108,6 +124,35 @@ impl Gains {
         self.more(old, new, &at.key("capabilities"), "add");
         // Less is dropped than before.
         self.less(old, new, &at.key("capabilities"), "drop");
+    }
+
+    /// Ports of the host.
+    fn host_ports(&mut self, before: &Value, after: &Value, at: &Pointer) {
+        let port = |port: &Value| port.get("hostPort").filter(|port| port.to_json() != "0").cloned();
+        let known: Vec<Value> = elements(before.get("ports")).iter().filter_map(port).collect();
+        for (index, one) in elements(after.get("ports")).iter().enumerate() {
+            if port(one).is_some_and(|port| !known.contains(&port)) {
+                self.found.push(at.key("ports").index(index).key("hostPort"));
+            }
+        }
+    }
+
+    /// Rules that no rule of before grants by itself.
+    fn rules(&mut self, before: &Value, after: &Value) {
+        let old = elements(before.get("rules"));
+        let is_new = |rule: &Value| !old.contains(rule) && !old.iter().any(|old| grants(old, rule));
+        self.note(elements(after.get("rules")).iter().any(is_new), &Pointer::ROOT, "rules");
+    }
+
+    /// Labels by which other roles take in the rules of this one.
+    fn aggregated(&mut self, before: &Value, after: &Value) {
+        let labels = |object: &Value| object.path(&["metadata", "labels"]).cloned().unwrap_or_default();
+        let (old, new) = (labels(before), labels(after));
+        for (key, value) in new.as_object().into_iter().flat_map(|labels| labels.iter()) {
+            if key.starts_with(AGGREGATED) && value.as_str() == Some("true") && old.get(key) != Some(value) {
+                self.found.push(Pointer::ROOT.key("metadata").key("labels").key(key.clone()));
+            }
+        }
     }
 
     /// Volumes of the host, and tokens.
@@ -176,6 +221,20 @@ impl Gains {
     }
 }
 
+/// Whether a rule of a role allows all that another one does.
+fn grants(old: &Value, new: &Value) -> bool {
+    let holds = |field: &str| {
+        let allowed = elements(old.get(field));
+        let is_allowed = |one: &Value| {
+            allowed.contains(one) || field != "resourceNames" && allowed.contains(&Value::from("*"))
+        };
+        elements(new.get(field)).iter().all(is_allowed)
+    };
+    let names = |rule: &Value| elements(rule.get("resourceNames")).len();
+    let by_name = names(old) == 0 || names(new) > 0 && holds("resourceNames");
+    by_name && ["verbs", "apiGroups", "resources", "nonResourceURLs"].into_iter().all(holds)
+}
+
 fn elements(list: Option<&Value>) -> &[Value] {
     list.and_then(Value::as_array).unwrap_or_default()
 }
@@ -217,6 +276,12 @@ mod tests {
             ),
             (pod("", ""), pod("", r#""privileged":true"#), vec![format!("{c}.privileged")]),
             (pod("", r#""privileged":true"#), pod("", ""), vec![]),
+            (pod("", ""), pod("", r#""allowPrivilegeEscalation":true"#), vec![]),
+            (
+                pod("", ""),
+                pod(r#""shareProcessNamespace":true,"#, r#""seLinuxOptions":{"type":"spc_t"}"#),
+                vec!["spec.shareProcessNamespace".into(), format!("{c}.seLinuxOptions.type")],
+            ),
             (
                 pod("", r#""runAsNonRoot":true,"allowPrivilegeEscalation":false"#),
                 pod("", ""),
@@ -259,6 +324,24 @@ mod tests {
                 &["rules"][..],
             ),
             ("Role", r#"{"rules":[{"verbs":["get"]}]}"#, r#"{"rules":[]}"#, &[]),
+            (
+                "Role",
+                r#"{"rules":[{"verbs":["get","list"],"resources":["*"]}]}"#,
+                r#"{"rules":[{"verbs":["list"],"resources":["pods"],"resourceNames":["a"]}]}"#,
+                &[],
+            ),
+            (
+                "Role",
+                r#"{"rules":[{"verbs":["get"],"resources":["pods"],"resourceNames":["a"]}]}"#,
+                r#"{"rules":[{"verbs":["get"],"resources":["pods"]}]}"#,
+                &["rules"],
+            ),
+            (
+                "ClusterRole",
+                "{}",
+                r#"{"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-edit":"true"}}}"#,
+                &[r#"metadata.labels["rbac.authorization.k8s.io/aggregate-to-edit"]"#],
+            ),
             ("RoleBinding", r#"{"subjects":[]}"#, r#"{"subjects":[{"name":"a"}]}"#, &["subjects"]),
             (
                 "ServiceAccount",

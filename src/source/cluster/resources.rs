@@ -72,9 +72,13 @@ impl Resource {
         path
     }
 
-    /// Whether this is the same kind, be it in another version.
+    /// Whether this is the same kind, be it in another version. The events of both groups are the same objects.
     fn is_same_as(&self, other: &Self) -> bool {
-        self.kind.group == other.kind.group && self.plural == other.plural
+        let group = |resource: &Self| match &*resource.kind.group {
+            "events.k8s.io" => Text::default(),
+            _ => resource.kind.group.clone(),
+        };
+        group(self) == group(other) && self.plural == other.plural
     }
 
     /// Whether it goes by this name, which is in lower case.
@@ -281,10 +285,9 @@ mod tests {
                 &["apps/v1beta1/Deployment", "apps/v1/Deployment"],
                 &["apps/v1/Deployment", "apps/v1beta1/Deployment"],
             ),
-            (
-                &["example.com/*/*", "v1/Event"],
-                &["v1/Event", "events.k8s.io/v1/Event", "example.com/v1/Pod", "example.com/v1/Po"],
-            ),
+            (&["example.com/*/*", "v1/Event"], &["v1/Event", "example.com/v1/Pod", "example.com/v1/Po"]),
+            (&["events.k8s.io/v1/Event"], &["events.k8s.io/v1/Event"]),
+            (&["v1/Event", "events.k8s.io/*/*"], &["v1/Event", "events.k8s.io/v1/Event"]),
             (&["Pod/status", "Widget"], &[]),
         ] {
             let selectors: Vec<_> = selectors.iter().map(|text| KindSelector::parse(text)).collect();
