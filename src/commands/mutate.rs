@@ -177,7 +177,17 @@ impl Show for Print {
         }
         talk.tell_gaps();
         if secrets > 0 && !session.shows_secrets {
-            let text = format!("the values of {} are printed as they are", counted(secrets, "Secret"));
+            let secrets = counted(secrets, "Secret");
+            // Only a recording tells its own time.
+            let is_replayed = session.cluster.as_ref().is_some_and(|cluster| cluster.now().is_some());
+            let text = if is_replayed {
+                format!(
+                    "the values of {secrets} are printed as the recording has them: stand-ins, not fit to be applied, \
+                     unless it was made with --show-secrets"
+                )
+            } else {
+                format!("the values of {secrets} are printed as they are")
+            };
             talk.note(About::Other, &text);
         }
         printer.close_file(&mut spool)?;

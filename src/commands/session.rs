@@ -104,6 +104,14 @@ impl Session {
             );
             return None;
         }
+        if let Some(subject) = inputs.live.check_rights.as_deref().filter(|name| !Subject::is_name(name)) {
+            let text = format!(
+                "--check-rights: {subject:?} is the name of nobody: expected that of a user, or \
+                 system:serviceaccount:NAMESPACE:NAME"
+            );
+            talk.error(Exit::Input, &text);
+            return None;
+        }
         let (record, replay) = (&inputs.live.record, &inputs.live.replay);
         if (record.is_some() || replay.is_some()) && !inputs.asks_a_cluster() {
             let text =

@@ -25,6 +25,17 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// Whether somebody can go by this name.
+    pub fn is_name(user: &str) -> bool {
+        match user.strip_prefix(SERVICE_ACCOUNT) {
+            None => !user.trim().is_empty(),
+            Some(account) => {
+                let parts: Vec<&str> = account.split(':').collect();
+                parts.len() == 2 && parts.iter().all(|part| !part.is_empty())
+            }
+        }
+    }
+
     /// Whoever goes by this name.
     pub fn named(user: &str) -> Self {
         let mut groups = vec!["system:authenticated".to_owned()];
@@ -242,6 +253,17 @@ mod tests {
     use crate::value::GroupVersionKind;
 
     use super::*;
+
+    #[test]
+    fn names_are_of_users_or_whole_service_accounts() {
+        for name in ["jane", "system:admin", "system:serviceaccount:kyverno:background"] {
+            assert!(Subject::is_name(name), "{name}");
+        }
+        let account = |rest: &str| format!("{SERVICE_ACCOUNT}{rest}");
+        for name in [String::new(), " ".into(), account("x"), account(":x"), account("a:b:c")] {
+            assert!(!Subject::is_name(&name), "{name}");
+        }
+    }
 
     #[test]
     fn a_service_account_is_in_the_groups_that_the_server_puts_it_in() {
