@@ -1016,3 +1016,32 @@ fn messages_name_the_inputs_that_the_face_has() {
         assert!(!said.contains("--"), "{said}");
     }
 }
+
+#[test]
+fn values_of_secrets_stay_out_of_hints_and_names_of_targets() {
+    let policy = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: named}
+spec:
+  rules:
+  - name: by-secret
+    match: {any: [{resources: {kinds: [Secret]}}]}
+    mutate:
+      targets:
+      - {apiVersion: v1, kind: ConfigMap, namespace: shop, name: \"{{ base64_decode(request.object.data.key) }}\"}
+      patchStrategicMerge: {metadata: {labels: {a: b}}}
+";
+    let secret = "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop}, data: {key: aHVudGVyMi12ZXJ5LXNlY3JldA==}}\n";
+    let folder = Folder::new(&[("policy.yaml", policy), ("secret.yaml", secret)]);
+    for arguments in
+        [&["diff", "-o", "diff"][..], &["diff", "-o", "json"], &["diff", "-o", "markdown"], &["explain"]]
+    {
+        let ended = folder.run(&[arguments, &["-p", "policy.yaml", "-f", "secret.yaml"]].concat());
+        let all = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(!all.contains("hunter2"), "{arguments:?}: {all}");
+        assert!(
+            all.contains("configmaps \\\"***\\\" not found") || all.contains("configmaps \"***\" not found"),
+            "{all}"
+        );
+    }
+}
