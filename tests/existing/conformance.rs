@@ -151,7 +151,7 @@ impl<'a> Play<'a> {
         count: &mut Count,
         faults: &mut Vec<String>,
     ) {
-        if let Err(refusal) = stage.force.install(std::slice::from_ref(&policy.value)) {
+        if let Err(refusal) = stage.install(std::slice::from_ref(&policy.value)) {
             faults.push(format!("{}: refused, but we take it: {}", policy.origin, refusal.message));
             return;
         }

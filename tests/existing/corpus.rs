@@ -119,7 +119,7 @@ impl Play<'_> {
         let said = foretold(case, inputs, targets, &self.namespaces, key);
         let wanted = said.as_ref().map(|said| self.defaulted(&stored, &said.objects));
         drop(self.stage.requests());
-        match (self.stage.force.install(&case.policies), &wanted) {
+        match (self.stage.install(&case.policies), &wanted) {
             (Err(refusal), Err(_)) => {
                 count.refused += 1;
                 let words = &refusal.message;

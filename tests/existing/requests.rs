@@ -200,7 +200,7 @@ fn succeeds(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     let mut settings = rest.get(&settings()).expect("Kyverno has settings");
     settings["data"]["generateSuccessEvents"] = json!("true");
     rest.replace(&settings, "").expect("they can be changed");
-    stage.force.install(std::slice::from_ref(&policy)).expect("Kyverno takes it");
+    stage.install(std::slice::from_ref(&policy)).expect("Kyverno takes it");
     drop(stage.requests());
     rest.replace(&trigger(), "").expect("the trigger is taken");
     stage.drain();
@@ -241,7 +241,7 @@ fn comes_again(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     set(rest);
     let policy =
         add_label("grow", "{{ request.object.data.key }}-{{ target.metadata.labels.foo || 'none' }}");
-    stage.force.install(std::slice::from_ref(&policy)).expect("Kyverno takes it");
+    stage.install(std::slice::from_ref(&policy)).expect("Kyverno takes it");
     for (key, expected) in [("one", "one-none"), ("one", "one-one-none"), ("uno", "uno-one-one-none")] {
         let mut sent = trigger();
         sent["data"] = json!({"key": key});
@@ -276,7 +276,7 @@ fn comes_with_the_policy(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     for (value, is_new) in [("bar", true), ("baz", false)] {
         let said = ours.say(&of(value), &arguments);
         if is_new {
-            stage.force.install(&[of(value)]).expect("Kyverno takes it");
+            stage.install(&[of(value)]).expect("Kyverno takes it");
         } else {
             rest.replace(&of(value), "").expect("Kyverno takes it");
             stage.force.settle();
@@ -321,7 +321,7 @@ fn reaches_webhooks(ours: &Ours<'_>, stage: &mut Stage<'_>) {
             "mutate": {"patchStrategicMerge": {"metadata": {"labels": {"foo": "bar"}}}},
         }),
     );
-    stage.force.install(&[existing.clone(), pods.clone()]).expect("Kyverno takes them");
+    stage.install(&[existing.clone(), pods.clone()]).expect("Kyverno takes them");
     let operations = |kind: &str, resource: &str| {
         let path = format!(
             "/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/kyverno-resource-{kind}-webhook-cfg"
@@ -375,7 +375,7 @@ fn changes_what_may_not(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     let said = ours.report(&policy, &arguments, "fixed");
     assert_eq!(said["impact"]["immutable"], json!(["/spec/securityContext/runAsUser"]), "{said}");
     assert_eq!(said["server"]["verdict"], "refused", "{said}");
-    stage.force.install(std::slice::from_ref(&policy)).expect("Kyverno takes it");
+    stage.install(std::slice::from_ref(&policy)).expect("Kyverno takes it");
     drop(stage.requests());
     rest.replace(&trigger(), "").expect("the trigger is taken");
     stage.drain();
@@ -411,7 +411,7 @@ fn lacks_rights(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     rest.remove(&binding("kyverno-background-controller", ""));
     set(rest);
     assert_eq!(label(ours.say(&policy, &check).objects.get("foobar")).as_deref(), Some("bar"));
-    stage.force.install(std::slice::from_ref(&policy)).expect("all rights are there");
+    stage.install(std::slice::from_ref(&policy)).expect("all rights are there");
 
     for (right, verbs) in [("kyv-do", "update"), ("kyv-see", "get,update")] {
         rest.remove(&binding(right, ""));
@@ -446,7 +446,7 @@ fn lacks_rights(ours: &Ours<'_>, stage: &mut Stage<'_>) {
         }
 
         // A new policy that needs the right is refused, and we say so.
-        let refusal = stage.force.install(std::slice::from_ref(&another)).expect_err("the right is missing");
+        let refusal = stage.install(std::slice::from_ref(&another)).expect_err("the right is missing");
         let lacking =
             format!("requires permissions {verbs} for resource apps/v1/Deployment in namespace default");
         let refused = format!(

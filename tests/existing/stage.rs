@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::rig::force::Force;
 use crate::rig::objects::without_bookkeeping;
-use crate::rig::rest::Rest;
+use crate::rig::rest::{Refusal, Rest};
 use crate::rig::watch::Watch;
 
 /// Where requests for the background controller lie.
@@ -38,6 +38,13 @@ impl<'a> Stage<'a> {
         let mut stage = Self { rest, force: Force::new(rest), rounds: 0, requests };
         stage.make_round();
         stage
+    }
+
+    /// Installs policies and waits until their triggers reach them: these come through the validating webhook.
+    pub(crate) fn install(&mut self, policies: &[Value]) -> Result<(), Refusal> {
+        self.force.install(policies)?;
+        self.force.settle_webhooks();
+        Ok(())
     }
 
     /// A policy with a target that shows when everything before it was worked off.

@@ -15,6 +15,17 @@ const PAUSE: Duration = Duration::from_millis(15);
 const LEASE: (&str, &str) = ("coordination.k8s.io/v1", "Lease");
 const REVISION: (&str, &str) = ("apps/v1", "ControllerRevision");
 
+/// An object of a kind that marks are made on.
+fn object((api_version, kind): (&str, &str), name: &str) -> Value {
+    let mut object = json!({"apiVersion": api_version, "kind": kind,
+        "metadata": {"name": name, "namespace": "default"}});
+    if kind == REVISION.1 {
+        object["revision"] = json!(1);
+        object["data"] = json!({});
+    }
+    object
+}
+
 /// Installs policies, and knows when they are in force.
 pub(crate) struct Force<'a> {
     rest: &'a Rest,
@@ -49,31 +60,38 @@ impl<'a> Force<'a> {
         self.mark(LEASE);
     }
 
-    /// Waits too until the API server asks Kyverno about all kinds of the policies: the policy that comes after is
-    /// about a kind that its webhooks had nothing to do with.
+    /// Waits too until the API server asks Kyverno about all kinds of the policies, to mutate and to validate: the
+    /// policy that comes after is about a kind that its webhooks had nothing to do with.
     pub(crate) fn settle_webhooks(&mut self) {
-        self.mark(REVISION);
-        self.mark(LEASE);
+        for kind in [REVISION, LEASE] {
+            self.mark(kind);
+            let refused = object(kind, "zz-rig-refused");
+            let mark = format!("mark n{}", self.marks);
+            self.wait_for("a policy refuses", |rest| match rest.create(&refused, "dryRun=All") {
+                Err(refusal) if refusal.message.contains(&mark) => Ok(()),
+                other => Err(format!("{other:?}")),
+            });
+        }
     }
 
-    /// Has a policy mark the next object of a kind, and waits for the mark.
-    fn mark(&mut self, (api_version, kind): (&str, &str)) {
+    /// Has a policy mark the next object of a kind, and waits for the mark; another object it refuses.
+    fn mark(&mut self, of: (&str, &str)) {
         self.marks += 1;
         let mark = format!("n{}", self.marks);
+        let matched = |name: &str| json!({"any": [{"resources": {"kinds": [of.1], "names": [name]}}]});
         let probe = json!({
             "apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "zz-rig-mark"},
-            "spec": {"rules": [{
+            "spec": {"background": false, "rules": [{
                 "name": "mark",
-                "match": {"any": [{"resources": {"kinds": [kind], "names": ["zz-rig-mark"]}}]},
+                "match": matched("zz-rig-mark"),
                 "mutate": {"patchStrategicMerge": {"metadata": {"labels": {"marked": mark}}}},
+            }, {
+                "name": "refuse",
+                "match": matched("zz-rig-refused"),
+                "validate": {"failureAction": "Enforce", "message": format!("mark {mark}"), "deny": {}},
             }]},
         });
-        let mut asked = json!({"apiVersion": api_version, "kind": kind,
-            "metadata": {"name": "zz-rig-mark", "namespace": "default"}});
-        if kind == REVISION.1 {
-            asked["revision"] = json!(1);
-            asked["data"] = json!({});
-        }
+        let asked = object(of, "zz-rig-mark");
         self.wait_for("a policy is taken", |rest| {
             rest.replace(&probe, "")
                 .or_else(|_| rest.create(&probe, ""))
