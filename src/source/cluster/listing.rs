@@ -87,7 +87,10 @@ impl Listing {
     /// # Errors
     ///
     /// An answer that is no list.
-    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only a live cluster sends text"))]
+    #[cfg_attr(
+        not(any(feature = "cluster", test)),
+        expect(dead_code, reason = "only a live cluster sends text")
+    )]
     pub(super) fn of(text: String, kind: &GroupVersionKind, asked: String) -> Result<Self, ClusterError> {
         let read = JsonReader::new(&text).read_around("items");
         let sent = Arc::new(Sent { text, kind: kind.clone(), asked });
