@@ -29,7 +29,8 @@ use crate::yaml::{self, Document, Limits, Source};
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
 use super::held::run_targets;
-use super::session::{planned, remarks, remarks_on_exceptions, with_pool};
+use super::remarks::{planned, remarks, remarks_on_exceptions};
+use super::session::with_pool;
 use super::talk::{About, Manner, Talk};
 
 const EXAMPLES: &str = "\

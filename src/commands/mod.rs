@@ -22,6 +22,7 @@ mod mutate;
 mod output;
 mod progress;
 mod reach;
+mod remarks;
 mod session;
 mod spool;
 mod stream;

@@ -158,9 +158,9 @@ fn counts_json(name: &'static str, of: &IndexMap<Text, Counts>) -> Value {
             ("changed", count(counts.changed)),
             ("unchanged", count(counts.unchanged)),
             ("errors", count(counts.errors)),
-            ("rollout", count(counts.rollouts)),
-            ("immutable", count(counts.immutable)),
-            ("privilege", count(counts.privilege)),
+            ("rollout", count(counts.flags.rollouts)),
+            ("immutable", count(counts.flags.immutable)),
+            ("privilege", count(counts.flags.privilege)),
         ]
         .into_iter()
         .collect()
@@ -242,9 +242,9 @@ pub fn tally_rows(tally: &Tally) -> impl Iterator<Item = Value> {
             ("noChange", count(row.no_change)),
             ("skipped", count(row.skipped)),
             ("errors", count(row.errors)),
-            ("rollout", count(row.rollouts)),
-            ("immutable", count(row.immutable)),
-            ("privilege", count(row.privilege)),
+            ("rollout", count(row.flags.rollouts)),
+            ("immutable", count(row.flags.immutable)),
+            ("privilege", count(row.flags.privilege)),
         ]
         .into_iter()
         .collect()

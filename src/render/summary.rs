@@ -48,7 +48,7 @@ impl Counting for TallyRow {
     }
 
     fn flagged(&self, flag: Flag) -> usize {
-        self.flagged(flag)
+        self.flags.flagged(flag)
     }
 
     fn add(&mut self, other: &Self) {
@@ -68,7 +68,7 @@ impl Counting for Counts {
     }
 
     fn flagged(&self, flag: Flag) -> usize {
-        self.flagged(flag)
+        self.flags.flagged(flag)
     }
 
     fn add(&mut self, other: &Self) {

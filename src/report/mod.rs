@@ -21,7 +21,7 @@ pub use gaps::Gaps;
 pub use impact::Impact;
 pub use outcome::{Outcome, RuleError, SkipReason};
 pub use suite::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, Verdict};
-pub use tally::{Counts, Flag, Flagged, RunningKyverno, Tally, TallyKey, TallyRow};
+pub use tally::{Counts, Flag, FlagCounts, Flagged, RunningKyverno, Tally, TallyKey, TallyRow};
 pub use trace::{Fate, SeenCondition, SeenException, SeenTurn, SeenVariable, Trace};
 pub use trial::{Trial, Trials};
 

@@ -37,6 +37,51 @@ pub struct Tally {
     pub by_namespace: IndexMap<Text, Counts>,
 }
 
+/// How many changed objects have which flag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlagCounts {
+    /// Objects whose Pods are replaced.
+    pub rollouts: usize,
+    /// Objects that the API server would refuse.
+    pub immutable: usize,
+    /// Objects that gain power.
+    pub privilege: usize,
+}
+
+impl FlagCounts {
+    /// How many objects have a flag.
+    pub const fn flagged(&self, flag: Flag) -> usize {
+        match flag {
+            Flag::Rollout => self.rollouts,
+            Flag::Immutable => self.immutable,
+            Flag::Privilege => self.privilege,
+        }
+    }
+
+    /// Adds the objects of another one.
+    const fn add(&mut self, other: &Self) {
+        self.rollouts += other.rollouts;
+        self.immutable += other.immutable;
+        self.privilege += other.privilege;
+    }
+
+    /// Takes in what else is said of the same object.
+    const fn join(&mut self, other: &Self) {
+        self.rollouts |= other.rollouts;
+        self.immutable |= other.immutable;
+        self.privilege |= other.privilege;
+    }
+
+    /// The flags of one object.
+    fn of(impact: &Impact) -> Self {
+        Self {
+            rollouts: usize::from(impact.rollout),
+            immutable: usize::from(!impact.immutable.is_empty()),
+            privilege: usize::from(!impact.privilege.is_empty()),
+        }
+    }
+}
+
 /// What becomes of the objects of one policy, kind or namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -48,33 +93,18 @@ pub struct Counts {
     pub unchanged: usize,
     /// Objects with a rule that could not be evaluated.
     pub errors: usize,
-    /// Objects whose Pods are replaced.
-    pub rollouts: usize,
-    /// Objects that the API server would refuse.
-    pub immutable: usize,
-    /// Objects that gain power.
-    pub privilege: usize,
+    /// What the changes mean.
+    pub flags: FlagCounts,
 }
 
 impl Counts {
-    /// How many objects have a flag.
-    pub const fn flagged(&self, flag: Flag) -> usize {
-        match flag {
-            Flag::Rollout => self.rollouts,
-            Flag::Immutable => self.immutable,
-            Flag::Privilege => self.privilege,
-        }
-    }
-
     /// Adds the objects of another one.
     pub const fn add(&mut self, other: &Self) {
         self.objects += other.objects;
         self.changed += other.changed;
         self.unchanged += other.unchanged;
         self.errors += other.errors;
-        self.rollouts += other.rollouts;
-        self.immutable += other.immutable;
-        self.privilege += other.privilege;
+        self.flags.add(&other.flags);
     }
 
     /// Takes in what another rule of the same policy does to the same object.
@@ -83,9 +113,7 @@ impl Counts {
         self.changed |= other.changed;
         self.errors |= other.errors;
         self.unchanged = usize::from(self.changed == 0 && self.errors == 0);
-        self.rollouts |= other.rollouts;
-        self.immutable |= other.immutable;
-        self.privilege |= other.privilege;
+        self.flags.join(&other.flags);
     }
 
     /// The fate of one object.
@@ -95,9 +123,7 @@ impl Counts {
             changed: usize::from(is_changed),
             unchanged: usize::from(!is_changed && !has_error),
             errors: usize::from(has_error),
-            rollouts: usize::from(impact.rollout),
-            immutable: usize::from(!impact.immutable.is_empty()),
-            privilege: usize::from(!impact.privilege.is_empty()),
+            flags: FlagCounts::of(impact),
         }
     }
 }
@@ -175,24 +201,11 @@ pub struct TallyRow {
     pub skipped: usize,
     /// Objects the rule failed on.
     pub errors: usize,
-    /// Objects whose Pods are replaced for what the rule patched.
-    pub rollouts: usize,
-    /// Objects that the API server would refuse for what the rule patched.
-    pub immutable: usize,
-    /// Objects that gain power by what the rule patched.
-    pub privilege: usize,
+    /// What the patches of the rule mean.
+    pub flags: FlagCounts,
 }
 
 impl TallyRow {
-    /// How many objects have a flag.
-    pub const fn flagged(&self, flag: Flag) -> usize {
-        match flag {
-            Flag::Rollout => self.rollouts,
-            Flag::Immutable => self.immutable,
-            Flag::Privilege => self.privilege,
-        }
-    }
-
     /// Adds the objects of another row.
     pub const fn add(&mut self, other: &Self) {
         self.patched += other.patched;
@@ -200,15 +213,7 @@ impl TallyRow {
         self.no_change += other.no_change;
         self.skipped += other.skipped;
         self.errors += other.errors;
-        self.rollouts += other.rollouts;
-        self.immutable += other.immutable;
-        self.privilege += other.privilege;
-    }
-
-    fn flag(&mut self, impact: &Impact) {
-        self.rollouts += usize::from(impact.rollout);
-        self.immutable += usize::from(!impact.immutable.is_empty());
-        self.privilege += usize::from(!impact.privilege.is_empty());
+        self.flags.add(&other.flags);
     }
 }
 
@@ -275,7 +280,7 @@ impl Tally {
                 Outcome::Patched { before, after } => {
                     let impact = Impact::of(before, after, is_update);
                     row.patched += 1;
-                    row.flag(&impact);
+                    row.flags.add(&FlagCounts::of(&impact));
                     fate = Counts::of(true, false, &impact);
                 }
                 Outcome::NoChange => row.no_change += 1,
