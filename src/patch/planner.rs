@@ -127,6 +127,7 @@ impl Planner<'_> {
             let entry = &entries[*index];
             let place = position.member(&entry.name);
             planned[*index] = self.within(entry, |this| match (&entry.role, member(entry)) {
+                (Role::Plain(_), None) if entry.gives_way => Ok(None),
                 (Role::Plain(tree), member) => {
                     if !tree.traits.anchored && this.inline.is_none() {
                         this.lists_fit(&tree.value, member)?;

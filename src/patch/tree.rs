@@ -1,5 +1,7 @@
 //! Overlays, prepared: anchors parsed, conditions turned into tests.
 
+use std::collections::BTreeSet;
+
 use crate::semantics::{Difference, Reading};
 use crate::value::{Pointer, Text, Value};
 
@@ -41,6 +43,8 @@ pub(super) struct Entry {
     /// The key without its anchor.
     pub(super) name: Text,
     pub(super) role: Role,
+    /// Another member adds the same key where it is missing, which then is all that this key gets.
+    pub(super) gives_way: bool,
 }
 
 /// What a member of a map asks for.
@@ -120,6 +124,7 @@ impl<'a> Planter<'a> {
                     traits.join(entry.traits());
                     entries.push(entry);
                 }
+                give_way(&mut entries);
                 let mut order: Vec<_> = (0..entries.len()).collect();
                 order.sort_by(|a, b| entries[*a].raw.cmp(&entries[*b].raw));
                 Shape::Map { entries, order }
@@ -146,7 +151,8 @@ impl<'a> Planter<'a> {
 
     fn entry(&mut self, raw: &Text, value: &Value) -> Result<Entry, PatchError> {
         let plain = |this: &mut Self| -> Result<Entry, PatchError> {
-            Ok(Entry { raw: raw.clone(), name: raw.clone(), role: Role::Plain(this.plant(value)?) })
+            let role = Role::Plain(this.plant(value)?);
+            Ok(Entry { raw: raw.clone(), name: raw.clone(), role, gives_way: false })
         };
         let Some((anchor, name)) = Anchor::parse(raw) else {
             if is_foreign_directive(raw, value) && self.reading.documented(Difference::PatchDirective) {
@@ -172,7 +178,7 @@ impl<'a> Planter<'a> {
                 return plain(self);
             }
         };
-        Ok(Entry { raw: raw.clone(), name: name.into(), role })
+        Ok(Entry { raw: raw.clone(), name: name.into(), role, gives_way: false })
     }
 
     /// The value of a condition as a patch, if it holds something to add.
@@ -190,6 +196,21 @@ impl<'a> Planter<'a> {
 fn is_foreign_directive(key: &str, value: &Value) -> bool {
     DIRECTIVES.iter().any(|directive| key.starts_with(directive))
         || (key == "$patch" && value.as_str().is_none())
+}
+
+/// Marks what stands beside a member that adds the same key.
+fn give_way(entries: &mut [Entry]) {
+    let added: BTreeSet<Text> = entries
+        .iter()
+        .filter(|entry| matches!(entry.role, Role::Add(_)))
+        .map(|entry| entry.name.clone())
+        .collect();
+    if added.is_empty() {
+        return;
+    }
+    for entry in entries.iter_mut().filter(|entry| matches!(entry.role, Role::Plain(_))) {
+        entry.gives_way = added.contains(&entry.name);
+    }
 }
 
 /// Whether there is something to add in the value of a condition.
