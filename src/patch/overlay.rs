@@ -141,6 +141,9 @@ impl Overlay {
         inline: Option<&dyn InlineResolver>,
     ) -> Result<Merged, PatchError> {
         suspect_irregular(base, position, reading);
+        if self.tree.traits.repeated {
+            reading.reach(Difference::RepeatedKey);
+        }
         let mut planner = Planner {
             reading,
             inline,

@@ -78,6 +78,8 @@ pub(super) struct Traits {
     pub(super) global: bool,
     /// A key with an add anchor.
     pub(super) adding: bool,
+    /// A key that stands twice in a map, with and without an anchor.
+    pub(super) repeated: bool,
     /// A list with an anchored element.
     pub(super) anchored_list: bool,
     /// A map without members.
@@ -91,6 +93,7 @@ impl Traits {
         self.anchored |= other.anchored;
         self.global |= other.global;
         self.adding |= other.adding;
+        self.repeated |= other.repeated;
         self.anchored_list |= other.anchored_list;
         self.empty_map |= other.empty_map;
         self.anchor_text |= other.anchor_text;
@@ -124,7 +127,7 @@ impl<'a> Planter<'a> {
                     traits.join(entry.traits());
                     entries.push(entry);
                 }
-                give_way(&mut entries);
+                traits.repeated |= give_way(&mut entries);
                 let mut order: Vec<_> = (0..entries.len()).collect();
                 order.sort_by(|a, b| entries[*a].raw.cmp(&entries[*b].raw));
                 Shape::Map { entries, order }
@@ -198,19 +201,22 @@ fn is_foreign_directive(key: &str, value: &Value) -> bool {
         || (key == "$patch" && value.as_str().is_none())
 }
 
-/// Marks what stands beside a member that adds the same key.
-fn give_way(entries: &mut [Entry]) {
-    let added: BTreeSet<Text> = entries
-        .iter()
-        .filter(|entry| matches!(entry.role, Role::Add(_)))
-        .map(|entry| entry.name.clone())
-        .collect();
-    if added.is_empty() {
-        return;
+/// Marks what stands beside a member that adds the same key, and tells whether any key stands twice.
+fn give_way(entries: &mut [Entry]) -> bool {
+    if entries.iter().all(|entry| matches!(entry.role, Role::Plain(_))) {
+        return false;
     }
+    let mut names: Vec<(&Text, bool)> =
+        entries.iter().map(|entry| (&entry.name, matches!(entry.role, Role::Add(_)))).collect();
+    names.sort_unstable();
+    let twice = |pair: &&[(&Text, bool)]| pair[0].0 == pair[1].0;
+    let repeated = names.windows(2).any(|pair| twice(&pair));
+    let added: BTreeSet<Text> =
+        names.windows(2).filter(|pair| twice(pair) && pair[1].1).map(|pair| pair[0].0.clone()).collect();
     for entry in entries.iter_mut().filter(|entry| matches!(entry.role, Role::Plain(_))) {
         entry.gives_way = added.contains(&entry.name);
     }
+    repeated
 }
 
 /// Whether there is something to add in the value of a condition.

@@ -184,6 +184,9 @@ differences! {
     ReferenceInCondition = 47, "`$()` in a condition", "language.md 4.3",
         "leads anywhere in the rule",
         "leads into the key or value that it stands in alone: mostly nowhere, which is an error at each object";
+    RepeatedKey = 48, "one key with and without an anchor in a map", "mutate.md 3.5, 3.8",
+        "the conditions decide, the plain value is merged",
+        "whichever of them is left when the anchors have been removed";
     EarlyBroadcast = 50, "map of an early overlay over a list", "mutate.md 7.3 O-6; cases.md E-30",
         "the map is applied to each element of the list",
         "a condition never holds, and other content is an error";

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::jmespath::ParseError;
 use crate::semantics::{Difference, Reading, Semantics};
 use crate::value::{Map, Pointer, Segment, Text, Value};
 
@@ -379,7 +380,14 @@ impl Work<'_> {
         } else {
             query
         };
-        self.scope.query(query).map_err(|cause| self.unresolved(query.text(), cause))
+        self.scope.query(query).map_err(|cause| {
+            // What a policy writes was parsed when it was loaded; here a value made the expression.
+            if let QueryError::Syntax { fault: ParseError { difference: Some(difference), .. }, .. } = &cause
+            {
+                self.settings.reading.reach(*difference);
+            }
+            self.unresolved(query.text(), cause)
+        })
     }
 
     fn unresolved(&self, expression: &Text, cause: QueryError) -> SubstitutionError {
