@@ -106,13 +106,23 @@ impl FromIterator<Segment> for Pointer {
 
 impl fmt::Display for Pointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// The longest key of a label, its prefix included.
+        const LONGEST_KEY: usize = 317;
         let plain = |key: &str| !key.is_empty() && !key.contains(['.', '[', ']', '"', ' ', '\n', '\t']);
         for (position, segment) in self.0.iter().enumerate() {
             match segment {
                 Segment::Index(index) => write!(f, "[{index}]")?,
-                Segment::Key(key) if !plain(key) => write!(f, "[{key:?}]")?,
-                Segment::Key(key) if position == 0 => f.write_str(key)?,
-                Segment::Key(key) => write!(f, ".{key}")?,
+                Segment::Key(key) => {
+                    let end = key.char_indices().nth(LONGEST_KEY).map_or(key.len(), |(end, _)| end);
+                    let (shown, rest) = (&key[..end], if end < key.len() { "…" } else { "" });
+                    if !plain(key) {
+                        write!(f, "[{shown:?}{rest}]")?;
+                    } else if position == 0 {
+                        write!(f, "{shown}{rest}")?;
+                    } else {
+                        write!(f, ".{shown}{rest}")?;
+                    }
+                }
             }
         }
         Ok(())
@@ -128,6 +138,8 @@ mod tests {
         let pointer = Pointer::ROOT.key("spec").key("containers").index(0).key("image");
         assert_eq!(pointer.to_string(), "spec.containers[0].image");
         assert_eq!(Pointer::ROOT.key("metadata").key("a.b/c").to_string(), r#"metadata["a.b/c"]"#);
+        let long = Pointer::ROOT.key("a").key("é".repeat(400)).key(" ".repeat(400)).to_string();
+        assert_eq!(long, format!("a.{}…[\"{}\"…]", "é".repeat(317), " ".repeat(317)));
     }
 
     #[test]

@@ -43,7 +43,12 @@ fn check(document: &Value, semantics: Semantics) {
             assert!(!faults.is_empty(), "refused without a reason");
             for fault in &faults {
                 assert!(!fault.message.is_empty());
-                assert!(fault.to_string().len() < 20_000, "a fault of {} bytes", fault.to_string().len());
+                assert!(
+                    fault.to_string().len() < 20_000,
+                    "a fault of {} bytes: {:.400}",
+                    fault.to_string().len(),
+                    fault.to_string()
+                );
             }
         }
     }
