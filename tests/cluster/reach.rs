@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
 
 use super::rig::apiserver::ApiServer;
-use super::{Policies, Run, changed, ended, filled, rig};
+use super::tunnel::tunnel;
+use super::{Policies, Run, changed, ended, filled, kyv, rig};
 
 /// Runs the program with this environment and no other.
 fn reach(variables: &[(&str, &str)], arguments: &[&str]) -> Run {
@@ -221,4 +223,82 @@ fn files_say_as_whom_the_server_is_asked() {
     let list = list.to_str().expect("plain paths");
     let run = reach(&[("KUBECONFIG", list)], &["diff", "cm", "-p", &team]);
     assert!(run.code == Some(4) && run.stderr.contains(&refused("nobody-special")), "{run:?}");
+}
+
+#[test]
+fn certificates_names_and_tokens_are_checked_and_proxies_are_used() {
+    if rig::left_out("the connection to a real API server") {
+        return;
+    }
+    let server = filled();
+    let policies = Policies::new();
+    let team = policies.argument("team");
+    let run =
+        |more: &[&str]| kyv(server.kubeconfig(), &[&["diff", "cm", "-n", "web", "-p", &team], more].concat());
+
+    let other = ApiServer::start();
+    let authority = other.kubeconfig().with_file_name("certs/apiserver.crt");
+    let authority = authority.to_str().expect("a plain path");
+    for (arguments, words) in [
+        (
+            &["--certificate-authority", authority][..],
+            "Unable to connect to the server: tls: failed to verify certificate: x509: certificate signed by unknown authority",
+        ),
+        (&["--token", "expired"], "error: You must be logged in to the server (Unauthorized)"),
+    ] {
+        let refused = run(arguments);
+        assert_eq!(
+            (refused.code, refused.stderr.trim(), &*refused.stdout),
+            (Some(4), words, ""),
+            "{refused:?}"
+        );
+        let kubectl = server.kubectl_with(&[&["get", "cm"], arguments].concat(), "");
+        let told = String::from_utf8_lossy(&kubectl.stderr);
+        assert!(told.trim().ends_with(words), "{told}");
+    }
+    let refused = run(&["--tls-server-name", "foo"]);
+    let words = "Unable to connect to the server: tls: failed to verify certificate: certificate not valid for name \"foo\"";
+    assert!(refused.code == Some(4) && refused.stderr.starts_with(words), "{refused:?}");
+    assert_eq!(run(&["--tls-server-name", "kubernetes"]).code, Some(1));
+    assert_eq!(run(&["--tls-server-name", "foo", "--insecure-skip-tls-verify"]).code, Some(1));
+
+    let (proxy, connections) = tunnel();
+    let text = fs::read_to_string(server.kubeconfig()).expect("it can be read");
+    let text = text.replace("    server:", &format!("    proxy-url: http://{proxy}\n    server:"));
+    let kubeconfig = policies.path("proxied");
+    fs::write(&kubeconfig, text).expect("the folder takes files");
+    let through = kyv(&kubeconfig, &["diff", "cm", "-n", "web", "-p", &team]);
+    assert_eq!((through.code, changed(&through.stdout).len()), (Some(1), 5), "{through:?}");
+    assert!(connections.load(Ordering::SeqCst) > 0);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    let policies = Policies::new();
+    let kubeconfig = policies.path("kubeconfig");
+    fs::write(
+        &kubeconfig,
+        "apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{name: x, cluster: {server: 'https://127.0.0.1:1'}}]\n\
+         contexts: [{name: x, context: {cluster: x, user: x}}]\nusers: [{name: x, user: {token: hidden-token}}]\n",
+    )
+    .expect("the folder takes files");
+    let team = policies.argument("team");
+
+    let run = kyv(&kubeconfig, &["diff", "cm", "-p", &team]);
+    assert_eq!((run.code, &*run.stdout), (Some(4), ""), "{run:?}");
+    let words =
+        "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?";
+    assert!(run.stderr.contains(words), "{run:?}");
+    assert!(!run.stderr.contains("hidden-token"), "{run:?}");
+
+    let run = kyv(&kubeconfig, &["diff", "cm", "-p", &team, "--context", "y"]);
+    assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{run:?}");
+    assert!(
+        run.stderr.contains("Error in configuration: context was not found for specified context: y"),
+        "{run:?}"
+    );
+
+    let run = kyv(&policies.path("missing"), &["diff", "cm", "-p", &team]);
+    assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{run:?}");
+    assert!(run.stderr.contains("missing.yaml"), "{run:?}");
 }
