@@ -3,10 +3,11 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 
-use crate::render::{announced, harmless};
+use crate::render::{announced, harmless, harmless_name};
 use crate::report::Gaps;
 use crate::semantics::{Corners, Semantics};
 use crate::source::SourceError;
+use crate::source::cluster::UnreadPolicies;
 
 use super::exit::Exit;
 use super::progress::{Kinds, Progress};
@@ -80,8 +81,14 @@ impl Talk {
     }
 
     /// Something that was to be looked up and could not be, so that the answer is not whole.
-    pub(super) fn missed(&mut self, what: String) {
-        self.gaps.missed.push(what);
+    pub(super) fn missed(&mut self, what: &str) {
+        self.gaps.missed.push(harmless_name(what));
+    }
+
+    /// Policies that could not be read, so that the answer is not whole.
+    pub(super) fn without_policies(&mut self, UnreadPolicies { what, why }: UnreadPolicies) {
+        self.gaps.policies.push(what);
+        self.fault(&why.into());
     }
 
     /// What is missing in the answer.

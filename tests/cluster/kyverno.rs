@@ -93,10 +93,12 @@ fn reference(policies: &Policies, name: &str, path: &str) -> String {
 }
 
 /// The kinds of Kyverno's own objects, served.
-fn install_kinds(server: &ApiServer) {
+pub(crate) fn install_kinds(server: &ApiServer) {
     let crds = Command::new(rig::tool("kyverno-crds")).output().expect("it starts").stdout;
     server.kubectl_ok(&["apply", "--server-side", "-f", "-"], &String::from_utf8(crds).expect("text"));
-    server.kubectl_ok(&["wait", "--for=condition=Established", "crd/clusterpolicies.kyverno.io"], "");
+    for crd in ["clusterpolicies.kyverno.io", "policies.kyverno.io", "policyexceptions.kyverno.io"] {
+        server.kubectl_ok(&["wait", "--for=condition=Established", &format!("crd/{crd}")], "");
+    }
 }
 
 #[test]

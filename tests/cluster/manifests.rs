@@ -64,7 +64,8 @@ fn manifests_are_evaluated_in_the_cluster() {
         "",
     );
     let run = kyv(server.kubeconfig_without_rights(), &["diff", "-f", manifests, "--live", "-p", &call]);
-    assert_eq!((run.code, &*run.stdout), (Some(4), ""), "{run:?}");
+    let mark = "# incomplete: not looked up: /api/v1/nodes\n";
+    assert_eq!((run.code, &*run.stdout), (Some(4), mark), "{run:?}");
     assert!(
         run.stderr.contains("error: the answer is incomplete: not looked up: /api/v1/nodes\n"),
         "{run:?}"
@@ -123,3 +124,94 @@ spec:
                 x-kubernetes-list-map-keys: [id]
                 items: {type: object, required: [id], properties: {id: {type: string}, size: {type: integer}}}
 ";
+
+/// Objects of a kind and in namespaces that the cluster does not have.
+const STRANGERS: &str = "
+apiVersion: example.com/v1
+kind: Gadget
+metadata: {name: w, namespace: nowhere}
+---
+apiVersion: example.com/v1
+kind: Gadget
+metadata: {name: x, namespace: web}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: x, namespace: nowhere}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {generateName: x-, namespace: elsewhere}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: y, namespace: nowhere}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, namespace: web}
+";
+
+#[test]
+fn what_the_cluster_does_not_have_of_manifests_is_told_once() {
+    if rig::left_out("manifests that a real cluster has no place for") {
+        return;
+    }
+    let server = filled();
+    let policies = Policies::new();
+    let admin = server.kubeconfig();
+    let manifests = policies.argument("manifests");
+    let write = |text: &str| fs::write(&manifests, text).expect("the folder takes files");
+    write(STRANGERS);
+    let notes = |run: &super::Run| -> Vec<String> {
+        let notes =
+            run.stderr.lines().filter(|line| line.starts_with("note: ") || line.starts_with("error: "));
+        notes.map(str::to_owned).collect()
+    };
+    let kind = "the cluster serves no Gadget (example.com/v1): such objects are evaluated as new ones, and of custom kinds \
+                --crds alone tells how their lists merge";
+    let places = "the cluster has no namespace elsewhere, nowhere: what is in it is evaluated as new, and the namespace as \
+                  one without labels unless --values gives them";
+    let (team, front) = (policies.argument("team"), policies.argument("front"));
+    let diff = ["diff", "-f", &manifests, "--live", "-p"];
+    let run = kyv(admin, &[&diff[..], &[&team]].concat());
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert_eq!(notes(&run), [format!("note: {kind}"), format!("note: {places}")], "{run:?}");
+    let asked_for = |path: &str| asked(&server).into_iter().filter(|(_, asked)| asked == path).count();
+    assert_eq!(asked_for("/api/v1/namespaces/nowhere"), 1);
+    assert_eq!(asked_for("/api/v1/namespaces/web"), 0, "something was found in it");
+
+    // Labels that nobody has are not missed a second time.
+    let run = kyv(admin, &[&diff[..], &[&front]].concat());
+    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["ConfigMap/web/a"]), "{run:?}");
+    assert_eq!(notes(&run), [format!("note: {kind}"), format!("note: {places}")], "{run:?}");
+
+    // Strictly speaking it was not compared with anything.
+    let run = kyv(admin, &[&diff[..], &[&team, "--strict"]].concat());
+    let strict = [format!("error: {kind} (--strict)"), format!("error: {places} (--strict)")];
+    assert_eq!((run.code, notes(&run)), (Some(3), strict.to_vec()), "{run:?}");
+
+    // What the API server says of both.
+    let apply = server.kubectl_with(&["apply", "--dry-run=server", "-f", &manifests], "");
+    let words = String::from_utf8_lossy(&apply.stderr).into_owned();
+    assert!(words.contains("no matches for kind \"Gadget\" in version \"example.com/v1\""), "{words}");
+    assert!(words.contains("namespaces \"nowhere\" not found"), "{words}");
+
+    // A namespace may come with what is in it.
+    write(
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: nowhere}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: nowhere, labels: {tier: front}}}\n",
+    );
+    let run = kyv(admin, &[&diff[..], &[&front]].concat());
+    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["ConfigMap/nowhere/x"]), "{run:?}");
+    assert_eq!(notes(&run), [""; 0], "{run:?}");
+
+    // A recording says the same.
+    write(STRANGERS);
+    let tape = policies.path("tape").display().to_string();
+    let recorded = kyv(admin, &[&diff[..], &[&front, "--record", &tape]].concat());
+    let replayed = kyv(admin, &[&diff[..], &[&front, "--replay", &tape]].concat());
+    assert_eq!(
+        (replayed.code, &replayed.stdout, &replayed.stderr),
+        (recorded.code, &recorded.stdout, &recorded.stderr)
+    );
+}

@@ -1,5 +1,7 @@
 //! The names of objects, and what the cluster refuses, in kubectl's grammar and words.
 
+use serde_json::Value;
+
 use super::{Policies, asked, changed, filled, kyv, rig};
 
 #[test]
@@ -13,7 +15,8 @@ fn what_the_cluster_refuses_is_told_in_kubectls_words() {
 
     // Whom nothing is granted.
     let refused = kyv(server.kubeconfig_without_rights(), &["diff", "configmaps", "-n", "web", "-p", &team]);
-    assert_eq!((refused.code, &*refused.stdout), (Some(4), ""), "{refused:?}");
+    let mark = "# incomplete: not read: configmaps\n";
+    assert_eq!((refused.code, &*refused.stdout), (Some(4), mark), "{refused:?}");
     let kubeconfig = server.kubeconfig_without_rights().to_str().expect("a plain path");
     let kubectl = server.kubectl_with(&["--kubeconfig", kubeconfig, "get", "configmaps", "-n", "web"], "");
     let words = String::from_utf8(kubectl.stderr).expect("kubectl says text");
@@ -42,7 +45,8 @@ fn what_the_cluster_refuses_is_told_in_kubectls_words() {
     );
     let other = server.kubeconfig_without_rights();
     let run = kyv(other, &["diff", "cm", "-n", "web", "-p", &policies.argument("front")]);
-    assert_eq!((run.code, &*run.stdout), (Some(4), ""), "{run:?}");
+    let mark = "# incomplete: not looked up: namespaces \"web\"\n";
+    assert_eq!((run.code, &*run.stdout), (Some(4), mark), "{run:?}");
     assert!(run.stderr.contains("Error from server (Forbidden): namespaces \"web\" is forbidden"), "{run:?}");
     // A policy that does not ask for them needs no such right.
     let run = kyv(other, &["diff", "cm", "-n", "web", "-p", &team]);
@@ -50,7 +54,7 @@ fn what_the_cluster_refuses_is_told_in_kubectls_words() {
 }
 
 /// Arguments that name objects; each is put to kubectl, too.
-const NAMED: [&[&str]; 24] = [
+const NAMED: [&[&str]; 32] = [
     &["configmaps", "nope", "-n", "web"],
     &["cm/nope", "-n", "web"],
     &["pods,svc", "nope"],
@@ -61,6 +65,14 @@ const NAMED: [&[&str]; 24] = [
     &["widgets.v1.foo"],
     &["pods.apps"],
     &["pods,"],
+    &["cm,", "-n", "web"],
+    &[",cm", "-n", "web"],
+    &[","],
+    &[""],
+    &["cm,", "a", "-n", "web"],
+    &["cm,", "a", "b", "-n", "web"],
+    &["nosuch,"],
+    &["cm, svc", "-n", "web"],
     &["all", "a"],
     &["pod/a", "svc"],
     &["pods", "svc/a"],
@@ -99,12 +111,12 @@ fn names_are_read_and_refused_as_kubectl_does() {
     }
 
     // Whom nothing is granted, as himself and as somebody else.
-    for (arguments, other) in [
-        (&["cm", "-n", "web"][..], None),
-        (&["cm", "-A"], None),
-        (&["nodes", "x"], None),
-        (&["deploy/a", "-n", "web"], None),
-        (&["secrets", "-n", "web"], Some(["--as", "bob", "--as-group", "devs"])),
+    for (arguments, other, unread) in [
+        (&["cm", "-n", "web"][..], None, "configmaps"),
+        (&["cm", "-A"], None, "configmaps"),
+        (&["nodes", "x"], None, "nodes"),
+        (&["deploy/a", "-n", "web"], None, "deployments.apps"),
+        (&["secrets", "-n", "web"], Some(["--as", "bob", "--as-group", "devs"]), "secrets"),
     ] {
         let kubeconfig =
             if other.is_some() { server.kubeconfig() } else { server.kubeconfig_without_rights() };
@@ -113,7 +125,8 @@ fn names_are_read_and_refused_as_kubectl_does() {
         let path = kubeconfig.to_str().expect("a plain path");
         let kubectl = server.kubectl_with(&[&["--kubeconfig", path, "get"], arguments, other].concat(), "");
         assert_eq!(run.stderr.lines().next(), Some(&*words(&kubectl)), "{arguments:?} {run:?}");
-        assert_eq!((run.code, &*run.stdout), (Some(4), ""), "{arguments:?} {run:?}");
+        let mark = format!("# incomplete: not read: {unread}\n");
+        assert_eq!((run.code, run.stdout), (Some(4), mark), "{arguments:?}");
     }
 
     // Every way to name a kind.
@@ -137,6 +150,50 @@ fn names_are_read_and_refused_as_kubectl_does() {
     let field = ["diff", "cm", "-n", "web", "--field-selector", "metadata.name=c", "-p", &all];
     let run = kyv(server.kubeconfig(), &field);
     assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["ConfigMap/web/c"]), "{run:?}");
+
+    // Who is named twice is read where kubectl reads it first, and changes once.
+    for arguments in [
+        &["cm", "b", "a", "b"][..],
+        &["cm/b", "cm/a", "cm/b"],
+        &["cm/b", "configmap/a", "configmaps/b", "ConfigMap/a"],
+        &["cm,cm", "b"],
+        &["cm,configmaps", "b"],
+        &["cm,ConfigMap", "-l", "!team"],
+    ] {
+        let diff = ["diff", "-p", &all, "-n", "web", "-o", "json"];
+        let run = kyv(server.kubeconfig(), &[&diff[..], arguments].concat());
+        let report: Value = serde_json::from_str(&run.stdout).expect("it is JSON");
+        let objects = report["objects"].as_array().expect("a list").iter();
+        let names: Vec<_> =
+            objects.map(|row| format!("configmap/{}", row["object"]["name"].as_str().unwrap())).collect();
+        let listed = server.kubectl_ok(&[&["get", "-n", "web", "-o", "name"], arguments].concat(), "");
+        let mut expected: Vec<String> = Vec::new();
+        for name in listed.lines() {
+            if !expected.iter().any(|known| known == name) {
+                expected.push(name.to_owned());
+            }
+        }
+        assert_eq!(names, expected, "{arguments:?}");
+        assert_eq!(report["summary"]["changed"], expected.len(), "{arguments:?}");
+    }
+
+    // So many at a time: what kubectl takes for the whole list is one.
+    for size in [
+        &["--chunk-size", "-1"][..],
+        &["--chunk-size=-1"],
+        &["--chunk-size=0"],
+        &["--chunk-size=99999999999"],
+    ] {
+        let run = kyv(server.kubeconfig(), &[&["diff", "cm", "-n", "web", "-p", &all], size].concat());
+        assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 5), "{size:?} {run:?}");
+        let kubectl = server.kubectl_with(&[&["get", "cm", "-n", "web"], size].concat(), "");
+        assert!(kubectl.status.success(), "{size:?}");
+    }
+    for size in ["--chunk-size=x", "--chunk-size="] {
+        let run = kyv(server.kubeconfig(), &["diff", "cm", "-n", "web", "-p", &all, size]);
+        assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{size} {run:?}");
+        assert!(!server.kubectl_with(&["get", "cm", "-n", "web", size], "").status.success());
+    }
 
     // No kind at all: those that the policies can match.
     let both = ["diff", "-A", "-p", &all, "-p", &policies.argument("replicas")];

@@ -70,6 +70,33 @@ fn targets_are_read_from_the_cluster_and_their_rights_are_asked_for() {
     assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["Scale/web/site"]), "{run:?}");
     assert!(run.stdout.contains("-  replicas: 1\n+  replicas: 5\n"), "{run:?}");
 
+    // Where nothing is to be changed nobody's rights are asked for.
+    let team = policies.argument("team");
+    for (policy, object, words) in [
+        (&team, "a", "note: no rule has targets: nothing was asked about the rights of bob\n"),
+        (&login, "b", "note: no target came into question: nothing was asked about the rights of bob\n"),
+    ] {
+        let run = kyv(admin, &["diff", "cm", object, "-n", "web", "-p", policy, "--check-rights", "bob"]);
+        assert!(run.stderr.contains(words), "{run:?}");
+        assert!(!asked(&server).iter().any(|(_, path)| path.contains("accessreviews")));
+        let strict = ["diff", "cm", object, "-n", "web", "-p", policy, "--check-rights", "bob", "--strict"];
+        assert_eq!(kyv(admin, &strict).code, Some(3));
+    }
+
+    // Who may read the triggers and not the targets.
+    server.kubectl_ok(&["create", "clusterrole", "maps", "--verb=get,list", "--resource=configmaps"], "");
+    let user = "--user=nobody-special";
+    server.kubectl_ok(&["create", "rolebinding", "maps", "-n", "web", "--clusterrole=maps", user], "");
+    let run = kyv(server.kubeconfig_without_rights(), &["explain", "cm", "a", "-n", "web", "-p", &login]);
+    assert_eq!(run.code, Some(4), "{run:?}");
+    let screen = "ConfigMap/web/a  cluster\n  0 of 1 rule changed it\n  ERROR          login/r: it could not be evaluated\n    \
+                  error        secrets \"login\" is forbidden: User \"nobody-special\" cannot";
+    assert!(run.stdout.starts_with(screen), "{}", run.stdout);
+    let words = "\n  TRIGGERED      login/r: it ran on no target, because of its error\n";
+    assert!(run.stdout.contains(words), "{}", run.stdout);
+    let mark = "\n\nincomplete: not looked up: targets v1/Secret web/login\n";
+    assert!(run.stdout.ends_with(mark), "{}", run.stdout);
+
     // What is not there, and what nobody serves.
     for (name, target, words) in [
         ("gone", "apiVersion: v1, kind: Secret, namespace: web, name: nope", "secrets \"nope\" not found"),

@@ -117,7 +117,9 @@ fn the_server_is_asked_what_it_would_store_and_stores_nothing() {
     assert!(run.stderr.contains("server dry run: 2 accepted ("), "{run:?}");
     let (ours, theirs) =
         run.stdout.split_once("+++ Deployment/web/new\tas the API server would store it\n").expect("changes");
-    assert!(ours.contains("replicas: 3") && theirs.contains("+  revisionHistoryLimit: 10\n"), "{run:?}");
+    let made = fresh.replace("}]}}}}", "}]}}, replicas: 3}}");
+    assert!(ours.contains(&format!("\n-{fresh}+{made}")), "{ours}");
+    assert!(theirs.contains("+  revisionHistoryLimit: 10\n"), "{run:?}");
 
     // The values of Secrets are shown of neither state.
     let secret = policies.argument("secret");
