@@ -49,7 +49,7 @@ pub(super) struct Ledger {
     /// Exceptions that do not apply because their conditions cannot be evaluated: what is said of them, and
     /// for how many objects.
     undecided: BTreeMap<String, usize>,
-    /// How many objects, that some rule acts on, each filter of Kyverno's configuration hides.
+    /// How many objects, that some rule acts on, each part of Kyverno's configuration hides.
     hidden: BTreeMap<Text, usize>,
     /// The rules with targets that some object triggered.
     triggered: BTreeSet<(Text, Text)>,
@@ -247,7 +247,7 @@ impl Ledger {
                 Semantics::Kyverno => "they stay as they are",
             };
             let text = format!(
-                "{objects} that rules act on are hidden from policies by resource filters of the cluster's Kyverno, \
+                "{objects} that rules act on are hidden from policies by the configuration of the cluster's Kyverno, \
                  {instead}: {filters}"
             );
             talk.note(About::Other, &text);

@@ -9,7 +9,7 @@ use rayon::ThreadPoolBuilder;
 use crate::engine::{Engine, Settings, World};
 use crate::patch::Schemas;
 use crate::policy::{
-    KindSelector, Mutation, Policy, PolicyException, PolicyExceptions, PolicySet, ResourceFilters, Rule,
+    KindSelector, Mutation, Policy, PolicyException, PolicyExceptions, PolicySet, RequestFilters, Rule,
     UserInfo,
 };
 use crate::render::harmless_name;
@@ -185,7 +185,9 @@ impl Session {
             schemaless = missing;
         }
         let mut remarks_on_acts = Vec::new();
-        let filters = asked.map(|cluster| filters(cluster, &mut remarks_on_acts)).unwrap_or_default();
+        let is_known = user.as_ref().is_some_and(|user| !user.is_unknown());
+        let filters =
+            asked.map(|cluster| filters(cluster, is_known, &mut remarks_on_acts)).unwrap_or_default();
         let schemas = schemas(&kinds, talk)?;
         for name in values.as_ref().into_iter().flat_map(|values| values.values.policies.keys()) {
             if !policies.policies.iter().any(|policy| policy.name == *name) {
@@ -347,12 +349,13 @@ impl Session {
         }
     }
 
-    /// Whether some rule looks at the labels of namespaces.
+    /// Whether anything looks at the labels of namespaces.
     pub(super) fn asks_for_namespace_labels(&self) -> bool {
         let mut rules = self.engine.policies().policies().iter().flat_map(|policy| &policy.rules);
         let mut exceptions = self.engine.settings().exceptions.all().iter();
         rules.any(Rule::asks_for_namespace_labels)
             || exceptions.any(PolicyException::asks_for_namespace_labels)
+            || self.engine.settings().filters.asks_for_namespace_labels()
     }
 
     /// What policies may ask the API server for and nobody gave: the manifests answer it, as with Kyverno's
@@ -536,27 +539,33 @@ fn live_kinds(
 }
 
 /// What the Kyverno of a cluster is configured to hide from policies. What is not known of that is remarked.
-fn filters(cluster: &dyn Cluster, remarks: &mut Vec<String>) -> ResourceFilters {
-    let KyvernoConfiguration { place, resource_filters, others } = match KyvernoConfiguration::find(cluster) {
+fn filters(cluster: &dyn Cluster, is_user_known: bool, remarks: &mut Vec<String>) -> RequestFilters {
+    let KyvernoConfiguration { place, filters } = match KyvernoConfiguration::find(cluster) {
         Ok(found) => found.unwrap_or_default(),
         Err((place, error)) => {
-            let text = format!(
+            remarks.push(format!(
                 "the configuration of the cluster's Kyverno (ConfigMap {place}) cannot be read, so nothing is known of \
                  objects that it hides from policies: {error}"
-            );
-            remarks.push(text);
-            return ResourceFilters::default();
+            ));
+            return RequestFilters::default();
         }
     };
-    if !others.is_empty() {
-        let text = format!(
+    let senders = filters.about_senders();
+    if !senders.is_empty() && !is_user_known {
+        remarks.push(format!(
+            "the configuration of the cluster's Kyverno (ConfigMap {place}) keeps requests of some users from policies: \
+             --userinfo says who sends them ({})",
+            senders.join(", ")
+        ));
+    }
+    if !filters.not_evaluated().is_empty() {
+        remarks.push(format!(
             "the configuration of the cluster's Kyverno (ConfigMap {place}) also has {}, not evaluated here: requests \
              that they take out meet no policy",
-            others.join(", ")
-        );
-        remarks.push(text);
+            filters.not_evaluated().join(", ")
+        ));
     }
-    ResourceFilters::parse(&resource_filters)
+    filters
 }
 
 fn settings(inputs: &Inputs, schemas: Schemas, values: LoadedValues, user: Option<UserInfo>) -> Settings {

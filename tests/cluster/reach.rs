@@ -302,3 +302,103 @@ fn a_server_that_is_not_there_is_named() {
     assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{run:?}");
     assert!(run.stderr.contains("missing.yaml"), "{run:?}");
 }
+
+/// A kubeconfig for a server, with what stands of its user.
+fn config(server: &ApiServer, folder: &Path, user: &str) -> String {
+    let authority = server.kubeconfig().with_file_name("certs/apiserver.crt");
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{{name: x, cluster: {{certificate-authority: {}, server: '{}'}}}}]\n\
+         contexts: [{{name: x, context: {{cluster: x, user: x}}}}]\nusers: [{{name: x, user: {{{user}}}}}]\n",
+        authority.display(),
+        server.address(),
+    );
+    let path = folder.join("config");
+    fs::write(&path, text).expect("the folder takes files");
+    path.display().to_string()
+}
+
+#[test]
+fn a_client_is_known_by_its_certificate() {
+    if rig::left_out("certificates of clients") {
+        return;
+    }
+    let server = filled();
+    let policies = Policies::new();
+    let folder = policies.0.path();
+    let (certificate, key) = server.client_certificate();
+    fs::copy(certificate, folder.join("client.crt")).expect("it can be copied");
+    fs::copy(key, folder.join("client.key")).expect("it can be copied");
+    let (certificate, key) = (certificate.display().to_string(), key.display().to_string());
+    let own = |name: &str| {
+        server.kubeconfig().with_file_name(format!("certs/apiserver.{name}")).display().to_string()
+    };
+    let (other, other_key) = (own("crt"), own("key"));
+    let team = policies.argument("team");
+    let admin = token_in(server.kubeconfig());
+    let flags = ["--client-certificate", &*certificate, "--client-key", &*key];
+    let files = "client-certificate: client.crt, client-key: client.key";
+    let embedded = || {
+        let path = config(&server, folder, "");
+        let embed = ["config", "set-credentials", "x", "--embed-certs=true", "--kubeconfig", &path];
+        server.kubectl_ok(&[&embed[..], &flags].concat(), "");
+        let text = text(&path);
+        assert!(text.contains("client-certificate-data:") && text.contains("client-key-data:"), "{text}");
+        path
+    };
+    // As kubectl is told, without rights and with them.
+    for has_rights in [false, true] {
+        if has_rights {
+            server.kubectl_ok(&["create", "clusterrole", "maps", "--verb=list", "--resource=configmaps"], "");
+            let group = "--group=certified-ones";
+            server
+                .kubectl_ok(&["create", "rolebinding", "maps", "-n", "web", "--clusterrole=maps", group], "");
+        }
+        for (user, arguments, is_certified) in [
+            (Some(String::new()), &flags[..], true),
+            (Some(files.to_owned()), &[], true),
+            (None, &[], true),
+            // Of two ways to be known the certificate is the first one that a server looks at.
+            (Some(format!("token: {admin}")), &flags, true),
+            (Some(files.to_owned()), &["--token", &admin], true),
+            (Some(String::new()), &["--client-certificate", &other, "--client-key", &other_key], false),
+        ] {
+            let path = user.as_ref().map_or_else(embedded, |user| config(&server, folder, user));
+            let diff = [&["diff", "cm", "-n", "web", "-p", &team][..], arguments].concat();
+            let run = reach(&[("KUBECONFIG", &path)], &diff);
+            let list =
+                [&["--kubeconfig", &path, "get", "cm", "-n", "web", "-o", "name"][..], arguments].concat();
+            let kubectl = server.kubectl_with(&list, "");
+            let words = String::from_utf8_lossy(&kubectl.stderr).trim().to_owned();
+            let shown = user.as_deref().unwrap_or("embedded").replace(&admin, "ADMIN");
+            if has_rights && is_certified {
+                assert!(kubectl.status.success(), "{shown} {words}");
+                assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 5), "{shown} {run:?}");
+            } else {
+                assert_eq!(run.code, Some(4), "{shown} {run:?}");
+                assert_eq!(run.stderr.lines().next(), Some(&*words), "{shown} {run:?}");
+                assert_eq!(words.contains("User \"certified\" cannot list"), is_certified, "{words}");
+            }
+        }
+    }
+    // What is no pair is no way to be known.
+    let path = config(&server, folder, "");
+    for arguments in [
+        &["--client-certificate", &*certificate][..],
+        &["--client-key", &*key],
+        &["--client-certificate", &certificate, "--client-key", &other_key],
+        &["--client-certificate", &key, "--client-key", &key],
+    ] {
+        let run =
+            reach(&[("KUBECONFIG", &path)], &[&["diff", "cm", "-n", "web", "-p", &team], arguments].concat());
+        let kubectl = server
+            .kubectl_with(&[&["--kubeconfig", &path, "get", "cm", "-n", "web"], arguments].concat(), "");
+        let words = String::from_utf8_lossy(&kubectl.stderr).into_owned();
+        assert!(!kubectl.status.success(), "{arguments:?}");
+        assert_eq!(
+            (run.code, &*run.stdout),
+            (Some(2), ""),
+            "{arguments:?} {run:?} where kubectl says {words}"
+        );
+        assert!(!run.stderr.contains("PRIVATE KEY"), "{run:?}");
+    }
+}
