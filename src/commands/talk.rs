@@ -61,7 +61,11 @@ impl Talk {
             SourceError::Cluster(cluster) => cluster,
             SourceError::Unread { what, in_part, cause } => {
                 let list = if *in_part { &mut self.gaps.in_part } else { &mut self.gaps.unread };
-                list.extend(what.iter().filter(|name| !list.contains(name)).cloned().collect::<Vec<_>>());
+                for name in what.iter().map(|name| harmless_name(name)) {
+                    if !list.contains(&name) {
+                        list.push(name);
+                    }
+                }
                 cause
             }
             _ => return self.error(Exit::of(error), &error.to_string()),
@@ -87,7 +91,7 @@ impl Talk {
 
     /// Policies that could not be read, so that the answer is not whole.
     pub(super) fn without_policies(&mut self, UnreadPolicies { what, why }: UnreadPolicies) {
-        self.gaps.policies.push(what);
+        self.gaps.policies.push(harmless_name(&what));
         self.fault(&why.into());
     }
 
