@@ -8,14 +8,11 @@ use rayon::ThreadPoolBuilder;
 
 use crate::engine::{Engine, Settings, World};
 use crate::patch::Schemas;
-use crate::policy::{
-    KindSelector, Mutation, Policy, PolicyException, PolicyExceptions, PolicySet, RequestFilters, Rule,
-    UserInfo,
-};
+use crate::policy::{KindSelector, PolicyException, PolicyExceptions, PolicySet, Rule, UserInfo};
 use crate::render::harmless_name;
 use crate::source::cluster::{
-    Cluster, ClusterWorld, KyvernoConfiguration, Lacks, LiveKinds, Missed, MissingSchema, Rights,
-    StoredObjects, Subject, custom_kinds_of, load_cluster_policies,
+    Cluster, ClusterWorld, Lacks, LiveKinds, Missed, MissingSchema, Rights, StoredObjects, Subject,
+    load_cluster_policies,
 };
 use crate::source::{
     Asked, CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, Kustomize, LoadedPolicies,
@@ -24,6 +21,7 @@ use crate::source::{
 };
 use crate::value::Text;
 
+use super::ahead::{filters, live_kinds};
 use super::arguments::Inputs;
 use super::evaluate::Evaluator;
 use super::exit::Exit;
@@ -498,7 +496,7 @@ fn policies(
 }
 
 /// The kinds that rules can match.
-fn kind_selectors<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<KindSelector> {
+pub(super) fn kind_selectors<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<KindSelector> {
     let mut selectors: Vec<KindSelector> = Vec::new();
     for rule in rules.filter(|rule| rule.not_evaluated().is_none()) {
         let found = match rule.matching.kind_selectors() {
@@ -512,60 +510,6 @@ fn kind_selectors<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<KindSelector
         }
     }
     selectors
-}
-
-/// The custom kinds of a cluster that the policies can match and that were not given. `None` if the cluster does
-/// not even tell what it serves.
-fn live_kinds(
-    cluster: &dyn Cluster,
-    policies: &[Policy],
-    given: &[CustomKind],
-    talk: &mut Talk,
-) -> Option<LiveKinds> {
-    let merging =
-        |rule: &&Rule| matches!(rule.mutation, Mutation::StrategicMerge { .. } | Mutation::Foreach(_));
-    let rules = policies.iter().flat_map(|policy| &policy.rules).filter(merging);
-    let mut kinds = match custom_kinds_of(cluster, &kind_selectors(rules)) {
-        Ok(read) => read,
-        Err(error) => {
-            talk.fault(&error.into());
-            return None;
-        }
-    };
-    let is_given =
-        |kind: &CustomKind| given.iter().any(|known| known.group == kind.group && known.kind == kind.kind);
-    kinds.found.retain(|kind| !is_given(kind));
-    Some(kinds)
-}
-
-/// What the Kyverno of a cluster is configured to hide from policies. What is not known of that is remarked.
-fn filters(cluster: &dyn Cluster, is_user_known: bool, remarks: &mut Vec<String>) -> RequestFilters {
-    let KyvernoConfiguration { place, filters } = match KyvernoConfiguration::find(cluster) {
-        Ok(found) => found.unwrap_or_default(),
-        Err((place, error)) => {
-            remarks.push(format!(
-                "the configuration of the cluster's Kyverno (ConfigMap {place}) cannot be read, so nothing is known of \
-                 objects that it hides from policies: {error}"
-            ));
-            return RequestFilters::default();
-        }
-    };
-    let senders = filters.about_senders();
-    if !senders.is_empty() && !is_user_known {
-        remarks.push(format!(
-            "the configuration of the cluster's Kyverno (ConfigMap {place}) keeps requests of some users from policies: \
-             --userinfo says who sends them ({})",
-            senders.join(", ")
-        ));
-    }
-    if !filters.not_evaluated().is_empty() {
-        remarks.push(format!(
-            "the configuration of the cluster's Kyverno (ConfigMap {place}) also has {}, not evaluated here: requests \
-             that they take out meet no policy",
-            filters.not_evaluated().join(", ")
-        ));
-    }
-    filters
 }
 
 fn settings(inputs: &Inputs, schemas: Schemas, values: LoadedValues, user: Option<UserInfo>) -> Settings {

@@ -430,7 +430,7 @@ fn requests_that_kyverno_never_sees_are_told() {
         });
         match told {
             Some(told) => {
-                assert!(run.stderr.contains(&told) && run.stderr.contains("KYV-D57"), "{text} {run:?}")
+                assert!(run.stderr.contains(&told) && run.stderr.contains("KYV-D57"), "{text} {run:?}");
             }
             None => assert!(!run.stderr.contains("Kyverno"), "{text} {run:?}"),
         }
