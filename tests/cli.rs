@@ -265,8 +265,21 @@ fn exit_codes_have_an_order() {
     assert_eq!(diff("map.yaml"), Some(1));
     assert_eq!(diff("map.yaml,secret.yaml"), Some(3));
     assert_eq!(diff("map.yaml,secret.yaml,bad.yaml"), Some(2));
-    for usage in [&[][..], &["mutate"], &["mutate", "-p", "label.yaml"], &["diff", "--nope"], &["nope"]] {
+    for usage in [&[][..], &["mutate"], &["diff", "--nope"], &["nope"]] {
         folder.run(usage).is(2, "", &["Usage:"]);
+    }
+}
+
+#[test]
+fn who_names_no_objects_is_told_every_way_to_do_so() {
+    let folder = Folder::new(&[("label.yaml", LABEL)]);
+    let words = "error: no objects are given: manifests come from -f or -k, objects of the cluster that the kubeconfig names \
+                 from TYPE [NAME], or from -A, -n, -l or --field-selector for all kinds that the policies can match\n";
+    for more in [&[][..], &["--live"], &["--context", "x"], &["--cluster-policies"]] {
+        for command in ["diff", "mutate", "explain"] {
+            let run = folder.run(&[&[command, "-p", "label.yaml"], more].concat());
+            assert_eq!((run.code, &*run.stdout, &*run.stderr), (Some(2), "", words), "{command} {more:?}");
+        }
     }
 }
 

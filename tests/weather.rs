@@ -310,9 +310,23 @@ fn assert_incomplete(folder: &Folder, arguments: &[&str], gaps: &str, names: &se
     assert!(summary.stdout.ends_with(&format!("\nincomplete: {gaps}\n")), "{summary:?}");
     let markdown = run("markdown");
     assert!(markdown.stdout.starts_with(&format!("**Incomplete**: `{gaps}`\n")), "{markdown:?}");
+    let diff = run("diff");
+    let mark = format!("# incomplete: {gaps}");
+    assert_eq!((diff.code, diff.stdout.lines().last()), (Some(4), Some(&*mark)), "{diff:?}");
     let explained = folder.run(&[&["explain"], arguments, &["-o", "json"]].concat());
     let value: serde_json::Value = serde_json::from_str(&explained.stdout).expect("it is JSON");
     assert_eq!((explained.code, &value["incomplete"]), (Some(4), &gaps.into()), "{explained:?}");
+    let explained = folder.run(&[&["explain"], arguments].concat());
+    let told = format!("incomplete: {gaps}");
+    assert_eq!((explained.code, explained.stdout.lines().last()), (Some(4), Some(&*told)), "{explained:?}");
+    // Manifests come out as they came in, and where nothing but results can stand the exit code has to do.
+    let is_live = !arguments.contains(&"-f");
+    for format in ["yaml", "json", "patch", "name", "diff"] {
+        let run = folder.run(&[&["mutate"], arguments, &["-o", format]].concat());
+        let is_marked = format == "diff" || format == "yaml" && is_live;
+        assert_eq!((run.code, run.stdout.ends_with(&format!("{mark}\n"))), (Some(4), is_marked), "{run:?}");
+        assert_eq!(run.stdout.contains("incomplete"), is_marked, "{run:?}");
+    }
 }
 
 #[test]
@@ -326,7 +340,7 @@ fn a_kind_or_a_look_up_that_is_refused_is_named_in_every_format() {
         _ => good(ask),
     });
     let folder = Folder::new(&server);
-    let names = |kinds: &[&str], part: &[&str], look_ups: &[&str]| serde_json::json!({"kinds": kinds, "inPart": part, "lookUps": look_ups});
+    let names = |kinds: &[&str], part: &[&str], look_ups: &[&str]| serde_json::json!({"kinds": kinds, "inPart": part, "policies": [], "lookUps": look_ups});
     let team = ["-p", "team.yaml"];
     let kinds = [&team[..], &["configmaps,secrets"]].concat();
     assert_incomplete(&folder, &kinds, "not read: secrets", &names(&["secrets"], &[], &[]));
@@ -353,6 +367,7 @@ fn a_kind_or_a_look_up_that_is_refused_is_named_in_every_format() {
     let live = [&team[..], &["-f", &manifest, "--live"]].concat();
     let missed = "configmaps \"one\" in web";
     assert_incomplete(&folder, &live, &format!("not looked up: {missed}"), &names(&[], &[], &[missed]));
+    assert_applies(&folder, &folder.run(&[&["diff"], &live[..]].concat()).stdout, "one.yaml");
 
     // What is not there is an error of the rule, and nothing is missing.
     let gone = call.replace("nodes", "gone");
@@ -363,6 +378,26 @@ fn a_kind_or_a_look_up_that_is_refused_is_named_in_every_format() {
     let run = folder.run(&["diff", "-p", &gone, "configmaps", "-o", "json"]);
     let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((run.code, &value["incomplete"]), (Some(3), &serde_json::Value::Null), "{run:?}");
+}
+
+/// What the programs that apply diffs make of one that is marked.
+fn assert_applies(folder: &Folder, diff: &str, file: &str) {
+    assert!(diff.ends_with("# incomplete: not looked up: configmaps \"one\" in web\n"), "{diff}");
+    let before = fs::read_to_string(folder.0.path().join(file)).expect("it can be read");
+    let change = folder.write("change.diff", diff);
+    for (program, arguments) in [("git", &["apply"][..]), ("patch", &["-p1", "-F0", "-i"])] {
+        let made = Command::new(program).args(arguments).arg(&change).current_dir(folder.0.path()).output();
+        let output = match made {
+            Ok(output) => output,
+            Err(_) if program == "patch" => continue,
+            Err(error) => panic!("{program}: {error}"),
+        };
+        assert!(output.status.success(), "{program}: {output:?}");
+        assert!(output.stderr.is_empty(), "{program}: {output:?}");
+        let after = fs::read_to_string(folder.0.path().join(file)).expect("it can be read");
+        assert!(after.contains("team: a") && !after.contains("incomplete"), "{program}: {after}");
+        folder.write(file, &before);
+    }
 }
 
 /// A server with so many `ConfigMaps` and Pods each, on pages as long as they are asked for.
@@ -594,6 +629,12 @@ fn an_aggregated_api_may_be_down() {
         [down, "error: the server doesn't have a resource type \"widgets\"", &format!("{rest}, widgets")],
         "{run:?}"
     );
+    // Nobody knows whether a manifest is stored.
+    let widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: web}}\n";
+    let widget = folder.write("widget.yaml", widget);
+    let run = folder.diff(&["-f", &widget, "--live"]);
+    let missed = "error: the answer is incomplete: not looked up: Widget (example.com/v1)";
+    assert_eq!((run.code, run.said()), (Some(4), vec![down, missed]), "{run:?}");
     // A policy asks for a kind that might be there.
     let run = folder.diff(&["-n", "web"]);
     assert_eq!((run.code, run.said()), (Some(4), vec![down, rest]), "{run:?}");
@@ -806,10 +847,14 @@ fn schemas_that_cannot_be_read_are_told() {
         path if path.contains("customresourcedefinitions") => status(403, "Forbidden", "no schemas for you"),
         _ => good(ask),
     });
-    let run = Folder::new(&server).diff(&["widgets"]);
+    let folder = Folder::new(&server);
+    let run = folder.diff(&["widgets"]);
     assert_eq!((run.code, run.changed()), (Some(1), vec!["Widget/web/one"]), "{run:?}");
     let words = "note: the schema of widgets.example.com cannot be read, lists in it merge without keys: Error from server (Forbidden): no schemas for you";
     assert_eq!(run.said(), [words], "{run:?}");
+    // Where no such object is met nobody needs it.
+    let run = folder.diff(&["configmaps", "--strict"]);
+    assert_eq!((run.code, run.said()), (Some(1), vec![]), "{run:?}");
 }
 
 #[cfg(unix)]
@@ -1053,7 +1098,8 @@ fn what_a_recording_does_not_hold_is_told() {
         .replace("team: a", "nodes: '{{ nodes }}'"),
     );
     let run = folder.run(&["diff", "-p", &call, "configmaps", "--replay", "tape"]);
-    assert_eq!((run.code, &*run.stdout), (Some(4), ""), "{run:?}");
+    let mark = "# incomplete: not looked up: /api/v1/nodes\n";
+    assert_eq!((run.code, &*run.stdout), (Some(4), mark), "{run:?}");
     assert!(run.stderr.contains("error: the recording has no answer: ask /api/v1/nodes\n"), "{run:?}");
 
     for (arguments, words) in [

@@ -38,7 +38,6 @@ pub(super) struct Inputs {
         long = "filename",
         value_name = "PATH",
         value_delimiter = ',',
-        required_unless_present_any = ["kustomize", "objects", "all_namespaces", "namespace", "selector", "field_selector"],
         help_heading = "Input"
     )]
     pub(super) filename: Vec<PathBuf>,
@@ -184,7 +183,15 @@ pub(super) struct Live {
     #[arg(long, value_name = "FIELDS", conflicts_with_all = OFFLINE, help_heading = "Cluster")]
     pub(super) field_selector: Option<String>,
     /// How many live objects are read at once; 0 for a whole list.
-    #[arg(long, value_name = "N", default_value_t = 500, conflicts_with_all = OFFLINE, help_heading = "Cluster")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "500",
+        value_parser = chunk_size,
+        allow_negative_numbers = true,
+        conflicts_with_all = OFFLINE,
+        help_heading = "Cluster"
+    )]
     pub(super) chunk_size: u32,
     /// Evaluate manifests in the cluster: labels of namespaces, context entries, schemas of custom resources and
     /// the stored objects come from it. It is read only, with your rights.
@@ -315,6 +322,17 @@ impl Inputs {
     /// Whether the objects are those of a cluster.
     pub(super) const fn is_live(&self) -> bool {
         self.filename.is_empty() && self.kustomize.is_none()
+    }
+
+    /// Whether any objects are named, in manifests or on a cluster.
+    pub(super) const fn names_objects(&self) -> bool {
+        let live = &self.live;
+        !self.is_live()
+            || !live.objects.is_empty()
+            || live.all_namespaces
+            || self.namespace.is_some()
+            || live.selector.is_some()
+            || live.field_selector.is_some()
     }
 
     /// Whether a cluster is asked for what policies want to know.
@@ -462,6 +480,12 @@ fn operation(text: &str) -> Result<Operation, String> {
         let names: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
         format!("expected one of {}", names.join(", "))
     })
+}
+
+/// How many objects a page has at most. kubectl takes any number, and what is below 1 for no limit.
+fn chunk_size(text: &str) -> Result<u32, String> {
+    let number: i64 = text.parse().map_err(|error| format!("{error}"))?;
+    Ok(u32::try_from(number.max(0)).unwrap_or(u32::MAX))
 }
 
 /// Reads what kubectl takes for a time: seconds, or Go's way to write a duration.

@@ -226,6 +226,9 @@ impl Show for Screens<'_> {
             spool.push(rows.end().trim_end())?;
             ledger.find_installed(session);
             push_summary(&ledger.tally, talk.gaps(), &mut spool)?;
+        } else if !talk.gaps().is_empty() {
+            let blank = if screens > 0 { "\n" } else { "" };
+            spool.push(&format!("{blank}incomplete: {}\n", talk.gaps()))?;
         }
         spool.pass()?;
         if !object.is_empty() && ledger.tally.objects == 0 {

@@ -7,7 +7,7 @@ use crate::render::{Width, lines, missing_targets, summary_table, trial_line, tr
 use crate::report::{Outcome, RunningKyverno, Tally, Trial};
 use crate::semantics::{Corners, Semantics};
 use crate::source::Content;
-use crate::source::cluster::InstalledKyverno;
+use crate::source::cluster::{InstalledKyverno, MissingSchema};
 use crate::value::{Change, Text};
 use crate::yaml::{Edited, Fallback};
 
@@ -49,7 +49,7 @@ pub(super) struct Ledger {
     /// Exceptions that do not apply because their conditions cannot be evaluated: what is said of them, and
     /// for how many objects.
     undecided: BTreeMap<String, usize>,
-    /// How many objects, that some rule acts on, each filter of Kyverno's configuration hides.
+    /// How many objects, that some rule acts on, each part of Kyverno's configuration hides.
     hidden: BTreeMap<Text, usize>,
     /// The rules with targets that some object triggered.
     triggered: BTreeSet<(Text, Text)>,
@@ -184,6 +184,15 @@ impl Ledger {
         for (about, remark) in &session.remarks {
             talk.note(*about, remark);
         }
+        let acts = self.tally.changed + self.tally.errors > 0 || !self.triggered.is_empty();
+        for remark in session.remarks_on_acts.iter().filter(|_| acts) {
+            talk.note(About::Other, remark);
+        }
+        for MissingSchema { name, why, .. } in session.schemaless.iter().filter(|schema| self.has_met(schema))
+        {
+            let text = format!("the schema of {name} cannot be read, lists in it merge without keys: {why}");
+            talk.note(About::Omission, &text);
+        }
         for note in &self.unsettled {
             talk.note(About::Omission, note);
         }
@@ -208,8 +217,11 @@ impl Ledger {
             let text = format!("aliases were written out where only one user of an anchor changes: {names}");
             talk.note(About::Other, &text);
         }
-        if !self.unlabelled.is_empty() {
-            let names = listed(self.unlabelled.iter().map(ToString::to_string));
+        // Of those that are not there it was told.
+        let absent = session.absent_namespaces();
+        let unlabelled: Vec<&Text> = self.unlabelled.iter().filter(|name| !absent.contains(name)).collect();
+        if !unlabelled.is_empty() {
+            let names = listed(unlabelled.iter().map(ToString::to_string));
             let text = format!(
                 "rules select by the labels of namespaces that were not given and count as having none: {names} \
                  (`--values` or a Namespace among the objects gives them)"
@@ -235,7 +247,7 @@ impl Ledger {
                 Semantics::Kyverno => "they stay as they are",
             };
             let text = format!(
-                "{objects} that rules act on are hidden from policies by resource filters of the cluster's Kyverno, \
+                "{objects} that rules act on are hidden from policies by the configuration of the cluster's Kyverno, \
                  {instead}: {filters}"
             );
             talk.note(About::Other, &text);
@@ -258,6 +270,11 @@ impl Ledger {
                         parts of `match` are left aside";
             talk.note(About::Omission, text);
         }
+    }
+
+    /// Whether some rule took an object of these kinds.
+    fn has_met(&self, schema: &MissingSchema) -> bool {
+        self.tally.rows.keys().any(|key| schema.kinds.contains(&key.kind))
     }
 
     fn announce(&self, session: &Session, talk: &mut Talk) {

@@ -3,6 +3,7 @@
 //! Joins the rooms: `source` gives policies and objects, the engine evaluates them, `render` makes text of
 //! the reports. Standard output carries the result and nothing else; everything said goes to standard error.
 
+mod ahead;
 mod arguments;
 mod complete;
 mod completion;

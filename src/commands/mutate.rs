@@ -153,7 +153,7 @@ impl Show for Print {
         let cluster = session.cluster.as_deref().filter(|_| self.tries);
         let trials = cluster.map(|cluster| DryRuns::new(cluster, &evaluator));
         let work = Printing { evaluator, print: *self, trials };
-        let mut printer = Printer::new(self.format, self.style);
+        let mut printer = Printer::new(self.format, self.style, session.is_live());
         let mut spool = session.spool(talk);
         let mut faults = Vec::new();
         let mut secrets = 0;

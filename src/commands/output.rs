@@ -188,6 +188,8 @@ pub(super) struct Printer {
     /// The files that have a diff, and those that have a second one.
     told: BTreeSet<PathBuf>,
     repeated: BTreeSet<String>,
+    /// Whether the objects are those of a cluster.
+    is_live: bool,
 }
 
 /// A file whose documents come one after the other.
@@ -202,7 +204,7 @@ struct OpenFile {
 
 impl Printer {
     /// A printer that has printed nothing yet.
-    pub(super) fn new(format: Format, style: DiffStyle) -> Self {
+    pub(super) fn new(format: Format, style: DiffStyle, is_live: bool) -> Self {
         let style = if format == Format::Markdown { style.plain() } else { style };
         Self {
             format,
@@ -217,6 +219,7 @@ impl Printer {
             masked: Vec::new(),
             told: BTreeSet::new(),
             repeated: BTreeSet::new(),
+            is_live,
         }
     }
 
@@ -343,7 +346,11 @@ impl Printer {
                     .push("{\n    \"apiVersion\": \"v1\",\n    \"items\": [],\n    \"kind\": \"List\"\n}\n"),
                 (None, _) => out.push("\n    ],\n    \"kind\": \"List\"\n}\n"),
             },
-            Format::Yaml | Format::Diff | Format::Patch | Format::Name => Ok(()),
+            // What applies diffs passes over such a line. Manifests come out as they came in; of live objects the
+            // text is ours.
+            Format::Diff => mark(gaps, out),
+            Format::Yaml if self.is_live => mark(gaps, out),
+            Format::Yaml | Format::Patch | Format::Name => Ok(()),
             Format::Summary => {
                 out.push(&summary_table(tally, gaps, Width::Whole))?;
                 if gaps.is_empty() { Ok(()) } else { out.push(&format!("\nincomplete: {gaps}\n")) }
@@ -363,6 +370,11 @@ impl Printer {
             }
         }
     }
+}
+
+/// Says in a comment what is missing, if anything is.
+fn mark(gaps: &Gaps, out: &mut Spool) -> io::Result<()> {
+    if gaps.is_empty() { Ok(()) } else { out.push(&format!("# incomplete: {gaps}\n")) }
 }
 
 /// How many objects of a piece change.

@@ -8,23 +8,24 @@ use rayon::ThreadPoolBuilder;
 
 use crate::engine::{Engine, Settings, World};
 use crate::patch::Schemas;
-use crate::policy::{
-    KindSelector, Mutation, Policy, PolicyException, PolicyExceptions, PolicySet, ResourceFilters, Rule,
-    UserInfo,
-};
+use crate::policy::{KindSelector, PolicyException, PolicyExceptions, PolicySet, Rule, UserInfo};
+use crate::render::harmless_name;
 use crate::source::cluster::{
-    Cluster, ClusterWorld, KyvernoConfiguration, LiveKinds, Missed, Rights, StoredObjects, Subject,
-    custom_kinds_of, load_cluster_policies,
+    Cluster, ClusterWorld, Lacks, LiveKinds, Missed, MissingSchema, Rights, StoredObjects, Subject,
+    load_cluster_policies,
 };
 use crate::source::{
     Asked, CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, Kustomize, LoadedPolicies,
     LoadedValues, Location, Manifests, OfflineWorld, OldObjects, Piece, PolicyLoader, SourceError, Walk,
     custom_kinds, kustomize, load_user, load_values,
 };
+use crate::value::Text;
 
+use super::ahead::{filters, live_kinds};
 use super::arguments::Inputs;
 use super::evaluate::Evaluator;
 use super::exit::Exit;
+use super::ledger::listed;
 use super::reach::connect;
 use super::remarks::{remarks, remarks_on_exceptions};
 use super::spool::Spool;
@@ -38,6 +39,11 @@ pub(super) type RunWorld = ClusterWorld<OfflineWorld>;
 
 /// So many refusals of a cluster are told one by one.
 const TOLD: usize = 10;
+
+/// What is said where nothing is to be evaluated.
+const NO_OBJECTS: &str = "no objects are given: manifests come from -f or -k, objects of the cluster that the kubeconfig \
+                          names from TYPE [NAME], or from -A, -n, -l or --field-selector for all kinds that the policies \
+                          can match";
 
 /// Everything that is loaded before the first object.
 #[derive(Debug)]
@@ -58,6 +64,12 @@ pub(super) struct Session {
     now: Timestamp,
     /// Where the stored objects of manifests come from, if from a cluster.
     stored: Option<StoredObjects>,
+    /// Whose rights to change targets are asked for, where somebody wants to know.
+    check_rights: Option<String>,
+    /// What is said about the inputs where some rule acts on an object.
+    pub(super) remarks_on_acts: Vec<String>,
+    /// What is said where a rule looks at an object of these kinds.
+    pub(super) schemaless: Vec<MissingSchema>,
 }
 
 /// Runs a command on as many threads as its arguments ask for; how it ends.
@@ -89,6 +101,10 @@ impl Session {
     }
 
     fn load(inputs: &Inputs, trace: bool, talk: &mut Talk) -> Option<Self> {
+        if !inputs.names_objects() {
+            talk.error(Exit::Input, NO_OBJECTS);
+            return None;
+        }
         if inputs.stdin_count() > 1 {
             talk.error(Exit::Input, "standard input (-) can be given once only");
             return None;
@@ -159,11 +175,17 @@ impl Session {
         }
         let mut remarks = remarks(&policies, talk);
         remarks.extend(remarks_on_exceptions(&exceptions, &policies.policies));
-        if let Some(cluster) = cluster.as_ref().filter(|_| inputs.asks_for_context()) {
-            kinds.extend(live_kinds(&**cluster, &policies.policies, &kinds, talk)?);
-        }
         let asked = cluster.as_deref().filter(|_| inputs.asks_for_context());
-        let filters = asked.map(|cluster| filters(cluster, &mut remarks)).unwrap_or_default();
+        let mut schemaless = Vec::new();
+        if let Some(cluster) = asked {
+            let LiveKinds { found, missing } = live_kinds(cluster, &policies.policies, &kinds, talk)?;
+            kinds.extend(found);
+            schemaless = missing;
+        }
+        let mut remarks_on_acts = Vec::new();
+        let is_known = user.as_ref().is_some_and(|user| !user.is_unknown());
+        let filters =
+            asked.map(|cluster| filters(cluster, is_known, &mut remarks_on_acts)).unwrap_or_default();
         let schemas = schemas(&kinds, talk)?;
         for name in values.as_ref().into_iter().flat_map(|values| values.values.policies.keys()) {
             if !policies.policies.iter().any(|policy| policy.name == *name) {
@@ -183,9 +205,22 @@ impl Session {
         let twice = inputs.check_idempotent;
         let of_manifests = cluster.clone().filter(|_| inputs.live.live && !inputs.is_live());
         let stored = of_manifests.map(|cluster| StoredObjects::new(cluster, namespace.as_str().into()));
-        let (live, shows_secrets) = (inputs.is_live(), inputs.show_secrets);
-        let mut session =
-            Self { engine, old, kinds, objects, remarks, twice, live, cluster, stored, now, shows_secrets };
+        let mut session = Self {
+            engine,
+            old,
+            kinds,
+            objects,
+            remarks,
+            twice,
+            live: inputs.is_live(),
+            cluster,
+            stored,
+            now,
+            shows_secrets: inputs.show_secrets,
+            check_rights: inputs.live.check_rights.clone(),
+            remarks_on_acts,
+            schemaless,
+        };
         let asked = session.asked(inputs);
         let plurals = asked.plurals().join(", ");
         if !plurals.is_empty() && !inputs.asks_for_context() {
@@ -210,6 +245,16 @@ impl Session {
             shows_secrets: self.shows_secrets,
             keeps_whole: false,
         }
+    }
+
+    /// Whether the objects are those of a cluster.
+    pub(super) const fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// The namespaces that the manifests name and the cluster does not have.
+    pub(super) fn absent_namespaces(&self) -> Vec<Text> {
+        self.stored.as_ref().map(|stored| stored.lacks().namespaces).unwrap_or_default()
     }
 
     /// What takes the result. That of live objects is printed as it comes: nothing that is still to be read can
@@ -247,7 +292,7 @@ impl Session {
         for Missed { what, why, is_told } in
             world.take_missed().into_iter().chain(self.stored.iter().flat_map(StoredObjects::take_missed))
         {
-            talk.missed(what);
+            talk.missed(&what);
             if is_told {
                 talk.worsen(Exit::of(&why.into()));
             } else {
@@ -267,17 +312,48 @@ impl Session {
                 &format!("and {more} more of the kind: the evaluation went on without"),
             );
         }
+        self.tell_lacks(talk);
+        if let Some(subject) = self.check_rights.as_ref().filter(|_| !world.has_asked_for_rights()) {
+            let text = if self.engine.has_targets() {
+                format!("no target came into question: nothing was asked about the rights of {subject}")
+            } else {
+                format!("no rule has targets: nothing was asked about the rights of {subject}")
+            };
+            talk.note(About::Omission, &text);
+        }
         for remark in self.cluster.iter().flat_map(|cluster| cluster.remarks()) {
             talk.note(About::Other, &remark);
         }
     }
 
-    /// Whether some rule looks at the labels of namespaces.
+    /// Says what of the manifests' surroundings the cluster does not have, and what follows.
+    fn tell_lacks(&self, talk: &mut Talk) {
+        let Lacks { kinds, namespaces } = self.stored.as_ref().map(StoredObjects::lacks).unwrap_or_default();
+        if !kinds.is_empty() {
+            let text = format!(
+                "the cluster serves no {}: such objects are evaluated as new ones, and of custom kinds --crds alone \
+                 tells how their lists merge",
+                listed(kinds.into_iter())
+            );
+            talk.note(About::Omission, &text);
+        }
+        if !namespaces.is_empty() {
+            let text = format!(
+                "the cluster has no namespace {}: what is in it is evaluated as new, and the namespace as one \
+                 without labels unless --values gives them",
+                listed(namespaces.iter().map(|name| harmless_name(name)))
+            );
+            talk.note(About::Omission, &text);
+        }
+    }
+
+    /// Whether anything looks at the labels of namespaces.
     pub(super) fn asks_for_namespace_labels(&self) -> bool {
         let mut rules = self.engine.policies().policies().iter().flat_map(|policy| &policy.rules);
         let mut exceptions = self.engine.settings().exceptions.all().iter();
         rules.any(Rule::asks_for_namespace_labels)
             || exceptions.any(PolicyException::asks_for_namespace_labels)
+            || self.engine.settings().filters.asks_for_namespace_labels()
     }
 
     /// What policies may ask the API server for and nobody gave: the manifests answer it, as with Kyverno's
@@ -384,20 +460,33 @@ fn policies(
     let mut loader = PolicyLoader::new(inputs.dialect(), inputs.limits());
     inputs.policy.iter().for_each(|path| loader.path(path));
     let mut names: Vec<String> = inputs.policy.iter().map(|path| path.display().to_string()).collect();
+    let mut is_whole = true;
     if inputs.live.cluster_policies {
         names.push("the cluster".into());
-        if let Err(faults) = load_cluster_policies(cluster?, &mut loader, exceptions) {
-            for fault in faults {
-                talk.fault(&fault.into());
+        let cluster = cluster?;
+        // Policies of other namespaces have nothing to do with what is read.
+        let given = inputs.namespace.as_deref().filter(|name| !name.is_empty());
+        let only = (inputs.is_live() && !inputs.live.all_namespaces)
+            .then(|| given.unwrap_or_else(|| cluster.default_namespace()));
+        match load_cluster_policies(cluster, only, &mut loader, exceptions) {
+            Ok(unread) => {
+                is_whole = unread.is_empty();
+                unread.into_iter().for_each(|unread| talk.without_policies(unread));
             }
-            // Without all policies nothing that is said of an object is sure.
-            return None;
+            Err(fault) => {
+                talk.fault(&fault.into());
+                return None;
+            }
         }
     }
-    match loader.finish(&names.join(", ")) {
+    let names = names.join(", ");
+    match loader.finish(&names) {
         Ok(loaded) => Some(loaded),
         Err(refused) => {
-            for error in &refused.errors {
+            let is_void =
+                |error: &&SourceError| matches!(error, SourceError::NoPolicy { path } if *path == names);
+            // There may be policies among those that could not be read, which was said.
+            for error in refused.errors.iter().filter(|error| is_whole || !is_void(error)) {
                 talk.error(Exit::of(error), &error.to_string());
             }
             talk.announce(refused.corners, inputs.semantics.into());
@@ -407,7 +496,7 @@ fn policies(
 }
 
 /// The kinds that rules can match.
-fn kind_selectors<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<KindSelector> {
+pub(super) fn kind_selectors<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<KindSelector> {
     let mut selectors: Vec<KindSelector> = Vec::new();
     for rule in rules.filter(|rule| rule.not_evaluated().is_none()) {
         let found = match rule.matching.kind_selectors() {
@@ -421,58 +510,6 @@ fn kind_selectors<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<KindSelector
         }
     }
     selectors
-}
-
-/// The custom kinds of a cluster that the policies can match and that were not given. What is missing of
-/// them is said: their lists merge as those of kinds that nobody knows. `None` if the cluster does not even
-/// tell what it serves.
-fn live_kinds(
-    cluster: &dyn Cluster,
-    policies: &[Policy],
-    given: &[CustomKind],
-    talk: &mut Talk,
-) -> Option<Vec<CustomKind>> {
-    let merging =
-        |rule: &&Rule| matches!(rule.mutation, Mutation::StrategicMerge { .. } | Mutation::Foreach(_));
-    let rules = policies.iter().flat_map(|policy| &policy.rules).filter(merging);
-    let LiveKinds { found, missing } = match custom_kinds_of(cluster, &kind_selectors(rules)) {
-        Ok(read) => read,
-        Err(error) => {
-            talk.fault(&error.into());
-            return None;
-        }
-    };
-    for (name, error) in missing {
-        let text = format!("the schema of {name} cannot be read, lists in it merge without keys: {error}");
-        talk.note(About::Omission, &text);
-    }
-    let is_given =
-        |kind: &CustomKind| given.iter().any(|known| known.group == kind.group && known.kind == kind.kind);
-    Some(found.into_iter().filter(|kind| !is_given(kind)).collect())
-}
-
-/// What the Kyverno of a cluster is configured to hide from policies. What is not known of that is remarked.
-fn filters(cluster: &dyn Cluster, remarks: &mut Vec<(About, String)>) -> ResourceFilters {
-    let KyvernoConfiguration { place, resource_filters, others } = match KyvernoConfiguration::find(cluster) {
-        Ok(found) => found.unwrap_or_default(),
-        Err((place, error)) => {
-            let text = format!(
-                "the configuration of the cluster's Kyverno (ConfigMap {place}) cannot be read, so nothing is known of \
-                 objects that it hides from policies: {error}"
-            );
-            remarks.push((About::Other, text));
-            return ResourceFilters::default();
-        }
-    };
-    if !others.is_empty() {
-        let text = format!(
-            "the configuration of the cluster's Kyverno (ConfigMap {place}) also has {}, not evaluated here: requests \
-             that they take out meet no policy",
-            others.join(", ")
-        );
-        remarks.push((About::Other, text));
-    }
-    ResourceFilters::parse(&resource_filters)
 }
 
 fn settings(inputs: &Inputs, schemas: Schemas, values: LoadedValues, user: Option<UserInfo>) -> Settings {

@@ -3,10 +3,11 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 
-use crate::render::{announced, harmless};
+use crate::render::{announced, harmless, harmless_name};
 use crate::report::Gaps;
 use crate::semantics::{Corners, Semantics};
 use crate::source::SourceError;
+use crate::source::cluster::UnreadPolicies;
 
 use super::exit::Exit;
 use super::progress::{Kinds, Progress};
@@ -60,7 +61,11 @@ impl Talk {
             SourceError::Cluster(cluster) => cluster,
             SourceError::Unread { what, in_part, cause } => {
                 let list = if *in_part { &mut self.gaps.in_part } else { &mut self.gaps.unread };
-                list.extend(what.iter().filter(|name| !list.contains(name)).cloned().collect::<Vec<_>>());
+                for name in what.iter().map(|name| harmless_name(name)) {
+                    if !list.contains(&name) {
+                        list.push(name);
+                    }
+                }
                 cause
             }
             _ => return self.error(Exit::of(error), &error.to_string()),
@@ -80,8 +85,14 @@ impl Talk {
     }
 
     /// Something that was to be looked up and could not be, so that the answer is not whole.
-    pub(super) fn missed(&mut self, what: String) {
-        self.gaps.missed.push(what);
+    pub(super) fn missed(&mut self, what: &str) {
+        self.gaps.missed.push(harmless_name(what));
+    }
+
+    /// Policies that could not be read, so that the answer is not whole.
+    pub(super) fn without_policies(&mut self, UnreadPolicies { what, why }: UnreadPolicies) {
+        self.gaps.policies.push(harmless_name(&what));
+        self.fault(&why.into());
     }
 
     /// What is missing in the answer.

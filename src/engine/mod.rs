@@ -23,7 +23,7 @@ mod witness;
 mod world;
 
 use crate::patch::Schemas;
-use crate::policy::{Operation, PolicyExceptions, PolicySet, ResourceFilters, UserInfo};
+use crate::policy::{Operation, PolicyExceptions, PolicySet, RequestFilters, UserInfo};
 use crate::report::ObjectReport;
 use crate::semantics::Semantics;
 use crate::value::{Text, Value};
@@ -57,7 +57,7 @@ pub struct Settings {
     /// Which objects rules leave alone although they select them.
     pub exceptions: PolicyExceptions,
     /// Which objects no policy sees, as far as the configuration of Kyverno says so.
-    pub filters: ResourceFilters,
+    pub filters: RequestFilters,
     /// Which operation the requests are. Unless this or a value says otherwise they create objects, and
     /// update those that are stored already.
     pub operation: Option<Operation>,

@@ -312,10 +312,12 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The filter that hides the object from policies, as it is asked for or as it is stored.
+    /// What of Kyverno's configuration keeps the request for the object from policies. Its webhooks are asked for the
+    /// object as it came, whatever policies made of it since.
     pub(super) fn hidden(&self, object: &Value, operation: Option<Operation>) -> Option<Text> {
         let filters = &self.engine.settings.filters;
-        let filter = filters.hiding(&self.candidate(object, operation))?;
+        let old = self.old.filter(|_| operation != Some(Operation::Create));
+        let filter = filters.hiding(&self.candidate(object, operation), (self.original, old))?;
         self.filter.set(Some(filter.clone()));
         Some(filter)
     }

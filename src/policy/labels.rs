@@ -93,6 +93,12 @@ impl LabelSelector {
         self.equal.is_empty() && self.requirements.is_empty()
     }
 
+    /// Whether no other label than this one counts.
+    pub(super) fn is_about(&self, label: &str) -> bool {
+        let keys = self.equal.keys().chain(self.requirements.iter().map(|requirement| &requirement.key));
+        keys.into_iter().all(|key| **key == *label)
+    }
+
     /// Whether `matchLabels` holds a wildcard.
     pub(super) const fn has_wildcards(&self) -> bool {
         self.wildcards

@@ -170,8 +170,12 @@ fn counts_json(name: &'static str, of: &IndexMap<Text, Counts>) -> Value {
 
 fn gaps_json(gaps: &Gaps) -> Value {
     let names = |names: &[String]| Value::array(names.iter().map(|name| name.as_str().into()).collect());
-    let lists =
-        [("kinds", names(&gaps.unread)), ("inPart", names(&gaps.in_part)), ("lookUps", names(&gaps.missed))];
+    let lists = [
+        ("kinds", names(&gaps.unread)),
+        ("inPart", names(&gaps.in_part)),
+        ("policies", names(&gaps.policies)),
+        ("lookUps", names(&gaps.missed)),
+    ];
     lists.into_iter().collect()
 }
 

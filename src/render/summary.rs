@@ -174,7 +174,11 @@ fn totals(tally: &Tally, gaps: &Gaps) -> String {
     if tally.errors > 0 {
         let _ = write!(line, ", {} with errors", tally.errors);
     }
-    for (kinds, what) in [(&gaps.unread, "not readable"), (&gaps.in_part, "readable in part")] {
+    for (kinds, what) in [
+        (&gaps.unread, "not readable"),
+        (&gaps.in_part, "readable in part"),
+        (&gaps.policies, "of policies not readable"),
+    ] {
         if !kinds.is_empty() {
             let number = kinds.len();
             let _ = write!(line, ", {number} {} {what}", if number == 1 { "kind" } else { "kinds" });

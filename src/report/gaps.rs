@@ -12,6 +12,8 @@ pub struct Gaps {
     pub unread: Vec<String>,
     /// Kinds of which some objects could be read.
     pub in_part: Vec<String>,
+    /// Kinds of policies that could not be read, so that other objects may change, or change otherwise.
+    pub policies: Vec<String>,
     /// What was to be looked up for an object and could not be.
     pub missed: Vec<String>,
 }
@@ -19,7 +21,10 @@ pub struct Gaps {
 impl Gaps {
     /// Whether nothing is missing.
     pub const fn is_empty(&self) -> bool {
-        self.unread.is_empty() && self.in_part.is_empty() && self.missed.is_empty()
+        self.unread.is_empty()
+            && self.in_part.is_empty()
+            && self.policies.is_empty()
+            && self.missed.is_empty()
     }
 }
 
@@ -29,6 +34,7 @@ impl fmt::Display for Gaps {
         let lists = [
             ("not read", &self.unread, usize::MAX),
             ("read in part", &self.in_part, usize::MAX),
+            ("policies not read", &self.policies, usize::MAX),
             ("not looked up", &self.missed, NAMED),
         ];
         let mut separator = "";
@@ -55,8 +61,9 @@ mod tests {
         let mut gaps = Gaps { unread: names(&["pods", "secrets"]), ..Gaps::default() };
         assert_eq!(gaps.to_string(), "not read: pods, secrets");
         gaps.in_part = names(&["nodes"]);
+        gaps.policies = names(&["policies.kyverno.io"]);
         gaps.missed = (0..12).map(|number| format!("/{number}")).collect();
-        let all = "not read: pods, secrets; read in part: nodes; \
+        let all = "not read: pods, secrets; read in part: nodes; policies not read: policies.kyverno.io; \
                    not looked up: /0, /1, /2, /3, /4, /5, /6, /7, /8, /9 and 2 more";
         assert_eq!(gaps.to_string(), all);
         assert!(!gaps.is_empty() && Gaps::default().is_empty());

@@ -38,7 +38,7 @@ pub struct ObjectReport {
     pub policies: Vec<PolicyReport>,
     /// What `match` and `exclude` of some rule ask for and nobody gave.
     pub unknown: Unknown,
-    /// The filter of Kyverno's configuration that hides the object from policies, where they act on it.
+    /// The part of Kyverno's configuration that hides the object from policies, where they act on it.
     pub filter: Option<Text>,
     /// Secrets whose values may have come into the object: those that answered context entries or triggered a
     /// rule whose target the object is, and the stored object of an update.

@@ -66,7 +66,7 @@ pub enum SkipReason {
         /// The lists that are not there, which count as empty.
         missing: Vec<Text>,
     },
-    /// This filter of Kyverno's configuration hides the object from all policies.
+    /// This part of Kyverno's configuration hides the object from all policies.
     Filtered(Text),
     /// An earlier rule of the policy applied, and the policy asks for one only.
     ApplyOne,
@@ -97,10 +97,7 @@ impl std::fmt::Display for SkipReason {
                 write!(f, "0 elements processed: the object has no {}", missing.join(", "))
             }
             Self::Filtered(filter) => {
-                write!(
-                    f,
-                    "the resource filter {filter} of the cluster's Kyverno hides the object from policies"
-                )
+                write!(f, "{filter} of the cluster's Kyverno hides the object from policies")
             }
             Self::NotOnDelete => {
                 f.write_str("the request deletes the object, and `match` does not name the operation DELETE")

@@ -196,7 +196,7 @@ differences! {
     NullProjection = 56, "projection of a called global context entry that finds nothing", "language.md 5.5",
         "null, as for an entry of objects",
         "no data: an error of the rule";
-    HiddenObject = 57, "objects that the resource filters of the cluster's Kyverno hide", "mutate.md 1.2(2); language.md 1.11",
+    HiddenObject = 57, "objects that the configuration of the cluster's Kyverno hides", "mutate.md 1.2(2); language.md 1.11",
         "policies are shown at work on every object that is asked about",
         "no policy sees them";
     ExceptionOperations = 65, "`operations` in the match of an exception", "mutate.md 6.6, language.md 1.8",

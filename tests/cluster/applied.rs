@@ -148,7 +148,7 @@ spec:
 /// stored by server-side apply, the others by whoever `kubectl create` is.
 fn stored() -> ApiServer {
     let server = filled();
-    server.kubectl_ok(&["apply", "-f", "-"], super::CRD);
+    server.kubectl_ok(&["apply", "-f", "-"], super::manifests::CRD);
     server.kubectl_ok(&["wait", "--for=condition=Established", "crd/widgets.example.com"], "");
     server.kubectl_ok(&["create", "namespace", "shop"], "");
     let (mut applied, mut created) = (String::new(), String::new());

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::rig::apiserver::ApiServer;
+use super::rig::apiserver::{ADMINISTRATOR, ApiServer};
 use super::rig::force::Force;
 use super::rig::kyverno::Kyverno;
 use super::rig::rest::Rest;
@@ -93,10 +93,12 @@ fn reference(policies: &Policies, name: &str, path: &str) -> String {
 }
 
 /// The kinds of Kyverno's own objects, served.
-fn install_kinds(server: &ApiServer) {
+pub(crate) fn install_kinds(server: &ApiServer) {
     let crds = Command::new(rig::tool("kyverno-crds")).output().expect("it starts").stdout;
     server.kubectl_ok(&["apply", "--server-side", "-f", "-"], &String::from_utf8(crds).expect("text"));
-    server.kubectl_ok(&["wait", "--for=condition=Established", "crd/clusterpolicies.kyverno.io"], "");
+    for crd in ["clusterpolicies.kyverno.io", "policies.kyverno.io", "policyexceptions.kyverno.io"] {
+        server.kubectl_ok(&["wait", "--for=condition=Established", &format!("crd/{crd}")], "");
+    }
 }
 
 #[test]
@@ -270,8 +272,9 @@ fn what_kyverno_is_configured_to_hide_is_told() {
 
     let run = kyv(admin, &diff);
     assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 5), "{run:?}");
-    let words = "note: 1 object that rules act on are hidden from policies by resource filters of the cluster's Kyverno, \
-                 the cluster would leave them as they are, as --semantics kyverno shows: [ConfigMap,web,a]\n";
+    let words = "note: 1 object that rules act on are hidden from policies by the configuration of the cluster's Kyverno, \
+                 the cluster would leave them as they are, as --semantics kyverno shows: \
+                 the resource filter [ConfigMap,web,a]\n";
     assert!(run.stderr.contains(words), "{run:?}");
     assert!(run.stderr.contains("note: KYV-D57 "), "{run:?}");
     assert!(!run.stderr.contains("not evaluated here"), "{run:?}");
@@ -279,7 +282,7 @@ fn what_kyverno_is_configured_to_hide_is_told() {
     let run = kyv(admin, &kyverno);
     let rest = ["ConfigMap/web/b", "ConfigMap/web/c", "ConfigMap/web/d", "ConfigMap/web/e"];
     assert_eq!((run.code, changed(&run.stdout)), (Some(1), rest.to_vec()), "{run:?}");
-    assert!(run.stderr.contains("they stay as they are: [ConfigMap,web,a]\n"), "{run:?}");
+    assert!(run.stderr.contains("they stay as they are: the resource filter [ConfigMap,web,a]\n"), "{run:?}");
     let explain = ["explain", "cm", "a", "-n", "web", "-p", &team, "--semantics", "kyverno"];
     let run = kyv(admin, &explain);
     assert!(run.stdout.contains("SKIPPED        team/r: the resource filter [ConfigMap,web,a]"), "{run:?}");
@@ -341,20 +344,125 @@ fn what_kyverno_is_configured_to_hide_is_told() {
                  Error from server (Forbidden): configmaps \"kyverno\" is forbidden";
     assert!(run.stderr.contains(words), "{run:?}");
 
+    // Where no rule acts nobody needs to know.
+    let idle = kyv(
+        server.kubeconfig_without_rights(),
+        &["diff", "cm", "-n", "web", "-p", &policies.argument("create")],
+    );
+    assert_eq!((idle.code, idle.stderr.contains("Kyverno")), (Some(0), false), "{idle:?}");
+
     // The controllers say where their configuration is.
     let elsewhere = KYVERNO
         .replace("namespace: policy-engine", "namespace: kyverno")
         .replace("name: kyverno, image", "name: kyverno, env: [{name: INIT_CONFIG, value: own}], image");
-    let more =
-        "resourceFilters: '[ConfigMap,web,b]', webhooks: '{\"namespaceSelector\": {}}', excludeGroups: ''";
+    let more = "resourceFilters: '[ConfigMap,web,b]', webhooks: '{\"namespaceSelector\": {}}', excludeGroups: '', \
+         matchConditions: '[{\"name\": \"x\", \"expression\": \"true\"}]'";
     server.kubectl_ok(&["apply", "-f", "-"], &format!("{elsewhere}---\n{}", configured("own", more)));
     let run = kyv(admin, &kyverno);
     assert!(!changed(&run.stdout).contains(&"ConfigMap/web/b"), "{run:?}");
     assert_eq!(changed(&run.stdout).len(), 4, "{run:?}");
-    assert!(run.stderr.contains("(ConfigMap kyverno/own) also has webhooks, not evaluated here"), "{run:?}");
+    let words = "note: the configuration of the cluster's Kyverno (ConfigMap kyverno/own) also has matchConditions, not \
+                 evaluated here: requests that they take out meet no policy\n";
+    assert!(run.stderr.contains(words), "{run:?}");
     for (verb, path) in asked(&server) {
         assert!(matches!(&*verb, "get" | "list"), "{verb} {path}");
     }
+}
+
+/// Configurations: entries, and whether requests of an administrator for a `ConfigMap` of the namespace `back` meet
+/// policies then; what is said if they do not.
+const CONFIGURATIONS: [(&str, &str, Option<&str>); 8] = [
+    ("excludeUsernames", "adm*", Some("excludeUsernames adm*")),
+    ("excludeUsernames", "adm*, !admin", None),
+    ("excludeGroups", "system:nodes, system:masters", Some("excludeGroups system:masters")),
+    ("excludeGroups", "system:nodes, system:*, ! system:authenticated", None),
+    (
+        "webhooks",
+        r#"{"namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["back"]}]}}"#,
+        Some("the namespaceSelector of the webhooks"),
+    ),
+    ("webhooks", r#"{"namespaceSelector": {"matchLabels": {"tier": "back"}}}"#, None),
+    (
+        "webhooks",
+        r#"{"objectSelector": {"matchExpressions": [{"key": "seen", "operator": "Exists"}]}}"#,
+        Some("the objectSelector of the webhooks"),
+    ),
+    (
+        "webhooks",
+        r#"{"objectSelector": {"matchExpressions": [{"key": "seen", "operator": "DoesNotExist"}]}}"#,
+        None,
+    ),
+];
+
+/// Writes a configuration of Kyverno with one entry.
+fn configure(server: &ApiServer, key: &str, text: &str) {
+    let mut data =
+        json!({"resourceFilters": "", "excludeUsernames": "", "excludeGroups": "", "webhooks": "{}"});
+    data[key] = text.into();
+    let patch = json!({"data": data}).to_string();
+    server.kubectl_ok(&["patch", "configmap", "kyverno", "-n", "kyverno", "--type=merge", "-p", &patch], "");
+}
+
+#[test]
+fn requests_that_kyverno_never_sees_are_told() {
+    if rig::left_out("requests that Kyverno does not see") {
+        return;
+    }
+    let server = filled();
+    install_kinds(&server);
+    let policies = Policies::new();
+    let team = policies.argument("team");
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: kyverno}\n---\n";
+    let empty = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kyverno, namespace: kyverno}\n";
+    server.kubectl_ok(&["apply", "-f", "-"], &format!("{namespace}{empty}"));
+    fs::write(policies.path("admin"), ADMINISTRATOR).expect("the folder takes files");
+    let who = policies.argument("admin");
+    let diff = ["diff", "cm", "z", "-n", "back", "-p", &team];
+    for (key, text, hidden) in CONFIGURATIONS {
+        configure(&server, key, text);
+        let run = kyv(server.kubeconfig(), &[&diff[..], &["--userinfo", &who]].concat());
+        assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["ConfigMap/back/z"]), "{text} {run:?}");
+        let told = hidden.map(|part| {
+            format!(
+                "note: 1 object that rules act on are hidden from policies by the configuration of the cluster's Kyverno, \
+                 the cluster would leave them as they are, as --semantics kyverno shows: {part}\n"
+            )
+        });
+        match told {
+            Some(told) => {
+                assert!(run.stderr.contains(&told) && run.stderr.contains("KYV-D57"), "{text} {run:?}");
+            }
+            None => assert!(!run.stderr.contains("Kyverno"), "{text} {run:?}"),
+        }
+        let there = [&diff[..], &["--userinfo", &who, "--semantics", "kyverno"]].concat();
+        let run = kyv(server.kubeconfig(), &there);
+        assert_eq!(run.code, Some(i32::from(hidden.is_none())), "{text} {run:?}");
+
+        // Nobody said who sends the requests.
+        let run = kyv(server.kubeconfig(), &[&diff[..], &["--semantics", "kyverno"]].concat());
+        let words = format!(
+            "note: the configuration of the cluster's Kyverno (ConfigMap kyverno/kyverno) keeps requests of some users from \
+             policies: --userinfo says who sends them ({key})\n"
+        );
+        assert_eq!(run.stderr.contains(&words), key.starts_with("exclude"), "{text} {run:?}");
+    }
+    // The label of its name says enough of a namespace.
+    let asked = asked(&server);
+    let labels = asked.iter().filter(|(_, path)| path.ends_with("/namespaces/back")).count();
+    assert_eq!(labels, 3, "one of the configurations asks for another label");
+    // Where no request is sent, as when policies are installed, only the objects count.
+    let targets = existing(
+        &policies,
+        "targets",
+        "kinds: [ConfigMap], names: [z]",
+        "mutateExistingOnPolicyUpdate: true, targets: [{apiVersion: v1, kind: Secret, namespace: web, name: login}], \
+         patchStrategicMerge: {metadata: {labels: {touched: \"yes\"}}}",
+    );
+    configure(&server, "excludeUsernames", "*");
+    let update = ["diff", "cm", "-n", "back", "-p", &targets, "--userinfo", &who, "--semantics", "kyverno"];
+    assert_eq!(kyv(server.kubeconfig(), &update).code, Some(0));
+    let run = kyv(server.kubeconfig(), &[&update[..], &["--on-policy-update"]].concat());
+    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["Secret/web/login"]), "{run:?}");
 }
 
 /// References to entries, each with an expression that is applied to what they give, if any.
@@ -474,4 +582,18 @@ fn the_real_kyverno_does_with_entries_and_filters_what_is_said() {
     assert_eq!(done, told);
     assert!(run.stderr.contains("note: 2 objects that rules act on are hidden from policies"), "{run:?}");
     assert!(!run.stderr.contains("key=absent"), "{run:?}");
+
+    // And so does what is not asked for, or asked by somebody.
+    fs::write(folder.path("admin"), ADMINISTRATOR).expect("the folder takes files");
+    let who = folder.argument("admin");
+    for (key, text, hidden) in CONFIGURATIONS {
+        configure(&server, key, text);
+        force.wait(text, |_| ask(1).is_ok_and(|object| written(&object).is_none()) == hidden.is_some());
+        let run = kyv(server.kubeconfig(), &[&mutate[..], &["--userinfo", &who]].concat());
+        assert_eq!(run.code, Some(if hidden.is_some() { 0 } else { 3 }), "{text} {run:?}");
+        let list: Value = serde_json::from_str(&run.stdout).expect("it prints JSON");
+        let told: Vec<_> = list["items"].as_array().expect("a list").iter().map(written).collect();
+        assert_eq!(did(), told, "{text}");
+        assert_eq!(told[1].is_none(), hidden.is_some(), "{text}");
+    }
 }

@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
 
 use super::rig::apiserver::ApiServer;
-use super::{Policies, Run, changed, ended, filled, rig};
+use super::tunnel::tunnel;
+use super::{Policies, Run, changed, ended, filled, kyv, rig};
 
 /// Runs the program with this environment and no other.
 fn reach(variables: &[(&str, &str)], arguments: &[&str]) -> Run {
@@ -221,4 +223,182 @@ fn files_say_as_whom_the_server_is_asked() {
     let list = list.to_str().expect("plain paths");
     let run = reach(&[("KUBECONFIG", list)], &["diff", "cm", "-p", &team]);
     assert!(run.code == Some(4) && run.stderr.contains(&refused("nobody-special")), "{run:?}");
+}
+
+#[test]
+fn certificates_names_and_tokens_are_checked_and_proxies_are_used() {
+    if rig::left_out("the connection to a real API server") {
+        return;
+    }
+    let server = filled();
+    let policies = Policies::new();
+    let team = policies.argument("team");
+    let run =
+        |more: &[&str]| kyv(server.kubeconfig(), &[&["diff", "cm", "-n", "web", "-p", &team], more].concat());
+
+    let other = ApiServer::start();
+    let authority = other.kubeconfig().with_file_name("certs/apiserver.crt");
+    let authority = authority.to_str().expect("a plain path");
+    for (arguments, words) in [
+        (
+            &["--certificate-authority", authority][..],
+            "Unable to connect to the server: tls: failed to verify certificate: x509: certificate signed by unknown authority",
+        ),
+        (&["--token", "expired"], "error: You must be logged in to the server (Unauthorized)"),
+    ] {
+        let refused = run(arguments);
+        assert_eq!(
+            (refused.code, refused.stderr.trim(), &*refused.stdout),
+            (Some(4), words, ""),
+            "{refused:?}"
+        );
+        let kubectl = server.kubectl_with(&[&["get", "cm"], arguments].concat(), "");
+        let told = String::from_utf8_lossy(&kubectl.stderr);
+        assert!(told.trim().ends_with(words), "{told}");
+    }
+    let refused = run(&["--tls-server-name", "foo"]);
+    let words = "Unable to connect to the server: tls: failed to verify certificate: certificate not valid for name \"foo\"";
+    assert!(refused.code == Some(4) && refused.stderr.starts_with(words), "{refused:?}");
+    assert_eq!(run(&["--tls-server-name", "kubernetes"]).code, Some(1));
+    assert_eq!(run(&["--tls-server-name", "foo", "--insecure-skip-tls-verify"]).code, Some(1));
+
+    let (proxy, connections) = tunnel();
+    let text = fs::read_to_string(server.kubeconfig()).expect("it can be read");
+    let text = text.replace("    server:", &format!("    proxy-url: http://{proxy}\n    server:"));
+    let kubeconfig = policies.path("proxied");
+    fs::write(&kubeconfig, text).expect("the folder takes files");
+    let through = kyv(&kubeconfig, &["diff", "cm", "-n", "web", "-p", &team]);
+    assert_eq!((through.code, changed(&through.stdout).len()), (Some(1), 5), "{through:?}");
+    assert!(connections.load(Ordering::SeqCst) > 0);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    let policies = Policies::new();
+    let kubeconfig = policies.path("kubeconfig");
+    fs::write(
+        &kubeconfig,
+        "apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{name: x, cluster: {server: 'https://127.0.0.1:1'}}]\n\
+         contexts: [{name: x, context: {cluster: x, user: x}}]\nusers: [{name: x, user: {token: hidden-token}}]\n",
+    )
+    .expect("the folder takes files");
+    let team = policies.argument("team");
+
+    let run = kyv(&kubeconfig, &["diff", "cm", "-p", &team]);
+    assert_eq!((run.code, &*run.stdout), (Some(4), ""), "{run:?}");
+    let words =
+        "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?";
+    assert!(run.stderr.contains(words), "{run:?}");
+    assert!(!run.stderr.contains("hidden-token"), "{run:?}");
+
+    let run = kyv(&kubeconfig, &["diff", "cm", "-p", &team, "--context", "y"]);
+    assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{run:?}");
+    assert!(
+        run.stderr.contains("Error in configuration: context was not found for specified context: y"),
+        "{run:?}"
+    );
+
+    let run = kyv(&policies.path("missing"), &["diff", "cm", "-p", &team]);
+    assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{run:?}");
+    assert!(run.stderr.contains("missing.yaml"), "{run:?}");
+}
+
+/// A kubeconfig for a server, with what stands of its user.
+fn config(server: &ApiServer, folder: &Path, user: &str) -> String {
+    let authority = server.kubeconfig().with_file_name("certs/apiserver.crt");
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{{name: x, cluster: {{certificate-authority: {}, server: '{}'}}}}]\n\
+         contexts: [{{name: x, context: {{cluster: x, user: x}}}}]\nusers: [{{name: x, user: {{{user}}}}}]\n",
+        authority.display(),
+        server.address(),
+    );
+    let path = folder.join("config");
+    fs::write(&path, text).expect("the folder takes files");
+    path.display().to_string()
+}
+
+#[test]
+fn a_client_is_known_by_its_certificate() {
+    if rig::left_out("certificates of clients") {
+        return;
+    }
+    let server = filled();
+    let policies = Policies::new();
+    let folder = policies.0.path();
+    let (certificate, key) = server.client_certificate();
+    fs::copy(certificate, folder.join("client.crt")).expect("it can be copied");
+    fs::copy(key, folder.join("client.key")).expect("it can be copied");
+    let (certificate, key) = (certificate.display().to_string(), key.display().to_string());
+    let own = |name: &str| {
+        server.kubeconfig().with_file_name(format!("certs/apiserver.{name}")).display().to_string()
+    };
+    let (other, other_key) = (own("crt"), own("key"));
+    let team = policies.argument("team");
+    let admin = token_in(server.kubeconfig());
+    let flags = ["--client-certificate", &*certificate, "--client-key", &*key];
+    let files = "client-certificate: client.crt, client-key: client.key";
+    let embedded = || {
+        let path = config(&server, folder, "");
+        let embed = ["config", "set-credentials", "x", "--embed-certs=true", "--kubeconfig", &path];
+        server.kubectl_ok(&[&embed[..], &flags].concat(), "");
+        let text = text(&path);
+        assert!(text.contains("client-certificate-data:") && text.contains("client-key-data:"), "{text}");
+        path
+    };
+    // As kubectl is told, without rights and with them.
+    for has_rights in [false, true] {
+        if has_rights {
+            server.kubectl_ok(&["create", "clusterrole", "maps", "--verb=list", "--resource=configmaps"], "");
+            let group = "--group=certified-ones";
+            server
+                .kubectl_ok(&["create", "rolebinding", "maps", "-n", "web", "--clusterrole=maps", group], "");
+        }
+        for (user, arguments, is_certified) in [
+            (Some(String::new()), &flags[..], true),
+            (Some(files.to_owned()), &[], true),
+            (None, &[], true),
+            // Of two ways to be known the certificate is the first one that a server looks at.
+            (Some(format!("token: {admin}")), &flags, true),
+            (Some(files.to_owned()), &["--token", &admin], true),
+            (Some(String::new()), &["--client-certificate", &other, "--client-key", &other_key], false),
+        ] {
+            let path = user.as_ref().map_or_else(embedded, |user| config(&server, folder, user));
+            let diff = [&["diff", "cm", "-n", "web", "-p", &team][..], arguments].concat();
+            let run = reach(&[("KUBECONFIG", &path)], &diff);
+            let list =
+                [&["--kubeconfig", &path, "get", "cm", "-n", "web", "-o", "name"][..], arguments].concat();
+            let kubectl = server.kubectl_with(&list, "");
+            let words = String::from_utf8_lossy(&kubectl.stderr).trim().to_owned();
+            let shown = user.as_deref().unwrap_or("embedded").replace(&admin, "ADMIN");
+            if has_rights && is_certified {
+                assert!(kubectl.status.success(), "{shown} {words}");
+                assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 5), "{shown} {run:?}");
+            } else {
+                assert_eq!(run.code, Some(4), "{shown} {run:?}");
+                assert_eq!(run.stderr.lines().next(), Some(&*words), "{shown} {run:?}");
+                assert_eq!(words.contains("User \"certified\" cannot list"), is_certified, "{words}");
+            }
+        }
+    }
+    // What is no pair is no way to be known.
+    let path = config(&server, folder, "");
+    for arguments in [
+        &["--client-certificate", &*certificate][..],
+        &["--client-key", &*key],
+        &["--client-certificate", &certificate, "--client-key", &other_key],
+        &["--client-certificate", &key, "--client-key", &key],
+    ] {
+        let run =
+            reach(&[("KUBECONFIG", &path)], &[&["diff", "cm", "-n", "web", "-p", &team], arguments].concat());
+        let kubectl = server
+            .kubectl_with(&[&["--kubeconfig", &path, "get", "cm", "-n", "web"], arguments].concat(), "");
+        let words = String::from_utf8_lossy(&kubectl.stderr).into_owned();
+        assert!(!kubectl.status.success(), "{arguments:?}");
+        assert_eq!(
+            (run.code, &*run.stdout),
+            (Some(2), ""),
+            "{arguments:?} {run:?} where kubectl says {words}"
+        );
+        assert!(!run.stderr.contains("PRIVATE KEY"), "{run:?}");
+    }
 }

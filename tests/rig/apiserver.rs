@@ -30,6 +30,11 @@ impl ApiServer {
         self.path("kubeconfig-without-rights")
     }
 
+    /// The certificate and the key of a user whom nothing is granted: `certified`, of the group `certified-ones`.
+    pub(crate) fn client_certificate(&self) -> (&Path, &Path) {
+        (self.path("client-certificate"), self.path("client-key"))
+    }
+
     /// The path of the kubectl that belongs to the server.
     pub(crate) fn kubectl(&self) -> &Path {
         self.path("kubectl")

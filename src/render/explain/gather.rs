@@ -67,6 +67,8 @@ impl<'a> Gather<'a, '_> {
             Outcome::Triggered { targets, missing } => {
                 explained.verdict = Verdict::Triggered;
                 explained.why = match targets.len() {
+                    // Whatever is looked for and not there is named.
+                    0 if missing.is_empty() => "it ran on no target, because of its error".into(),
                     0 => "no object is a target of it".into(),
                     1 => "it ran on 1 target".into(),
                     many => format!("it ran on {many} targets"),

@@ -1,11 +1,12 @@
 //! An explanation as text.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::render::Palette;
 use crate::render::harmless;
 use crate::semantics::Semantics;
-use crate::value::{Change, ChangeKind, Value};
+use crate::value::{Change, ChangeKind, Text, Value};
 
 use super::{Anchor, Condition, Explained, Explanation, RuleSource, Turn, Variable, Verdict};
 use crate::report::{Impact, Outcome};
@@ -65,11 +66,11 @@ impl Explanation<'_> {
         }
     }
 
-    /// How many rules did something, in one line.
+    /// How many rules did something, in one line. A rule with targets may have several verdicts; it counts by the one
+    /// that says most.
     fn sum(&self) -> String {
-        let all = self.rules.len();
-        let rules = if all == 1 { "rule" } else { "rules" };
         let verdicts = [
+            (Verdict::Patched, "changed it"),
             (Verdict::Error, "failed"),
             (Verdict::Dropped, "dropped"),
             (Verdict::Skipped, "skipped"),
@@ -77,14 +78,26 @@ impl Explanation<'_> {
             (Verdict::NoChange, "without change"),
             (Verdict::NotEvaluated, "not evaluated"),
         ];
-        let count = |verdict| self.rules.iter().filter(|rule| rule.verdict == verdict).count();
-        let rest = verdicts.map(|(verdict, words)| (count(verdict), words));
-        let rest = rest.iter().filter(|(count, _)| *count > 0 && all > 1);
-        let rest: String = rest.map(|(count, words)| format!(", {count} {words}")).collect();
+        let mut ranks: BTreeMap<(&Text, &Text), usize> = BTreeMap::new();
+        for rule in &self.rules {
+            let rank = verdicts.iter().position(|(verdict, _)| *verdict == rule.verdict);
+            let known = ranks.entry((rule.policy, rule.rule)).or_insert(verdicts.len());
+            *known = rank.map_or(*known, |rank| rank.min(*known));
+        }
+        let all = ranks.len();
+        let count = |rank| ranks.values().filter(|known| **known == rank).count();
+        let rules = if all == 1 { "rule" } else { "rules" };
+        let mut line = format!("{} of {all} {rules} changed it", count(0));
+        for (rank, (_, words)) in verdicts.iter().enumerate().skip(1).filter(|_| all > 1) {
+            let count = count(rank);
+            if count > 0 {
+                let _ = write!(line, ", {count} {words}");
+            }
+        }
         match all {
             0 if self.others.is_empty() => "there is no mutate rule to evaluate".to_owned(),
             0 => "no rule is for objects of this kind".to_owned(),
-            all => format!("{} of {all} {rules} changed it{rest}", count(Verdict::Patched)),
+            _ => line,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The Kyverno that a cluster runs.
 
+use crate::policy::RequestFilters;
 use crate::value::Value;
 
 use super::{Cluster, ClusterError, ListQuery, Resource};
@@ -29,25 +30,13 @@ pub struct InstalledKyverno {
 }
 
 /// What the configuration of a Kyverno says about what policies see.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct KyvernoConfiguration {
     /// The `ConfigMap`, as `namespace/name`.
     pub place: String,
-    /// The filters that hide objects from policies, as they are written.
-    pub resource_filters: String,
-    /// What else it has that keeps requests from policies, by the names of its keys.
-    pub others: Vec<&'static str>,
+    /// What keeps requests from policies.
+    pub filters: RequestFilters,
 }
-
-/// What keeps requests from policies besides filters. Who sends them, and selectors of the webhooks.
-const OTHERS: [&str; 6] = [
-    "excludeClusterRoles",
-    "excludeGroups",
-    "excludeRoles",
-    "excludeUsernames",
-    "matchConditions",
-    "webhooks",
-];
 
 /// The kind that every cluster with Kyverno serves.
 const POLICIES: &str = "clusterpolicies.kyverno.io";
@@ -77,12 +66,8 @@ impl KyvernoConfiguration {
     }
 
     fn read(place: String, object: &Value) -> Self {
-        let is_said = |key: &&str| !["", "{}", "[]", "[{}]"].contains(&entry(object, key));
-        Self {
-            place,
-            resource_filters: entry(object, "resourceFilters").to_owned(),
-            others: OTHERS.into_iter().filter(is_said).collect(),
-        }
+        let data = object.get("data").cloned().unwrap_or_default();
+        Self { place, filters: RequestFilters::read(&data) }
     }
 }
 
@@ -146,11 +131,6 @@ fn place(deployment: &Value) -> Option<(&str, &str)> {
     let name = variables.flatten().find(named).and_then(|variable| variable.get("value")?.as_str());
     let namespace = deployment.path(&["metadata", "namespace"])?.as_str()?;
     Some((namespace, name.unwrap_or(CONFIGURATION)))
-}
-
-/// An entry of a `ConfigMap`; empty where there is none.
-fn entry<'a>(object: &'a Value, key: &str) -> &'a str {
-    object.path(&["data", key]).and_then(Value::as_str).unwrap_or_default().trim()
 }
 
 /// Whether a text starts as a version does; anything may stand in a label.

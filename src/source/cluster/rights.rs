@@ -141,6 +141,11 @@ impl Rights {
         Self { user: user.to_owned(), subject: None, known: Mutex::default(), misses: Misses::default() }
     }
 
+    /// Whether anybody wanted to know anything.
+    pub fn is_used(&self) -> bool {
+        !self.known.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// What could not be found out; it counts as allowed.
     pub fn take_missed(&self) -> Vec<Missed> {
         self.misses.take()

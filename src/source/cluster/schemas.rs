@@ -3,7 +3,7 @@
 use crate::engine::{KindScope, builtin_scope};
 use crate::policy::KindSelector;
 use crate::source::CustomKind;
-use crate::value::Value;
+use crate::value::{Text, Value};
 
 use super::{Cluster, ClusterError, ListQuery, Resource};
 
@@ -18,8 +18,19 @@ const PAGE: u32 = 50;
 pub struct LiveKinds {
     /// Those whose definition could be read.
     pub found: Vec<CustomKind>,
-    /// The names of the others, and why.
-    pub missing: Vec<(String, ClusterError)>,
+    /// The others.
+    pub missing: Vec<MissingSchema>,
+}
+
+/// Custom resources whose definition could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingSchema {
+    /// What they are called together.
+    pub name: String,
+    /// Their kinds.
+    pub kinds: Vec<Text>,
+    /// Why it could not be read.
+    pub why: ClusterError,
 }
 
 /// The definitions of the custom resources that one of the selectors fits, for what they say of lists; and
@@ -45,7 +56,10 @@ pub fn custom_kinds_of(cluster: &dyn Cluster, selectors: &[KindSelector]) -> Res
             Ok(definition) => kinds.found.push(custom_kind(resource, name, definition)),
             // An aggregated API serves kinds without definitions.
             Err(error) if error.is_not_found() => {}
-            Err(error) => kinds.missing.push((name, error)),
+            Err(why) => {
+                let of = vec![resource.kind.kind.clone()];
+                kinds.missing.push(MissingSchema { name, kinds: of, why });
+            }
         }
     }
     Ok(kinds)
@@ -65,8 +79,17 @@ fn list(cluster: &dyn Cluster, definitions: &Resource, wanted: &[&Resource], kin
         };
         let page = match cluster.list(&query) {
             Ok(page) => page,
-            Err(error) => {
-                kinds.missing.push(("custom resources".into(), error));
+            Err(why) => {
+                let is_found = |resource: &&&Resource| {
+                    kinds
+                        .found
+                        .iter()
+                        .any(|found| found.group == resource.kind.group && found.kind == resource.kind.kind)
+                };
+                let missing = wanted.iter().filter(|resource| !is_found(resource));
+                let of = missing.map(|resource| resource.kind.kind.clone()).collect();
+                let name = "custom resources".to_owned();
+                kinds.missing.push(MissingSchema { name, kinds: of, why });
                 return;
             }
         };

@@ -1,5 +1,7 @@
 //! Which live objects a command line names, in kubectl's grammar.
 
+use std::collections::BTreeSet;
+
 use crate::policy::KindSelector;
 
 use super::{Cluster, ClusterError, Resource};
@@ -35,6 +37,9 @@ pub enum SelectionError {
          form (e.g. 'kubectl get resource/<resource_name>' instead of 'kubectl get resource resource/<resource_name>'"
     )]
     Mixed,
+    /// An empty TYPE, as what stands after the comma of `pods,` is one.
+    #[error("the server doesn't have a resource type \"\"")]
+    EmptyType,
     /// An empty name.
     #[error("resource name may not be empty")]
     EmptyName,
@@ -83,6 +88,11 @@ impl Wanted {
                 self.types.push((kind.to_owned(), vec![name.to_owned()]));
             }
         } else {
+            if first.split(',').any(str::is_empty) {
+                // Of several types and names kubectl makes names in the other form.
+                let is_combined = !rest.is_empty() && first.contains(',');
+                return Err(if is_combined { SelectionError::Incomplete } else { SelectionError::EmptyType });
+            }
             rest.iter().try_for_each(|name| check_name(name))?;
             self.types.extend(first.split(',').map(|kind| (kind.to_owned(), rest.to_vec())));
         }
@@ -102,8 +112,8 @@ impl Wanted {
         Some(self.namespace.as_deref().unwrap_or(default))
     }
 
-    /// Finds the kinds that are meant; a type that the cluster does not serve is an error of its own, so
-    /// that the others can be answered.
+    /// Finds the kinds that are meant, and of each object that is named twice the first mention; a type that
+    /// the cluster does not serve is an error of its own, so that the others can be answered.
     ///
     /// # Errors
     ///
@@ -134,15 +144,21 @@ impl Wanted {
                 if readable { select(resource) } else { Err(ClusterError::NotListed(resource.full_name())) }
             }));
         }
-        // `all,pods` means no Pod twice.
+        // `all,pods` means no Pod twice, and an object that is named twice would change twice.
         let mut whole: Vec<Resource> = Vec::new();
-        selections.retain(|selection| match selection {
+        let mut single = BTreeSet::new();
+        selections.retain_mut(|selection| match selection {
             Ok(selection) if selection.names.is_empty() => {
                 let is_new = !whole.contains(&selection.resource);
                 whole.push(selection.resource.clone());
                 is_new
             }
-            _ => true,
+            Ok(Selection { resource, names, .. }) => {
+                let path = resource.path(None);
+                names.retain(|name| single.insert((path.clone(), name.clone())));
+                !names.is_empty()
+            }
+            Err(_) => true,
         });
         Ok(selections)
     }
@@ -255,6 +271,10 @@ mod tests {
             vec!["pod/a/b"],
             vec!["pod/.."],
             vec!["pods", "a%2fb"],
+            vec!["pods,"],
+            vec![","],
+            vec![""],
+            vec!["pods,", "a"],
         ] {
             assert!(parse(&arguments).is_err(), "{arguments:?}");
         }

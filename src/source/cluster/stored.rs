@@ -1,11 +1,15 @@
 //! Manifests' objects as a cluster stores them.
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::value::{ObjectRef, Text, Value};
+use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
 use super::missed::Misses;
-use super::{Cluster, Missed};
+use super::{Cluster, ClusterError, Missed, Resource};
+
+/// Whether a namespace is there, asked for by the first thread that wants to know; `None` if the cluster does not tell.
+type Known = Arc<OnceLock<Option<bool>>>;
 
 /// Finds what a cluster stores for an object, which makes a request about it an update.
 #[derive(Debug)]
@@ -14,30 +18,66 @@ pub struct StoredObjects {
     /// The namespace of objects that name none.
     namespace: Text,
     misses: Misses,
+    /// The kinds that the cluster does not serve.
+    unserved: Mutex<BTreeSet<String>>,
+    namespaces: Mutex<BTreeMap<Text, Known>>,
+    /// The namespaces that the manifests themselves make.
+    made: Mutex<BTreeSet<Text>>,
+}
+
+/// What a cluster does not have at all, of what manifests name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lacks {
+    /// Kinds, as `Widget (example.com/v1)`.
+    pub kinds: Vec<String>,
+    /// Namespaces that the manifests do not make either.
+    pub namespaces: Vec<Text>,
 }
 
 impl StoredObjects {
     /// Starts without having asked for anything.
     pub fn new(cluster: Arc<dyn Cluster>, namespace: Text) -> Self {
-        Self { cluster, namespace, misses: Misses::default() }
+        Self {
+            cluster,
+            namespace,
+            misses: Misses::default(),
+            unserved: Mutex::default(),
+            namespaces: Mutex::default(),
+            made: Mutex::default(),
+        }
     }
 
     /// The stored state of an object; `None` if there is none, or if it cannot be read, which is
     /// remembered.
     pub fn find(&self, object: &Value) -> Option<Value> {
-        let object = ObjectRef::of(object).filter(|object| !object.name.is_empty())?;
+        let kind = GroupVersionKind::of(object)?;
         let served = self.cluster.resources().ok()?;
-        let resource = served.of_kind(&object.kind)?;
-        let namespace = object.namespace.as_ref().unwrap_or(&self.namespace);
-        let namespace = resource.is_namespaced.then_some(&**namespace);
-        match self.cluster.get(resource, namespace, &object.name) {
+        let Some(resource) = served.of_kind(&kind) else {
+            self.note_unserved(&kind, served.unknown());
+            return None;
+        };
+        let metadata = |field| object.path(&["metadata", field]).and_then(Value::as_text);
+        let namespace = metadata("namespace").filter(|namespace| !namespace.is_empty());
+        let namespace = namespace.unwrap_or(&self.namespace);
+        let namespace = resource.is_namespaced.then_some(namespace);
+        let name = ObjectRef::of(object).map(|object| object.name).filter(|name| !name.is_empty());
+        let Some(name) = name else {
+            self.note_namespace(namespace);
+            return None;
+        };
+        if *resource == Resource::namespaces() {
+            self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
+        }
+        match self.cluster.get(resource, namespace.map(|namespace| &**namespace), &name) {
             Ok(stored) => Some(stored),
-            Err(error) => {
-                if !error.is_not_found() {
-                    let place = namespace.map_or_else(String::new, |namespace| format!(" in {namespace}"));
-                    let what = format!("{} \"{}\"{place}", resource.full_name(), object.name);
-                    self.misses.note(Missed { what, why: error, is_told: false });
-                }
+            Err(error) if error.is_not_found() => {
+                self.note_namespace(namespace);
+                None
+            }
+            Err(why) => {
+                let place = namespace.map_or_else(String::new, |namespace| format!(" in {namespace}"));
+                let what = format!("{} \"{name}\"{place}", resource.full_name());
+                self.misses.note(Missed { what, why, is_told: false });
                 None
             }
         }
@@ -46,5 +86,46 @@ impl StoredObjects {
     /// What the cluster refused so far.
     pub fn take_missed(&self) -> Vec<Missed> {
         self.misses.take()
+    }
+
+    /// What the cluster does not have, as far as was asked.
+    pub fn lacks(&self) -> Lacks {
+        let kinds = self.unserved.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
+        let absent = known
+            .iter()
+            .filter(|(name, is_there)| is_there.get() == Some(&Some(false)) && !made.contains(*name));
+        Lacks {
+            kinds: kinds.iter().cloned().collect(),
+            namespaces: absent.map(|(name, _)| name.clone()).collect(),
+        }
+    }
+
+    /// Remembers a kind that is not served, or may be by an API that is down.
+    fn note_unserved(&self, kind: &GroupVersionKind, unknown: &[super::Unknown]) {
+        let name = format!("{} ({})", kind.kind, kind.api_version());
+        match unknown.iter().find(|down| down.group == kind.group && down.version == kind.version) {
+            Some(down) => {
+                let why = ClusterError::UnknownKinds(kind.api_version(), down.why.clone());
+                self.misses.note(Missed { what: name, why, is_told: false });
+            }
+            None => {
+                self.unserved.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
+            }
+        }
+    }
+
+    /// Asks once for each namespace that something is not found in.
+    fn note_namespace(&self, namespace: Option<&Text>) {
+        let Some(name) = namespace else { return };
+        let known = {
+            let mut known = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(known.entry(name.clone()).or_default())
+        };
+        known.get_or_init(|| match self.cluster.get(&Resource::namespaces(), None, name) {
+            Ok(_) => Some(true),
+            Err(error) => error.is_not_found().then_some(false),
+        });
     }
 }

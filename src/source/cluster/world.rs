@@ -109,6 +109,11 @@ impl<W: World> ClusterWorld<W> {
         missed
     }
 
+    /// Whether somebody's rights were asked for.
+    pub fn has_asked_for_rights(&self) -> bool {
+        self.rights.as_ref().is_some_and(Rights::is_used)
+    }
+
     fn labels(&self, cluster: &dyn Cluster, namespace: &str) -> Option<Value> {
         let listed =
             self.listed.as_ref().and_then(|listed| listed.get_or_init(|| all_labels(cluster)).as_ref());

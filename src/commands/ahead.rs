@@ -1,0 +1,66 @@
+//! What a cluster is asked before the first object: kinds, and what never reaches a policy.
+
+use crate::policy::{Mutation, Policy, RequestFilters, Rule};
+use crate::source::CustomKind;
+use crate::source::cluster::{Cluster, KyvernoConfiguration, LiveKinds, custom_kinds_of};
+
+use super::session::kind_selectors;
+use super::talk::Talk;
+
+/// The custom kinds of a cluster that the policies can match and that were not given. `None` if the cluster does
+/// not even tell what it serves.
+pub(super) fn live_kinds(
+    cluster: &dyn Cluster,
+    policies: &[Policy],
+    given: &[CustomKind],
+    talk: &mut Talk,
+) -> Option<LiveKinds> {
+    let merging =
+        |rule: &&Rule| matches!(rule.mutation, Mutation::StrategicMerge { .. } | Mutation::Foreach(_));
+    let rules = policies.iter().flat_map(|policy| &policy.rules).filter(merging);
+    let mut kinds = match custom_kinds_of(cluster, &kind_selectors(rules)) {
+        Ok(read) => read,
+        Err(error) => {
+            talk.fault(&error.into());
+            return None;
+        }
+    };
+    let is_given =
+        |kind: &CustomKind| given.iter().any(|known| known.group == kind.group && known.kind == kind.kind);
+    kinds.found.retain(|kind| !is_given(kind));
+    Some(kinds)
+}
+
+/// What the Kyverno of a cluster is configured to hide from policies. What is not known of that is remarked.
+pub(super) fn filters(
+    cluster: &dyn Cluster,
+    is_user_known: bool,
+    remarks: &mut Vec<String>,
+) -> RequestFilters {
+    let KyvernoConfiguration { place, filters } = match KyvernoConfiguration::find(cluster) {
+        Ok(found) => found.unwrap_or_default(),
+        Err((place, error)) => {
+            remarks.push(format!(
+                "the configuration of the cluster's Kyverno (ConfigMap {place}) cannot be read, so nothing is known of \
+                 objects that it hides from policies: {error}"
+            ));
+            return RequestFilters::default();
+        }
+    };
+    let senders = filters.about_senders();
+    if !senders.is_empty() && !is_user_known {
+        remarks.push(format!(
+            "the configuration of the cluster's Kyverno (ConfigMap {place}) keeps requests of some users from policies: \
+             --userinfo says who sends them ({})",
+            senders.join(", ")
+        ));
+    }
+    if !filters.not_evaluated().is_empty() {
+        remarks.push(format!(
+            "the configuration of the cluster's Kyverno (ConfigMap {place}) also has {}, not evaluated here: requests \
+             that they take out meet no policy",
+            filters.not_evaluated().join(", ")
+        ));
+    }
+    filters
+}

@@ -1,0 +1,3 @@
+module kubectl-kyv/tests/tools/certificates
+
+go 1.26.0
