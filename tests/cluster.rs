@@ -9,6 +9,8 @@ mod kyverno;
 #[path = "cluster/reach.rs"]
 mod reach;
 mod rig;
+#[path = "cluster/secrets.rs"]
+mod secrets;
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
