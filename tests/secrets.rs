@@ -1,6 +1,8 @@
 //! What policies make of the values of Secrets is shown nowhere: a table of all functions, in every way to write their
 //! results down.
 
+use std::fmt::Write as _;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
@@ -173,7 +175,7 @@ fn written(expression: &str, of: &str) -> String {
     while let Some((before, behind)) = rest.split_once('$') {
         let end = behind.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(behind.len());
         out.push_str(before);
-        out.push_str(&format!("base64_decode({of}.data.{})", &behind[..end]));
+        let _ = write!(out, "base64_decode({of}.data.{})", &behind[..end]);
         rest = &behind[end..];
     }
     out + &rest.replace("to_string(secret)", &format!("to_string({of})"))

@@ -22,7 +22,7 @@ use indexmap::IndexMap;
 use crate::value::{Map, Text, Value};
 
 pub use ledger::Ledger;
-pub use seeds::{Fields, LAST_APPLIED, fields, is_secret};
+pub use seeds::{Fields, LAST_APPLIED, STAND_IN, STAND_IN_ENCODED, fields, is_secret};
 pub use texts::Texts;
 
 /// What is shown in the place of a secret.
@@ -264,10 +264,10 @@ mod tests {
         assert_eq!(
             shown,
             json(
-                r#"{"kind":"Secret","metadata":{"annotations":{"copy":"***1","kubectl.kubernetes.io/last-applied-configuration":"***"}},"data":{"a":"KioqMQ==","b":"KioqMg==","c":"KioqMQ=="}}"#
+                r#"{"kind":"Secret","metadata":{"annotations":{"copy":"masked1","kubectl.kubernetes.io/last-applied-configuration":"***"}},"data":{"a":"bWFza2VkMQ==","b":"bWFza2VkMg==","c":"bWFza2VkMQ=="}}"#
             )
         );
-        assert_eq!(STANDARD.decode("KioqMQ==").unwrap(), b"***1");
+        assert_eq!(STANDARD.decode("bWFza2VkMQ==").unwrap(), b"masked1");
         assert_eq!(cover(&shown), shown);
         let list =
             format!(r#"{{"kind":"SecretList","items":[{}]}}"#, secret.replace("\"kind\":\"Secret\",", ""));

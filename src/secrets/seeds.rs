@@ -10,6 +10,12 @@ use crate::value::{Map, Text, Value};
 
 use super::MASK;
 
+/// What the texts begin with that stand in for values. They fit into names, labels and paths, and are no pattern.
+pub const STAND_IN: &str = "masked";
+
+/// The same, encoded.
+pub const STAND_IN_ENCODED: &str = "bWFza2Vk";
+
 /// The annotation that repeats what was applied, values included.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -56,7 +62,7 @@ pub(super) fn stand_ins(fields: &Fields) -> Vec<Text> {
     for ((field, _), text) in fields {
         let next = met.len() + 1;
         let number = *met.entry(text).or_insert(next);
-        let plain = format!("{MASK}{number}");
+        let plain = format!("{STAND_IN}{number}");
         found.push(if *field == "data" { STANDARD.encode(plain).into() } else { plain.into() });
     }
     found

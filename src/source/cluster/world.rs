@@ -315,13 +315,11 @@ impl<W: World> World for ClusterWorld<W> {
         let cluster = disguised.as_deref().unwrap_or(cluster);
         let found = targets::find(cluster, selector, self.most_targets, &misses);
         for missed in misses.take() {
-            self.misses.note(match self.shows_secrets {
-                true => missed,
-                false => Missed {
-                    what: disguise.hide(&missed.what),
-                    why: missed.why.with_words(|words| disguise.hide(words)),
-                    ..missed
-                },
+            self.misses.note(if self.shows_secrets {
+                missed
+            } else {
+                let why = missed.why.with_words(|words| disguise.hide(words));
+                Missed { what: disguise.hide(&missed.what), why, is_told: missed.is_told }
             });
         }
         found
@@ -347,14 +345,12 @@ impl<W: World> ClusterWorld<W> {
             }
         };
         let unanswered = |question: &Question, error: ClusterError| {
-            let shown = disguise.filter(|_| !self.shows_secrets).map(|disguise| {
-                let shown = error.clone().with_words(|words| disguise.hide(words));
-                self.misses.note_told(|| question.to_string(), &shown);
-            });
-            match shown {
-                Some(()) => answerless(error),
-                None => self.unanswered(question, error),
-            }
+            let Some(disguise) = disguise.filter(|_| !self.shows_secrets) else {
+                return self.unanswered(question, error);
+            };
+            let shown = error.clone().with_words(|words| disguise.hide(words));
+            self.misses.note_told(|| question.to_string(), &shown);
+            answerless(error)
         };
         match (&given, lookup) {
             (Err(LookupError::NotGiven | LookupError::NotFound), Lookup::ConfigMap { namespace, name }) => {

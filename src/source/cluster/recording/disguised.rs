@@ -71,9 +71,12 @@ impl<'a> DisguisedCluster<'a> {
             Err(error) => {
                 let error = error.clone().with_words(|words| {
                     let pairs = self.disguise.texts.iter().zip(self.disguise.stand_in.iter().flatten());
-                    let named = |words: String, (text, other): (&Text, &Text)| match text.is_empty() {
-                        true => words,
-                        false => words.replace(&format!("\"{text}\""), &format!("\"{other}\"")),
+                    let named = |words: String, (text, other): (&Text, &Text)| {
+                        if text.is_empty() {
+                            words
+                        } else {
+                            words.replace(&format!("\"{text}\""), &format!("\"{other}\""))
+                        }
                     };
                     replaced(&pairs.fold(words.to_owned(), named))
                 });
@@ -119,13 +122,11 @@ impl Cluster for DisguisedCluster<'_> {
     fn ask(&self, path: &str) -> Result<Value, ClusterError> {
         let answer = self.recording.inner.ask(path);
         // A target's subresource is asked for by a path that its name is only a part of.
-        let other = match self.disguise.texts.iter().any(|text| **text == *path) {
-            true => self.other(path),
-            false => path
-                .split('/')
-                .map(|part| self.other(part))
-                .collect::<Option<Vec<_>>>()
-                .map(|parts| parts.join("/").into()),
+        let other = if self.disguise.texts.iter().any(|text| **text == *path) {
+            self.other(path)
+        } else {
+            let parts = path.split('/').map(|part| self.other(part)).collect::<Option<Vec<_>>>();
+            parts.map(|parts| parts.join("/").into())
         };
         let question = other.map(|path| Question::ask(&path));
         self.keep(question, answer.as_ref().map(|object| self.recording.covered(object)))?;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 
-use crate::secrets::MASK;
+use crate::secrets::{STAND_IN, STAND_IN_ENCODED};
 use crate::source::SourceError;
 use crate::source::cluster::{
     Access, Cluster, ClusterError, Draft, ListQuery, Page, Resource, Resources, Subject,
@@ -103,7 +103,7 @@ const STANDS_IN: &str = " (what stands in for the value of a Secret is a part of
 
 /// Whether a text was made of what stands in for a value, decoded or not.
 fn holds_stand_in(text: &str) -> bool {
-    text.contains(MASK) || text.contains("Kioq")
+    text.contains(STAND_IN) || text.contains(STAND_IN_ENCODED)
 }
 
 /// An answer with what was sent, wherever it says the same of it once that is covered.
