@@ -123,7 +123,7 @@ fn what_policies_make_of_secrets_is_not_recorded_and_a_replay_prints_the_same_by
         assert_eq!(asked(&server).len(), requests);
     }
     let run = kyv(admin, &["diff", "cm", "a", "-n", "web", "-p", &refused, "--server-dry-run"]);
-    let words = "refuses it: ConfigMap \"a\" is invalid: metadata.labels: Invalid value: \"***!\"";
+    let words = "\"a\" is invalid: metadata.labels: Invalid value: \"***!\"";
     assert!(run.code == Some(3) && run.stdout.contains(words), "{run:?}");
 
     // A value that is a word of everywhere leaves objects readable.
