@@ -128,7 +128,7 @@ fn what_policies_make_of_secrets_is_not_recorded_and_a_replay_prints_the_same_by
 
     // A value that is a word of everywhere leaves objects readable.
     let run = kyv(admin, &["diff", "cm", "done", "-n", "web", "-p", &made]);
-    for line in ["\n metadata:\n", "\n     app: x\n", "+    named: found\n", "--- ConfigMap/web/done\t"] {
+    for line in ["\n   labels:\n", "\n     app: x\n", "+    named: found\n", "--- ConfigMap/web/done\t"] {
         assert!(run.stdout.contains(line), "{line}: {run:?}");
     }
     let run = kyv(admin, &["diff", "cm", "a", "-n", "web", "-p", &made, "--show-secrets"]);
