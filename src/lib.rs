@@ -9,6 +9,7 @@
 //! | room | holds | may use |
 //! |---|---|---|
 //! | [`value`] | the JSON data model, exact numbers, identity, pointers, differences, quantities | – |
+//! | [`secrets`] | which texts are values of Secrets or were made of them, masks, stand-ins | `value` |
 //! | [`semantics`] | the two semantics and the table of their differences | – |
 //! | [`yaml`] | text and positions, reading, printing | `value` |
 //! | [`pattern`] | wildcards, pattern leaves, conditions | `value` |
@@ -24,7 +25,7 @@
 //! | [`source`] | files, standard input, values, child programs, the cluster | `engine`, `policy`, `yaml`, `value` |
 //! | `commands` | arguments, terminal, exit codes | all |
 //!
-//! Every room may use [`semantics`]. `tests/layering.rs` checks the doors.
+//! Every room from [`jmespath`] on may use [`secrets`], every room [`semantics`]. `tests/layering.rs` checks the doors.
 //!
 //! # One object through the rooms
 //!
@@ -68,6 +69,7 @@ pub mod pattern;
 pub mod policy;
 pub mod render;
 pub mod report;
+pub mod secrets;
 pub mod semantics;
 pub mod source;
 pub mod suite;

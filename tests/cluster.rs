@@ -19,6 +19,8 @@ mod policies;
 #[path = "cluster/reach.rs"]
 mod reach;
 mod rig;
+#[path = "cluster/secrets.rs"]
+mod secrets;
 #[path = "cluster/targets.rs"]
 mod targets;
 #[path = "cluster/trials.rs"]

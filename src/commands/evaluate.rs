@@ -2,7 +2,7 @@
 
 use crate::engine::{Engine, Taken, World};
 use crate::policy::Operation;
-use crate::render::Origin;
+use crate::render::{Origin, shown_message};
 use crate::report::{Impact, ObjectReport, Outcome};
 use crate::source::cluster::StoredObjects;
 use crate::source::{Content, OldObjects, Piece};
@@ -100,7 +100,7 @@ impl Evaluated {
         let Some(object) = self.objects.get_mut(number) else { return };
         object.report.after = if live { without_bookkeeping(&taken.after) } else { taken.after };
         object.report.policies.extend(taken.policies);
-        object.report.secrets.extend(taken.secrets);
+        object.report.secrets.extend(&taken.secrets);
         let (pointer, mut changed) = (object.pointer.clone(), object.report.after.clone());
         let is_changed = object.report.is_changed();
         if !is_changed && self.after.is_none() {
@@ -183,6 +183,7 @@ impl<W: World> Evaluator<'_, W> {
     fn live(&self, object: &Value, into: &mut Evaluated) {
         let stored = self.old.find(object).unwrap_or(object);
         let mut report = self.engine.mutate(object, Some(stored), self.world);
+        self.tell_secrets(object, &report);
         let again =
             if self.twice && report.is_changed() { self.again(Some(stored), &report) } else { Vec::new() };
         let whole = (self.engine.has_targets() || self.keeps_whole)
@@ -233,6 +234,9 @@ impl<W: World> Evaluator<'_, W> {
                 let is_update =
                     stored.is_some() || self.engine.settings().operation == Some(Operation::Update);
                 let report = self.engine.mutate(value, stored, self.world);
+                if let Some(asked) = &asked {
+                    self.tell_secrets(asked, &report);
+                }
                 let after = report.is_changed().then(|| report.after.clone());
                 let again =
                     if self.twice && after.is_some() { self.again(stored, &report) } else { Vec::new() };
@@ -278,6 +282,13 @@ impl<W: World> Evaluator<'_, W> {
         Some(after)
     }
 
+    /// Tells where an object came from what is known of secrets in it.
+    pub(super) fn tell_secrets(&self, object: &Value, report: &ObjectReport) {
+        if !report.secrets.is_empty() && self.world.keeps_stand_ins() {
+            self.world.take_secrets(object, &report.secrets);
+        }
+    }
+
     /// The stored object of an update: given, kept from the cluster, or the live object itself.
     pub(super) fn stored<'b>(&'b self, object: &'b Value, kept: Option<&'b Value>) -> Option<&'b Value> {
         self.old.find(object).or(kept).or_else(|| self.live.then_some(object))
@@ -292,7 +303,10 @@ impl<W: World> Evaluator<'_, W> {
         let mut unsettled = Vec::new();
         for (policy, rule) in second.rules() {
             let changes = match &rule.outcome {
-                Outcome::Error(error) if !first.has_error() => Err(error.message.clone()),
+                Outcome::Error(error) if !first.has_error() => {
+                    let message = &error.message;
+                    Err(if self.shows_secrets { message.clone() } else { shown_message(&second, message) })
+                }
                 _ => Ok(rule.changes()),
             };
             if changes.as_ref().is_ok_and(Vec::is_empty) {

@@ -348,15 +348,16 @@ fn ran(
         missing: Vec::new(),
     };
     for object in objects {
+        let masked = mask_beside(&object.report.before, &object.report.after, &object.report.secrets);
         ran.exceptions.extend(object.report.exceptions().into_iter().cloned());
-        ran.undecided.extend(object.report.unknown.undecided.iter().map(ToString::to_string));
+        let undecided = object.report.unknown.undecided.iter();
+        ran.undecided.extend(undecided.map(|undecided| masked.message(&undecided.to_string())));
         ran.corners.extend(object.report.corners());
         for (_, rule) in object.report.rules() {
             if let Outcome::Triggered { missing, .. } = &rule.outcome {
-                ran.missing.extend(missing.iter().cloned());
+                ran.missing.extend(missing.iter().map(|target| Text::from(masked.message(target))));
             }
         }
-        let masked = mask_beside(&object.report.before, &object.report.after, &object.report.secrets);
         ran.results.extend(results(&object.report, item, errors, &|text| masked.message(text)));
         ran.errors.push_str(&lines(&object.report, &origin));
     }

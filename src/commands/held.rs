@@ -30,6 +30,7 @@ pub(super) fn run_targets<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut V
             let stored = evaluator.stored(before, object.stored.as_ref());
             let triggered = engine.mutate_targets((before, after), stored, &mut targets, world);
             object.report.policies.extend(triggered.policies);
+            object.report.secrets.extend(&triggered.secrets);
             let unknown = &mut object.report.unknown;
             unknown.namespace = unknown.namespace.take().or(triggered.unknown.namespace);
             unknown.user |= triggered.unknown.user;
@@ -38,6 +39,10 @@ pub(super) fn run_targets<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut V
     }
     for (index, (piece, number)) in places.iter().enumerate() {
         if let (Some(taken), Some(evaluated)) = (targets.take(index), pieces.get_mut(*piece)) {
+            if !taken.secrets.is_empty() && world.keeps_stand_ins() {
+                let object = evaluated.objects.get(*number).map(|object| object.states().0);
+                world.take_secrets(object.unwrap_or(&taken.before), &taken.secrets);
+            }
             evaluated.become_target(*number, taken, evaluator.live);
         }
     }
@@ -49,7 +54,11 @@ pub(super) fn run_targets<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut V
         evaluated.objects.retain(|object| !object.report.policies.is_empty());
     }
     for index in places.len()..targets.len() {
-        pieces.extend(targets.take(index).map(beyond));
+        let taken = targets.take(index);
+        if let Some(taken) = taken.as_ref().filter(|taken| !taken.secrets.is_empty()) {
+            world.take_secrets(&taken.before, &taken.secrets);
+        }
+        pieces.extend(taken.map(beyond));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::Rule;
-use crate::render::{Width, lines, missing_targets, summary_table, trial_line, trials_line};
+use crate::render::{Width, lines, missing_targets, shown_message, summary_table, trial_line, trials_line};
 use crate::report::{Outcome, RunningKyverno, Tally, Trial};
 use crate::semantics::{Corners, Semantics};
 use crate::source::Content;
@@ -95,7 +95,8 @@ impl Ledger {
                 *self.exempted.entry(exception.clone()).or_default() += 1;
             }
             for undecided in &report.unknown.undecided {
-                *self.undecided.entry(undecided.to_string()).or_default() += 1;
+                let text = shown_message(report, &undecided.to_string());
+                *self.undecided.entry(text).or_default() += 1;
             }
             if report.is_changed() {
                 for (policy, rule) in report.rules() {
@@ -131,7 +132,7 @@ impl Ledger {
                 self.unsettled.push(format!(
                     "{}: {name}: {}",
                     evaluated.origin(object),
-                    second_run(unsettled)
+                    shown_message(report, &second_run(unsettled))
                 ));
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::render::cover;
+use crate::secrets::cover;
 #[cfg(feature = "cluster")]
 use crate::source::cluster::LiveCluster;
 use crate::source::cluster::{Cluster, Cover, RecordedCluster, RecordingCluster};
@@ -17,7 +17,7 @@ use super::talk::Talk;
 /// wrong is said.
 pub(super) fn connect(inputs: &Inputs, now: Timestamp, talk: &mut Talk) -> Option<Arc<dyn Cluster>> {
     let reached: Result<Arc<dyn Cluster>, _> = match (&inputs.live.replay, &inputs.live.record) {
-        (Some(folder), _) => RecordedCluster::open(folder, cover).map(|cluster| Arc::new(cluster) as _),
+        (Some(folder), _) => RecordedCluster::open(folder).map(|cluster| Arc::new(cluster) as _),
         (None, Some(folder)) => {
             let masked: Option<Cover> = if inputs.show_secrets { None } else { Some(cover) };
             RecordingCluster::new(live(inputs, talk)?, folder, now, masked)

@@ -278,6 +278,7 @@ impl Session {
             (None, None) => None,
         };
         ClusterWorld::new(given, cluster, self.asks_for_namespace_labels())
+            .with_secrets_shown(self.shows_secrets)
             .with_all_namespaces(inputs.live.all_namespaces)
             .with_most_targets(self.engine.settings().limits.targets)
             .with_rights(rights)

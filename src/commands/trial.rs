@@ -1,7 +1,8 @@
 //! Changed objects through the API server's own validation and webhooks, as dry runs.
 
 use crate::engine::World;
-use crate::report::Trial;
+use crate::render::mask_beside;
+use crate::report::{ObjectReport, Trial};
 use crate::source::Content;
 use crate::source::cluster::{Act, Cluster, ClusterError, Draft};
 use crate::value::{ObjectRef, Value};
@@ -51,7 +52,7 @@ impl<'a> DryRuns<'a> {
         if let Some(status) = status.filter(|_| sent.get("status").is_none()) {
             sent.insert("status", status.clone());
         }
-        let answer = self.draft(&identity, &sent, act);
+        let answer = self.draft(&identity, &sent, report, act);
         Some(match answer {
             Ok(stored) => {
                 let sent = without_bookkeeping(&sent);
@@ -63,13 +64,22 @@ impl<'a> DryRuns<'a> {
         })
     }
 
-    fn draft(self, object: &ObjectRef, sent: &Value, act: Act) -> Result<Value, ClusterError> {
+    fn draft(
+        self,
+        object: &ObjectRef,
+        sent: &Value,
+        report: &ObjectReport,
+        act: Act,
+    ) -> Result<Value, ClusterError> {
         let served = self.cluster.resources()?;
         let resource =
             served.of_kind(&object.kind).ok_or_else(|| ClusterError::UnknownType(object.kind.resource()))?;
         let namespace = object.namespace.as_deref().unwrap_or(self.namespace);
         let namespace = resource.is_namespaced.then_some(namespace);
-        let draft = Draft { resource, namespace, name: &object.name, object: sent, act };
+        let shown = mask_beside(sent, sent, &report.secrets).after;
+        let name = &object.name;
+        let draft =
+            Draft { resource, namespace, name, object: sent, shown: &shown, secrets: &report.secrets, act };
         match self.cluster.dry_run(&draft) {
             Err(error) if act == Act::Create && error.is_already_there() => {
                 self.cluster.dry_run(&Draft { act: Act::Apply, ..draft })

@@ -8,6 +8,7 @@ use crate::jmespath::{Chance, Clock, Runtime};
 use crate::pattern::Integers;
 use crate::policy::{Operation, Rule};
 use crate::report::{Fate, SeenCondition, SeenException, SeenTurn, SeenVariable, Trace};
+use crate::secrets::Ledger;
 use crate::semantics::{Difference, Reading, Semantics};
 use crate::value::{ObjectRef, Pointer, Text, Value};
 use crate::variables::{Inline, Query, QueryError, Scope, Substitution};
@@ -73,6 +74,7 @@ pub(super) struct Context<'a> {
     clock: &'a WorldClock<'a>,
     chance: &'a WorldChance<'a>,
     reading: &'a Reading,
+    secrets: &'a Ledger,
     limits: Limits,
     /// The object that `images` is computed from.
     imaged: Value,
@@ -111,7 +113,7 @@ impl<'a> Context<'a> {
         (policy, namespace): (&'a Text, Option<&'a Text>),
         limits: Limits,
         (clock, chance): (&'a WorldClock<'a>, &'a WorldChance<'a>),
-        reading: &'a Reading,
+        (reading, secrets): (&'a Reading, &'a Ledger),
     ) -> Self {
         let operation = base.path(&["request", "operation"]).and_then(Value::as_str);
         Self {
@@ -123,10 +125,13 @@ impl<'a> Context<'a> {
             object,
             is_in_root: false,
             held: Held::default(),
-            runtime: Runtime::new(clock, chance, reading).with_limits(limits.of_expressions()),
+            runtime: Runtime::new(clock, chance, reading)
+                .with_limits(limits.of_expressions())
+                .with_secrets(Some(secrets)),
             clock,
             chance,
             reading,
+            secrets,
             limits,
             trace: None,
             turn: None,
@@ -170,6 +175,11 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// What is known of secrets.
+    pub(super) const fn ledger(&self) -> &'a Ledger {
+        self.secrets
+    }
+
     /// `request.object` as it stands.
     pub(super) const fn object(&self) -> &Value {
         &self.object
@@ -200,6 +210,7 @@ impl<'a> Context<'a> {
         self.restart_runtime();
         self.trace = traced.then(Trace::default);
         self.has_target = true;
+        self.secrets.see(target);
         self.held.name(&TARGET.into(), true);
         self.put(&TARGET.into(), target.clone());
     }
@@ -231,8 +242,9 @@ impl<'a> Context<'a> {
     }
 
     fn restart_runtime(&mut self) {
-        self.runtime =
-            Runtime::new(self.clock, self.chance, self.reading).with_limits(self.limits.of_expressions());
+        self.runtime = Runtime::new(self.clock, self.chance, self.reading)
+            .with_limits(self.limits.of_expressions())
+            .with_secrets(Some(self.secrets));
     }
 
     /// Tells that Kyverno has put the object into the context again, which a request does not do by itself: from now on
@@ -428,7 +440,11 @@ impl<'a> Context<'a> {
     /// Gives the root the images of the object that the policy was given.
     fn add_images(&mut self) -> Result<(), QueryError> {
         if self.images.is_none() {
-            self.images = Some(images::images(&self.imaged).map_err(QueryError::Load)?);
+            let images = images::images(&self.imaged).map_err(QueryError::Load)?;
+            if let Some(images) = images.as_ref().filter(|_| self.secrets.holds(&self.imaged)) {
+                self.secrets.note(images, None, &[&self.imaged]);
+            }
+            self.images = Some(images);
         }
         if let Some(Some(images)) = &self.images {
             self.root.insert("images", images.clone());
@@ -491,6 +507,10 @@ pub(super) struct Saved {
 }
 
 impl Scope for Context<'_> {
+    fn secrets(&self) -> Option<&Ledger> {
+        Some(self.secrets)
+    }
+
     fn query(&mut self, query: &Query) -> Result<Value, QueryError> {
         let answer = self.answer(query);
         if let Some(trace) = &mut self.trace {

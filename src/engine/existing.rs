@@ -3,6 +3,7 @@
 use crate::patch::Schemas;
 use crate::policy::{Existing, Mutation, Operation, Policy, Rule, Target, TargetSelector};
 use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Unknown};
+use crate::secrets::Secrets;
 use crate::semantics::{Corners, Difference, Reading, Semantics};
 use crate::value::{ChangeKind, GroupVersionKind, Text, Value, changes};
 use crate::variables::Inline;
@@ -28,6 +29,8 @@ pub struct Triggered {
     pub unknown: Unknown,
     /// The filter of Kyverno's configuration that hides the object from policies that it triggers.
     pub filter: Option<Text>,
+    /// What the rules came across of Secrets.
+    pub secrets: Secrets,
 }
 
 /// Runs the rules with targets that an object triggers.
@@ -47,7 +50,7 @@ pub(super) fn run(
     let placed = Placed::new(engine, after, &kind, world);
     let original = Placed::new(engine, before, &kind, world);
     let witness = Witness::new(world);
-    let triggered = evaluate(engine, (&placed, &original.object), &kind, old, &witness, |evaluation| {
+    let mut triggered = evaluate(engine, (&placed, &original.object), &kind, old, &witness, |evaluation| {
         let mut policies = Vec::new();
         for (policy, rules) in candidates {
             let has_targets =
@@ -57,9 +60,11 @@ pub(super) fn run(
                 policies.extend(requests.run(targets).filter(|report| !report.rules.is_empty()));
             }
         }
-        Triggered { policies, unknown: evaluation.unknown(), filter: evaluation.filter.take() }
+        let (unknown, filter) = (evaluation.unknown(), evaluation.filter.take());
+        Triggered { policies, unknown, filter, secrets: Secrets::default() }
     });
-    targets.saw(&witness.secrets());
+    triggered.secrets = witness.secrets();
+    targets.saw(&triggered.secrets);
     triggered
 }
 
@@ -108,7 +113,7 @@ impl Requests<'_> {
 
     /// Runs something in the context that the trigger's request gives.
     fn within<T>(&self, reading: &Reading, run: impl FnOnce(&mut Context<'_>) -> T) -> Option<T> {
-        let Evaluation { engine, world, identity, placed, .. } = *self.evaluation;
+        let Evaluation { engine, world, ledger, identity, placed, .. } = *self.evaluation;
         let settings = &engine.settings;
         let (clock, chance) = (WorldClock(world), WorldChance::new(world, identity));
         let mut context = Context::new(
@@ -116,7 +121,7 @@ impl Requests<'_> {
             (&self.policy.name, self.policy.namespace.as_ref()),
             settings.limits,
             (&clock, &chance),
-            reading,
+            (reading, ledger),
         );
         context.assign(settings.values.of(&self.policy.name, self.evaluation.name()));
         Some(run(&mut context))
@@ -488,6 +493,7 @@ impl Work<'_> {
             return;
         }
         if let Outcome::Patched { after, .. } = &outcome {
+            context.ledger().see(after);
             targets.set(entry, after.clone());
         }
         let trigger = self.requests.evaluation.identity.cloned();
@@ -498,7 +504,6 @@ impl Work<'_> {
                 rules: vec![RuleReport { rule: self.rule.name.clone(), outcome, trigger, trace }],
                 corners: Corners::NONE,
             },
-            &self.requests.evaluation.placed.object,
         );
     }
 

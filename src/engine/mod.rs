@@ -34,7 +34,7 @@ pub use limits::Limits;
 pub use loading::image_name;
 pub use targets::{Taken, Targets};
 pub use values::{Assignments, DottedName, PolicyValues, SubresourceKind, Values};
-pub use world::{EmptyWorld, InputNames, Lookup, LookupError, TargetAccess, TargetRefusal, World};
+pub use world::{Disguise, EmptyWorld, InputNames, Lookup, LookupError, TargetAccess, TargetRefusal, World};
 
 /// Compiled policies and everything that is the same for all objects of a run.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use crate::policy::{Candidate, FailurePolicy, Operation, Policy, Rule, other_nam
 use crate::report::{
     ObjectReport, Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Undecided, Unknown,
 };
+use crate::secrets::{Ledger, Secrets};
 use crate::semantics::{Corners, Difference, Reading};
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
@@ -42,13 +43,13 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
             policies: reports,
             unknown: evaluation.unknown(),
             filter: evaluation.filter.take(),
-            secrets: Vec::new(),
+            secrets: Secrets::default(),
             shows_secrets: false,
             trial: None,
         }
     });
-    let stored = old.filter(|old| old.get("kind").and_then(Value::as_str) == Some("Secret")).cloned();
-    report.secrets = stored.into_iter().chain(witness.secrets().into_values()).collect();
+    witness.ledger.see(&report.after);
+    report.secrets = witness.secrets();
     report
 }
 
@@ -59,9 +60,12 @@ pub(super) fn evaluate<T>(
     (placed, original): (&Placed, &Value),
     own_kind: &GroupVersionKind,
     old: Option<&Value>,
-    world: &dyn World,
+    world: &Witness<'_>,
     run: impl FnOnce(&Evaluation<'_>) -> T,
 ) -> T {
+    for object in [&placed.object, original].into_iter().chain(old) {
+        world.ledger.see(object);
+    }
     let (kind, subresource) = engine.settings.values.as_subresource(own_kind);
     let labels = world.namespace_labels(&placed.namespace);
     let identity = ObjectRef::of(&placed.object);
@@ -73,6 +77,7 @@ pub(super) fn evaluate<T>(
     run(&Evaluation {
         engine,
         world,
+        ledger: &world.ledger,
         own_kind,
         kind,
         subresource,
@@ -94,6 +99,7 @@ pub(super) fn evaluate<T>(
 pub(super) struct Evaluation<'a> {
     pub(super) engine: &'a Engine,
     pub(super) world: &'a dyn World,
+    pub(super) ledger: &'a Ledger,
     /// The kind of the object itself.
     own_kind: &'a GroupVersionKind,
     /// The kind that rules name: for a subresource that of its parent.
@@ -170,7 +176,7 @@ impl Evaluation<'_> {
             (&policy.name, policy.namespace.as_ref()),
             settings.limits,
             (&clock, &chance),
-            &reading,
+            (&reading, self.ledger),
         );
         let webhook = usize::from(policy.failure_policy == FailurePolicy::Ignore);
         if self.passed.get(webhook).is_some_and(Cell::get) {

@@ -225,17 +225,18 @@ pub(super) fn patch(
                 Merged::ConditionFailed(failed) => return Ok(Outcome::Skipped(not_met(failed))),
             }
         }
-        Mutation::Json6902 { patch, prepared } => {
-            let parsed;
-            let patch = match prepared {
-                Some(patch) => patch,
-                None => {
-                    parsed = substituted_patch(patch, context)?;
-                    &parsed
+        Mutation::Json6902 { patch, prepared } => match prepared {
+            Some(patch) => patch.apply(object, context.reading()),
+            None => {
+                let (parsed, is_secret) = substituted_patch(patch, context)?;
+                let patched = parsed.apply(object, context.reading());
+                if let (Ok(after), true) = (&patched, is_secret) {
+                    note_new(patch, object, after, context);
                 }
-            };
-            patch.apply(object, context.reading()).map_err(|error| failed_patch(&error))?
+                patched
+            }
         }
+        .map_err(|error| failed_patch(&error))?,
         Mutation::Early(early) => match early::run(early, object, context, schemas)? {
             Ok(after) => after,
             Err(reason) => return Ok(Outcome::Skipped(reason)),
@@ -360,11 +361,19 @@ impl InlineResolver for Leaves<'_, '_> {
     }
 }
 
-/// The JSON patch of a rule with variables: replaced, then parsed.
-fn substituted_patch(template: &Template, context: &mut Context<'_>) -> Result<JsonPatch, RuleError> {
+/// Notes what a patch that secrets were written into brought to an object: it may be read from text.
+fn note_new(template: &Template, before: &Value, after: &Value, context: &Context<'_>) {
+    let source = template.source();
+    let source = source.as_str().map_or_else(|| source.to_json(), str::to_owned);
+    context.ledger().note_new(before, after, &source);
+}
+
+/// The JSON patch of a rule with variables: replaced, then parsed. Whether secrets were written into it.
+fn substituted_patch(template: &Template, context: &mut Context<'_>) -> Result<(JsonPatch, bool), RuleError> {
     let settings = context.substitution(Inline::Path);
     let replaced = template.substitute(context, settings);
     let value = replaced.map_err(|error| unresolved(&error, context))?.value;
+    let is_secret = context.ledger().holds(&value);
     let parsed = match &value {
         Value::String(text) => JsonPatch::parse_as(text, context.reading()),
         Value::Array(_) if template.source().as_array().is_some() => JsonPatch::from_value(&value),
@@ -376,7 +385,7 @@ fn substituted_patch(template: &Template, context: &mut Context<'_>) -> Result<J
             )));
         }
     };
-    parsed.map_err(|error| failed_patch(&error))
+    parsed.map(|patch| (patch, is_secret)).map_err(|error| failed_patch(&error))
 }
 
 /// What would help where a variable has no value.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::policy::TargetSelector;
 use crate::report::PolicyReport;
+use crate::secrets::Secrets;
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
 use super::placed::Placed;
-use super::witness::Secrets;
 use super::{Engine, LookupError, World};
 
 /// The objects that rules with targets may change, in the order of the run.
@@ -34,10 +34,8 @@ struct Entry {
     /// The object as it stands, with its namespace.
     current: Value,
     reports: Vec<PolicyReport>,
-    /// The Secrets that triggered these rules.
-    secrets: Vec<Value>,
-    /// The Secrets that answered their context entries.
-    seen: Secrets,
+    /// What these rules came across of Secrets.
+    secrets: Secrets,
 }
 
 /// What became of an object.
@@ -49,8 +47,8 @@ pub struct Taken {
     pub after: Value,
     /// What the rules did with it.
     pub policies: Vec<PolicyReport>,
-    /// The Secrets that triggered these rules or answered their context entries.
-    pub secrets: Vec<Value>,
+    /// What these rules came across of Secrets.
+    pub secrets: Secrets,
 }
 
 /// A target that was found.
@@ -86,8 +84,7 @@ impl Targets {
             current: placed.object.clone(),
             placed,
             reports: Vec::new(),
-            secrets: Vec::new(),
-            seen: Secrets::new(),
+            secrets: Secrets::default(),
         });
     }
 
@@ -124,13 +121,11 @@ impl Targets {
             return None;
         }
         let after = entry.placed.take_back(&entry.given, entry.current.clone());
-        let mut secrets = std::mem::take(&mut entry.secrets);
-        secrets.extend(std::mem::take(&mut entry.seen).into_values());
         Some(Taken {
             before: entry.given.clone(),
             after,
             policies: std::mem::take(&mut entry.reports),
-            secrets,
+            secrets: std::mem::take(&mut entry.secrets),
         })
     }
 
@@ -232,28 +227,24 @@ impl Targets {
         }
     }
 
-    /// Adds what a rule did with a target, for a trigger.
-    pub(super) fn tell(&mut self, found: Found, report: PolicyReport, trigger: &Value) {
+    /// Adds what a rule did with a target.
+    pub(super) fn tell(&mut self, found: Found, report: PolicyReport) {
         if let Some(entry) = self.entries.get_mut(found.0) {
             entry.reports.push(report);
             self.told.push(found);
-            let is_secret = trigger.get("kind").and_then(Value::as_str) == Some("Secret");
-            if is_secret && !entry.secrets.last().is_some_and(|last| last.same_storage(trigger)) {
-                entry.secrets.push(trigger.clone());
-            }
         }
     }
 }
 
 impl Targets {
-    /// Remembers the Secrets that answered context entries, for the targets told of since the last call.
+    /// Remembers what rules came across of Secrets, for the targets told of since the last call.
     pub(super) fn saw(&mut self, secrets: &Secrets) {
         let mut told = std::mem::take(&mut self.told);
         told.sort_unstable();
         told.dedup();
         for found in told {
             if let Some(entry) = self.entries.get_mut(found.0) {
-                entry.seen.extend(secrets.iter().map(|(name, secret)| (name.clone(), secret.clone())));
+                entry.secrets.extend(secrets);
             }
         }
     }

@@ -1,35 +1,47 @@
 //! The Secrets among the answers of a world.
 
-use std::sync::{Mutex, PoisonError};
-
-use indexmap::IndexMap;
 use jiff::Timestamp;
 
 use crate::policy::TargetSelector;
+use crate::secrets::{Ledger, Secrets};
 use crate::value::{GroupVersionKind, KindScope, Text, Value};
 
-use super::world::{InputNames, Lookup, LookupError, TargetAccess, TargetRefusal, World};
+use super::world::{Disguise, InputNames, Lookup, LookupError, TargetAccess, TargetRefusal, World};
 
 /// How deep in an answer Secrets are looked for: the API server puts them at the top or into one list.
 const DEPTH: usize = 3;
 
-/// A world that remembers which Secrets it answered with.
+/// A world that tells a ledger of the Secrets that it answers with, and hides those that it is asked with.
 pub(super) struct Witness<'a> {
     world: &'a dyn World,
-    secrets: Mutex<Secrets>,
+    pub(super) ledger: Ledger,
 }
-
-/// Secrets by namespace and name.
-pub(super) type Secrets = IndexMap<(Text, Text), Value>;
 
 impl<'a> Witness<'a> {
     pub(super) fn new(world: &'a dyn World) -> Self {
-        Self { world, secrets: Mutex::default() }
+        Self { world, ledger: Ledger::new(world.keeps_stand_ins()) }
     }
 
-    /// Every Secret that some answer held.
+    /// What came to light of secrets.
     pub(super) fn secrets(self) -> Secrets {
-        self.secrets.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.ledger.secrets()
+    }
+
+    /// How a question is hidden that these texts are asked with; `None` where there is nothing to hide.
+    fn disguise(&self, texts: &[&str], shows_names: bool) -> Option<Disguise> {
+        if !texts.iter().any(|text| self.ledger.holds_text(text)) {
+            return None;
+        }
+        let stand_in = |text: &&str| match self.ledger.stand_in(&Value::from(*text))? {
+            Value::String(text) => Some(text),
+            _ => None,
+        };
+        Some(Disguise {
+            texts: texts.iter().map(|text| Text::from(*text)).collect(),
+            stand_in: texts.iter().map(stand_in).collect::<Option<Vec<Text>>>(),
+            secrets: self.ledger.secrets_so_far(),
+            shows_names,
+        })
     }
 }
 
@@ -55,7 +67,10 @@ impl World for Witness<'_> {
     }
 
     fn targets(&self, selector: &TargetSelector) -> Result<Vec<Value>, LookupError> {
-        self.world.targets(selector)
+        match self.disguise(&selector.texts(), true) {
+            None => self.world.targets(selector),
+            Some(disguise) => self.world.disguised_targets(selector, &disguise),
+        }
     }
 
     fn refusal(&self, access: &TargetAccess<'_>) -> Option<TargetRefusal> {
@@ -63,36 +78,37 @@ impl World for Witness<'_> {
     }
 
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {
-        let answer = self.world.lookup(lookup)?;
+        let disguise = match lookup {
+            Lookup::ConfigMap { namespace, name } => self.disguise(&[namespace, name], false),
+            Lookup::Api(path) => self.disguise(&[path], false),
+            Lookup::Call { .. } | Lookup::Global(_) | Lookup::GlobalEntry(_) | Lookup::Image(_) => None,
+        };
+        let answer = match disguise {
+            None => self.world.lookup(lookup),
+            Some(disguise) => self.world.disguised_lookup(lookup, &disguise),
+        }?;
         if !matches!(lookup, Lookup::Image(_) | Lookup::GlobalEntry(_) | Lookup::ConfigMap { .. }) {
-            let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-            gather(&answer, DEPTH, &mut secrets);
+            gather(&answer, DEPTH, &self.ledger);
         }
         Ok(answer)
     }
 }
 
-/// The Secrets in a value. Elements of a `SecretList` need not say what they are.
-fn gather(value: &Value, depth: usize, found: &mut Secrets) {
+/// Tells of the Secrets in a value. Elements of a `SecretList` need not say what they are.
+fn gather(value: &Value, depth: usize, ledger: &Ledger) {
     let kind = value.get("kind").and_then(Value::as_str);
     if kind == Some("Secret") {
-        remember(value, found);
+        ledger.see_secret(value);
     } else if kind == Some("SecretList") {
         for item in value.get("items").and_then(Value::as_array).into_iter().flatten() {
-            remember(item, found);
+            ledger.see_secret(item);
         }
     } else if depth > 0 {
         for member in value.as_array().into_iter().flatten() {
-            gather(member, depth - 1, found);
+            gather(member, depth - 1, ledger);
         }
         if let Some(items) = value.get("items") {
-            gather(items, depth - 1, found);
+            gather(items, depth - 1, ledger);
         }
     }
-}
-
-fn remember(secret: &Value, found: &mut Secrets) {
-    let text = |name: &str| secret.path(&["metadata", name]).and_then(Value::as_text).cloned();
-    let key = (text("namespace").unwrap_or_default(), text("name").unwrap_or_default());
-    found.entry(key).or_insert_with(|| secret.clone());
 }

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 
 use crate::policy::TargetSelector;
-use crate::value::{GroupVersionKind, KindScope, Value, builtin_scope};
+use crate::secrets::{MASK, Secrets};
+use crate::value::{GroupVersionKind, KindScope, Text, Value, builtin_scope};
 
 /// What a context entry asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,34 @@ pub enum Lookup<'a> {
     GlobalEntry(&'a str),
     /// The metadata of an image by its reference: an element of `spec.images` of Kyverno's `Context`.
     Image(&'a str),
+}
+
+/// How a question is hidden that secrets were written into.
+#[derive(Clone, Debug)]
+pub struct Disguise {
+    /// The texts that it is asked with.
+    pub texts: Vec<Text>,
+    /// The same as they would be if they were made of what stands in for Secrets; `None` where nobody knows.
+    pub stand_in: Option<Vec<Text>>,
+    /// What is known of secrets.
+    pub secrets: Secrets,
+    /// Whether objects are shown that answer it, by their names.
+    pub shows_names: bool,
+}
+
+impl Disguise {
+    /// A message about the question, as it may be shown.
+    pub fn hide(&self, message: &str) -> String {
+        let mut texts: Vec<&Text> = self.texts.iter().filter(|text| !text.is_empty()).collect();
+        texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        let known = self.secrets.texts();
+        let mut shown = message.to_owned();
+        for text in texts.into_iter().filter(|text| known.hold(text)) {
+            let hidden = known.hide_inside(text).unwrap_or_else(|| MASK.to_owned());
+            shown = shown.replace(&**text, &hidden);
+        }
+        known.hide_inside(&shown).unwrap_or(shown)
+    }
 }
 
 /// What is done with the targets of a rule, in the name of whoever carries it out.
@@ -170,6 +199,36 @@ pub trait World: Sync {
     fn lookup(&self, _lookup: &Lookup<'_>) -> Result<Value, LookupError> {
         Err(LookupError::NotGiven)
     }
+
+    /// Whether it is to be known what would be asked if all were made of what stands in for Secrets.
+    fn keeps_stand_ins(&self) -> bool {
+        false
+    }
+
+    /// The same as [`World::lookup`] for a question that secrets were written into: its path, or its namespace and name.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    fn disguised_lookup(&self, lookup: &Lookup<'_>, _disguise: &Disguise) -> Result<Value, LookupError> {
+        self.lookup(lookup)
+    }
+
+    /// The same as [`World::targets`] for a target whose texts hold secrets.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    fn disguised_targets(
+        &self,
+        selector: &TargetSelector,
+        _disguise: &Disguise,
+    ) -> Result<Vec<Value>, LookupError> {
+        self.targets(selector)
+    }
+
+    /// Takes in what is known of secrets in an object that the world gave.
+    fn take_secrets(&self, _object: &Value, _secrets: &Secrets) {}
 }
 
 /// A world that knows nothing: the epoch, no chance, no namespaces, the kinds built into Kubernetes.

@@ -105,6 +105,14 @@ impl EvalError {
         matches!(self, Self::NotFound { .. })
     }
 
+    /// Whether its text may repeat the values of arguments.
+    pub(super) fn tells_values(&self) -> bool {
+        match self {
+            Self::ArgumentType { found, .. } => found.bytes().any(|byte| byte.is_ascii_digit()),
+            other => matches!(other, Self::Plain { .. } | Self::Function { .. }),
+        }
+    }
+
     /// Whether a limit was passed; no construct of the language turns that into a value.
     pub const fn is_limit(&self) -> bool {
         matches!(self, Self::Limit { .. })

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use jiff::Timestamp;
 use jiff::tz::Offset;
 
+use crate::secrets::Ledger;
 use crate::semantics::Reading;
 use crate::value::{Number, Value};
 
@@ -94,6 +95,8 @@ pub struct Runtime<'a> {
     pub reading: &'a Reading,
     /// What bounds the evaluation.
     pub limits: Limits,
+    /// What is known of secrets, where results that are made of them have to be.
+    pub(super) secrets: Option<&'a Ledger>,
     spent: Cell<u64>,
     /// Whether a search looked at the value of a number.
     weighed: Cell<bool>,
@@ -109,6 +112,7 @@ impl<'a> Runtime<'a> {
             chance,
             reading,
             limits: Limits::default(),
+            secrets: None,
             spent: Cell::new(0),
             weighed: Cell::new(false),
             regexp: RefCell::default(),
@@ -119,6 +123,13 @@ impl<'a> Runtime<'a> {
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// The same for values that may be secret: what functions make of them is noted.
+    #[must_use]
+    pub const fn with_secrets(mut self, secrets: Option<&'a Ledger>) -> Self {
+        self.secrets = secrets;
         self
     }
 

@@ -53,10 +53,11 @@ pub fn results(
                 let changes = rule.changes();
                 let paths: Vec<String> = changes.iter().map(|change| change.pointer.to_string()).collect();
                 let by = rule.trigger.as_ref().map_or_else(String::new, |by| format!(" (triggered by {by})"));
-                let message = format!("{}/{}: changed {}{by}", policy.policy, rule.rule, paths.join(", "));
+                let paths = shown(&paths.join(", "));
+                let message = format!("{}/{}: changed {paths}{by}", policy.policy, rule.rule);
                 let mut row = result(&message, Severity::Info);
                 if let [change] = &*changes {
-                    row.insert("field", field(change, report));
+                    row.insert("field", field(change, report, shown));
                 }
                 row
             }
@@ -95,8 +96,9 @@ fn reference(object: &ObjectRef) -> Value {
     row
 }
 
-fn field(change: &Change, report: &ObjectReport) -> Value {
-    let mut row: Value = [("path", Value::from(change.pointer.to_string()))].into_iter().collect();
+fn field(change: &Change, report: &ObjectReport, shown: &dyn Fn(&str) -> String) -> Value {
+    let path = shown(&change.pointer.to_string());
+    let mut row: Value = [("path", Value::from(path))].into_iter().collect();
     let secret = !report.secrets.is_empty()
         || report.object.as_ref().is_some_and(|object| &*object.kind.kind == "Secret");
     let scalar = |value: &Value| value.as_array().is_none() && value.as_object().is_none();

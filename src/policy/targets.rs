@@ -86,6 +86,24 @@ pub(super) fn kinds(targets: &[Target]) -> Vec<&str> {
 }
 
 impl TargetSelector {
+    /// The texts that objects are asked for by.
+    pub fn texts(&self) -> Vec<&str> {
+        let mut texts = vec![&*self.namespace, &*self.name];
+        let mut open: Vec<&Value> = self.labels.iter().collect();
+        while let Some(node) = open.pop() {
+            match node {
+                Value::Null | Value::Bool(_) | Value::Number(_) => {}
+                Value::String(text) => texts.push(text),
+                Value::Array(items) => open.extend(items.iter().rev()),
+                Value::Object(members) => {
+                    texts.extend(members.keys().map(|key| &**key));
+                    open.extend(members.values().rev());
+                }
+            }
+        }
+        texts
+    }
+
     /// Reads the selecting fields of a target, variables replaced. The targets of a policy of a namespace are
     /// in that namespace, whatever is written.
     ///

@@ -82,6 +82,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use crate::report::Subject;
+    use crate::secrets::Secrets;
 
     use super::*;
 
@@ -96,6 +97,7 @@ mod tests {
             message: "]]> <".to_owned(),
             difference: None,
             states: None,
+            secrets: Secrets::default(),
         };
         let rows = vec![
             row(Verdict::Pass, "Ok"),

@@ -42,6 +42,11 @@ pub fn missing_targets(report: &ObjectReport, rule: &RuleReport) -> Vec<String> 
     missing.iter().map(|target| shown.message(target)).collect()
 }
 
+/// A text about an object, as it may be shown.
+pub fn shown_message(report: &ObjectReport, text: &str) -> String {
+    mask_of(report, &report.before, &report.after).message(text)
+}
+
 /// What keeps an API server from storing an object, if something does.
 pub fn trial_line(report: &ObjectReport) -> Option<String> {
     let (what, words) = match report.trial.as_deref()? {

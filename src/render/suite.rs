@@ -8,7 +8,7 @@ use crate::yaml;
 
 use super::diff::{DiffStyle, Palette, hunks};
 use super::harmless::harmless_name;
-use super::mask::mask;
+use super::mask::mask_beside;
 use super::patch::identity;
 
 /// Which rows of test suites are shown, and how.
@@ -72,7 +72,7 @@ pub(super) fn resource(row: &SuiteRow) -> String {
 /// What a rule says, without secrets of the object.
 pub(super) fn message(row: &SuiteRow) -> String {
     match &row.states {
-        Some((before, after)) => mask(before, after).message(&row.message),
+        Some((before, after)) => mask_beside(before, after, &row.secrets).message(&row.message),
         None => row.message.clone(),
     }
 }
@@ -153,7 +153,7 @@ pub fn suite_difference(row: &SuiteRow, palette: Palette) -> Option<String> {
 
 /// What differs between an expected object and what became of it, with secrets masked.
 pub(super) fn difference_text(row: &SuiteRow, difference: &Difference, palette: Palette) -> String {
-    let shown = mask(&difference.expected, &difference.actual);
+    let shown = mask_beside(&difference.expected, &difference.actual, &row.secrets);
     let print = |value: &Value| {
         let mut out = String::new();
         yaml::print(value, &mut out);
@@ -262,6 +262,7 @@ fn escaped(cell: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::secrets::Secrets;
     use crate::value::ObjectRef;
 
     use super::*;
@@ -282,6 +283,7 @@ mod tests {
             message: "a\nb hidden".to_owned(),
             difference,
             states: Some((secret("x"), secret("hidden"))),
+            secrets: Secrets::default(),
         };
         let difference = Difference {
             file: "patched.yaml".into(),

@@ -14,6 +14,7 @@ mod trial;
 
 use std::collections::BTreeSet;
 
+use crate::secrets::Secrets;
 use crate::semantics::Corners;
 use crate::value::{Change, ObjectRef, Text, Value, changes};
 
@@ -40,9 +41,9 @@ pub struct ObjectReport {
     pub unknown: Unknown,
     /// The part of Kyverno's configuration that hides the object from policies, where they act on it.
     pub filter: Option<Text>,
-    /// Secrets whose values may have come into the object: those that answered context entries or triggered a
-    /// rule whose target the object is, and the stored object of an update.
-    pub secrets: Vec<Value>,
+    /// Secrets whose values may have come into the object, and what was made of those: the object itself, the stored one of
+    /// an update, those that answered context entries or triggered a rule whose target the object is.
+    pub secrets: Secrets,
     /// Whether values of Secrets may be shown.
     pub shows_secrets: bool,
     /// What an API server says of the object as it is, if one was asked.
@@ -90,7 +91,7 @@ impl ObjectReport {
             policies: Vec::new(),
             unknown: Unknown::default(),
             filter: None,
-            secrets: Vec::new(),
+            secrets: Secrets::default(),
             shows_secrets: false,
             trial: None,
         }

@@ -1,5 +1,6 @@
 //! What became of the expectations of test suites.
 
+use crate::secrets::Secrets;
 use crate::value::{ObjectRef, Text, Value};
 
 /// What became of one test suite.
@@ -32,6 +33,8 @@ pub struct SuiteRow {
     pub difference: Option<Difference>,
     /// The object as it was and as the policies leave it; their secrets must not be shown.
     pub states: Option<(Value, Value)>,
+    /// The secrets that came into it.
+    pub secrets: Secrets,
 }
 
 /// What an expectation is about.

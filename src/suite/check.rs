@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::engine::{KindScope, LAST_APPLIED, World};
 use crate::policy::{Operation, Policy, Rule};
 use crate::report::{Difference, ObjectReport, Outcome, RuleReport, Subject, SuiteRow, Verdict};
+use crate::secrets::Secrets;
 use crate::value::{ObjectRef, Text, Value};
 
 use super::compare::{in_order_of, is_same, without_noise};
@@ -351,6 +352,7 @@ impl Checker<'_> {
     fn of(&self, report: &ObjectReport, verdict: Verdict, reason: String) -> SuiteRow {
         let mut row = self.general(verdict, reason);
         row.states = Some((report.before.clone(), report.after.clone()));
+        row.secrets = report.secrets.clone();
         if let Some(object) = &report.object {
             row.resource = Subject::Object(object.clone());
         }
@@ -371,6 +373,7 @@ impl Checker<'_> {
             message: String::new(),
             difference: None,
             states: None,
+            secrets: Secrets::default(),
         }
     }
 }

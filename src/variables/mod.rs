@@ -14,6 +14,7 @@ mod template;
 mod tests;
 
 use crate::jmespath::{EvalError, Expression, ParseError};
+use crate::secrets::Ledger;
 use crate::semantics::Semantics;
 use crate::value::{Text, Value};
 
@@ -73,6 +74,11 @@ pub trait Scope {
     ///
     /// See [`QueryError`].
     fn query(&mut self, query: &Query) -> Result<Value, QueryError>;
+
+    /// What is known of secrets among the values, where texts that are made of them have to be noted.
+    fn secrets(&self) -> Option<&Ledger> {
+        None
+    }
 }
 
 /// Why a query has no answer.

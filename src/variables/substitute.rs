@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::jmespath::ParseError;
+use crate::secrets::Ledger;
 use crate::semantics::{Difference, Reading, Semantics};
 use crate::value::{Map, Pointer, Segment, Text, Value};
 
 use super::scan;
 use super::template::{Node, Template, TextTemplate};
-use super::{Query, QueryError, Scope, SubstitutionError};
+use super::{Query, QueryError, Scope, SubstitutionError, shown};
 
 /// How much one substitution may take.
 #[derive(Clone, Copy, Debug)]
@@ -181,6 +182,70 @@ enum Outcome {
     Open,
 }
 
+/// Whether a text was made of secrets, and the same text made of what stands in for them.
+#[derive(Default)]
+struct Made {
+    of_secrets: bool,
+    /// Whether a part of it that is secret would not be found inside of it.
+    is_hidden: bool,
+    stand_in: Option<Text>,
+    /// The round under way: the text that stands in, where it is another, what became of it, and how much was copied.
+    template: Option<TextTemplate>,
+    out: Option<String>,
+    copied: usize,
+}
+
+impl Made {
+    /// Begins a round; whether secrets were written into its text.
+    fn begin(&mut self, round: &TextTemplate, semantics: Semantics) -> bool {
+        self.copied = 0;
+        let is_known = !self.of_secrets || self.stand_in.is_some();
+        self.template = self.stand_in.take().map(|text| TextTemplate::new(text, semantics));
+        let is_alike = self.template.as_ref().is_none_or(|other| other.found.len() == round.found.len());
+        self.out = (is_known && is_alike).then(String::new);
+        self.of_secrets
+    }
+
+    /// Takes in the value of a variable of the round.
+    fn take(&mut self, index: usize, value: &Value, round: &TextTemplate, secrets: Option<&Ledger>) {
+        let Some(secrets) = secrets.filter(|secrets| !secrets.is_blank()) else { return };
+        if secrets.holds(value) {
+            self.of_secrets = true;
+            self.is_hidden |= !value.as_str().is_some_and(|text| secrets.finds(text));
+        }
+        if !secrets.keeps_stand_ins() {
+            return;
+        }
+        let Some(out) = &mut self.out else { return };
+        let other = self.template.as_ref().unwrap_or(round);
+        let (Some(stand_in), Some(found)) = (secrets.stand_in(value), other.found.get(index)) else {
+            self.out = None;
+            return;
+        };
+        out.push_str(other.text.get(self.copied..found.range.start).unwrap_or_default());
+        self.copied = found.range.end;
+        let inserted = match &stand_in {
+            Value::String(text) => Text::clone(text),
+            other => other.to_go_json().into(),
+        };
+        if found.shallow {
+            out.push_str(&inserted.replace("{{", r"\{{"));
+        } else {
+            out.push_str(&inserted);
+        }
+        if index + 1 == other.found.len() {
+            out.push_str(other.text.get(self.copied..).unwrap_or_default());
+        }
+    }
+
+    /// Ends the round.
+    fn end(&mut self) {
+        if self.of_secrets {
+            self.stand_in = self.out.take().map(Text::from);
+        }
+    }
+}
+
 impl Work<'_> {
     fn place(&self) -> Pointer {
         self.base.join(&self.at)
@@ -232,15 +297,19 @@ impl Work<'_> {
 
     /// A key: it must become a string; `null` leaves it as it was.
     fn key(&mut self, key: &Text, template: &TextTemplate) -> Result<Text, SubstitutionError> {
-        match self.string(&template.text, Some(template), false)? {
+        let made: Text = match self.string(&template.text, Some(template), false)? {
             Outcome::Text(text) => {
                 self.inserted_text(&text)?;
-                Ok(text.into())
+                text.into()
             }
-            Outcome::Whole(Value::String(text)) => Ok(text),
-            Outcome::Whole(Value::Null) | Outcome::Open => Ok(key.clone()),
-            Outcome::Whole(_) => Err(SubstitutionError::Key { key: key.clone(), path: self.path() }),
+            Outcome::Whole(Value::String(text)) => text,
+            Outcome::Whole(Value::Null) | Outcome::Open => return Ok(key.clone()),
+            Outcome::Whole(_) => return Err(SubstitutionError::Key { key: key.clone(), path: self.path() }),
+        };
+        if let Some(secrets) = self.scope.secrets().filter(|secrets| secrets.holds_text(&made)) {
+            secrets.note_key(&made);
         }
+        Ok(made)
     }
 
     fn text(&mut self, template: &TextTemplate) -> Result<Value, SubstitutionError> {
@@ -317,6 +386,7 @@ impl Work<'_> {
         }
         let mut rounds = 0;
         let mut next;
+        let mut made = Made::default();
         loop {
             if round.found.is_empty() {
                 break;
@@ -328,11 +398,19 @@ impl Work<'_> {
             let mut current = String::new();
             let mut copied = 0;
             let mut last_was_shallow = false;
-            for found in &round.found {
+            let of_secrets = made.begin(round, self.semantics);
+            for (index, found) in round.found.iter().enumerate() {
+                if of_secrets {
+                    self.note_query(&found.query);
+                }
                 let value = if found.is_inline() { self.inline_value()? } else { self.query(&found.query)? };
+                if of_secrets {
+                    self.note_answer(&value);
+                }
                 if found.range.len() == round.text.len() {
                     return Ok(Outcome::Whole(value));
                 }
+                made.take(index, &value, round, self.scope.secrets());
                 current.push_str(&round.text[copied..found.range.start]);
                 copied = found.range.end;
                 let inserted = match &value {
@@ -351,13 +429,34 @@ impl Work<'_> {
                 last_was_shallow = found.shallow;
             }
             current.push_str(&round.text[copied..]);
+            made.end();
             next = TextTemplate::new(current.into(), self.semantics);
             round = &next;
             if last_was_shallow {
                 break;
             }
         }
-        Ok(Outcome::Text(scan::unescape_variables(&round.text)))
+        let text = scan::unescape_variables(&round.text);
+        if let Some(secrets) = self.scope.secrets().filter(|_| made.is_hidden) {
+            let stand_in = made.stand_in.as_deref().map(|stand_in| scan::unescape_variables(stand_in).into());
+            secrets.note_text(&text.as_str().into(), stand_in);
+        }
+        Ok(Outcome::Text(text))
+    }
+
+    /// Notes an expression that secrets were written into, as messages show it.
+    fn note_query(&self, query: &Query) {
+        if let Some(secrets) = self.scope.secrets() {
+            secrets.note_message(query.text());
+            secrets.note_message(&shown(query.text()));
+        }
+    }
+
+    /// Notes what such an expression gives.
+    fn note_answer(&self, value: &Value) {
+        if let Some(secrets) = self.scope.secrets() {
+            secrets.note(value, None, &[]);
+        }
     }
 
     /// Kyverno panics where `{{- … }}` puts something other than a string into a longer text.

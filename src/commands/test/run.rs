@@ -224,6 +224,7 @@ fn targets(
         let states = (report.before.clone(), report.after.clone());
         let triggered = engine.mutate_targets((&states.0, &states.1), None, &mut targets, world);
         report.policies.extend(triggered.policies);
+        report.secrets.extend(&triggered.secrets);
     }
     let states = (0..targets.len()).filter_map(|number| {
         let is_named = named.contains(&number);

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use crate::engine::context::Context;
 use crate::engine::world::{InputNames, Lookup, LookupError};
 use crate::semantics::Difference;
 use crate::value::Value;
@@ -43,6 +44,10 @@ impl Loading<'_, '_> {
         match self.context.world().lookup(&Lookup::Image(&reference)) {
             Ok(given) => {
                 let image = image_data(&reference, &given).map_err(|fault| failed(&fault))?;
+                let secrets = self.context.ledger();
+                if secrets.holds_text(&reference) {
+                    secrets.note(&image, None, &[&given]);
+                }
                 Ok(Loaded::Merging(self.taken(image, path)?))
             }
             Err(error) => self.given(&error, |error| {
@@ -138,6 +143,14 @@ impl Loading<'_, '_> {
             namespace = DEFAULT_NAMESPACE.into();
         }
         let lookup = Lookup::ConfigMap { namespace: &namespace, name: &name };
+        let told = |context: &Context<'_>, message: String| {
+            let secrets = context.ledger();
+            // What is so short is not found in a message.
+            if [&namespace, &name].iter().any(|text| text.len() < 4 && secrets.holds_text(text)) {
+                secrets.note_message(&message);
+            }
+            message
+        };
         match self.context.world().lookup(&lookup) {
             Ok(object) => {
                 let parts = ["data", "metadata"]
@@ -149,10 +162,13 @@ impl Loading<'_, '_> {
                     "failed to retrieve config map for context entry {entry}: failed to get configmap {namespace}/{name} : "
                 );
                 if *error == LookupError::NotFound {
-                    return format!("{failed}configmaps \"{name}\" not found");
+                    return told(self.context, format!("{failed}configmaps \"{name}\" not found"));
                 }
                 let InputNames { objects, entries, .. } = self.context.world().input_names();
-                format!("{failed}{error}; {objects} can give the object, {entries} the entry")
+                told(
+                    self.context,
+                    format!("{failed}{error}; {objects} can give the object, {entries} the entry"),
+                )
             }),
         }
     }

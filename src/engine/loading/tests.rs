@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use crate::engine::context::{WorldChance, WorldClock};
 use crate::engine::{EmptyWorld, KindScope, Limits, Lookup, LookupError, World};
 use crate::policy::ContextSource;
+use crate::secrets::Ledger;
 use crate::semantics::{Reading, Semantics};
 use crate::value::GroupVersionKind;
 use crate::variables::{Query, Scope as _, Template};
@@ -25,10 +26,15 @@ fn in_context<T>(limits: Limits, run: impl FnOnce(&mut Context<'_>) -> T) -> T {
     let world: &dyn World = &EmptyWorld;
     let (clock, chance) = (WorldClock(world), WorldChance::new(world, None));
     let reading = Reading::default();
-    let policy = Text::from("p");
+    let (policy, ledger) = (Text::from("p"), Ledger::default());
     let base = Value::from_json(r#"{"request":{"object":{"a":1}}}"#).unwrap();
-    let mut context =
-        Context::new((base, Value::empty_object()), (&policy, None), limits, (&clock, &chance), &reading);
+    let mut context = Context::new(
+        (base, Value::empty_object()),
+        (&policy, None),
+        limits,
+        (&clock, &chance),
+        (&reading, &ledger),
+    );
     run(&mut context)
 }
 
@@ -203,13 +209,13 @@ fn a_policy_of_a_namespace_reads_config_maps_of_its_own() {
     ] {
         let world: &dyn World = &OneMap;
         let (clock, chance) = (WorldClock(world), WorldChance::new(world, None));
-        let (reading, policy) = (Reading::default(), Text::from("p"));
+        let (reading, policy, ledger) = (Reading::default(), Text::from("p"), Ledger::default());
         let mut context = Context::new(
             (Value::empty_object(), Value::Null),
             (&policy, Some(&own)),
             Limits::default(),
             (&clock, &chance),
-            &reading,
+            (&reading, &ledger),
         );
         let source = ContextSource::ConfigMap { name: prepare("cm"), namespace: prepare(namespace) };
         context.register(&[Arc::new(ContextEntry { name: "m".into(), source, whole: prepare("") })]);

@@ -7,7 +7,8 @@ use crate::jmespath::error::EvalError;
 use crate::jmespath::interpreter::Interpreter;
 use crate::jmespath::print;
 use crate::jmespath::runtime::Runtime;
-use crate::semantics::Difference;
+use crate::secrets::Ledger;
+use crate::semantics::{Difference, Reading};
 use crate::value::{Map, Number, Text, Value};
 
 use super::Function;
@@ -33,6 +34,59 @@ pub(in crate::jmespath) struct Invocation<'a> {
 type Answer = Result<Value, EvalError>;
 
 impl Invocation<'_> {
+    /// Calls the function.
+    pub(in crate::jmespath) fn answer(&self, arguments: &[Argument]) -> Answer {
+        self.check()?;
+        match self.given_oddly(arguments) {
+            Some(odd) => odd,
+            None => (self.function.run)(self),
+        }
+    }
+
+    /// Notes what the function made of secret values. What it made by an expression was noted there; sizes tell
+    /// nothing of what they are the sizes of.
+    pub(in crate::jmespath) fn note(&self, arguments: &[Argument], answer: &Answer, secrets: &Ledger) {
+        let has_expression = self.given.iter().any(|given| matches!(given, Given::Expression(_)));
+        if has_expression || matches!(self.function.name, "length" | "compare" | "type") {
+            return;
+        }
+        let made = match answer {
+            Ok(Value::Null | Value::Bool(_)) => return,
+            Ok(made) => Some(made),
+            Err(_) => None,
+        };
+        let given: Vec<&Value> = self.values().collect();
+        if !given.iter().any(|value| secrets.holds(value)) {
+            return;
+        }
+        match (made, answer) {
+            (Some(made), _) => {
+                let stand_in = self.of_stand_ins(&given, arguments, secrets);
+                secrets.note(made, stand_in.as_ref(), &given);
+            }
+            (None, Err(error)) if error.tells_values() => secrets.note_message(&error.to_string()),
+            _ => {}
+        }
+    }
+
+    /// What the function makes of what stands in for secret values.
+    fn of_stand_ins(&self, given: &[&Value], arguments: &[Argument], secrets: &Ledger) -> Option<Value> {
+        if !secrets.keeps_stand_ins() || self.function.name == "random" {
+            return None;
+        }
+        let given: Option<Vec<_>> = given.iter().map(|value| secrets.stand_in(value)).collect();
+        let reading = Reading::new(self.runtime().reading.semantics());
+        let Runtime { clock, chance, limits, .. } = *self.runtime();
+        let runtime = Runtime::new(clock, chance, &reading).with_limits(limits);
+        let invocation = Invocation {
+            function: self.function,
+            given: given?.into_iter().map(Given::Value).collect(),
+            prepared: self.prepared,
+            interpreter: Interpreter { runtime: &runtime },
+        };
+        invocation.answer(arguments).ok()
+    }
+
     /// Checks the number and the types of the arguments.
     pub(in crate::jmespath) fn check(&self) -> Result<(), EvalError> {
         let function = self.function.name;

@@ -171,7 +171,7 @@ impl<'a> Gather<'a, '_> {
         let wanted = written.and_then(|written| written.pointed(overlay));
         Anchor {
             overlay: overlay.to_string(),
-            object: at.to_string(),
+            object: self.shade.text(&at.to_string()),
             reason: reason.to_owned(),
             wanted: wanted.map(|wanted| self.shade.at(at, wanted)),
             found: found.map(|found| self.shade.at(at, found)),
@@ -217,7 +217,8 @@ impl<'a> Gather<'a, '_> {
                 Some(turn) => explained.turns.get_mut(turn).map(|turn| &mut turn.variables),
             };
             if let Some(variables) = variables {
-                variables.push(Variable { expression: seen.expression.clone(), value });
+                let expression = self.shade.text(&seen.expression).into();
+                variables.push(Variable { expression, value });
             }
         }
     }

@@ -2,23 +2,14 @@
 
 mod text;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use indexmap::IndexMap;
-
 use crate::report::ObjectReport;
+use crate::secrets::{Fields, LAST_APPLIED, MASK, Secrets, Texts, fields, is_secret};
 use crate::value::{Map, Text, Value};
 
 pub(super) use text::Cover;
 
-const MASK: &str = "***";
 const MASK_BEFORE: &str = "*** (before)";
 const MASK_AFTER: &str = "*** (after)";
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-
-/// A secret text this short is masked only where it is the whole of a string: inside of other text it would
-/// hide what is no secret.
-const SHORTEST_INSIDE: usize = 4;
 
 /// Two states of an object, fit to be shown.
 #[derive(Clone, Debug)]
@@ -27,7 +18,7 @@ pub struct Masked {
     pub before: Value,
     /// The object as it became.
     pub after: Value,
-    secrets: Secrets,
+    texts: Texts,
 }
 
 impl Masked {
@@ -35,15 +26,15 @@ impl Masked {
     fn apart(
         (before, mut shown_before): (&Value, Value),
         (after, mut shown_after): (&Value, Value),
-        secrets: Secrets,
+        texts: Texts,
     ) -> Self {
         tell_apart((before, &mut shown_before), (after, &mut shown_after));
-        Self { before: shown_before, after: shown_after, secrets }
+        Self { before: shown_before, after: shown_after, texts }
     }
 
     /// A message about the object without the secret texts of either state.
     pub fn message(&self, text: &str) -> String {
-        self.secrets.hide_inside(text).unwrap_or_else(|| text.to_owned())
+        self.texts.hide(text).unwrap_or_else(|| text.to_owned())
     }
 }
 
@@ -51,26 +42,23 @@ impl Masked {
 /// value, decoded or not, wherever a policy moved it to. A value that changed in its place is shown as
 /// `*** (before)` and `*** (after)`. Objects of other kinds come back as they are.
 pub fn mask(before: &Value, after: &Value) -> Masked {
-    mask_beside(before, after, &[])
+    mask_beside(before, after, &Secrets::default())
 }
 
-/// The same for an object that the values of other Secrets may have come into.
-pub fn mask_beside(before: &Value, after: &Value, others: &[Value]) -> Masked {
-    let is_secret = |object: &Value| object.get("kind").and_then(Value::as_str) == Some("Secret");
-    let others: Vec<Fields> = others.iter().map(fields).collect();
-    let of_others = || others.iter().flat_map(|fields| fields.values());
+/// The same for an object that the values of other Secrets may have come into, or what was made of such values.
+pub fn mask_beside(before: &Value, after: &Value, others: &Secrets) -> Masked {
     if !is_secret(before) && !is_secret(after) {
         if others.is_empty() {
-            return Masked { before: before.clone(), after: after.clone(), secrets: Secrets::default() };
+            return Masked { before: before.clone(), after: after.clone(), texts: Texts::default() };
         }
-        let secrets = Secrets::of(of_others());
-        return Masked::apart((before, secrets.replaced(before)), (after, secrets.replaced(after)), secrets);
+        let texts = others.texts();
+        return Masked::apart((before, texts.replaced(before)), (after, texts.replaced(after)), texts);
     }
     let (old, new) = (fields(before), fields(after));
-    let secrets = Secrets::of(old.values().chain(new.values()).chain(of_others()));
-    let shown_before = secrets.masked(before, &changed(&old, &new), MASK_BEFORE);
-    let shown_after = secrets.masked(after, &changed(&new, &old), MASK_AFTER);
-    Masked::apart((before, shown_before), (after, shown_after), secrets)
+    let texts = others.texts_with(&[before, after]);
+    let shown_before = masked(&texts, before, &changed(&old, &new), MASK_BEFORE);
+    let shown_after = masked(&texts, after, &changed(&new, &old), MASK_AFTER);
+    Masked::apart((before, shown_before), (after, shown_after), texts)
 }
 
 /// Says of each text that is shown alike although it changed which of the two it is.
@@ -121,61 +109,9 @@ fn tell_apart((before, shown_before): (&Value, &mut Value), (after, shown_after)
 /// The same for states of a report's object, unless its Secrets may be shown.
 pub(super) fn mask_of(report: &ObjectReport, before: &Value, after: &Value) -> Masked {
     if report.shows_secrets {
-        return Masked { before: before.clone(), after: after.clone(), secrets: Secrets::default() };
+        return Masked { before: before.clone(), after: after.clone(), texts: Texts::default() };
     }
     mask_beside(before, after, &report.secrets)
-}
-
-/// An object, or a list of objects, with stand-ins for the values of Secrets: texts of the kind that a policy can
-/// decode, equal where the values are. What else is secret in a Secret is masked.
-pub fn cover(object: &Value) -> Value {
-    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
-    let is_secret = |item: &Value| item.get("kind").and_then(Value::as_str) == Some("Secret");
-    let item = |item: &Value| {
-        if kind == "SecretList" || is_secret(item) { covered(item) } else { item.clone() }
-    };
-    match object.get("items").and_then(Value::as_array) {
-        _ if kind == "Secret" => covered(object),
-        Some(items) if kind.ends_with("List") => {
-            let mut list = object.clone();
-            list.insert("items", Value::array(items.iter().map(item).collect()));
-            list
-        }
-        _ => object.clone(),
-    }
-}
-
-fn covered(secret: &Value) -> Value {
-    let fields = fields(secret);
-    let mut shown = Secrets::of(fields.values()).masked(secret, &[], MASK);
-    let mut met: IndexMap<&Text, usize> = IndexMap::new();
-    for ((field, key), text) in &fields {
-        let next = met.len() + 1;
-        let number = *met.entry(text).or_insert(next);
-        let text = format!("{MASK}{number}");
-        let text = if *field == "data" { STANDARD.encode(text) } else { text };
-        if let Some(node) = shown.as_object_mut().and_then(|members| members.get_mut(*field)) {
-            node.insert(key.clone(), text.into());
-        }
-    }
-    shown
-}
-
-/// The secret texts of an object, by field and key.
-type Fields = IndexMap<(&'static str, Text), Text>;
-
-fn fields(object: &Value) -> Fields {
-    let mut found = IndexMap::new();
-    for field in ["data", "stringData"] {
-        for (key, value) in object.get(field).and_then(Value::as_object).into_iter().flatten() {
-            let text = match value {
-                Value::String(text) => text.clone(),
-                other => other.to_json().into(),
-            };
-            found.insert((field, key.clone()), text);
-        }
-    }
-    found
 }
 
 /// The places whose text differs from that of the other state.
@@ -186,87 +122,29 @@ fn changed(own: &Fields, other: &Fields) -> Vec<(&'static str, Text)> {
     own.iter().filter(differs).map(|(place, _)| place.clone()).collect()
 }
 
-/// Texts that must not be shown.
-#[derive(Clone, Debug, Default)]
-struct Secrets(Vec<Text>);
-
-impl Secrets {
-    /// The texts themselves and what they decode to, the longest first.
-    fn of<'a>(texts: impl Iterator<Item = &'a Text>) -> Self {
-        let mut all = Vec::new();
-        for text in texts.filter(|text| !text.is_empty()) {
-            let decoded =
-                STANDARD.decode(text.as_bytes()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-            all.extend(decoded.filter(|decoded| !decoded.is_empty()).map(Text::from));
-            all.push(text.clone());
-        }
-        all.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        all.dedup();
-        Self(all)
+/// A Secret without its values, and without what else must not be shown.
+fn masked(texts: &Texts, object: &Value, changed: &[(&'static str, Text)], changed_mask: &str) -> Value {
+    let mut shown = texts.replaced(object);
+    let Some(members) = shown.as_object_mut() else { return shown };
+    for field in ["data", "stringData"] {
+        let entries = object.get(field).and_then(Value::as_object);
+        let Some(node) = members.get_mut(field).filter(|node| !node.is_null()) else { continue };
+        let covered: Option<Map> = entries.map(|entries| {
+            let mask = |key: &Text| {
+                let differs = changed.iter().any(|(name, changed)| *name == field && changed == key);
+                Value::from(if differs { changed_mask } else { MASK })
+            };
+            entries.keys().map(|key| (texts.shown_key(key), mask(key))).collect()
+        });
+        *node = covered.map_or_else(|| MASK.into(), Value::object);
     }
-
-    /// The text without secrets; `None` where it holds none.
-    fn hide(&self, text: &str) -> Option<String> {
-        if self.0.iter().any(|secret| **secret == *text) {
-            Some(MASK.to_owned())
-        } else {
-            self.hide_inside(text)
-        }
+    let annotations = members.get_mut("metadata").and_then(Value::as_object_mut);
+    if let Some(annotations) = annotations.and_then(|metadata| metadata.get_mut("annotations"))
+        && annotations.get(LAST_APPLIED).is_some()
+    {
+        annotations.insert(LAST_APPLIED, MASK.into());
     }
-
-    fn hide_inside(&self, text: &str) -> Option<String> {
-        let mut hidden: Option<String> = None;
-        for secret in self.0.iter().filter(|secret| secret.chars().count() >= SHORTEST_INSIDE) {
-            // Messages quote texts as Go or JSON do.
-            let quoted = Value::String(secret.clone()).to_json();
-            for form in [&**secret, quoted.trim_matches('"')] {
-                let current = hidden.as_deref().unwrap_or(text);
-                if current.contains(form) {
-                    hidden = Some(current.replace(form, MASK));
-                }
-            }
-        }
-        hidden
-    }
-
-    fn masked(&self, object: &Value, changed: &[(&'static str, Text)], changed_mask: &str) -> Value {
-        let mut shown = self.replaced(object);
-        let Some(members) = shown.as_object_mut() else { return shown };
-        for field in ["data", "stringData"] {
-            let Some(node) = members.get_mut(field).filter(|node| !node.is_null()) else { continue };
-            let covered: Option<Map> = node.as_object().map(|entries| {
-                let mask = |key: &Text| {
-                    let differs = changed.iter().any(|(name, changed)| *name == field && changed == key);
-                    Value::from(if differs { changed_mask } else { MASK })
-                };
-                entries.keys().map(|key| (key.clone(), mask(key))).collect()
-            });
-            *node = covered.map_or_else(|| MASK.into(), Value::object);
-        }
-        let annotations = members.get_mut("metadata").and_then(Value::as_object_mut);
-        if let Some(annotations) = annotations.and_then(|metadata| metadata.get_mut("annotations"))
-            && annotations.get(LAST_APPLIED).is_some()
-        {
-            annotations.insert(LAST_APPLIED, MASK.into());
-        }
-        shown
-    }
-
-    /// The same value without secret texts, keys included.
-    fn replaced(&self, value: &Value) -> Value {
-        match value {
-            Value::String(text) => self.hide(text).map_or_else(|| value.clone(), Value::from),
-            Value::Array(items) => Value::array(items.iter().map(|item| self.replaced(item)).collect()),
-            Value::Object(members) => {
-                let key = |key: &Text| self.hide_inside(key).map_or_else(|| key.clone(), Text::from);
-                members.iter().map(|(name, member)| (key(name), self.replaced(member))).collect()
-            }
-            Value::Number(number) => {
-                self.hide(&number.to_string()).map_or_else(|| value.clone(), Value::from)
-            }
-            Value::Null | Value::Bool(_) => value.clone(),
-        }
-    }
+    shown
 }
 
 #[cfg(test)]
@@ -328,7 +206,7 @@ mod tests {
         let secret = json(r#"{"kind":"Secret","data":{"p":"aHVudGVyMg=="}}"#);
         let before = json(r#"{"kind":"ConfigMap","data":{"a":"b"}}"#);
         let after = json(r#"{"kind":"ConfigMap","data":{"a":"b","p":"hunter2"}}"#);
-        let shown = mask_beside(&before, &after, &[secret]);
+        let shown = mask_beside(&before, &after, &[&secret].into_iter().collect());
         assert_eq!(shown.before, before);
         assert_eq!(shown.after, json(r#"{"kind":"ConfigMap","data":{"a":"b","p":"***"}}"#));
     }
@@ -339,31 +217,12 @@ mod tests {
         let before =
             json(r#"{"kind":"ConfigMap","data":{"a":"b","p":"hunter2","l":["x hunter2","hunter2"]}}"#);
         let after = json(r#"{"kind":"ConfigMap","data":{"a":"b","p":"sesame","l":["x sesame","hunter2"]}}"#);
-        let shown = mask_beside(&before, &after, &[secret]);
+        let shown = mask_beside(&before, &after, &[&secret].into_iter().collect());
         let data = |p: &str, l: &str| {
             json(&format!(r#"{{"kind":"ConfigMap","data":{{"a":"b","p":"{p}","l":["{l}","***"]}}}}"#))
         };
         assert_eq!(shown.before, data("*** (before)", "x *** (before)"));
         assert_eq!(shown.after, data("*** (after)", "x *** (after)"));
-    }
-
-    #[test]
-    fn what_stands_in_for_a_value_can_be_decoded_and_is_equal_where_the_values_are() {
-        let secret = r#"{"kind":"Secret","metadata":{"annotations":{"copy":"hunter2!","kubectl.kubernetes.io/last-applied-configuration":"x"}},"data":{"a":"aHVudGVyMiE=","b":"eA==","c":"aHVudGVyMiE="}}"#;
-        let shown = cover(&json(secret));
-        assert_eq!(
-            shown,
-            json(
-                r#"{"kind":"Secret","metadata":{"annotations":{"copy":"***","kubectl.kubernetes.io/last-applied-configuration":"***"}},"data":{"a":"KioqMQ==","b":"KioqMg==","c":"KioqMQ=="}}"#
-            )
-        );
-        assert_eq!(STANDARD.decode("KioqMQ==").unwrap(), b"***1");
-        assert_eq!(cover(&shown), shown);
-        let list =
-            format!(r#"{{"kind":"SecretList","items":[{}]}}"#, secret.replace("\"kind\":\"Secret\",", ""));
-        assert!(!cover(&json(&list)).to_json().contains("aHVudGVyMiE="));
-        let other = json(r#"{"kind":"ConfigMap","data":{"a":"b"}}"#);
-        assert_eq!(cover(&other), other);
     }
 
     #[test]

@@ -4,10 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::report::ObjectReport;
+use crate::secrets::{MASK, Texts};
 use crate::value::{Pointer, Value};
 use crate::yaml::{Document, Limits, Source, read};
 
-use super::{MASK, Masked, SHORTEST_INSIDE, Secrets, mask_of};
+use super::{Masked, mask_of};
 
 /// A node with more members is covered as a whole: to find the place of one takes as long as there are others.
 const MOST_MEMBERS: usize = 1000;
@@ -23,9 +24,8 @@ impl<'r> Cover<'r> {
     ) -> Option<Self> {
         let secret = |(pointer, report): (&'r Pointer, &'r ObjectReport)| {
             let masked = mask_of(report, &report.before, &report.after);
-            let holds = !masked.secrets.0.is_empty()
-                || masked.before != report.before
-                || masked.after != report.after;
+            let holds =
+                !masked.texts.is_empty() || masked.before != report.before || masked.after != report.after;
             holds.then_some((pointer, report, masked))
         };
         let objects: Vec<_> = objects.filter_map(secret).collect();
@@ -71,7 +71,7 @@ impl<'r> Cover<'r> {
                 spans.extend(document.span(at).map(|span| (within(span), mask.to_owned())));
             });
             let end = document.span(pointer).map_or(0, |span| within(span).end);
-            zones.push((end, needles(&masked.secrets)));
+            zones.push(Zone::new(end, &masked.texts));
         }
         spans.sort_by_key(|(span, _)| (span.start, usize::MAX - span.end));
         let mut out = String::with_capacity(text.len());
@@ -117,37 +117,50 @@ fn hidden(at: &mut Pointer, real: &Value, shown: &Value, found: &mut impl FnMut(
     }
 }
 
-/// The texts that are secret on one line, as they are and in the quotes of JSON.
-fn needles(secrets: &Secrets) -> Vec<String> {
-    let mut found = Vec::new();
-    for secret in secrets.0.iter().flat_map(|secret| secret.lines()) {
-        if secret.trim().chars().count() >= SHORTEST_INSIDE {
-            let quoted = Value::from(secret.trim()).to_json();
-            found.extend([secret.trim().to_owned(), quoted.trim_matches('"').to_owned()]);
+/// What is looked for in text up to some offset.
+struct Zone {
+    end: usize,
+    /// In comments.
+    lines: Texts,
+    /// Everywhere: what is no word, and so no name of a field.
+    marked: Texts,
+}
+
+impl Zone {
+    fn new(end: usize, texts: &Texts) -> Self {
+        let is_word = |line: &str| line.bytes().all(|byte| byte.is_ascii_alphabetic());
+        Self { end, lines: texts.lines(|_| true), marked: texts.lines(|line| !is_word(line)) }
+    }
+
+    /// A part of a text, without what must not be shown.
+    fn write(&self, text: &str, part: Range<usize>, out: &mut String) {
+        let mut at = part.start;
+        for line in text[part].split_inclusive('\n') {
+            let is_comment = |(offset, _): &(usize, &str)| {
+                text[..at + offset].chars().next_back().is_none_or(char::is_whitespace)
+            };
+            let comment = line.match_indices('#').find(is_comment).map_or(line.len(), |(offset, _)| offset);
+            for (texts, part) in [(&self.marked, &line[..comment]), (&self.lines, &line[comment..])] {
+                match texts.hide_inside(part) {
+                    Some(hidden) => out.push_str(&hidden),
+                    None => out.push_str(part),
+                }
+            }
+            at += line.len();
         }
     }
-    found.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-    found.dedup();
-    found
 }
 
 /// Writes text that is no value of a secret: comments may hold some all the same. Each zone ends at an offset and
 /// knows its own secrets; the last one goes on.
-fn plain(text: &str, piece: Range<usize>, zones: &[(usize, Vec<String>)], out: &mut String) {
+fn plain(text: &str, piece: Range<usize>, zones: &[Zone], out: &mut String) {
     let mut at = piece.start;
-    for (index, (end, needles)) in zones.iter().enumerate() {
-        let end = if index + 1 == zones.len() { piece.end } else { (*end).min(piece.end) };
-        if end <= at {
-            continue;
+    for (index, zone) in zones.iter().enumerate() {
+        let end = if index + 1 == zones.len() { piece.end } else { zone.end.min(piece.end) };
+        if end > at {
+            zone.write(text, at..end, out);
+            at = end;
         }
-        let mut shown = text[at..end].to_owned();
-        for needle in needles {
-            if shown.contains(needle) {
-                shown = shown.replace(needle, MASK);
-            }
-        }
-        out.push_str(&shown);
-        at = end;
     }
     out.push_str(&text[at..piece.end.max(at)]);
 }

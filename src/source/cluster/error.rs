@@ -70,6 +70,22 @@ pub enum ClusterError {
 }
 
 impl ClusterError {
+    /// The same error with others in the place of the words that it was told in.
+    #[must_use]
+    pub fn with_words(self, words: impl Fn(&str) -> String) -> Self {
+        match self {
+            Self::Config(why) => Self::Config(words(&why)),
+            Self::Refused { reason, message } => Self::Refused { reason, message: words(&message) },
+            Self::Unreachable(why) => Self::Unreachable(words(&why)),
+            Self::Malformed { asked, fault } => {
+                Self::Malformed { asked: words(&asked), fault: words(&fault) }
+            }
+            Self::NotRecorded(asked) => Self::NotRecorded(words(&asked)),
+            Self::NotWritten(why) => Self::NotWritten(words(&why)),
+            other => other,
+        }
+    }
+
     /// Whether the text stands for itself, as in kubectl, which marks everything else with `error:`.
     pub const fn stands_for_itself(&self) -> bool {
         matches!(

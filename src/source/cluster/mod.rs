@@ -29,6 +29,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::engine::Disguise;
+use crate::secrets::Secrets;
 use crate::value::{Text, Value};
 
 pub use connection::{Connection, Impersonation, Secret};
@@ -106,6 +108,19 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
         Err(ClusterError::NoDryRun(draft.resource.full_name()))
     }
 
+    /// Whether it is to be known what would be asked if all were made of what stands in for Secrets.
+    fn keeps_stand_ins(&self) -> bool {
+        false
+    }
+
+    /// The same cluster for questions that secrets were written into; `None` where it makes no difference.
+    fn disguised<'a>(&'a self, _disguise: &'a Disguise) -> Option<Box<dyn Cluster + 'a>> {
+        None
+    }
+
+    /// Takes in what is known of secrets in an object that the cluster gave.
+    fn take_secrets(&self, _object: &Value, _secrets: &Secrets) {}
+
     /// The namespace that is meant where none is given.
     fn default_namespace(&self) -> &str;
 
@@ -148,6 +163,10 @@ pub struct Draft<'a> {
     pub name: &'a str,
     /// The object.
     pub object: &'a Value,
+    /// The object as it may be shown.
+    pub shown: &'a Value,
+    /// What is known of secrets in it.
+    pub secrets: &'a Secrets,
     /// What would be done.
     pub act: Act,
 }

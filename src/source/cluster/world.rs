@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 
-use crate::engine::{KindScope, Lookup, LookupError, TargetAccess, TargetRefusal, World};
+use crate::engine::{Disguise, KindScope, Lookup, LookupError, TargetAccess, TargetRefusal, World};
 use crate::policy::TargetSelector;
+use crate::secrets::Secrets;
 use crate::value::{GroupVersionKind, Text, Value};
 
 use super::answers::Answers;
@@ -39,6 +40,8 @@ pub struct ClusterWorld<W> {
     most_targets: usize,
     /// Whose right to change targets is asked for, if anybody's.
     rights: Option<Rights>,
+    /// Whether values of Secrets may be shown.
+    shows_secrets: bool,
     misses: Misses,
 }
 
@@ -59,6 +62,8 @@ enum Question {
     Entry(Text),
     /// The data of a global context entry.
     Global(Text),
+    /// One that secrets were written into, as it may be shown, and what would be asked if they were not.
+    Disguised(Box<Self>, String, Option<Vec<Text>>),
 }
 
 impl<W> std::fmt::Debug for ClusterWorld<W> {
@@ -80,8 +85,15 @@ impl<W: World> ClusterWorld<W> {
             targets: Mutex::new(BTreeMap::new()),
             most_targets: usize::MAX,
             rights: None,
+            shows_secrets: false,
             misses: Misses::default(),
         }
+    }
+
+    /// Lets values of Secrets be shown that are asked with.
+    #[must_use]
+    pub fn with_secrets_shown(self, shows_secrets: bool) -> Self {
+        Self { shows_secrets, ..self }
     }
 
     /// Reads the labels of all namespaces at once, as soon as those of one are asked for.
@@ -145,11 +157,7 @@ impl<W: World> ClusterWorld<W> {
     /// What it means for a look-up that the cluster does not answer.
     fn unanswered(&self, question: &Question, error: ClusterError) -> LookupError {
         self.misses.note_told(|| question.to_string(), &error);
-        match error {
-            error if error.is_not_found() => LookupError::NotFound,
-            ClusterError::Refused { message, .. } => LookupError::Unanswerable(message),
-            error => LookupError::Unanswerable(error.to_string()),
-        }
+        answerless(error)
     }
 
     /// The data of a global context entry, which may be one of the cluster or one that was given.
@@ -169,7 +177,16 @@ impl std::fmt::Display for Question {
             Self::Path(path) => f.write_str(path),
             Self::Entry(name) => write!(f, "globalcontextentries.kyverno.io \"{name}\""),
             Self::Global(name) => write!(f, "data of globalcontextentries.kyverno.io \"{name}\""),
+            Self::Disguised(_, shown, _) => f.write_str(shown),
         }
+    }
+}
+
+fn answerless(error: ClusterError) -> LookupError {
+    match error {
+        error if error.is_not_found() => LookupError::NotFound,
+        ClusterError::Refused { message, .. } => LookupError::Unanswerable(message),
+        error => LookupError::Unanswerable(error.to_string()),
     }
 }
 
@@ -274,23 +291,84 @@ impl<W: World> World for ClusterWorld<W> {
         self.rights.as_ref()?.refusal(self.cluster.as_deref()?, access)
     }
 
+    fn keeps_stand_ins(&self) -> bool {
+        self.cluster.as_ref().is_some_and(|cluster| cluster.keeps_stand_ins())
+    }
+
+    fn take_secrets(&self, object: &Value, secrets: &Secrets) {
+        if let Some(cluster) = &self.cluster {
+            cluster.take_secrets(object, secrets);
+        }
+    }
+
+    fn disguised_lookup(&self, lookup: &Lookup<'_>, disguise: &Disguise) -> Result<Value, LookupError> {
+        self.look_up(lookup, Some(disguise))
+    }
+
+    fn disguised_targets(
+        &self,
+        selector: &TargetSelector,
+        disguise: &Disguise,
+    ) -> Result<Vec<Value>, LookupError> {
+        let given = self.given.targets(selector);
+        let (Some(cluster), Err(LookupError::NotGiven)) = (self.cluster.as_deref(), &given) else {
+            return given;
+        };
+        let disguised = cluster.disguised(disguise);
+        // What was missed is named as it may be shown.
+        let misses = Misses::default();
+        let cluster = disguised.as_deref().unwrap_or(cluster);
+        let found = targets::find(cluster, selector, self.most_targets, &misses);
+        for missed in misses.take() {
+            self.misses.note(if self.shows_secrets {
+                missed
+            } else {
+                let why = missed.why.with_words(|words| disguise.hide(words));
+                Missed { what: disguise.hide(&missed.what), why, is_told: missed.is_told }
+            });
+        }
+        found
+    }
+
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {
+        self.look_up(lookup, None)
+    }
+}
+
+impl<W: World> ClusterWorld<W> {
+    fn look_up(&self, lookup: &Lookup<'_>, disguise: Option<&Disguise>) -> Result<Value, LookupError> {
         let given = self.given.lookup(lookup);
         let Some(cluster) = self.cluster.as_deref() else { return given };
+        let disguised = disguise.and_then(|disguise| cluster.disguised(disguise));
+        let cluster = disguised.as_deref().unwrap_or(cluster);
+        let asked = |question: Question| match disguise {
+            None => question,
+            Some(disguise) => {
+                let shown = question.to_string();
+                let shown = if self.shows_secrets { shown } else { disguise.hide(&shown) };
+                Question::Disguised(Box::new(question), shown, disguise.stand_in.clone())
+            }
+        };
+        let unanswered = |question: &Question, error: ClusterError| {
+            let Some(disguise) = disguise.filter(|_| !self.shows_secrets) else {
+                return self.unanswered(question, error);
+            };
+            let shown = error.clone().with_words(|words| disguise.hide(words));
+            self.misses.note_told(|| question.to_string(), &shown);
+            answerless(error)
+        };
         match (&given, lookup) {
             (Err(LookupError::NotGiven | LookupError::NotFound), Lookup::ConfigMap { namespace, name }) => {
-                let question = Question::ConfigMap((*namespace).into(), (*name).into());
+                let question = asked(Question::ConfigMap((*namespace).into(), (*name).into()));
                 self.answer(&question, || {
                     let found = cluster.get(&Resource::config_maps(), Some(namespace), name);
-                    found.map_err(|error| self.unanswered(&question, error))
+                    found.map_err(|error| unanswered(&question, error))
                 })
             }
             (Err(LookupError::NotGiven), Lookup::Api(path)) => {
                 check_path(path)?;
-                let question = Question::Path((*path).into());
-                self.answer(&question, || {
-                    cluster.ask(path).map_err(|error| self.unanswered(&question, error))
-                })
+                let question = asked(Question::Path((*path).into()));
+                self.answer(&question, || cluster.ask(path).map_err(|error| unanswered(&question, error)))
             }
             (Err(LookupError::NotGiven), Lookup::GlobalEntry(name)) => {
                 let question = Question::Entry((*name).into());

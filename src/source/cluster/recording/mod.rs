@@ -2,8 +2,14 @@
 //!
 //! A file's name is made of what was asked; what could mean anything to a file system is left out of it, and a
 //! digest of the whole question keeps names apart. `recording.json` tells of the run as a whole.
+//!
+//! Unless Secrets are to be shown, texts stand in for their values. What a run asks for by such a value is recorded under
+//! what a replay will ask for instead, and what an object holds that was made of such a value is written as the
+//! replay will make it: the same policies find in the recording what they found in the cluster.
 
 mod answer;
+mod copies;
+mod disguised;
 mod question;
 mod replay;
 mod write;
@@ -15,6 +21,9 @@ pub use write::RecordingCluster;
 
 /// The file that tells of the recording as a whole.
 const HEAD: &str = "recording.json";
+/// The member of it that counts answers that are not in the recording, because nothing stands in for the Secrets in
+/// what was asked.
+const LEFT_OUT: &str = "leftOut";
 const API_VERSION: &str = "kyv.dev/v1alpha1";
 const KIND: &str = "Recording";
 

@@ -7,14 +7,15 @@ use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 
+use crate::secrets::{STAND_IN, STAND_IN_ENCODED};
 use crate::source::SourceError;
 use crate::source::cluster::{
     Access, Cluster, ClusterError, Draft, ListQuery, Page, Resource, Resources, Subject,
 };
-use crate::value::{Text, Value};
+use crate::value::{Number, Text, Value};
 
 use super::question::Question;
-use super::{API_VERSION, Cover, HEAD, KIND, answer};
+use super::{API_VERSION, HEAD, KIND, LEFT_OUT, answer};
 
 /// A cluster that answers what a recording holds, and nothing else.
 #[derive(Debug)]
@@ -22,7 +23,10 @@ pub struct RecordedCluster {
     folder: PathBuf,
     namespace: String,
     now: Timestamp,
-    cover: Option<Cover>,
+    /// Whether texts stand in for the values of Secrets.
+    is_masked: bool,
+    /// So many answers were left out because of Secrets.
+    left_out: usize,
     resources: OnceLock<Result<Arc<Resources>, ClusterError>>,
 }
 
@@ -40,12 +44,12 @@ pub(super) fn is_recording(folder: &Path) -> bool {
 }
 
 impl RecordedCluster {
-    /// Opens a recording. `cover` makes of an object what recordings with masked values hold.
+    /// Opens a recording.
     ///
     /// # Errors
     ///
     /// A directory that is none.
-    pub fn open(folder: &Path, cover: Cover) -> Result<Self, SourceError> {
+    pub fn open(folder: &Path) -> Result<Self, SourceError> {
         let path = || folder.display().to_string();
         fs::read_dir(folder).map_err(|cause| SourceError::unreadable(path(), cause))?;
         let none = || SourceError::NoRecording { path: path() };
@@ -53,8 +57,17 @@ impl RecordedCluster {
         let text = |name| head.get(name).and_then(Value::as_str);
         let now = text("now").and_then(|now| now.parse().ok()).ok_or_else(none)?;
         let namespace = text("namespace").unwrap_or("default").to_owned();
-        let cover = (text("secrets") != Some("shown")).then_some(cover);
-        Ok(Self { folder: folder.to_owned(), namespace, now, cover, resources: OnceLock::new() })
+        let is_masked = text("secrets") != Some("shown");
+        let left_out = head.get(LEFT_OUT).and_then(Value::as_number).and_then(Number::as_i64);
+        let left_out = left_out.and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
+        Ok(Self {
+            folder: folder.to_owned(),
+            namespace,
+            now,
+            is_masked,
+            left_out,
+            resources: OnceLock::new(),
+        })
     }
 
     /// What the recording answers, as `read` understands it.
@@ -67,7 +80,9 @@ impl RecordedCluster {
         let text = match fs::read_to_string(self.folder.join(question.file_name())) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(ClusterError::NotRecorded(question.to_string()));
+                let asked = question.to_string();
+                let why = if self.is_masked && holds_stand_in(&asked) { STANDS_IN } else { "" };
+                return Err(ClusterError::NotRecorded(format!("{asked}{why}")));
             }
             Err(error) => return Err(malformed(error.to_string())),
         };
@@ -83,6 +98,14 @@ impl RecordedCluster {
     }
 }
 
+/// What is said of a question that a policy made of what stands in for a Secret.
+const STANDS_IN: &str = " (what stands in for the value of a Secret is a part of it: --record with --show-secrets keeps the values)";
+
+/// Whether a text was made of what stands in for a value, decoded or not.
+fn holds_stand_in(text: &str) -> bool {
+    text.contains(STAND_IN) || text.contains(STAND_IN_ENCODED)
+}
+
 /// An answer with what was sent, wherever it says the same of it once that is covered.
 fn uncovered(answer: &Value, covered: &Value, sent: &Value) -> Value {
     if answer == covered {
@@ -94,8 +117,12 @@ fn uncovered(answer: &Value, covered: &Value, sent: &Value) -> Value {
         return answer.clone();
     };
     let member = |(key, value): (&Text, &Value)| {
-        let known = covered.get(key).zip(sent.get(key));
-        (key.clone(), known.map_or_else(|| value.clone(), |(covered, sent)| uncovered(value, covered, sent)))
+        // A key may be masked, too.
+        let known = covered.get_full(key).and_then(|(at, _, covered)| Some((covered, sent.get_index(at)?)));
+        match known.filter(|_| covered.len() == sent.len()) {
+            Some((covered, (key, sent))) => (key.clone(), uncovered(value, covered, sent)),
+            None => (key.clone(), value.clone()),
+        }
     };
     members.iter().map(member).collect()
 }
@@ -124,12 +151,11 @@ impl Cluster for RecordedCluster {
     }
 
     fn dry_run(&self, draft: &Draft<'_>) -> Result<Value, ClusterError> {
-        let covered = self.cover.map(|cover| cover(draft.object));
-        let question = Question::dry_run(draft, covered.as_ref().unwrap_or(draft.object));
-        self.find(&question, |answer| {
-            let sent = draft.object;
-            Some(covered.as_ref().map_or_else(|| answer.clone(), |covered| uncovered(answer, covered, sent)))
-        })
+        if !self.is_masked {
+            return self.find(&Question::dry_run(draft, draft.object), |answer| Some(answer.clone()));
+        }
+        let question = Question::dry_run(draft, draft.shown);
+        self.find(&question, |answer| Some(uncovered(answer, draft.shown, draft.object)))
     }
 
     fn default_namespace(&self) -> &str {
@@ -138,5 +164,15 @@ impl Cluster for RecordedCluster {
 
     fn now(&self) -> Option<Timestamp> {
         Some(self.now)
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let answers = if self.left_out == 1 { "answer" } else { "answers" };
+        let left_out = self.left_out;
+        let told = format!(
+            "{left_out} {answers} to what a policy asks for by values of Secrets could not be recorded without them: rules \
+             that want them fail (--show-secrets records them)"
+        );
+        (left_out > 0).then_some(told).into_iter().collect()
     }
 }

@@ -88,7 +88,7 @@ fn all(cluster: &dyn Cluster) -> Vec<String> {
 fn a_replay_answers_as_the_cluster_did() {
     let folder = tempfile::tempdir().unwrap();
     let told = all(&recording(folder.path()).unwrap());
-    let replay = RecordedCluster::open(folder.path(), Value::clone).unwrap();
+    let replay = RecordedCluster::open(folder.path()).unwrap();
     assert_eq!(all(&replay), told);
     assert_eq!(replay.now().unwrap().to_string(), NOW);
 
@@ -118,10 +118,7 @@ fn a_directory_with_something_else_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("thesis.txt"), "years of work").unwrap();
     assert!(matches!(recording(folder.path()), Err(SourceError::Occupied { .. })));
-    assert!(matches!(
-        RecordedCluster::open(folder.path(), Value::clone),
-        Err(SourceError::NoRecording { .. })
-    ));
+    assert!(matches!(RecordedCluster::open(folder.path()), Err(SourceError::NoRecording { .. })));
     fs::write(folder.path().join("recording.json"), "{}").unwrap();
     assert!(matches!(recording(folder.path()), Err(SourceError::Occupied { .. })));
 }
@@ -130,7 +127,7 @@ fn a_directory_with_something_else_is_left_alone() {
 fn an_edited_answer_is_told() {
     let folder = tempfile::tempdir().unwrap();
     recording(folder.path()).unwrap().ask("/version").unwrap();
-    let replay = RecordedCluster::open(folder.path(), Value::clone).unwrap();
+    let replay = RecordedCluster::open(folder.path()).unwrap();
     for entry in fs::read_dir(folder.path()).unwrap() {
         let path = entry.unwrap().path();
         if !path.ends_with("recording.json") {

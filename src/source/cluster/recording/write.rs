@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 
+use crate::engine::Disguise;
+use crate::secrets::{MASK, Secrets, Texts, is_secret};
 use crate::source::SourceError;
 use crate::source::cluster::{
     Access, Cluster, ClusterError, Draft, ListQuery, Page, Resource, Resources, Subject,
@@ -16,18 +18,25 @@ use crate::source::cluster::{
 use crate::source::write::write_file;
 use crate::value::{Text, Value};
 
+use super::copies::Copies;
+use super::disguised::{DisguisedCluster, page};
 use super::question::Question;
-use super::{API_VERSION, Cover, HEAD, KIND, answer};
+use super::{API_VERSION, Cover, HEAD, KIND, LEFT_OUT, answer};
 
 /// A cluster whose answers are written to a directory before they are given.
 #[derive(Debug)]
 pub struct RecordingCluster {
-    inner: Arc<dyn Cluster>,
+    pub(super) inner: Arc<dyn Cluster>,
     folder: PathBuf,
     now: Timestamp,
     cover: Option<Cover>,
     is_covered: AtomicBool,
     begun: OnceLock<Result<(), ClusterError>>,
+    /// Answers that cannot be written down without a secret.
+    pub(super) lost: AtomicUsize,
+    /// Why objects could not be written anew.
+    failed: OnceLock<ClusterError>,
+    copies: Mutex<Copies>,
     known: Mutex<Known>,
     resources: OnceLock<Result<Arc<Resources>, ClusterError>>,
 }
@@ -39,6 +48,49 @@ struct Known {
     written: BTreeSet<String>,
     /// The numbers of the pages that are to come: by the list's first file, and what they are asked for by.
     pages: BTreeMap<(String, Text), usize>,
+}
+
+/// What is said of answers that are not in the recording.
+const LOST: &str = " to what a policy asks for by values of Secrets cannot be recorded without them, and will be missing \
+                    in a replay (--show-secrets records them)";
+
+/// Writes an answer down as that to a question, if there is one.
+type Keep<'k> = &'k dyn Fn(Option<Question>, Result<Value, &ClusterError>) -> Result<(), ClusterError>;
+
+/// What a dry run would store, without secrets.
+fn mask_stored(stored: &Value, texts: &Texts) -> Value {
+    let mut masked = texts.replaced(stored);
+    if is_secret(stored)
+        && let Some(members) = masked.as_object_mut()
+    {
+        for field in ["data", "stringData"] {
+            for member in members.get_mut(field).and_then(Value::as_object_mut).into_iter().flatten() {
+                *member.1 = MASK.into();
+            }
+        }
+    }
+    masked
+}
+
+/// What a dry run would store, masked: with the mask of what was sent wherever it is as it was sent, and with another one
+/// where only the masks are alike.
+fn beside(stored: &Value, masked: &Value, (sent, shown): (&Value, &Value)) -> Value {
+    if stored == sent {
+        return shown.clone();
+    }
+    match (stored, masked, sent, shown) {
+        (Value::Object(stored), Value::Object(masked), Value::Object(sent), Value::Object(shown))
+            if stored.len() == masked.len() && sent.len() == shown.len() =>
+        {
+            let member = |((key, stored), (name, masked)): ((&Text, &Value), (&Text, &Value))| {
+                let known = sent.get_full(key).and_then(|(at, _, sent)| Some((sent, shown.get_index(at)?.1)));
+                (name.clone(), known.map_or_else(|| masked.clone(), |known| beside(stored, masked, known)))
+            };
+            stored.iter().zip(masked.iter()).map(member).collect()
+        }
+        _ if masked == shown && *masked != *stored => format!("{MASK}*").into(),
+        _ => masked.clone(),
+    }
 }
 
 impl RecordingCluster {
@@ -71,6 +123,9 @@ impl RecordingCluster {
             cover,
             is_covered: AtomicBool::new(false),
             begun: OnceLock::new(),
+            lost: AtomicUsize::new(0),
+            failed: OnceLock::new(),
+            copies: Mutex::default(),
             known: Mutex::default(),
             resources: OnceLock::new(),
         })
@@ -91,8 +146,13 @@ impl RecordingCluster {
             Ok(())
         };
         clear().map_err(|cause| self.not_written(&cause.to_string()))?;
+        self.write_head(0)
+    }
+
+    /// Tells of the recording as a whole, of which so many answers were left out.
+    fn write_head(&self, lost: usize) -> Result<(), ClusterError> {
         let secrets = if self.cover.is_some() { "masked" } else { "shown" };
-        let head: Value = [
+        let mut head: Value = [
             ("apiVersion", Value::from(API_VERSION)),
             ("kind", KIND.into()),
             ("namespace", self.inner.default_namespace().into()),
@@ -101,6 +161,9 @@ impl RecordingCluster {
         ]
         .into_iter()
         .collect();
+        if lost > 0 {
+            head.insert(LEFT_OUT, i64::try_from(lost).unwrap_or(i64::MAX).into());
+        }
         self.write(HEAD, &head)
     }
 
@@ -115,7 +178,11 @@ impl RecordingCluster {
     }
 
     /// Writes an answer down. An answer to the same question that was given before stays.
-    fn keep(&self, question: &Question, answer: Result<Value, &ClusterError>) -> Result<(), ClusterError> {
+    pub(super) fn keep(
+        &self,
+        question: &Question,
+        answer: Result<Value, &ClusterError>,
+    ) -> Result<(), ClusterError> {
         if matches!(answer, Err(ClusterError::Interrupted)) {
             return Ok(());
         }
@@ -133,13 +200,48 @@ impl RecordingCluster {
     }
 
     /// An object as it may be written.
-    fn covered(&self, object: &Value) -> Value {
+    pub(super) fn covered(&self, object: &Value) -> Value {
         let Some(cover) = self.cover else { return object.clone() };
         let covered = cover(object);
         if covered != *object {
             self.is_covered.store(true, Ordering::Relaxed);
         }
         covered
+    }
+
+    /// Asks for a page, and has the answer kept as that to another question, if there is one.
+    pub(super) fn list_as(
+        &self,
+        query: &ListQuery<'_>,
+        other: Option<&ListQuery<'_>>,
+        keep: Keep<'_>,
+    ) -> Result<Page, ClusterError> {
+        let list = Question::list(query, 1).file_name();
+        let number = match query.after {
+            Some(after) => {
+                let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+                known.pages.get(&(list.clone(), after.into())).copied().unwrap_or_default()
+            }
+            None => 1,
+        };
+        let answer = self.inner.list(query);
+        let value = page(&answer, number + 1, |object| self.covered(object));
+        keep(other.map(|other| Question::list(other, number)), value)?;
+        if let Some(next) = answer.as_ref().ok().and_then(|page| page.next.clone()) {
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.pages.insert((list, next), number + 1);
+        }
+        answer
+    }
+
+    /// Writes objects anew that turned out to hold what was made of secrets.
+    fn write_copies(&self) -> Result<(), ClusterError> {
+        let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = self.known.lock().unwrap_or_else(PoisonError::into_inner).written.clone();
+        let write = |name: &str, content: &Value| {
+            self.write(name, content).map_err(|error| io::Error::other(error.to_string()))
+        };
+        copies.write(&self.folder, files.iter(), write).map_err(|cause| self.not_written(&cause.to_string()))
     }
 
     fn kept_object(
@@ -164,25 +266,10 @@ impl Cluster for RecordingCluster {
     }
 
     fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
-        let list = Question::list(query, 1).file_name();
-        let number = match query.after {
-            Some(after) => {
-                let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-                known.pages.get(&(list.clone(), after.into())).copied().unwrap_or_default()
-            }
-            None => 1,
-        };
-        let answer = self.inner.list(query);
-        let value = answer.as_ref().map(|page| {
-            let objects = page.objects.iter().map(|object| self.covered(object)).collect();
-            answer::of_page(&Page { objects, ..page.clone() }, number + 1)
-        });
-        self.keep(&Question::list(query, number), value)?;
-        if let Some(next) = answer.as_ref().ok().and_then(|page| page.next.clone()) {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            known.pages.insert((list, next), number + 1);
-        }
-        answer
+        self.list_as(query, Some(query), &|question, answer| match question {
+            Some(question) => self.keep(&question, answer),
+            None => Ok(()),
+        })
     }
 
     fn get(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError> {
@@ -201,8 +288,50 @@ impl Cluster for RecordingCluster {
     }
 
     fn dry_run(&self, draft: &Draft<'_>) -> Result<Value, ClusterError> {
-        let question = Question::dry_run(draft, &self.covered(draft.object));
-        self.kept_object(&question, self.inner.dry_run(draft))
+        let answer = self.inner.dry_run(draft);
+        if self.cover.is_none() {
+            return self.kept_object(&Question::dry_run(draft, draft.object), answer);
+        }
+        if draft.shown != draft.object {
+            self.is_covered.store(true, Ordering::Relaxed);
+        }
+        let texts = draft.secrets.texts_with(&[draft.object]);
+        let question = Question::dry_run(draft, draft.shown);
+        match &answer {
+            Ok(stored) => {
+                let masked = mask_stored(stored, &texts);
+                self.keep(&question, Ok(beside(stored, &masked, (draft.object, draft.shown))))?;
+            }
+            Err(error) => {
+                let hidden =
+                    error.clone().with_words(|words| texts.hide(words).unwrap_or_else(|| words.to_owned()));
+                self.keep(&question, Err(&hidden))?;
+            }
+        }
+        answer
+    }
+
+    fn keeps_stand_ins(&self) -> bool {
+        self.cover.is_some()
+    }
+
+    fn disguised<'a>(&'a self, disguise: &'a Disguise) -> Option<Box<dyn Cluster + 'a>> {
+        self.cover?;
+        self.is_covered.store(true, Ordering::Relaxed);
+        Some(Box::new(DisguisedCluster::new(self, disguise)))
+    }
+
+    fn take_secrets(&self, object: &Value, secrets: &Secrets) {
+        if self.cover.is_none() {
+            return;
+        }
+        let is_time = {
+            let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+            copies.take(object, &self.covered(object), secrets)
+        };
+        if is_time && let Err(error) = self.write_copies() {
+            self.failed.get_or_init(|| error);
+        }
     }
 
     fn default_namespace(&self) -> &str {
@@ -211,12 +340,26 @@ impl Cluster for RecordingCluster {
 
     fn remarks(&self) -> Vec<String> {
         let mut remarks = self.inner.remarks();
+        if let Err(error) = self.write_copies() {
+            self.failed.get_or_init(|| error);
+        }
+        if let Some(error) = self.failed.get() {
+            remarks.push(format!("the recording may hold values of Secrets: {error}"));
+        }
         if self.is_covered.load(Ordering::Relaxed) {
             remarks.push(
                 "values of Secrets are masked in the recording: a policy that looks at them may do something else \
                  in a replay (--show-secrets records them)"
                     .to_owned(),
             );
+        }
+        let lost = self.lost.load(Ordering::Relaxed);
+        if lost > 0 {
+            if let Err(error) = self.write_head(lost) {
+                self.failed.get_or_init(|| error);
+            }
+            let answers = if lost == 1 { "answer" } else { "answers" };
+            remarks.push(format!("{lost} {answers}{LOST}"));
         }
         remarks
     }

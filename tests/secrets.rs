@@ -1,0 +1,359 @@
+//! What policies make of the values of Secrets is shown nowhere: a table of all functions, in every way to write their
+//! results down.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use kyv::engine::{Engine, InputNames, KindScope, Lookup, LookupError, Settings, World};
+use kyv::policy::{self, PolicySet};
+use kyv::render::{
+    DiffStyle, Explanation, Origin, Palette, RuleSources, lines, object_json, shown_message, unified_diff,
+};
+use kyv::report::ObjectReport;
+use kyv::semantics::Semantics;
+use kyv::value::{GroupVersionKind, Value};
+use kyv::yaml;
+
+/// The values of the Secret, by key.
+const VALUES: [(&str, &str); 16] = [
+    ("word", "Zq7Hunter-Sesame"),
+    ("other", "Vx3Open-Barley"),
+    ("short", "hQ"),
+    ("number", "47114.5"),
+    ("integer", "90817"),
+    ("json", r#"{"user":"Qadmin77","deep":["Xk9Zeta"],"n":80819}"#),
+    ("yaml", "user: Wyaml8833\nn: 70712\n"),
+    ("time", "2031-05-06T07:08:09Z"),
+    ("later", "2033-11-12T13:14:15Z"),
+    ("duration", "5h17m23s"),
+    ("image", "ghcr.qx/zimage77:v9.8.7"),
+    ("path", "/zqdir/../zqpath/x"),
+    ("list", "aa1z,bb2z,cc3z"),
+    ("version", "9.87.6"),
+    ("lines", "first1Line\nsecond2Line\n"),
+    ("encoded", "UGFja2VkLVdvcmQ="),
+];
+
+/// Each function with what is made of the Secret by it; `$key` stands for a decoded value.
+const MADE: [(&str, &str); 78] = [
+    ("abs", "abs(to_number($number))"),
+    ("add", "add(to_number($integer), `1`)"),
+    ("avg", "avg([to_number($integer), `5`])"),
+    ("base64_decode", "base64_decode($encoded)"),
+    ("base64_encode", "base64_encode($word)"),
+    ("ceil", "ceil(to_number($number))"),
+    ("compare", "compare($word, 'a')"),
+    ("contains", "contains($word, 'a')"),
+    ("divide", "divide(to_number($integer), `7`)"),
+    ("ends_with", "ends_with($word, 'a')"),
+    ("equal_fold", "equal_fold($word, 'a')"),
+    ("floor", "floor(to_number($number))"),
+    ("image_normalize", "image_normalize($image)"),
+    ("is_external_url", "is_external_url($word)"),
+    ("items", "items(parse_json($json), 'k', 'v')"),
+    ("join", "join('-', [$short, $word])"),
+    ("join", "join('', [$short, 'x'])"),
+    ("keys", "keys(parse_json($json))"),
+    ("label_match", "label_match({a: $word}, {a: $word})"),
+    ("length", "length($word)"),
+    ("lookup", "lookup(parse_json($json), 'user')"),
+    ("map", "map(&to_upper(@), split($list, ','))"),
+    ("max", "max(split($list, ','))"),
+    ("max_by", "max_by([{a: $word}, {a: $other}], &a)"),
+    ("md5", "md5($word)"),
+    ("merge", "merge({a: $word}, {b: to_lower($other)})"),
+    ("min", "min(split($list, ','))"),
+    ("min_by", "min_by([{a: $word}, {a: $other}], &a)"),
+    ("modulo", "modulo(to_number($integer), `10007`)"),
+    ("multiply", "multiply(to_number($integer), `3`)"),
+    ("not_null", "not_null(none, to_lower($word))"),
+    ("object_from_lists", "object_from_lists(split($list, ','), split($list, ','))"),
+    ("parse_json", "parse_json($json)"),
+    ("parse_json", "parse_json($json).deep[0]"),
+    ("parse_json", "parse_json($word)"),
+    ("parse_yaml", "parse_yaml($yaml)"),
+    ("path_canonicalize", "path_canonicalize($path)"),
+    ("pattern_match", "pattern_match('Z*', $word)"),
+    ("random", "random($word)"),
+    ("regex_match", "regex_match('^Z', $word)"),
+    ("regex_replace_all", "regex_replace_all('Hunter', $word, 'y')"),
+    ("regex_replace_all_literal", "regex_replace_all_literal('Hunter', $word, 'y')"),
+    ("replace", "replace($word, 'e', '_', `1`)"),
+    ("replace_all", "replace_all($word, 'e', '_')"),
+    ("reverse", "reverse($word)"),
+    ("round", "round(to_number($number), `0`)"),
+    ("semver_compare", "semver_compare($version, '>1.0.0')"),
+    ("sha1", "sha1($word)"),
+    ("sha256", "sha256($word)"),
+    ("sort", "sort(split($list, ','))[-1]"),
+    ("sort_by", "sort_by([{a: $word}, {a: $other}], &a)[0].a"),
+    ("split", "split($word, '-')[0]"),
+    ("split", "split($lines, '\n')[1]"),
+    ("starts_with", "starts_with($word, 'a')"),
+    ("subtract", "subtract(to_number($integer), `11`)"),
+    ("sum", "sum([to_number($integer), `11`])"),
+    ("time_add", "time_add($time, '1h')"),
+    ("time_after", "time_after($time, $later)"),
+    ("time_before", "time_before($time, $later)"),
+    ("time_between", "time_between($time, $time, $later)"),
+    ("time_diff", "time_diff($time, $later)"),
+    ("time_now", "time_now()"),
+    ("time_now_utc", "time_now_utc()"),
+    ("time_parse", "time_parse('2006-01-02T15:04:05Z07:00', $time)"),
+    ("time_parse", "time_parse($word, $time)"),
+    ("time_since", "time_since('', $time, $later)"),
+    ("time_to_cron", "time_to_cron($time)"),
+    ("time_truncate", "time_truncate($time, '2h')"),
+    ("time_utc", "time_utc($time)"),
+    ("to_array", "to_array(to_upper($word))"),
+    ("to_boolean", "to_boolean($word)"),
+    ("to_lower", "to_lower($word)"),
+    ("to_number", "to_number($integer)"),
+    ("to_string", "to_string(secret)"),
+    ("to_upper", "to_upper($word)"),
+    ("trim", "trim($word, 'Ze')"),
+    ("trim_prefix", "trim_prefix($word, 'Zq7')"),
+    ("truncate", "truncate($word, `2`)"),
+];
+
+/// More of them, for functions that have one above or need none.
+const MORE: [(&str, &str); 4] = [
+    ("type", "type($word)"),
+    ("values", "values(parse_json($json))"),
+    ("x509_decode", "x509_decode($word)"),
+    ("truncate", "to_upper(truncate($word, `3`))"),
+];
+
+/// What is asked for, and by whom.
+struct Cluster(Value);
+
+impl World for Cluster {
+    fn now(&self) -> Timestamp {
+        "2026-01-31T12:00:00Z".parse().expect("a time")
+    }
+
+    fn chance(&self, _: &str, call: u64) -> u64 {
+        call
+    }
+
+    fn namespace_labels(&self, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn input_names(&self) -> InputNames {
+        InputNames::FLAGS
+    }
+
+    fn scope(&self, _: &GroupVersionKind) -> KindScope {
+        KindScope::Namespaced
+    }
+
+    fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {
+        match lookup {
+            Lookup::Api("/api/v1/namespaces/shop/secrets/db") => Ok(self.0.clone()),
+            Lookup::ConfigMap { .. } => Err(LookupError::NotFound),
+            _ => Err(LookupError::Unanswerable("no".into())),
+        }
+    }
+}
+
+fn secret() -> Value {
+    let data: Value = VALUES.iter().map(|(key, value)| (*key, Value::from(STANDARD.encode(value)))).collect();
+    let mut secret =
+        yaml::parse_value("{apiVersion: v1, kind: Secret, metadata: {name: db, namespace: shop}}")
+            .expect("YAML");
+    secret.insert("data", data);
+    secret
+}
+
+/// An expression as it is written into a policy.
+fn written(expression: &str, of: &str) -> String {
+    let mut out = String::new();
+    let mut rest = expression;
+    while let Some((before, behind)) = rest.split_once('$') {
+        let end = behind.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(behind.len());
+        out.push_str(before);
+        let _ = write!(out, "base64_decode({of}.data.{})", &behind[..end]);
+        rest = &behind[end..];
+    }
+    out + &rest.replace("to_string(secret)", &format!("to_string({of})"))
+}
+
+/// The ways to write a result down. `EXPR` is the expression.
+const WAYS: [(&str, &str, &str); 10] = [
+    ("overlay", "[]", r#"{patchStrategicMerge: {metadata: {annotations: {made: "{{ to_string(EXPR) }}"}}}}"#),
+    ("inside", "[]", r#"{patchStrategicMerge: {metadata: {annotations: {made: "pre {{ EXPR }} post"}}}}"#),
+    ("value", "[]", r#"{patchStrategicMerge: {data: {made: "{{ EXPR }}"}}}"#),
+    ("key", "[]", r#"{patchStrategicMerge: {data: {"x{{ EXPR }}": "y"}}}"#),
+    (
+        "variable",
+        r#"[{name: made, variable: {jmesPath: "EXPR"}}, {name: again, variable: {value: "{{ made }}"}}]"#,
+        r#"{patchStrategicMerge: {metadata: {annotations: {made: "{{ again }}"}}}}"#,
+    ),
+    (
+        "patch",
+        r#"[{name: made, variable: {jmesPath: "EXPR"}}]"#,
+        r#"{patchesJson6902: "- {op: add, path: /metadata/annotations/made, value: '{{ made }}'}\n- {op: add, path: /metadata/annotations/other, value: {{ made }}}\n"}"#,
+    ),
+    (
+        "loop",
+        r#"[{name: made, variable: {jmesPath: "EXPR"}}]"#,
+        r#"{foreach: [{list: "[made]", patchStrategicMerge: {data: {made: "{{ element }}"}}}]}"#,
+    ),
+    (
+        "path",
+        r#"[{name: made, variable: {jmesPath: "EXPR"}}]"#,
+        r#"{foreach: [{list: "[made]", patchesJson6902: "- {op: add, path: '/data/z{{ element }}', value: 'v-{{ element }}'}\n"}]}"#,
+    ),
+    (
+        "error",
+        "[]",
+        r#"{patchStrategicMerge: {metadata: {annotations: {made: "{{ request.object.none.\"{{ EXPR }}\" }}"}}}}"#,
+    ),
+    (
+        "question",
+        r#"[{name: asked, configMap: {namespace: shop, name: "{{ EXPR }}"}}]"#,
+        r#"{patchStrategicMerge: {metadata: {annotations: {made: "{{ asked.data.x }}"}}}}"#,
+    ),
+];
+
+fn report(context: &str, way: (&str, &str, &str), expression: &str, object: &Value) -> Option<ObjectReport> {
+    let quoted = expression.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let (own, mutate) = (way.1.replace("EXPR", &quoted), way.2.replace("EXPR", &quoted));
+    let own = own.trim_start_matches('[').trim_end_matches(']');
+    let comma = if context.is_empty() || own.is_empty() { "" } else { ", " };
+    let text = format!(
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: made}}\nspec:\n  rules:\n  - name: make\n    \
+         match: {{any: [{{resources: {{kinds: [ConfigMap, Secret]}}}}]}}\n    context: [{context}{comma}{own}]\n    \
+         preconditions: {{all: [{{key: \"{{{{ {quoted} }}}}\", operator: NotEquals, value: none}}]}}\n    mutate: {mutate}\n"
+    );
+    let document = yaml::parse_value(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let policy = policy::parse(&document, Semantics::Documented)
+        .unwrap_or_else(|faults| panic!("{}: {text}", faults[0]));
+    let settings = Settings { trace: true, ..Settings::default() };
+    let engine = Engine::new(PolicySet::new(vec![policy]), settings);
+    Some(engine.mutate(object, None, &Cluster(secret())))
+}
+
+/// Everything that is ever shown of a report.
+fn shown(report: &ObjectReport) -> Vec<(&'static str, String)> {
+    let (origin, sources) = (Origin::default(), RuleSources::default());
+    let explanation = Explanation::new(report, &origin, &sources, &|_, _| Vec::new());
+    let mut all = vec![
+        ("diff", unified_diff(report, &origin, &DiffStyle::default())),
+        ("json", object_json(report, &origin).to_json()),
+        ("lines", lines(report, &origin)),
+        ("explain", explanation.text(Semantics::Documented, true, Palette::Plain)),
+        ("explain json", explanation.json().to_json()),
+    ];
+    for (_, rule) in report.rules() {
+        all.push((
+            "change",
+            shown_message(
+                report,
+                &format!(
+                    "{:?}",
+                    rule.changes().iter().map(|change| change.pointer.to_string()).collect::<Vec<_>>()
+                ),
+            ),
+        ));
+    }
+    all
+}
+
+/// The texts in a value, keys and numbers included.
+fn texts(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::Null | Value::Bool(_) => {}
+        Value::Number(number) => into.push(number.to_string()),
+        Value::String(text) => into.push(text.to_string()),
+        Value::Array(items) => items.iter().for_each(|item| texts(item, into)),
+        Value::Object(members) => members.iter().for_each(|(key, member)| {
+            into.push(key.to_string());
+            texts(member, into);
+        }),
+    }
+}
+
+/// What tells too much.
+fn telling(report: &ObjectReport, before: &Value) -> Vec<String> {
+    let mut hidden: Vec<String> = Vec::new();
+    for (_, value) in VALUES {
+        hidden.extend([value.trim().to_owned(), STANDARD.encode(value)]);
+    }
+    let (mut old, mut new) = (Vec::new(), Vec::new());
+    texts(before, &mut old);
+    texts(&report.after, &mut new);
+    for (_, rule) in report.rules() {
+        for seen in rule.trace.iter().flat_map(|trace| &trace.variables) {
+            if let Ok(value) = &seen.value {
+                texts(value, &mut new);
+            }
+        }
+    }
+    let harmless = ["made", "element", "user", "deep", "string", "object", "array"];
+    let own = secret();
+    let mut names = Vec::new();
+    texts(&own, &mut names);
+    let is_new = |text: &String| !old.contains(text) && !harmless.contains(&&**text);
+    for text in new.into_iter().filter(is_new) {
+        let core = text.strip_prefix("pre ").and_then(|text| text.strip_suffix(" post")).unwrap_or(&text);
+        let core = core.strip_prefix(['x', 'z']).or_else(|| core.strip_prefix("v-")).unwrap_or(core).trim();
+        let is_name = names.iter().any(|name| name == core) && !hidden.iter().any(|value| value == core);
+        if core.len() > 2 && !is_name && core.parse::<bool>().is_err() {
+            hidden.push(core.to_owned());
+        }
+    }
+    hidden
+}
+
+/// What tells nothing of a Secret although it is made of one, or has none in it.
+fn tells_nothing(function: &str) -> bool {
+    ["length", "compare", "type", "time_now", "time_now_utc", "random", "keys"].contains(&function)
+}
+
+#[test]
+fn nothing_that_functions_make_of_a_secret_is_shown() {
+    let map = yaml::parse_value("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {a: b}}, data: {a: b}}")
+        .expect("YAML");
+    let call = "{name: secret, apiCall: {urlPath: /api/v1/namespaces/shop/secrets/db}}";
+    let mut own = secret();
+    own.as_object_mut().expect("an object")["metadata"]
+        .insert("annotations", yaml::parse_value("{a: b}").expect("YAML"));
+    let mut leaks = Vec::new();
+    let mut changed = 0;
+    for (function, expression) in MADE.into_iter().chain(MORE) {
+        for (context, of, object) in [(call, "secret", &map), ("", "request.object", &own)] {
+            for way in WAYS {
+                let expression = written(expression, of);
+                let Some(report) = report(context, way, &expression, object) else { continue };
+                changed += usize::from(report.is_changed());
+                let mut hidden = telling(&report, object);
+                if tells_nothing(function) {
+                    hidden.truncate(2 * VALUES.len());
+                }
+                for (format, text) in shown(&report) {
+                    // The expressions themselves are the policy's.
+                    let text = text.replace(&expression, "").replace(&expression.replace('"', "\\\""), "");
+                    for tale in hidden.iter().filter(|tale| text.contains(tale.as_str()) && tale.len() > 2) {
+                        leaks.push(format!("{function} by {} of {of}: {format} shows {tale:?}", way.0));
+                    }
+                }
+            }
+        }
+    }
+    leaks.sort();
+    leaks.dedup();
+    assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));
+    assert!(changed > 700, "only {changed} reports change their object");
+}
+
+#[test]
+fn every_function_is_in_the_table() {
+    for signature in kyv::jmespath::functions() {
+        let is_there = MADE.iter().chain(&MORE).any(|(function, _)| *function == signature.name);
+        assert!(is_there, "{} is missing", signature.name);
+    }
+}
