@@ -5,6 +5,9 @@ use std::fmt;
 use crate::semantics::Difference;
 use crate::value::{Pointer, Segment, Text, Value};
 
+/// The characters of a message.
+const LONGEST_MESSAGE: usize = 1000;
+
 /// One reason why a policy is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -22,7 +25,13 @@ pub struct Fault {
 
 impl Fault {
     pub(super) fn new(pointer: Pointer, message: impl Into<String>) -> Self {
-        Self { pointer, rule: None, message: message.into(), suggestion: None, difference: None }
+        let mut message = message.into();
+        // A policy may have names of any length.
+        if let Some((end, _)) = message.char_indices().nth(LONGEST_MESSAGE) {
+            message.truncate(end);
+            message.push('…');
+        }
+        Self { pointer, rule: None, message, suggestion: None, difference: None }
     }
 
     pub(super) fn suggesting(mut self, suggestion: Option<&str>) -> Self {

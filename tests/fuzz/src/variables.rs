@@ -76,7 +76,8 @@ fn check(document: &Value, context: &Value, semantics: Semantics) -> Outcome {
         }
         let given = document.to_json().len() + context.to_json().len();
         let inserted = LIMITS.bytes + texts(document).count() * (EVALUATION.result_bytes + given);
-        assert!(value.to_json().len() <= 8 * (given + inserted), "the document grew beyond all bounds");
+        let grown = value.to_json().len();
+        assert!(grown <= 8 * (given + inserted), "{given} bytes grew to {grown}: {document:.2000?} {context:.2000?}");
         let most = LIMITS.bytes.max(EVALUATION.result_bytes).max(given);
         for text in texts(value) {
             assert!(text.len() <= most, "a string of {} bytes", text.len());
