@@ -4,22 +4,21 @@ use std::ops::Range;
 
 use crate::value::Value;
 use crate::yaml::event::Form;
-use crate::yaml::quote::{self, Style};
 
 use super::Fallback;
 use super::draft;
 use super::editor::{Editor, Piece};
 use super::gap::{Below, is_blank, line_end, line_start, top};
-use super::habit::{Habit, Quote};
-use super::outline::{NOWHERE, is_bracketed};
+use super::habit::{Habit, Quote, has_extra_quotes};
+use super::outline::{Child, Node, is_bracketed};
+use super::trace::NOWHERE;
 
 /// So many entries show how their neighbours are written.
 const NEIGHBOURS: usize = 16;
 
 /// An entry of a list or mapping of lines.
 pub(super) struct Entry {
-    pub(super) key: Option<usize>,
-    pub(super) node: usize,
+    pub(super) child: Child,
     /// Where it starts with the comments above it.
     pub(super) top: usize,
     /// Where it starts: its dash or its key.
@@ -35,18 +34,18 @@ impl Editor<'_> {
     /// the first entry is written already.
     pub(super) fn lines(
         &mut self,
-        at: usize,
+        at: &Node,
         before: &Value,
         after: &Value,
         floor: usize,
     ) -> Result<usize, Fallback> {
         let entries = self.entries(at, floor)?;
-        let pairs: Vec<_> = entries.iter().map(|entry| (entry.key, entry.node)).collect();
-        let mut pieces = self.pieces(at, &pairs, before, after)?;
+        let children: Vec<_> = entries.iter().map(|entry| entry.child).collect();
+        let mut pieces = self.pieces(at, &children, before, after)?;
         if entries.first().is_some_and(|entry| entry.inline) {
             keep_first(&mut pieces);
         }
-        let (column, habit) = (self.node(at).column, self.neighbours(at, &entries));
+        let (column, habit) = (at.column, self.neighbours(at, &entries));
         let gap = |index: usize| match index {
             0 => 0..0,
             index => entries[index - 1].tail..entries[index].top,
@@ -102,7 +101,7 @@ impl Editor<'_> {
             }
         }
         self.gaps(&entries, next_gap..entries.len(), false)?;
-        Ok(entries.last().map_or(self.node(at).end, |entry| entry.tail))
+        Ok(entries.last().map_or(at.end, |entry| entry.tail))
     }
 
     /// Writes what stood before entries that are gone, if it says something.
@@ -191,21 +190,21 @@ impl Editor<'_> {
         column: usize,
         habit: &Habit,
     ) -> Result<(), Fallback> {
-        let node = self.node(entry.node);
+        let node = &entry.child.node;
         if !node.shared && before == after {
             self.copy(from..entry.tail);
             return Ok(());
         }
         if node.form == Form::Lines && Self::continues(node, before, after) {
             let floor = self.floor(entry);
-            let body = self.body(entry.node, floor);
+            let body = self.body(node, floor);
             self.copy(from..body);
-            let end = self.lines(entry.node, before, after, floor)?;
+            let end = self.lines(node, before, after, floor)?;
             self.remember(node, after);
             self.copy(end..entry.tail);
         } else if is_bracketed(self.text, node) && Self::continues(node, before, after) {
             self.copy(from..node.content);
-            self.brackets(entry.node, before, after)?;
+            self.brackets(node, before, after)?;
             self.remember(node, after);
             self.copy(node.end..entry.tail);
         } else if node.form == Form::Alias && self.stands(node, after) {
@@ -225,10 +224,10 @@ impl Editor<'_> {
 
     /// Where the sign of an entry ends: behind its dash or its colon.
     pub(super) fn sign_end(&self, entry: &Entry) -> Result<usize, Fallback> {
-        match entry.key {
+        match entry.child.key {
             None => Ok(entry.lead + 1),
-            Some(_) if self.node(entry.node).lead == NOWHERE => Err(Fallback::Layout),
-            Some(_) => Ok(self.node(entry.node).lead + 1),
+            Some(_) if entry.child.node.lead == NOWHERE => Err(Fallback::Layout),
+            Some(_) => Ok(entry.child.node.lead + 1),
         }
     }
 
@@ -239,8 +238,7 @@ impl Editor<'_> {
     }
 
     /// Where the entries of a list or mapping of lines start.
-    pub(super) fn body(&self, at: usize, floor: usize) -> usize {
-        let node = self.node(at);
+    pub(super) fn body(&self, node: &Node, floor: usize) -> usize {
         let line = line_start(self.text, node.content);
         if is_blank(&self.text[line..node.content]) {
             top(self.text, line, node.column, floor)
@@ -257,19 +255,15 @@ impl Editor<'_> {
     }
 
     /// The entries of a list or mapping of lines.
-    pub(super) fn entries(&mut self, at: usize, floor: usize) -> Result<Vec<Entry>, Fallback> {
-        let holder = self.node(at);
+    pub(super) fn entries(&mut self, holder: &Node, floor: usize) -> Result<Vec<Entry>, Fallback> {
         let column = holder.column;
         if column == NOWHERE {
             return Err(Fallback::Indentation);
         }
         let mut entries: Vec<Entry> = Vec::new();
         let mut floor = floor;
-        let mut children = self.outline.children(at);
-        while let Some(first) = children.next() {
-            let key = (!holder.list).then_some(first);
-            let node = if holder.list { first } else { children.next().ok_or(Fallback::Layout)? };
-            let lead = self.node(first).lead;
+        for child in self.outline.children(holder)? {
+            let lead = child.first().lead;
             let line = line_start(self.text, lead);
             let inline = !is_blank(&self.text[line..lead]);
             let is_first = entries.is_empty();
@@ -278,25 +272,23 @@ impl Editor<'_> {
             }
             let top = match (is_first, inline) {
                 (_, true) => lead,
-                (true, false) => self.body(at, floor),
+                (true, false) => self.body(holder, floor),
                 (false, false) => top(self.text, line, column, floor),
             };
-            let end = self.node(node).end.max(self.node(first).end);
-            let tail = self.tail(line_end(self.text, end, self.limit), column);
-            entries.push(Entry { key, node, top, lead, tail, inline });
+            let tail = self.tail(line_end(self.text, child.end(), self.limit), column);
+            entries.push(Entry { child, top, lead, tail, inline });
             floor = tail;
         }
         Ok(entries)
     }
 
     /// How the entries of a list or mapping are written.
-    fn neighbours(&self, at: usize, entries: &[Entry]) -> Habit {
-        let holder = self.node(at);
+    fn neighbours(&self, holder: &Node, entries: &[Entry]) -> Habit {
         let mut habit = self.habit;
         let (mut plain, mut quoted) = (false, None);
         let (mut plain_keys, mut quoted_keys) = (false, None);
         for entry in entries.iter().take(NEIGHBOURS) {
-            let node = self.node(entry.node);
+            let node = &entry.child.node;
             let same_line = line_start(self.text, node.content) <= entry.lead;
             let width = |offset: usize| offset.checked_sub(holder.column).filter(|width| *width < 16);
             if node.form == Form::Lines && node.column != NOWHERE {
@@ -309,12 +301,12 @@ impl Editor<'_> {
             } else if holder.list && same_line && node.form != Form::Absent {
                 habit.dash = (node.start - entry.lead).clamp(2, 16);
             }
-            match self.quotes(entry.node) {
+            match self.quotes(node) {
                 Written::Plain => plain = true,
                 Written::Extra(quote) => quoted = Some(quote),
                 Written::Otherwise => {}
             }
-            match entry.key.map(|key| self.quotes(key)) {
+            match entry.child.key.as_ref().map(|key| self.quotes(key)) {
                 Some(Written::Plain) => plain_keys = true,
                 Some(Written::Extra(quote)) => quoted_keys = Some(quote),
                 Some(Written::Otherwise) | None => {}
@@ -329,19 +321,16 @@ impl Editor<'_> {
         habit
     }
 
-    fn quotes(&self, at: usize) -> Written {
-        let node = self.node(at);
+    fn quotes(&self, node: &Node) -> Written {
         let text = &self.text[node.content..node.end];
-        let inner = text.get(1..text.len().saturating_sub(1)).unwrap_or_default();
-        let extra = || quote::style(inner) == Style::Plain && !inner.contains(['\\', '\'']);
         match node.form {
             Form::Plain
                 if text.starts_with(|c: char| c.is_alphabetic()) && text != "true" && text != "false" =>
             {
                 Written::Plain
             }
-            Form::Single if extra() => Written::Extra(Quote::Single),
-            Form::Double if extra() => Written::Extra(Quote::Double),
+            Form::Single if has_extra_quotes(text) => Written::Extra(Quote::Single),
+            Form::Double if has_extra_quotes(text) => Written::Extra(Quote::Double),
             _ => Written::Otherwise,
         }
     }
