@@ -175,14 +175,14 @@ impl Editor<'_> {
         let indent = heads().find_map(|head| head.rsplit_once('\n').map(|(_, indent)| indent));
         let indent = indent.filter(|indent| is_blank(indent));
         let closing = head..close;
-        let outer = text[closing.clone()].rsplit_once('\n').map(|(_, indent)| indent);
-        let outer = outer.unwrap_or_else(|| {
-            let line = &text[line_start(text, holder.content)..holder.content];
-            &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
-        });
         let mut layout = self.one_line();
         if self.json {
             layout.lines = indent.map(|indent| {
+                let outer = text[closing.clone()].rsplit_once('\n').map(|(_, indent)| indent);
+                let outer = outer.unwrap_or_else(|| {
+                    let line = &text[line_start(text, holder.content)..holder.content];
+                    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+                });
                 let step = indent.strip_prefix(outer).filter(|step| !step.is_empty()).unwrap_or("  ");
                 (indent.to_owned(), step.to_owned())
             });

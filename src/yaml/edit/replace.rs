@@ -7,6 +7,7 @@ use crate::yaml::event::Form;
 use super::Fallback;
 use super::draft::{self, Setting, is_nested};
 use super::editor::Editor;
+use super::folded::folded;
 use super::gap::{comment, is_blank, line_end, line_start};
 use super::habit::Habit;
 use super::lines::Entry;
@@ -50,7 +51,12 @@ impl<'a> Editor<'a> {
         let block = if node.form == Form::Double || in_brackets || !between.is_empty() {
             None
         } else {
-            draft::block(after, column, old_column.filter(|old| *old > column), habit)
+            let old_column = old_column.filter(|old| *old > column);
+            let written = &self.text[node.content..node.end];
+            let stays = after.as_str().zip(old_column);
+            stays
+                .and_then(|(text, at)| folded(text, written, at, habit.newline))
+                .or_else(|| draft::block(after, column, old_column, habit))
         };
         if let Some((header, lines)) = block {
             for part in [anchor.as_str(), " ", &header, comment, newline] {

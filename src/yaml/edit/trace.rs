@@ -175,7 +175,7 @@ impl<'t, 's, S: Sink> Tracer<'t, 's, S> {
         let at = match look.form {
             Form::Absent => {
                 let properties = usize::from(marks & ANCHORED > 0) + usize::from(marks & TAGGED > 0);
-                let end = self.absent(turn, properties);
+                let end = self.behind_sign(turn, properties);
                 end..end
             }
             Form::Block => at.start..block_end(self.text, at.end, keeps),
@@ -195,8 +195,8 @@ impl<'t, 's, S: Sink> Tracer<'t, 's, S> {
         }
     }
 
-    /// Where a node ends that is not there.
-    fn absent(&self, turn: Option<Turn>, properties: usize) -> usize {
+    /// Where the sign that leads to the next node ends, and its anchor and tag: where it ends if it is not there.
+    fn behind_sign(&self, turn: Option<Turn>, properties: usize) -> usize {
         let holder = self.open.last().map(|(holder, _)| self.steps[*holder].form == Form::Lines);
         let mut at = match (turn, holder) {
             (Some(turn), Some(lines)) => Sign::of(self.text, self.cursor, turn, lines).end,
@@ -235,16 +235,19 @@ impl<S: Sink> Sink for Tracer<'_, '_, S> {
 
     fn open(&mut self, kind: Kind, anchor: usize, offset: usize) -> Result<(), Stop> {
         let look = self.look.take().unwrap_or(Look { form: Form::Flow, tagged: false });
-        self.turn();
+        let turn = self.turn();
         let list = kind == Kind::List;
         let marks = if list { LIST } else { 0 }
             | if anchor > 0 { ANCHORED | SHARED } else { 0 }
             | if look.tagged { TAGGED } else { 0 };
+        self.cursor = if look.form == Form::Lines {
+            self.behind_sign(turn, usize::from(anchor > 0) + usize::from(look.tagged))
+        } else {
+            // A pair in a list has no brackets of its own.
+            offset + usize::from(is_bracket(self.text, offset, list))
+        };
         self.push(offset..offset, look.form, marks);
         self.open.push((self.steps.len() - 1, Turn::first(list)));
-        // A pair in a list has no brackets of its own.
-        let bracket = look.form == Form::Flow && is_bracket(self.text, offset, list);
-        self.cursor = offset.max(self.cursor) + usize::from(bracket);
         self.sink.open(kind, anchor, offset)
     }
 
