@@ -110,6 +110,7 @@ impl Editor<'_> {
     ) -> Result<(), Fallback> {
         let node = &item.child.node;
         let lead = item.head.end;
+        self.remember_key(&item.child);
         if !node.shared && before == after {
             self.copy(lead..item.end);
         } else if is_bracketed(self.text, node) && Self::continues(node, before, after) {

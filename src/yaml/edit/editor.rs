@@ -132,6 +132,16 @@ impl<'a> Editor<'a> {
         }
     }
 
+    /// Remembers what the anchor of a key stands for.
+    pub(super) fn remember_key(&mut self, child: &Child) {
+        if let Some(key) = child.key.filter(|key| key.anchored)
+            && let Some(name) = self.anchor_name(&key)
+            && let Some(value) = self.text.get(key.start..key.end).and_then(|text| parse_value(text).ok())
+        {
+            self.anchors.insert(name, value);
+        }
+    }
+
     /// Whether an alias still stands for what is wanted.
     pub(super) fn stands(&self, node: &Node, value: &Value) -> bool {
         self.anchor_name(node).and_then(|name| self.anchors.get(name)) == Some(value)
@@ -169,6 +179,15 @@ impl<'a> Editor<'a> {
     }
 
     fn members<'v>(&self, entries: &[Child], old: &'v Map, new: &'v Map) -> Result<Vec<Piece<'v>>, Fallback> {
+        let is_plain = |entry: &Child| entry.key.is_some_and(|key| !key.merge);
+        let keeps = |((was, _), (is, _)): ((&Text, _), (&Text, _))| Text::ptr_eq(was, is) || was == is;
+        if entries.len() == old.len()
+            && old.len() <= new.len()
+            && entries.iter().all(is_plain)
+            && old.iter().zip(new).all(keeps)
+        {
+            return self.appended(old, new);
+        }
         let keys: Vec<&Node> = entries.iter().filter_map(|entry| entry.key.as_ref()).collect();
         let merges = keys.iter().any(|key| key.merge);
         if keys.len() != entries.len() || (!merges && keys.len() != old.len()) {
@@ -224,6 +243,28 @@ impl<'a> Editor<'a> {
             })
         };
         order.iter().map(|member| piece(member).ok_or(Fallback::Layout)).collect()
+    }
+
+    /// The members of a mapping of which none goes; those that are new stand last in the value.
+    fn appended<'v>(&self, old: &'v Map, new: &'v Map) -> Result<Vec<Piece<'v>>, Fallback> {
+        let count = old.len();
+        let order = if new.len() == count {
+            (0..count).map(Member::Old).collect()
+        } else {
+            let names: Vec<Option<&str>> = old.keys().map(|name| Some(&**name)).collect();
+            let fresh: Vec<&str> = new.keys().skip(count).map(|name| &**name).collect();
+            placed(&self.path, &names, &fresh)
+        };
+        let piece = |member: Member| {
+            let (origin, index) = match member {
+                Member::Old(index) => (Some((index, true)), index),
+                Member::New(index) => (None, count + index),
+            };
+            let (key, after) = new.get_index(index)?;
+            let before = origin.and_then(|(index, _)| Some(old.get_index(index)?.1));
+            Some(Piece { origin, key: Some(key), before, after })
+        };
+        order.into_iter().map(|member| piece(member).ok_or(Fallback::Layout)).collect()
     }
 
     /// What the merge keys of a mapping bring now, and whether they may stay.

@@ -8,7 +8,7 @@ use super::outline::{Outline, column};
 use super::trace::NOWHERE;
 
 /// So many nodes tell the habits of a text.
-const VOTERS: usize = 1024;
+const VOTERS: usize = 256;
 
 /// How often each way of writing was met.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::value::Value;
+use crate::value::{Text, Value};
 use crate::yaml::event::Form;
 
 use super::Fallback;
@@ -10,6 +10,7 @@ use super::draft;
 use super::editor::{Editor, Piece};
 use super::gap::{Below, is_blank, line_end, line_start, top};
 use super::habit::{Habit, Quote, has_extra_quotes};
+use super::matching::{Origin, origins};
 use super::outline::{Child, Node, is_bracketed};
 use super::trace::NOWHERE;
 
@@ -29,6 +30,9 @@ pub(super) struct Entry {
     pub(super) inline: bool,
 }
 
+/// A child by its number, its key, what it was and what it is.
+type Changed<'v> = (usize, Option<&'v Text>, &'v Value, &'v Value);
+
 impl Editor<'_> {
     /// Writes the entries of a list or mapping of lines; gives the end of the old ones. What stands before
     /// the first entry is written already.
@@ -39,13 +43,18 @@ impl Editor<'_> {
         after: &Value,
         floor: usize,
     ) -> Result<usize, Fallback> {
+        if !at.shared
+            && let Some(changed) = self.changed_in_place(at, before, after)?
+        {
+            return self.in_place(at, &changed, floor);
+        }
         let entries = self.entries(at, floor)?;
         let children: Vec<_> = entries.iter().map(|entry| entry.child).collect();
         let mut pieces = self.pieces(at, &children, before, after)?;
         if entries.first().is_some_and(|entry| entry.inline) {
             keep_first(&mut pieces);
         }
-        let (column, habit) = (at.column, self.neighbours(at, &entries));
+        let (column, habit) = (at.column, self.neighbours(at, &children));
         let gap = |index: usize| match index {
             0 => 0..0,
             index => entries[index - 1].tail..entries[index].top,
@@ -102,6 +111,69 @@ impl Editor<'_> {
         }
         self.gaps(&entries, next_gap..entries.len(), false)?;
         Ok(entries.last().map_or(at.end, |entry| entry.tail))
+    }
+
+    /// Which children become another value, if all of them stay where they are and none comes or goes.
+    fn changed_in_place<'v>(
+        &self,
+        at: &Node,
+        before: &'v Value,
+        after: &'v Value,
+    ) -> Result<Option<Vec<Changed<'v>>>, Fallback> {
+        let differs = |(_, _, was, is): &Changed<'v>| was != is;
+        match (before, after) {
+            (Value::Object(old), Value::Object(new)) if !at.list && old.len() == new.len() => {
+                let keeps = |(was, is): (&Text, &Text)| Text::ptr_eq(was, is) || was == is;
+                if !old.keys().zip(new.keys()).all(keeps) || self.outline.merges(at)? {
+                    return Ok(None);
+                }
+                let pairs = old.iter().zip(new.values()).enumerate();
+                let pairs = pairs.map(|(index, ((key, was), is))| (index, Some(key), was, is));
+                Ok(Some(pairs.filter(differs).collect()))
+            }
+            (Value::Array(old), Value::Array(new)) if at.list && old.len() == new.len() => {
+                let stays = |(index, origin): (usize, Origin)| origin == Origin::Stays(index);
+                if !origins(old, new).into_iter().enumerate().all(stays) {
+                    return Ok(None);
+                }
+                let pairs = old.iter().zip(new.iter()).enumerate();
+                Ok(Some(pairs.map(|(index, (was, is))| (index, None, was, is)).filter(differs).collect()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes entries of which some have another value; what stands between these is copied.
+    fn in_place(&mut self, at: &Node, changed: &[Changed<'_>], floor: usize) -> Result<usize, Fallback> {
+        let (text, column) = (self.text, at.column);
+        if column == NOWHERE {
+            return Err(Fallback::Indentation);
+        }
+        let numbers: Vec<usize> = changed.iter().map(|(number, ..)| *number).collect();
+        let mut cursor = self.body(at, floor);
+        let mut habit = None;
+        for (child, (number, key, was, is)) in self.outline.chosen(at, &numbers)?.into_iter().zip(changed) {
+            let lead = child.first().lead;
+            let line = line_start(text, lead);
+            let inline = !is_blank(&text[line..lead]);
+            if *number > 0 && (inline || lead - line != column) {
+                return Err(Fallback::Indentation);
+            }
+            let tail = self.tail(line_end(text, child.end(), self.limit), column);
+            let entry = Entry { child, top: lead, lead, tail, inline };
+            let is_followed = !child.node.is_leaf && Self::continues(&child.node, was, is);
+            let habit = match habit {
+                _ if is_followed => self.habit,
+                Some(known) => known,
+                None => *habit.insert(self.neighbours(at, &self.outline.children(at)?)),
+            };
+            self.copy(cursor..lead);
+            self.path.push(key.cloned());
+            self.entry(lead, &entry, was, is, column, &habit)?;
+            self.path.pop();
+            cursor = tail;
+        }
+        Ok(cursor)
     }
 
     /// Writes what stood before entries that are gone, if it says something.
@@ -191,6 +263,7 @@ impl Editor<'_> {
         habit: &Habit,
     ) -> Result<(), Fallback> {
         let node = &entry.child.node;
+        self.remember_key(&entry.child);
         if !node.shared && before == after {
             self.copy(from..entry.tail);
             return Ok(());
@@ -249,6 +322,10 @@ impl Editor<'_> {
 
     /// Where an entry ends whose last line ends at an offset.
     fn tail(&mut self, from: usize, column: usize) -> usize {
+        let below = self.text[from..self.limit].bytes().find(|byte| !matches!(byte, b' ' | b'\t'));
+        if !matches!(below, Some(b'#' | b'\r' | b'\n')) {
+            return from;
+        }
         // All entries that end with this line ask for the same comments.
         let (text, limit) = (self.text, self.limit);
         self.below.entry(from).or_insert_with(|| Below::read(text, from, limit)).tail(from, column)
@@ -283,13 +360,13 @@ impl Editor<'_> {
     }
 
     /// How the entries of a list or mapping are written.
-    fn neighbours(&self, holder: &Node, entries: &[Entry]) -> Habit {
+    fn neighbours(&self, holder: &Node, children: &[Child]) -> Habit {
         let mut habit = self.habit;
         let (mut plain, mut quoted) = (false, None);
         let (mut plain_keys, mut quoted_keys) = (false, None);
-        for entry in entries.iter().take(NEIGHBOURS) {
-            let node = &entry.child.node;
-            let same_line = line_start(self.text, node.content) <= entry.lead;
+        for child in children.iter().take(NEIGHBOURS) {
+            let (node, lead) = (&child.node, child.first().lead);
+            let same_line = line_start(self.text, node.content) <= lead;
             let width = |offset: usize| offset.checked_sub(holder.column).filter(|width| *width < 16);
             if node.form == Form::Lines && node.column != NOWHERE {
                 match width(node.column) {
@@ -299,14 +376,14 @@ impl Editor<'_> {
                     _ => {}
                 }
             } else if holder.list && same_line && node.form != Form::Absent {
-                habit.dash = (node.start - entry.lead).clamp(2, 16);
+                habit.dash = (node.start - lead).clamp(2, 16);
             }
             match self.quotes(node) {
                 Written::Plain => plain = true,
                 Written::Extra(quote) => quoted = Some(quote),
                 Written::Otherwise => {}
             }
-            match entry.child.key.as_ref().map(|key| self.quotes(key)) {
+            match child.key.as_ref().map(|key| self.quotes(key)) {
                 Some(Written::Plain) => plain_keys = true,
                 Some(Written::Extra(quote)) => quoted_keys = Some(quote),
                 Some(Written::Otherwise) | None => {}

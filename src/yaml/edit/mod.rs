@@ -109,6 +109,9 @@ impl Document {
 
     fn edit(&self, value: &Value) -> Result<(String, usize), Fallback> {
         let before = self.value().ok_or(Fallback::Root)?;
+        if before == value {
+            return Ok((self.text().to_owned(), 0));
+        }
         let whole = self.text();
         if whole.contains('\r') && whole.replace("\r\n", "").contains('\r') {
             return Err(Fallback::LineBreaks);

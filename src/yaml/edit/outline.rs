@@ -79,11 +79,52 @@ impl<'a> Outline<'a> {
         self.node(0, Sign { lead: NOWHERE, end: start })
     }
 
+    /// Whether one of the members of a mapping is a merge.
+    pub(super) fn merges(&self, holder: &Node) -> Result<bool, Fallback> {
+        let end = self.step(holder.index)?.next();
+        let mut index = holder.index + 1;
+        while index < end {
+            let step = self.step(index)?;
+            if step.is_key() && step.merges() {
+                return Ok(true);
+            }
+            index = step.next();
+        }
+        Ok(false)
+    }
+
+    /// Some of the nodes right below one, by their numbers in rising order.
+    pub(super) fn chosen(&self, holder: &Node, numbers: &[usize]) -> Result<Vec<Child>, Fallback> {
+        let lines = holder.form == Form::Lines;
+        let mut cursor = holder.content + usize::from(is_bracketed(self.text, holder));
+        let end = self.step(holder.index)?.next();
+        let (mut index, mut number) = (holder.index + 1, 0);
+        let mut children = Vec::with_capacity(numbers.len());
+        for wanted in numbers {
+            while number < *wanted && index < end {
+                let step = self.step(index)?;
+                // A key that is no scalar is refused, and its value follows it.
+                let last = if holder.list { step } else { self.step(step.next())? };
+                (cursor, index, number) = (self.base + last.end(), last.next(), number + 1);
+            }
+            if index >= end {
+                return Err(Fallback::Layout);
+            }
+            let first = self.node(index, Sign::of(self.text, cursor, Turn::first(holder.list), lines))?;
+            if holder.list {
+                children.push(Child { key: None, node: first });
+                continue;
+            }
+            let sign = Sign::of(self.text, first.end, Turn::Value, lines);
+            children.push(Child { key: Some(first), node: self.node(self.step(index)?.next(), sign)? });
+        }
+        Ok(children)
+    }
+
     /// The nodes right below one.
     pub(super) fn children(&self, holder: &Node) -> Result<Vec<Child>, Fallback> {
         let lines = holder.form == Form::Lines;
-        let bracket = !lines && is_bracket(self.text, holder.content, holder.list);
-        let mut cursor = holder.content + usize::from(bracket);
+        let mut cursor = holder.content + usize::from(is_bracketed(self.text, holder));
         let end = self.step(holder.index)?.next();
         let mut index = holder.index + 1;
         let mut next = |turn: Turn| {

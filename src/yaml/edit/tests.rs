@@ -190,6 +190,7 @@ fn odd_texts_are_edited_where_they_change_and_nowhere_else() {
             r#"{"a":"k","b":{"k":3,"c":2}}"#,
             "a: &x k\nb:\n  *x : 3\n  c: 2\n",
         ),
+        ("&a a: &b b\n*b : *a\nc: 1\n", r#"{"a":"b","b":"a","c":2}"#, "&a a: &b b\n*b : *a\nc: 2\n"),
         ("&x k: 1\nb:\n  *x : 1\n", r#"{"k":1,"b":{"k":1,"c":2}}"#, "&x k: 1\nb:\n  *x : 1\n  c: 2\n"),
         // Merge keys in all their forms.
         (
