@@ -205,7 +205,7 @@ fn what_is_no_text_is_refused_with_its_place() {
     let odd: [(&str, &[u8], &str); 4] = [
         ("latin.yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: caf\xe9}\n", ":3:21: "),
         ("wide.yaml", b"\xff\xfea\0:\0 \x001\0\n\0", ":1:1: "),
-        ("tab.yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n\tname: x\n", ":4:1: "),
+        ("tab.yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n\tname: x\n", ":4:2: "),
         ("twice.yaml", b"apiVersion: v1\nkind: ConfigMap\nkind: Secret\n", ":3:1: "),
     ];
     for (name, bytes, _) in &odd {

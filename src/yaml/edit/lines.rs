@@ -30,6 +30,12 @@ pub(super) struct Entry {
     pub(super) inline: bool,
 }
 
+/// An entry that stays where it is and gets another value.
+struct Kept {
+    entry: Entry,
+    habit: Habit,
+}
+
 /// A child by its number, its key, what it was and what it is.
 type Changed<'v> = (usize, Option<&'v Text>, &'v Value, &'v Value);
 
@@ -43,11 +49,21 @@ impl Editor<'_> {
         after: &Value,
         floor: usize,
     ) -> Result<usize, Fallback> {
-        if !at.shared
-            && let Some(changed) = self.changed_in_place(at, before, after)?
-        {
-            return self.in_place(at, &changed, floor);
+        let changed = if at.shared { None } else { self.changed_in_place(at, before, after)? };
+        match changed {
+            Some(changed) => self.in_place(at, &changed, floor),
+            None => self.rearranged(at, before, after, floor),
         }
+    }
+
+    /// Writes entries of which some come, go or move.
+    fn rearranged(
+        &mut self,
+        at: &Node,
+        before: &Value,
+        after: &Value,
+        floor: usize,
+    ) -> Result<usize, Fallback> {
         let entries = self.entries(at, floor)?;
         let children: Vec<_> = entries.iter().map(|entry| entry.child).collect();
         let mut pieces = self.pieces(at, &children, before, after)?;
@@ -145,14 +161,29 @@ impl Editor<'_> {
 
     /// Writes entries of which some have another value; what stands between these is copied.
     fn in_place(&mut self, at: &Node, changed: &[Changed<'_>], floor: usize) -> Result<usize, Fallback> {
+        let mut cursor = self.body(at, floor);
+        for (Kept { entry, habit }, (_, key, was, is)) in self.kept_in_place(at, changed)?.iter().zip(changed)
+        {
+            self.copy(cursor..entry.lead);
+            self.path.push(key.cloned());
+            self.entry(entry.lead, entry, was, is, at.column, habit)?;
+            self.path.pop();
+            cursor = entry.tail;
+        }
+        Ok(cursor)
+    }
+
+    /// The entries that get another value, and how those are written.
+    fn kept_in_place(&mut self, at: &Node, changed: &[Changed<'_>]) -> Result<Vec<Kept>, Fallback> {
         let (text, column) = (self.text, at.column);
         if column == NOWHERE {
             return Err(Fallback::Indentation);
         }
         let numbers: Vec<usize> = changed.iter().map(|(number, ..)| *number).collect();
-        let mut cursor = self.body(at, floor);
-        let mut habit = None;
-        for (child, (number, key, was, is)) in self.outline.chosen(at, &numbers)?.into_iter().zip(changed) {
+        let children = self.outline.chosen(at, &numbers)?;
+        let mut known = None;
+        let mut kept = Vec::with_capacity(children.len());
+        for (child, (number, _, was, is)) in children.into_iter().zip(changed) {
             let lead = child.first().lead;
             let line = line_start(text, lead);
             let inline = !is_blank(&text[line..lead]);
@@ -160,20 +191,16 @@ impl Editor<'_> {
                 return Err(Fallback::Indentation);
             }
             let tail = self.tail(line_end(text, child.end(), self.limit), column);
-            let entry = Entry { child, top: lead, lead, tail, inline };
             let is_followed = !child.node.is_leaf && Self::continues(&child.node, was, is);
-            let habit = match habit {
+            let habit = match known {
+                // Its own entries tell how they are written.
                 _ if is_followed => self.habit,
                 Some(known) => known,
-                None => *habit.insert(self.neighbours(at, &self.outline.children(at)?)),
+                None => *known.insert(self.neighbours(at, &self.outline.children(at)?)),
             };
-            self.copy(cursor..lead);
-            self.path.push(key.cloned());
-            self.entry(lead, &entry, was, is, column, &habit)?;
-            self.path.pop();
-            cursor = tail;
+            kept.push(Kept { entry: Entry { child, top: lead, lead, tail, inline }, habit });
         }
-        Ok(cursor)
+        Ok(kept)
     }
 
     /// Writes what stood before entries that are gone, if it says something.

@@ -217,7 +217,8 @@ impl<S: Sink> Sink for Tracer<'_, '_, S> {
             marks |= MERGE;
         }
         // Only then do empty lines below a text belong to it.
-        let keeps = scalar.text.ends_with("\n\n") || scalar.text == "\n";
+        let is_block = self.look.is_some_and(|look| look.form == Form::Block);
+        let keeps = is_block && (scalar.text.ends_with("\n\n") || scalar.text == "\n");
         self.leaf(at.clone(), fallback, marks, keeps);
         self.sink.scalar(scalar, anchor, at)
     }
