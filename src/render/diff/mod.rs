@@ -7,7 +7,6 @@ mod lines;
 mod name;
 mod words;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::report::{ObjectReport, Outcome, Trial};
@@ -18,7 +17,7 @@ use super::Origin;
 use super::harmless::{harmless, harmless_name};
 use super::mask::mask_of;
 
-use blame::blamed;
+use blame::{Lined, blamed};
 use hunk::{Change, Changes};
 use lines::{Edit, edits, lines};
 
@@ -108,14 +107,13 @@ fn annotated(report: &ObjectReport, (before, after): (String, String), style: &D
         let source = Arc::new(Source::new("", text));
         yaml::read(&source, &Limits::unbounded()).unwrap_or_default().into_iter().next()
     };
-    let found = match (read(&before), read(&after)) {
-        (Some(was), Some(is)) => blamed((&was, &is), (&Pointer::ROOT, report), &edits),
-        _ => Vec::new(),
-    };
-    let named =
-        |numbers: BTreeSet<usize>| numbers.into_iter().filter_map(|at| names.get(at)).cloned().collect();
-    let mut rules: Vec<Vec<String>> = found.into_iter().map(named).collect();
-    rules.resize(edits.len(), Vec::new());
+    let mut rules = vec![Vec::new(); edits.len()];
+    if let (Some(was), Some(is)) = (read(&before), read(&after)) {
+        let lined = (&Lined::new(&was), &Lined::new(&is));
+        for (edit, numbers) in blamed(lined, (&Pointer::ROOT, report), &edits) {
+            rules[edit] = numbers.into_iter().filter_map(|at| names.get(at)).cloned().collect();
+        }
+    }
     let object = object_name(report);
     let change = |(edit, rules)| {
         let Edit { old, new } = edit;
