@@ -262,5 +262,5 @@ pub(super) fn blamed(
         found
     };
     let found = edits[near.clone()].iter().map(one);
-    near.clone().zip(found).filter(|(_, rules)| !rules.is_empty()).collect()
+    near.zip(found).filter(|(_, rules)| !rules.is_empty()).collect()
 }

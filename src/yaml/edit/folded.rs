@@ -100,9 +100,9 @@ fn break_of(text: &str, width: usize) -> Option<usize> {
     }
     let bytes = text.as_bytes();
     let alone = |at: &usize| bytes[at - 1] != b' ' && bytes.get(at + 1).is_some_and(|next| *next != b' ');
-    let mut blanks = text.match_indices(' ').map(|(at, _)| at).filter(|at| *at > 0).filter(alone).peekable();
+    let blanks = text.match_indices(' ').map(|(at, _)| at).filter(|at| *at > 0).filter(alone);
     let mut found = None;
-    while let Some(at) = blanks.next() {
+    for at in blanks {
         if at > width {
             return found.or(Some(at));
         }
