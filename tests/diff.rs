@@ -291,6 +291,30 @@ fn objects_that_are_in_no_file_are_printed_canonically() {
 }
 
 #[test]
+fn hunks_of_objects_that_are_in_no_file_name_their_rules() {
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder.path().join("policy.yaml"), POLICIES);
+    let program = env!("CARGO_BIN_EXE_kubectl-kyv");
+    let arguments = ["diff", "-p", "policy.yaml", "-f", "-", "--annotate", "-U", "1"];
+    let text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  mode: plain\n  one: '1'\n  two: '2'\n  gone: now\n";
+    let output = run(program, folder.path(), &arguments, text.as_bytes());
+    let expected = "@@ -4,4 +4,6 @@ ConfigMap/a: label/team, data/mode
+   name: a
++  labels:
++    team: shop
+ data:
+-  mode: plain
++  mode: edited
+   one: \"1\"
+@@ -8,2 +10 @@ ConfigMap/a: data/gone
+   two: \"2\"
+-  gone: now
+";
+    let diff = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(diff.split_inclusive('\n').skip(2).collect::<String>(), expected);
+}
+
+#[test]
 fn masked_values_are_never_written_into_a_file() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\nstringData:\n  password: hunter2hunter2 # hunter2hunter2\n";
     let near =

@@ -7,6 +7,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kyv::engine::{EmptyWorld, Engine, Settings};
+use kyv::policy::{self, DocumentKind, Policy, PolicySet};
+use kyv::semantics::Semantics;
 use kyv::value::{Pointer, Segment, Value};
 use kyv::yaml::{Document, Limits, Source, read};
 use proptest::prelude::*;
@@ -311,10 +314,8 @@ fn lines(text: &str) -> BTreeSet<&str> {
     text.lines().map(|line| line.trim_start_matches([' ', '-'])).collect()
 }
 
-fn check(seed: u64) -> Result<(), TestCaseError> {
-    let mut maker = Maker { dice: Dice(seed), next: 0 };
-    maker.dice.roll(2);
-    let before = maker.root();
+/// Writes a tree in some layout.
+fn written(maker: &mut Maker, tree: &Tree, seed: u64) -> Writer {
     let step = 1 + maker.dice.roll(4);
     let mut writer = Writer {
         step,
@@ -324,8 +325,16 @@ fn check(seed: u64) -> Result<(), TestCaseError> {
         comments: BTreeSet::new(),
         dice: Dice(seed ^ 0x5555),
     };
-    writer.entries(&before, 0, false);
-    let mut text = writer.out;
+    writer.entries(tree, 0, false);
+    writer
+}
+
+fn check(seed: u64) -> Result<(), TestCaseError> {
+    let mut maker = Maker { dice: Dice(seed), next: 0 };
+    maker.dice.roll(2);
+    let before = maker.root();
+    let writer = written(&mut maker, &before, seed);
+    let mut text = writer.out.clone();
     if maker.dice.one_in(8) {
         text = text.trim_end_matches('\n').to_owned();
     }
@@ -608,4 +617,155 @@ fn documents_of_people_keep_what_did_not_change() {
         writeln!(std::io::stderr(), "{count:6} {class}").ok();
     }
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
+/// The policies of a text that can be evaluated.
+fn compiled(text: &str) -> Vec<Policy> {
+    let Ok(documents) = read(&Arc::new(Source::new("", text)), &Limits::default()) else { return Vec::new() };
+    let values = documents.iter().filter_map(Document::value);
+    let classic = values.filter(|value| policy::kind_of(value) == DocumentKind::Classic);
+    classic.filter_map(|value| policy::parse(value, Semantics::Documented).ok()).collect()
+}
+
+/// What came of running policies twice.
+#[derive(Debug, Default)]
+struct Runs {
+    edited: usize,
+    /// How many results a second evaluation leaves as they are.
+    at_rest: usize,
+    printed: Vec<String>,
+    faults: Vec<String>,
+}
+
+impl Runs {
+    /// Runs policies on a document and on what came of it.
+    fn run(&mut self, name: &str, engine: &Engine, document: &Document) {
+        let Some(value) = document.value() else { return };
+        let first = engine.mutate(value, None, &EmptyWorld);
+        if !first.is_changed() {
+            return;
+        }
+        let edited = document.edited(&first.after);
+        if let Some(fallback) = edited.fallback {
+            self.printed.push(format!("{name}: {fallback}"));
+            return;
+        }
+        self.edited += 1;
+        let source = Arc::new(Source::new("", edited.text.as_str()));
+        let documents = read(&source, &Limits::default()).unwrap_or_default();
+        let mut again = documents.iter().filter(|document| document.value().is_some());
+        let (Some(again), None) = (again.next(), again.next()) else {
+            return self.faults.push(format!("{name}: not one document\n{}", edited.text));
+        };
+        let said = again.value();
+        let is_at_rest = !engine.mutate(&first.after, None, &EmptyWorld).is_changed();
+        let changes = said.is_none_or(|said| engine.mutate(said, None, &EmptyWorld).is_changed());
+        self.at_rest += usize::from(is_at_rest);
+        if said != Some(&first.after)
+            || is_at_rest == changes
+            || again.edited(&first.after).text != again.text()
+        {
+            self.faults.push(format!("{name}: at rest: {is_at_rest}, changes: {changes}\n{}", edited.text));
+        }
+        let lost = comments(document.text()).into_iter().find(|comment| !edited.text.contains(comment));
+        if let Some(comment) = lost {
+            self.faults.push(format!("{name}: {comment} is lost\n{}", edited.text));
+        }
+    }
+
+    fn finish(self, what: &str) {
+        let Self { edited, at_rest, printed, faults } = self;
+        let canonical = printed.len();
+        writeln!(
+            std::io::stderr(),
+            "{what}: {edited} edited, {at_rest} at rest, {canonical} printed canonically"
+        )
+        .ok();
+        assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+        assert!(at_rest > 0 && printed.is_empty(), "{}", printed.join("\n"));
+    }
+}
+
+#[test]
+fn a_second_run_on_documents_of_people_changes_nothing() {
+    let Some(root) = std::env::var_os("KYV_CONFORMANCE") else {
+        writeln!(std::io::stderr(), "left out: KYV_CONFORMANCE names no folder of policies and suites").ok();
+        return;
+    };
+    let mut files = Vec::new();
+    yaml_files(Path::new(&root), &mut files);
+    let texts: Vec<(String, String)> = files
+        .iter()
+        .filter_map(|path| Some((path.display().to_string(), fs::read_to_string(path).ok()?)))
+        .collect();
+    let policies: Vec<Policy> = texts.iter().flat_map(|(_, text)| compiled(text)).collect();
+    let engine = |some: &[Policy]| Engine::new(PolicySet::new(some.to_vec()), Settings::default());
+    let engines: Vec<Engine> = policies.chunks(20).map(engine).collect();
+    assert!(engines.len() > 1, "{} policies", policies.len());
+    let mut dice = Dice(11);
+    let mut runs = Runs::default();
+    for (name, text) in &texts {
+        let Ok(documents) = read(&Arc::new(Source::new(name.as_str(), text.as_str())), &Limits::default())
+        else {
+            continue;
+        };
+        for document in &documents {
+            for _ in 0..4 {
+                runs.run(name, &engines[dice.roll(engines.len())], document);
+            }
+        }
+    }
+    runs.finish("documents of people");
+}
+
+const POLICIES: &str = r#"
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: labels}
+spec:
+  rules:
+  - name: labels
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate:
+      patchStrategicMerge:
+        metadata: {labels: {+(team): shop, "a/b": "yes", tier: "back: end"}, annotations: {note: "one\ntwo\n"}}
+        other: {+(list): [{name: a, value: 1}]}
+---
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: patches}
+spec:
+  rules:
+  - name: replace
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    mutate:
+      patchesJson6902: |-
+        - {op: replace, path: /metadata/name, value: other}
+        - {op: add, path: /data, value: {x: "1", z: "a: b"}}
+        - {op: add, path: /immutable, value: true}
+"#;
+
+#[test]
+fn a_second_run_on_generated_documents_changes_nothing() {
+    let engine = Engine::new(PolicySet::new(compiled(POLICIES)), Settings::default());
+    let mut runs = Runs::default();
+    for seed in 0..1000 {
+        let mut maker = Maker { dice: Dice(seed), next: 0 };
+        maker.dice.roll(2);
+        let tree = maker.root();
+        let body = written(&mut maker, &tree, seed).out;
+        let head = [
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x # name\n",
+            "kind: ConfigMap\napiVersion: v1\nmetadata: {name: x, labels: {app: y}}\n",
+            "# head\nmetadata:\n    # labels\n    labels:\n        # app\n        app: x\n    name: x\nkind: ConfigMap\napiVersion: v1\n",
+        ][maker.dice.roll(3)];
+        let mut text = if maker.dice.one_in(2) { format!("{head}{body}") } else { format!("{body}{head}") };
+        if maker.dice.one_in(4) {
+            text = text.replace('\n', "\r\n");
+        }
+        let documents = read(&Arc::new(Source::new("", text.as_str())), &Limits::default());
+        let documents = documents.unwrap_or_else(|errors| panic!("{}\n{text}", errors[0]));
+        documents.iter().for_each(|document| runs.run(&format!("seed {seed}"), &engine, document));
+    }
+    runs.finish("generated documents");
 }

@@ -166,3 +166,58 @@ fn a_full_disk_leaves_the_file_as_it_was() {
     assert_eq!(files.edited(), 1);
     assert_eq!(files.left_behind(), Vec::<PathBuf>::new());
 }
+
+#[test]
+#[cfg(unix)]
+fn a_folder_that_cannot_be_written_is_named() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let files = Files::new([10]);
+    let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    set(files.path(), 0o755);
+    set(&files.path().join("in"), 0o555);
+    // For root every folder can be written: the program then runs as somebody else.
+    let is_root = fs::write(files.path().join("in/probe"), "").is_ok();
+    let mut command = if is_root {
+        fs::remove_file(files.path().join("in/probe")).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM]);
+        command
+    } else {
+        Command::new(PROGRAM)
+    };
+    let Ok(output) = command.args(files.arguments()).stdin(Stdio::null()).output() else {
+        return eprintln!("left out: a folder that root cannot write");
+    };
+    set(&files.path().join("in"), 0o755);
+    let said = String::from_utf8(output.stderr).unwrap();
+    if is_root && output.status.code() != Some(2) && output.stdout.is_empty() && said.contains("setpriv") {
+        return eprintln!("left out: {said}");
+    }
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]), "{said}");
+    assert!(said.contains("in/0.yaml: ") && said.contains("ermission denied"), "{said}");
+    assert_eq!((files.edited(), files.left_behind()), (0, Vec::new()));
+}
+
+#[test]
+fn what_is_no_text_is_refused_with_its_place() {
+    let files = Files::new([10]);
+    let odd: [(&str, &[u8], &str); 4] = [
+        ("latin.yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: caf\xe9}\n", ":3:21: "),
+        ("wide.yaml", b"\xff\xfea\0:\0 \x001\0\n\0", ":1:1: "),
+        ("tab.yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n\tname: x\n", ":4:2: "),
+        ("twice.yaml", b"apiVersion: v1\nkind: ConfigMap\nkind: Secret\n", ":3:1: "),
+    ];
+    for (name, bytes, _) in &odd {
+        fs::write(files.path().join("in").join(name), bytes).unwrap();
+    }
+    let output = Command::new(PROGRAM).args(files.arguments()).stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]), "{said}");
+    for (name, bytes, place) in &odd {
+        assert!(said.contains(&format!("in/{name}{place}")), "{name}{place}\n{said}");
+        assert_eq!(fs::read(files.path().join("in").join(name)).unwrap(), *bytes, "{name}");
+    }
+    // Those that could be edited are left alone, too.
+    assert_eq!(files.edited(), 0);
+}

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use kyv::value::{Map, Pointer, Value};
+use kyv::value::{Map, Pointer, Segment, Value, aligned};
 use kyv::yaml::{Document, Limits, Source, read};
 
 /// So many files, and so many policies for each.
@@ -64,6 +64,23 @@ fn as_element(value: &Value) -> usize {
         Value::Array(items) if !items.is_empty() => items.iter().map(as_element).sum(),
         value => as_member(value),
     }
+}
+
+/// How many lines a value takes as an entry of indented JSON.
+fn as_json(value: &Value) -> usize {
+    match value {
+        Value::Object(members) if !members.is_empty() => 2 + members.values().map(as_json).sum::<usize>(),
+        Value::Array(items) if !items.is_empty() => 2 + items.iter().map(as_json).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+/// The last step of a pointer below another one.
+fn relative(at: &Pointer, base: &Pointer) -> Pointer {
+    at.segments()[base.segments().len()..].iter().fold(Pointer::ROOT, |below, segment| match segment {
+        Segment::Key(key) => below.key(key.clone()),
+        Segment::Index(index) => below.index(*index),
+    })
 }
 
 struct Least<'a> {
@@ -138,20 +155,79 @@ impl<'a> Least<'a> {
         }
         match (before, after) {
             (Value::Object(old), Value::Object(new)) if !old.is_empty() && !new.is_empty() => {
-                if self.is_bracketed(at) { self.brackets(at) } else { self.mapping(at, old, new) }
+                if self.is_bracketed(at) {
+                    self.brackets(at, before, after)
+                } else {
+                    self.mapping(at, old, new)
+                }
             }
             (Value::Array(old), Value::Array(new)) if !old.is_empty() && !new.is_empty() => {
-                if self.is_bracketed(at) { self.brackets(at) } else { self.list(at, old, new) }
+                if self.is_bracketed(at) { self.brackets(at, before, after) } else { self.list(at, old, new) }
             }
             _ => self.other(at, before, after),
         }
     }
 
-    /// What stands in brackets on one line is rewritten; of more lines nothing is known.
-    fn brackets(&self, at: &Pointer) -> Option<Lines> {
+    /// What stands in brackets on one line is rewritten. Where every entry has lines of its own, the line that was
+    /// last gets a comma when something comes behind it, and the one that becomes last loses its own; of other
+    /// layouts nothing is known.
+    fn brackets(&self, at: &Pointer, before: &Value, after: &Value) -> Option<Lines> {
         let (_, last) = self.lines(at)?;
         let first = self.first(at)?;
-        (first == last).then(|| Lines { rewritten: [first].into(), ..Lines::default() })
+        if first == last {
+            return Some(Lines { rewritten: [first].into(), ..Lines::default() });
+        }
+        let old: Vec<Pointer> = match before {
+            Value::Object(members) => members.keys().map(|key| at.key(key.clone())).collect(),
+            _ => (0..before.as_array()?.len()).map(|index| at.index(index)).collect(),
+        };
+        let spans: Vec<(usize, usize)> = old.iter().map(|at| self.lines(at)).collect::<Option<_>>()?;
+        let is_apart = spans.windows(2).all(|pair| pair[0].1 < pair[1].0);
+        if !is_apart || spans.first()?.0 <= first || spans.last()?.1 >= last {
+            return None;
+        }
+        // What each new entry was, and how many lines it takes if it was nothing.
+        let entries: Vec<(Option<usize>, &Value)> = match (before, after) {
+            (Value::Object(old), Value::Object(new)) => {
+                new.iter().map(|(key, is)| (old.get_index_of(key), is)).collect()
+            }
+            (Value::Array(old), Value::Array(new)) => aligned(old, new).into_iter().zip(new.iter()).collect(),
+            _ => return None,
+        };
+        let mut lines = Lines::default();
+        for (index, (first, last)) in spans.iter().enumerate() {
+            if !entries.iter().any(|(origin, _)| *origin == Some(index)) {
+                lines.gone.extend(*first..=*last);
+            }
+        }
+        for (origin, is) in &entries {
+            match origin {
+                Some(index) => {
+                    let was = before.pointed(&relative(&old[*index], at))?;
+                    lines.join(&self.change(&old[*index], was, is)?);
+                }
+                None if self.document.is_json() => lines.come += as_json(is),
+                None => lines.come += 1,
+            }
+        }
+        let trailing = self.text[..self.document.span(&old[old.len() - 1])?.end.max(1)].len();
+        let has_comma = self.text[trailing..].trim_start().starts_with(',');
+        let was_last = old.len() - 1;
+        match entries.last()?.0 {
+            _ if has_comma => {}
+            // Something new comes behind the line that was last and is still there.
+            None => {
+                let stays = entries.iter().rev().find_map(|(origin, _)| *origin)?;
+                if stays == was_last {
+                    lines.rewritten.insert(spans[was_last].1);
+                }
+            }
+            Some(index) if index != was_last => {
+                lines.rewritten.insert(spans[index].1);
+            }
+            Some(_) => {}
+        }
+        Some(lines)
     }
 
     /// The fewest lines for the whole document.
@@ -369,6 +445,19 @@ fn lines_that_a_change_needs_are_counted() {
         ("a:\n", r#"{"a":{"b":1}}"#, (0, 1)),
         ("a:\n  b: 1\n  c: 1\n", r#"{"a":{}}"#, (3, 1)),
         ("a: |\n  x\n  y\nb: 1\n", r#"{"a":"x\nz\n","b":1}"#, (1, 1)),
+        // What is new at the end of indented JSON puts a comma behind the line above it.
+        ("{\n  \"a\": 1,\n  \"b\": 2\n}\n", r#"{"a":1,"b":2,"c":3}"#, (1, 2)),
+        ("{\n  \"a\": 1,\n  \"b\": 2\n}\n", r#"{"a":1,"b":2,"c":{"d":[1]}}"#, (1, 6)),
+        ("{\n  \"a\": 1,\n  \"b\": 2\n}\n", r#"{"a":1}"#, (2, 1)),
+        ("{\n  \"a\": 1,\n  \"b\": 2\n}\n", r#"{"a":3,"b":2}"#, (1, 1)),
+        ("{\n  \"a\": 1,\n  \"b\": 2\n}\n", r#"{"b":2}"#, (1, 0)),
+        ("{\n  \"a\": [\n    1,\n    2\n  ]\n}\n", r#"{"a":[0,1,2]}"#, (0, 1)),
+        ("{\n  \"a\": [\n    1,\n    2\n  ]\n}\n", r#"{"a":[1,2,3]}"#, (1, 2)),
+        ("{\n  \"a\": {\n    \"b\": 1\n  }\n}\n", r#"{"a":{"b":1,"c":2}}"#, (1, 2)),
+        // Brackets of YAML may have a comma behind the last entry.
+        ("a: {\n  b: 1\n}\n", r#"{"a":{"b":1,"c":2}}"#, (1, 2)),
+        ("a: {\n  b: 1,\n}\n", r#"{"a":{"b":1,"c":2}}"#, (0, 1)),
+        ("a: [\n  1,\n  2,\n]\n", r#"{"a":[1]}"#, (1, 0)),
     ] {
         let documents = documents(text);
         let document = &documents[0];

@@ -335,6 +335,11 @@ impl Sink for Builder<'_> {
     }
 }
 
+/// The value that a scalar is in a document.
+pub(super) fn written_value(resolved: Resolved<'_>) -> Value {
+    value_of(resolved).0
+}
+
 /// The value, and whether JSON has a form for it.
 fn value_of(resolved: Resolved<'_>) -> (Value, bool) {
     match resolved {

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::value::{Pointer, Value};
 
+use super::edit::Trace;
 use super::event::YamlText;
 use super::json::JsonText;
 use super::keys::Keys;
@@ -22,6 +23,7 @@ pub struct Document {
     pub(super) origin: Origin,
     pub(super) format: Format,
     pub(super) value: Option<Value>,
+    pub(super) trace: Trace,
     /// Made when first asked for: most documents are never asked.
     pub(super) marks: OnceLock<Marks>,
 }

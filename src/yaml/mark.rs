@@ -1,5 +1,6 @@
 //! Where the nodes of a document stand.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::value::{Pointer, Segment, Text, Value};
@@ -9,7 +10,14 @@ use super::keys::Keys;
 
 /// The nodes of a document in the order of the text, keys and values in turn.
 #[derive(Debug, Default)]
-pub(super) struct Marks(Vec<Mark>);
+pub(super) struct Marks {
+    all: Vec<Mark>,
+    /// The elements of long lists, whose places would else be counted out again and again.
+    long: BTreeMap<usize, Vec<usize>>,
+}
+
+/// From so many elements on a list is long.
+const LONG: usize = 32;
 
 #[derive(Debug)]
 struct Mark {
@@ -42,9 +50,18 @@ pub(super) struct Found {
 }
 
 impl Marks {
+    fn new(all: Vec<Mark>) -> Self {
+        let marks = Self { all, long: BTreeMap::new() };
+        let is_list = |index: &usize| matches!(marks.all[*index].node, Node::List);
+        let lists = (0..marks.all.len()).filter(is_list);
+        let long = lists.filter(|list| marks.children(*list).nth(LONG - 1).is_some());
+        let long = long.map(|list| (list, marks.children(list).collect())).collect();
+        Self { long, ..marks }
+    }
+
     /// The elements of the list that a pointer leads to, and the end of the list.
     pub(super) fn elements(&self, pointer: &Pointer) -> Option<(Vec<Range<usize>>, usize)> {
-        self.0.first()?;
+        self.all.first()?;
         let mut at = 0;
         for segment in pointer.segments() {
             at = match segment {
@@ -53,13 +70,13 @@ impl Marks {
             };
         }
         let at = self.target(at);
-        let list = self.0.get(at).filter(|mark| matches!(mark.node, Node::List))?;
-        Some((self.children(at).map(|child| self.0[child].start..self.0[child].end).collect(), list.end))
+        let list = self.all.get(at).filter(|mark| matches!(mark.node, Node::List))?;
+        Some((self.children(at).map(|child| self.all[child].start..self.all[child].end).collect(), list.end))
     }
 
     /// The node that a pointer leads to; `Err` holds the last one on the way that is there.
     pub(super) fn find(&self, pointer: &Pointer) -> Result<Found, Option<Found>> {
-        let Some(root) = self.0.first() else {
+        let Some(root) = self.all.first() else {
             return Err(None);
         };
         let mut found = Found { value: root.start..root.end, key: None };
@@ -73,7 +90,7 @@ impl Marks {
                 return Err(Some(found));
             };
             let range = |mark: &Mark| mark.start..mark.end;
-            found = Found { value: range(&self.0[value]), key: key.map(|key| range(&self.0[key])) };
+            found = Found { value: range(&self.all[value]), key: key.map(|key| range(&self.all[key])) };
             at = value;
         }
         Ok(found)
@@ -81,26 +98,29 @@ impl Marks {
 
     /// The node that an alias stands for, or the node itself.
     fn target(&self, at: usize) -> usize {
-        if let Node::Alias(target) = self.0[at].node { target } else { at }
+        if let Node::Alias(target) = self.all[at].node { target } else { at }
     }
 
     fn element(&self, list: usize, index: usize) -> Option<usize> {
         let list = self.target(list);
-        matches!(self.0[list].node, Node::List).then(|| self.children(list).nth(index))?
+        if let Some(elements) = self.long.get(&list) {
+            return elements.get(index).copied();
+        }
+        matches!(self.all[list].node, Node::List).then(|| self.children(list).nth(index))?
     }
 
     /// The key and the value that count for a name: the last in the order of the document, merges followed.
     fn member(&self, mapping: usize, name: &str) -> Option<(usize, usize)> {
         // A mapping that was searched in vain need not be searched again, however often it is merged.
-        let mut searched = vec![false; self.0.len()];
+        let mut searched = BTreeSet::new();
         let mut waiting = vec![Step::Mapping(mapping)];
         while let Some(step) = waiting.pop() {
             match step {
                 Step::Entry(key, value) => {
-                    if matches!(&self.0[key].node, Node::Scalar(Some(text)) if &**text == name) {
+                    if matches!(&self.all[key].node, Node::Scalar(Some(text)) if &**text == name) {
                         return Some((key, value));
                     }
-                    match self.0[key].node {
+                    match self.all[key].node {
                         Node::Merge => waiting.push(Step::Mapping(value)),
                         Node::Alias(target) if self.key_text(target) == Some(name) => {
                             return Some((key, value));
@@ -110,11 +130,11 @@ impl Marks {
                 }
                 Step::Mapping(at) => {
                     let at = self.target(at);
-                    if std::mem::replace(&mut searched[at], true) {
+                    if !searched.insert(at) {
                         continue;
                     }
                     let children = self.children(at);
-                    match self.0[at].node {
+                    match self.all[at].node {
                         // What is pushed last is looked at first.
                         Node::Mapping => {
                             let children: Vec<_> = children.collect();
@@ -134,13 +154,13 @@ impl Marks {
     }
 
     fn key_text(&self, at: usize) -> Option<&str> {
-        if let Node::Scalar(Some(text)) = &self.0[at].node { Some(text) } else { None }
+        if let Node::Scalar(Some(text)) = &self.all[at].node { Some(text) } else { None }
     }
 
     fn children(&self, at: usize) -> impl Iterator<Item = usize> {
-        let end = self.0[at].next;
+        let end = self.all[at].next;
         let first = Some(at + 1).filter(|first| *first < end);
-        std::iter::successors(first, move |child| Some(self.0[*child].next).filter(|next| *next < end))
+        std::iter::successors(first, move |child| Some(self.all[*child].next).filter(|next| *next < end))
     }
 }
 
@@ -166,7 +186,7 @@ impl<'k> Recorder<'k> {
     }
 
     pub(super) fn finish(self) -> Marks {
-        Marks(self.marks)
+        Marks::new(self.marks)
     }
 
     fn push(&mut self, node: Node, anchor: usize, at: Range<usize>) {

@@ -8,6 +8,7 @@ use crate::value::Value;
 
 use super::build::{Builder, Duplicates, Finding};
 use super::document::{Format, Parts};
+use super::edit::{Trace, Tracer};
 use super::event::{Stop, YamlText};
 use super::json::JsonText;
 use super::keys::Keys;
@@ -107,8 +108,8 @@ pub fn parse_value(text: &str) -> Result<Value, SyntaxError> {
     let mut builder = Builder::new(&mut keys, &limits, Duplicates::LastWins);
     let yaml = YamlText { text: &text[chunk.parsed.clone()], base: chunk.parsed.start, bare: true };
     yaml.tell(&limits, &mut builder)
-        .map(|()| built(builder))
-        .and_then(|Built { value, faults }| match faults.into_iter().next() {
+        .map(|()| built(builder, Trace::default()))
+        .and_then(|Built { value, faults, .. }| match faults.into_iter().next() {
             Some((offset, Finding::Fault(fault))) => Err(Stop { offset, fault }),
             _ => Ok(value.unwrap_or_default()),
         })
@@ -126,6 +127,7 @@ struct Reader<'a> {
 /// What a builder made of a document.
 struct Built {
     value: Option<Value>,
+    trace: Trace,
     faults: Vec<(usize, Finding)>,
 }
 
@@ -165,13 +167,15 @@ impl Reader<'_> {
         let parsed = chunk.parsed.clone();
         let text = &self.source.text()[parsed.clone()];
         let mut builder = Builder::new(self.keys, self.limits, Duplicates::Refused);
-        let read = YamlText { text, base: parsed.start, bare: false }.tell(self.limits, &mut builder);
-        let built = built(builder);
+        let mut tracer = Tracer::new(&mut builder, self.source.text(), parsed.start, false);
+        let read = YamlText { text, base: parsed.start, bare: false }.tell(self.limits, &mut tracer);
+        let trace = tracer.finish();
+        let mut built = built(builder, trace);
         let origin = chunk.origin();
-        self.report(origin, built.faults);
+        self.report(origin, std::mem::take(&mut built.faults));
         read?;
         let (text, body) = (chunk.text.clone(), chunk.body.clone());
-        self.add(Parts { text, body, parsed }, origin, Format::Yaml, built.value);
+        self.add(Parts { text, body, parsed }, origin, Format::Yaml, built);
         Ok(())
     }
 
@@ -180,8 +184,10 @@ impl Reader<'_> {
         let mut values = Vec::new();
         while let Some(start) = json.starts() {
             let mut builder = Builder::new(self.keys, self.limits, Duplicates::Refused);
-            json.tell(&mut builder)?;
-            values.push(JsonValue { start, built: built(builder) });
+            let mut tracer = Tracer::new(&mut builder, self.source.text(), start, true);
+            json.tell(&mut tracer)?;
+            let trace = tracer.finish();
+            values.push(JsonValue { start, built: built(builder, trace) });
         }
         match json.rest() {
             None => Ok(values),
@@ -192,7 +198,7 @@ impl Reader<'_> {
     fn add_json(&mut self, chunk: &Chunk, values: Vec<JsonValue>) {
         let ends: Vec<_> = values.iter().skip(1).map(|value| Some(value.start)).chain([None]).collect();
         let mut origin = chunk.origin();
-        for (index, (JsonValue { start, built }, end)) in values.into_iter().zip(ends).enumerate() {
+        for (index, (JsonValue { start, mut built }, end)) in values.into_iter().zip(ends).enumerate() {
             // What stands between two values belongs to the first of them.
             let (text, body) = if index == 0 { (chunk.text.start, chunk.body.start) } else { (start, start) };
             let parts = Parts {
@@ -201,14 +207,15 @@ impl Reader<'_> {
                 parsed: start..end.unwrap_or(chunk.parsed.end),
             };
             origin = self.source.origin_from(origin, text);
-            self.report(origin, built.faults);
-            self.add(parts, origin, Format::Json, built.value);
+            self.report(origin, std::mem::take(&mut built.faults));
+            self.add(parts, origin, Format::Json, built);
         }
     }
 
-    fn add(&mut self, parts: Parts, origin: Origin, format: Format, value: Option<Value>) {
+    fn add(&mut self, parts: Parts, origin: Origin, format: Format, built: Built) {
         let source = Arc::clone(self.source);
-        self.documents.push(Document { source, parts, origin, format, value, marks: OnceLock::new() });
+        let Built { value, trace, .. } = built;
+        self.documents.push(Document { source, parts, origin, format, value, trace, marks: OnceLock::new() });
     }
 
     fn report(&mut self, origin: Origin, findings: Vec<(usize, Finding)>) {
@@ -231,9 +238,9 @@ impl Reader<'_> {
     }
 }
 
-fn built(mut builder: Builder<'_>) -> Built {
+fn built(mut builder: Builder<'_>, trace: Trace) -> Built {
     let faults = std::mem::take(&mut builder.faults);
-    Built { value: builder.finish(), faults }
+    Built { value: builder.finish(), trace, faults }
 }
 
 #[cfg(test)]

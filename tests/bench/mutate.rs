@@ -1,8 +1,9 @@
 //! What mutating costs beside reading and printing, measured in one run on generated manifests.
 //!
 //! `cargo bench --bench mutate [-- NUMBER]` prints the best of five runs for each step and its ratio to the
-//! first step; only the ratios mean something on a machine that others use too. `KYV_CONFORMANCE` may name a
-//! folder of policies to take instead of the ones written here.
+//! first step; only the ratios mean something on a machine that others use too. With `"step=NAME"` it takes one
+//! step once, so that its instructions can be counted. `KYV_CONFORMANCE` may name a folder of policies to take
+//! instead of the ones written here.
 
 #![expect(
     clippy::print_stdout,
@@ -23,49 +24,100 @@ use kyv::yaml::{Document, Limits, Source, print, read};
 
 const RUNS: usize = 5;
 
+/// A way through all documents; gives the size of the result.
+type Step<'a> = (String, Box<dyn Fn() -> usize + 'a>);
+
+/// What becomes of an object.
+type Change = fn(&Value) -> Value;
+
 fn main() {
-    let number = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(1000);
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(1000);
     let text = manifests(number);
     let source = Arc::new(Source::new("manifests.yaml", text.as_str()));
     let policies = policies();
-    println!("{number} manifests, {} bytes, {} policies", text.len(), policies.len());
-    let engine = Engine::new(PolicySet::new(policies), Settings::default());
-
-    let reading = best(|| documents(&source).len());
-    let printing = best(|| {
-        let mut out = String::new();
-        for document in documents(&source) {
-            print(document.value().unwrap_or(&Value::Null), &mut out);
-        }
-        out.len()
-    });
-    let mutating = best(|| {
-        let mut out = String::new();
-        for document in documents(&source) {
-            let Some(value) = document.value() else { continue };
-            let report = engine.mutate(value, None, &EmptyWorld);
-            print(&report.after, &mut out);
-        }
-        out.len()
-    });
-    let editing = best(|| {
-        let mut out = String::new();
-        for document in documents(&source) {
-            let Some(value) = document.value() else { continue };
-            out.push_str(&document.edited(&labelled(value)).text);
-        }
-        out.len()
-    });
-    let steps = [
-        ("read", reading),
-        ("read, print", printing),
-        ("read, edit, check", editing),
-        ("read, mutate, print", mutating),
-    ];
-    for (step, time) in steps {
-        let ratio = time.as_secs_f64() / reading.as_secs_f64();
-        println!("{step:<20} {:>9.1} ms  {ratio:>5.2} x", time.as_secs_f64() * 1e3);
+    let engine = Engine::new(PolicySet::new(policies.clone()), Settings::default());
+    let steps = steps(&source, &engine);
+    // One step, once: for programs that count instructions.
+    if let Some(wanted) = arguments.iter().find_map(|argument| argument.strip_prefix("step=")) {
+        let (_, run) = steps.iter().find(|(name, _)| name == wanted).unwrap();
+        println!("{wanted}: {} bytes", run());
+        return;
     }
+    println!("{number} manifests, {} bytes, {} policies", text.len(), policies.len());
+    let reading = best(&steps[0].1);
+    for (name, run) in &steps {
+        let time = best(run);
+        let ratio = time.as_secs_f64() / reading.as_secs_f64();
+        println!("{name:<40} {:>9.1} ms  {ratio:>5.2} x", time.as_secs_f64() * 1e3);
+    }
+}
+
+fn steps<'a>(source: &'a Arc<Source>, engine: &'a Engine) -> Vec<Step<'a>> {
+    let each = move |write: Box<dyn Fn(&Document, &Value, &mut String)>| -> Box<dyn Fn() -> usize> {
+        let source = Arc::clone(source);
+        Box::new(move || {
+            let mut out = String::new();
+            for document in documents(&source) {
+                let Some(value) = document.value() else { continue };
+                write(&document, value, &mut out);
+            }
+            out.len()
+        })
+    };
+    let mut steps: Vec<Step<'a>> = vec![
+        ("read".into(), Box::new(move || documents(source).len())),
+        ("read, copy".into(), each(Box::new(|document, _, out| out.push_str(document.text())))),
+        ("read, print".into(), each(Box::new(|_, value, out| print(value, out)))),
+    ];
+    let changes: [(&str, Change); 3] =
+        [("nothing", Value::clone), ("a label", labelled), ("a field of each container", pulled)];
+    for (what, change) in changes {
+        let named = |step: &str| format!("read, change {what}{step}");
+        steps.push((named(""), each(Box::new(move |_, value, out| out.push_str(change(value).type_name())))));
+        let print = move |document: &Document, value: &Value, out: &mut String| {
+            out.push_str(&document.with_value(&change(value)));
+        };
+        steps.push((named(", print"), each(Box::new(print))));
+        let edit = move |document: &Document, value: &Value, out: &mut String| {
+            out.push_str(&document.edited_unchecked(&change(value)).text);
+        };
+        steps.push((named(", edit"), each(Box::new(edit))));
+        let check = move |document: &Document, value: &Value, out: &mut String| {
+            out.push_str(&document.edited(&change(value)).text);
+        };
+        steps.push((named(", edit, check"), each(Box::new(check))));
+    }
+    let mutate = move || {
+        let mut out = String::new();
+        for document in documents(source) {
+            let Some(value) = document.value() else { continue };
+            print(&engine.mutate(value, None, &EmptyWorld).after, &mut out);
+        }
+        out.len()
+    };
+    steps.push(("read, mutate, print".into(), Box::new(mutate)));
+    steps
+}
+
+/// The object with a policy for pulling in each container that it has none in.
+fn pulled(value: &Value) -> Value {
+    let mut value = value.clone();
+    let Some(spec) = value.as_object_mut().and_then(|members| members.get_mut("spec")) else { return value };
+    let Some(spec) = spec.as_object_mut() else { return value };
+    let pods = match spec.get_mut("template") {
+        Some(template) => template.as_object_mut().and_then(|members| members.get_mut("spec")),
+        None => None,
+    };
+    let pods = match pods {
+        Some(pods) => pods.as_object_mut(),
+        None => Some(spec),
+    };
+    let containers = pods.and_then(|pods| pods.get_mut("containers")).and_then(Value::as_array_mut);
+    for container in containers.into_iter().flatten() {
+        container.insert("imagePullPolicy", Value::from("Always"));
+    }
+    value
 }
 
 /// The object with one more label.
@@ -80,13 +132,13 @@ fn labelled(value: &Value) -> Value {
 }
 
 /// The shortest of several runs.
-fn best(mut run: impl FnMut() -> usize) -> Duration {
-    let time = |run: &mut dyn FnMut() -> usize| {
+fn best(run: &dyn Fn() -> usize) -> Duration {
+    let time = || {
         let start = Instant::now();
         assert!(run() > 0);
         start.elapsed()
     };
-    (0..RUNS).map(|_| time(&mut run)).min().unwrap()
+    (0..RUNS).map(|_| time()).min().unwrap()
 }
 
 fn documents(source: &Arc<Source>) -> Vec<Document> {

@@ -46,6 +46,22 @@ pub(crate) fn tool(name: &str) -> PathBuf {
     PathBuf::from(String::from_utf8(output.stdout).expect("a plain path").trim_end())
 }
 
+/// The folder of a Go module that a folder of `tests/tools/` asks for, fetched if need be.
+pub(crate) fn module(folder: &str, path: &str) -> PathBuf {
+    let output = Command::new("go")
+        .args(["mod", "download", "-json", path])
+        .current_dir(tools().join(folder))
+        .env_remove("GOFLAGS")
+        .env("GOWORK", "off")
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("go starts");
+    assert!(output.status.success(), "go mod download {path}: {}", output.status);
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("go tells JSON");
+    PathBuf::from(told["Dir"].as_str().expect("the folder of the module"))
+}
+
 fn tools() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools")
 }

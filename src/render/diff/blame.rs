@@ -172,12 +172,29 @@ struct Marks {
     spans: Vec<(Range<usize>, usize)>,
 }
 
+/// A document with its lines.
+#[derive(Debug)]
+pub(super) struct Lined<'d> {
+    document: &'d Document,
+    breaks: Vec<usize>,
+}
+
+impl<'d> Lined<'d> {
+    /// Counts the lines of a document.
+    pub(super) fn new(document: &'d Document) -> Self {
+        Self { document, breaks: document.text().match_indices('\n').map(|(at, _)| at).collect() }
+    }
+
+    fn line(&self, offset: usize) -> usize {
+        let offset = offset.saturating_sub(self.document.range().start);
+        self.breaks.partition_point(|at| *at < offset)
+    }
+}
+
 impl Marks {
-    fn of(document: &Document, base: &Pointer, places: &[(Pointer, usize)]) -> Self {
-        let text = document.text();
-        let start = document.range().start;
-        let breaks: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
-        let line = |offset: usize| breaks.partition_point(|at| *at < offset.saturating_sub(start));
+    fn of(lined: &Lined<'_>, base: &Pointer, places: &[(Pointer, usize)]) -> Self {
+        let document = lined.document;
+        let line = |offset: usize| lined.line(offset);
         let mut marks = Self::default();
         for (place, rule) in places {
             let place = base.join(place);
@@ -194,6 +211,14 @@ impl Marks {
         marks
     }
 
+    /// The lines on which something is marked.
+    fn lines(&self) -> Option<Range<usize>> {
+        let starts = self.starts.first_key_value().zip(self.starts.last_key_value());
+        let ((first, _), (last, _)) = starts?;
+        let end = self.spans.iter().map(|(span, _)| span.end).max().unwrap_or(0);
+        Some(*first..end.max(last + 1))
+    }
+
     fn rules(&self, lines: Range<usize>, found: &mut BTreeSet<usize>) {
         let before = found.len();
         found.extend(self.starts.range(lines.clone()).flat_map(|(_, rules)| rules));
@@ -205,15 +230,27 @@ impl Marks {
     }
 }
 
-/// The rules that made each edit of a document, by their numbers among those that patched the object. An edit of
-/// which nobody knows has none.
+/// The rules that made edits of a document, each with the number of the edit and with their numbers among those that
+/// patched the object. Edits of which nobody knows are left out.
 pub(super) fn blamed(
-    (old, new): (&Document, &Document),
+    (old, new): (&Lined<'_>, &Lined<'_>),
     (pointer, report): (&Pointer, &ObjectReport),
     edits: &[Edit],
-) -> Vec<BTreeSet<usize>> {
+) -> Vec<(usize, BTreeSet<usize>)> {
     let blame = Blame::of(report);
     let (was, is) = (Marks::of(old, pointer, &blame.old), Marks::of(new, pointer, &blame.new));
+    // Of a long list one object has a few of the edits, and these follow each other.
+    let near = |lines: Option<Range<usize>>, of: fn(&Edit) -> &Range<usize>| {
+        let lines = lines.unwrap_or(0..0);
+        let first = edits.partition_point(|edit| of(edit).end < lines.start);
+        first..edits.partition_point(|edit| of(edit).start < lines.end).max(first)
+    };
+    let (by_old, by_new) = (near(was.lines(), |edit| &edit.old), near(is.lines(), |edit| &edit.new));
+    let near = match (by_old.is_empty(), by_new.is_empty()) {
+        (true, _) => by_new,
+        (_, true) => by_old,
+        _ => by_old.start.min(by_new.start)..by_old.end.max(by_new.end),
+    };
     let one = |edit: &Edit| {
         let mut found = BTreeSet::new();
         if !edit.old.is_empty() {
@@ -224,5 +261,6 @@ pub(super) fn blamed(
         }
         found
     };
-    edits.iter().map(one).collect()
+    let found = edits[near.clone()].iter().map(one);
+    near.zip(found).filter(|(_, rules)| !rules.is_empty()).collect()
 }

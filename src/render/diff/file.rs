@@ -10,7 +10,7 @@ use crate::report::ObjectReport;
 use crate::value::{Pointer, Segment};
 use crate::yaml::{Document, Limits, Source, read};
 
-use super::blame::blamed;
+use super::blame::{Lined, blamed};
 use super::hunk::{Change, Changes};
 use super::lines::{Edit, edits, lines};
 use super::name::written;
@@ -106,11 +106,12 @@ impl FilePart {
                 new: edit.new.start.saturating_sub(above)..edit.new.end.saturating_sub(above),
             })
             .collect();
+        let (was, is) = (Lined::new(document), Lined::new(again));
         for (pointer, report) in objects {
             let names = patched_by(report);
-            let found = blamed((document, again), (pointer, report), &shifted);
-            for (known, numbers) in self.rules.iter_mut().zip(found) {
-                known.extend(numbers.into_iter().filter_map(|number| names.get(number)).cloned());
+            for (edit, numbers) in blamed((&was, &is), (pointer, report), &shifted) {
+                let names = numbers.into_iter().filter_map(|number| names.get(number)).cloned();
+                self.rules[edit].extend(names);
             }
         }
     }

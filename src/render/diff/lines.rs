@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
+/// Texts of more lines are first held against each other by the lines that stand once in each of them.
+const LONG: usize = 20_000;
+
 /// A run of lines that became another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Edit {
@@ -29,7 +32,9 @@ pub(super) fn edits(old: &[&str], new: &[&str]) -> Vec<Edit> {
         return Vec::new();
     }
     let mut found: Vec<Edit> = Vec::new();
-    for operation in capture_diff_slices(Algorithm::Myers, was, is) {
+    // The fewest lines take a time that grows with the length of the texts and with the number of changes.
+    let algorithm = if was.len() + is.len() > LONG { Algorithm::Patience } else { Algorithm::Myers };
+    for operation in capture_diff_slices(algorithm, was, is) {
         let (tag, gone, come) = operation.as_tag_tuple();
         if tag == DiffTag::Equal {
             continue;

@@ -7,13 +7,19 @@ mod lines;
 mod name;
 mod words;
 
+use std::sync::Arc;
+
 use crate::report::{ObjectReport, Outcome, Trial};
-use crate::value::Value;
-use crate::yaml;
+use crate::value::{Pointer, Value};
+use crate::yaml::{self, Limits, Source};
 
 use super::Origin;
 use super::harmless::{harmless, harmless_name};
 use super::mask::mask_of;
+
+use blame::{Lined, blamed};
+use hunk::{Change, Changes};
+use lines::{Edit, edits, lines};
 
 pub use file::{FileDiff, FilePart, FileText};
 pub(super) use hunk::hunks;
@@ -82,9 +88,39 @@ pub fn unified_diff(report: &ObjectReport, origin: &Origin, style: &DiffStyle) -
     let origin = harmless_name(&origin.to_string());
     style.palette.paint("1", &format!("--- {name}\t{origin}\n"), &mut out);
     style.palette.paint("1", &format!("+++ {name}\t{rules}\n"), &mut out);
-    hunks(&print(&shown.before), &print(&shown.after), style, &mut out);
+    let (before, after) = (print(&shown.before), print(&shown.after));
+    if style.annotate {
+        annotated(report, (before, after), style, &mut out);
+    } else {
+        hunks(&before, &after, style, &mut out);
+    }
     out.push_str(&trial_text(report, style));
     out
+}
+
+/// Writes hunks that name the rules behind them.
+fn annotated(report: &ObjectReport, (before, after): (String, String), style: &DiffStyle, out: &mut String) {
+    let (was, is) = (lines(&before), lines(&after));
+    let edits = edits(&was, &is);
+    let names = patched_by(report);
+    let read = |text: &str| {
+        let source = Arc::new(Source::new("", text));
+        yaml::read(&source, &Limits::unbounded()).unwrap_or_default().into_iter().next()
+    };
+    let mut rules = vec![Vec::new(); edits.len()];
+    if let (Some(was), Some(is)) = (read(&before), read(&after)) {
+        let lined = (&Lined::new(&was), &Lined::new(&is));
+        for (edit, numbers) in blamed(lined, (&Pointer::ROOT, report), &edits) {
+            rules[edit] = numbers.into_iter().filter_map(|at| names.get(at)).cloned().collect();
+        }
+    }
+    let object = object_name(report);
+    let change = |(edit, rules)| {
+        let Edit { old, new } = edit;
+        Change { old, new: is[new].to_vec(), masked: false, object: &object, rules }
+    };
+    let changes = edits.into_iter().zip(rules.iter().map(Vec::as_slice)).map(change).collect();
+    Changes { old: &was, real: &was, changes }.print(style, out);
 }
 
 /// What an API server says of an object: what it would change further, as a second diff, or why it does not take

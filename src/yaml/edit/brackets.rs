@@ -9,12 +9,12 @@ use super::Fallback;
 use super::draft::{self, Brackets, is_nested};
 use super::editor::Editor;
 use super::gap::{is_blank, line_start, skip};
-use super::outline::{NOWHERE, is_bracketed};
+use super::outline::{Child, Node, is_bracketed};
+use super::trace::NOWHERE;
 
 /// An entry of a list or mapping in brackets.
 struct Item {
-    key: Option<usize>,
-    node: usize,
+    child: Child,
     /// What stands before it, from the line break or the separator on.
     head: Range<usize>,
     end: usize,
@@ -38,11 +38,10 @@ struct Items {
 
 impl Editor<'_> {
     /// Writes a list or mapping in brackets, both brackets included.
-    pub(super) fn brackets(&mut self, at: usize, before: &Value, after: &Value) -> Result<(), Fallback> {
-        let node = self.node(at);
-        let items = self.items(at)?;
-        let pairs: Vec<_> = items.all.iter().map(|item| (item.key, item.node)).collect();
-        let pieces = self.pieces(at, &pairs, before, after)?;
+    pub(super) fn brackets(&mut self, node: &Node, before: &Value, after: &Value) -> Result<(), Fallback> {
+        let items = self.items(node)?;
+        let children: Vec<_> = items.all.iter().map(|item| item.child).collect();
+        let pieces = self.pieces(node, &children, before, after)?;
         let text = self.text;
         let has_comment = |range: &Range<usize>| text[range.clone()].contains('#');
         self.copy(node.content..node.content + 1);
@@ -109,13 +108,14 @@ impl Editor<'_> {
         after: &Value,
         layout: &Brackets,
     ) -> Result<(), Fallback> {
-        let node = self.node(item.node);
+        let node = &item.child.node;
         let lead = item.head.end;
+        self.remember_key(&item.child);
         if !node.shared && before == after {
             self.copy(lead..item.end);
         } else if is_bracketed(self.text, node) && Self::continues(node, before, after) {
             self.copy(lead..node.content);
-            self.brackets(item.node, before, after)?;
+            self.brackets(node, before, after)?;
             self.remember(node, after);
         } else if if node.form == Form::Alias { self.stands(node, after) } else { before == after } {
             self.copy(lead..item.end);
@@ -123,7 +123,7 @@ impl Editor<'_> {
         } else {
             self.expanded += usize::from(node.form == Form::Alias);
             self.bounded(after, 0)?;
-            if item.key.is_some() {
+            if item.child.key.is_some() {
                 if node.lead == NOWHERE {
                     return Err(Fallback::Layout);
                 }
@@ -143,21 +143,17 @@ impl Editor<'_> {
         Ok(())
     }
 
-    fn items(&self, at: usize) -> Result<Items, Fallback> {
-        let holder = self.node(at);
+    fn items(&self, holder: &Node) -> Result<Items, Fallback> {
         let text = self.text;
         let close =
             holder.end.checked_sub(1).filter(|close| *close > holder.content).ok_or(Fallback::Layout)?;
-        let mut children = self.outline.children(at).peekable();
+        let children = self.outline.children(holder)?;
         let mut all: Vec<Item> = Vec::new();
         let mut head = holder.content + 1;
         let mut last_comma = false;
-        while let Some(first) = children.next() {
-            let key = (!holder.list).then_some(first);
-            let node = if holder.list { first } else { children.next().ok_or(Fallback::Layout)? };
-            let lead = self.node(first).lead;
-            let end = self.node(node).end.max(self.node(first).end);
-            let next = children.peek().map_or(close, |next| self.node(*next).lead);
+        for (index, child) in children.iter().enumerate() {
+            let (lead, end) = (child.first().lead, child.end());
+            let next = children.get(index + 1).map_or(close, |next| next.first().lead);
             if lead < head || end < lead || next < end || next > close {
                 return Err(Fallback::Layout);
             }
@@ -174,20 +170,20 @@ impl Editor<'_> {
                 None => region.start..region.start,
             };
             let before = std::mem::replace(&mut head, behind.end);
-            all.push(Item { key, node, head: before..lead, end, before_comma, behind });
+            all.push(Item { child: *child, head: before..lead, end, before_comma, behind });
         }
         let heads = || all.iter().map(|item| &text[item.head.clone()]);
         let indent = heads().find_map(|head| head.rsplit_once('\n').map(|(_, indent)| indent));
         let indent = indent.filter(|indent| is_blank(indent));
         let closing = head..close;
-        let outer = text[closing.clone()].rsplit_once('\n').map(|(_, indent)| indent);
-        let outer = outer.unwrap_or_else(|| {
-            let line = &text[line_start(text, holder.content)..holder.content];
-            &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
-        });
         let mut layout = self.one_line();
         if self.json {
             layout.lines = indent.map(|indent| {
+                let outer = text[closing.clone()].rsplit_once('\n').map(|(_, indent)| indent);
+                let outer = outer.unwrap_or_else(|| {
+                    let line = &text[line_start(text, holder.content)..holder.content];
+                    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+                });
                 let step = indent.strip_prefix(outer).filter(|step| !step.is_empty()).unwrap_or("  ");
                 (indent.to_owned(), step.to_owned())
             });

@@ -6,14 +6,17 @@ use std::ops::Range;
 use crate::value::{Map, Text, Value};
 use crate::yaml::document::Parts;
 use crate::yaml::event::Form;
+use crate::yaml::keys::Keys;
+use crate::yaml::parse_value;
+use crate::yaml::scalar::Resolved;
 
 use super::Fallback;
 use super::draft::{Brackets, Setting, is_nested};
-use super::gap::{Below, line_start};
-use super::habit::Habit;
+use super::gap::{Below, line_start, skip};
+use super::habit::{Habit, Votes};
 use super::matching::{Origin, origins};
 use super::order::{Member, placed};
-use super::outline::{NOWHERE, Node, Outline, is_bracketed};
+use super::outline::{Child, Node, Outline, is_bracketed};
 
 /// No mapping of a person merges more.
 const MAX_MERGES: usize = 16;
@@ -24,7 +27,7 @@ pub(super) struct Editor<'a> {
     /// Where the document ends.
     pub(super) limit: usize,
     whole: Range<usize>,
-    pub(super) outline: &'a Outline,
+    pub(super) outline: Outline<'a>,
     pub(super) json: bool,
     /// What stands behind a colon in brackets.
     pub(super) blank: &'static str,
@@ -49,20 +52,18 @@ pub(super) struct Piece<'v> {
 }
 
 impl<'a> Editor<'a> {
-    pub(super) fn new(text: &'a str, parts: &Parts, json: bool, outline: &'a Outline) -> Self {
+    pub(super) fn new(text: &'a str, parts: &Parts, json: bool, outline: Outline<'a>) -> Self {
         let crlf = text[parts.text.clone()]
             .find('\n')
             .is_some_and(|at| text[parts.text.clone()].as_bytes().get(at.wrapping_sub(1)) == Some(&b'\r'));
-        let member = outline.nodes.iter().find(|node| node.lead != NOWHERE && node.lead < node.start);
-        let tight = json && member.is_some_and(|node| node.lead + 1 == node.start);
         Self {
             text,
             limit: parts.body.end,
             whole: parts.text.clone(),
             outline,
             json,
-            blank: if tight { "" } else { " " },
-            habit: outline.votes.habit(if crlf { "\r\n" } else { "\n" }),
+            blank: if json && is_tight(text, &outline) { "" } else { " " },
+            habit: Votes::of(text, &outline).habit(if crlf { "\r\n" } else { "\n" }),
             out: String::with_capacity(parts.text.len() + 256),
             anchors: BTreeMap::new(),
             expanded: 0,
@@ -73,7 +74,7 @@ impl<'a> Editor<'a> {
 
     /// Writes the whole document.
     pub(super) fn root(&mut self, before: &Value, after: &Value) -> Result<(), Fallback> {
-        let root = self.node(0);
+        let root = &self.outline.root()?;
         if !is_nested(before) || !is_nested(after) || root.list != matches!(after, Value::Array(_)) {
             return Err(Fallback::Root);
         }
@@ -83,10 +84,10 @@ impl<'a> Editor<'a> {
             // What stands above the first entry is about the whole.
             let body = if blank { line.max(self.whole.start) } else { root.content };
             self.copy(self.whole.start..body);
-            self.lines(0, before, after, body)?
+            self.lines(root, before, after, body)?
         } else if is_bracketed(self.text, root) {
             self.copy(self.whole.start..root.content);
-            self.brackets(0, before, after)?;
+            self.brackets(root, before, after)?;
             root.end
         } else {
             return Err(Fallback::Layout);
@@ -97,10 +98,6 @@ impl<'a> Editor<'a> {
 
     pub(super) fn finish(self) -> (String, usize) {
         (self.out, self.expanded)
-    }
-
-    pub(super) fn node(&self, at: usize) -> &'a Node {
-        &self.outline.nodes[at]
     }
 
     /// Copies a piece of the old text.
@@ -135,6 +132,16 @@ impl<'a> Editor<'a> {
         }
     }
 
+    /// Remembers what the anchor of a key stands for.
+    pub(super) fn remember_key(&mut self, child: &Child) {
+        if let Some(key) = child.key.filter(|key| key.anchored)
+            && let Some(name) = self.anchor_name(&key)
+            && let Some(value) = self.text.get(key.start..key.end).and_then(|text| parse_value(text).ok())
+        {
+            self.anchors.insert(name, value);
+        }
+    }
+
     /// Whether an alias still stands for what is wanted.
     pub(super) fn stands(&self, node: &Node, value: &Value) -> bool {
         self.anchor_name(node).and_then(|name| self.anchors.get(name)) == Some(value)
@@ -145,16 +152,16 @@ impl<'a> Editor<'a> {
         is_nested(before) && is_nested(after) && node.list == matches!(after, Value::Array(_))
     }
 
-    /// The entries of a list or mapping as they become. `children` are keys and values, or elements.
+    /// The entries of a list or mapping as they become.
     pub(super) fn pieces<'v>(
         &self,
-        at: usize,
-        entries: &[(Option<usize>, usize)],
+        at: &Node,
+        entries: &[Child],
         before: &'v Value,
         after: &'v Value,
     ) -> Result<Vec<Piece<'v>>, Fallback> {
         match (before, after) {
-            (Value::Array(old), Value::Array(new)) if self.node(at).list && entries.len() == old.len() => {
+            (Value::Array(old), Value::Array(new)) if at.list && entries.len() == old.len() => {
                 let pieces = origins(old, new).into_iter().zip(new.iter()).map(|(origin, after)| {
                     let origin = match origin {
                         Origin::Stays(index) => Some((index, true)),
@@ -166,35 +173,43 @@ impl<'a> Editor<'a> {
                 });
                 Ok(pieces.collect())
             }
-            (Value::Object(old), Value::Object(new)) if !self.node(at).list => {
-                self.members(entries, old, new)
-            }
+            (Value::Object(old), Value::Object(new)) if !at.list => self.members(entries, old, new),
             _ => Err(Fallback::Layout),
         }
     }
 
-    fn members<'v>(
-        &self,
-        entries: &[(Option<usize>, usize)],
-        old: &'v Map,
-        new: &'v Map,
-    ) -> Result<Vec<Piece<'v>>, Fallback> {
-        let keys: Vec<&Node> = entries.iter().filter_map(|(key, _)| Some(self.node((*key)?))).collect();
+    fn members<'v>(&self, entries: &[Child], old: &'v Map, new: &'v Map) -> Result<Vec<Piece<'v>>, Fallback> {
+        let is_plain = |entry: &Child| entry.key.is_some_and(|key| !key.merge);
+        let keeps = |((was, _), (is, _)): ((&Text, _), (&Text, _))| Text::ptr_eq(was, is) || was == is;
+        if entries.len() == old.len()
+            && old.len() <= new.len()
+            && entries.iter().all(is_plain)
+            && old.iter().zip(new).all(keeps)
+        {
+            return self.appended(old, new);
+        }
+        let keys: Vec<&Node> = entries.iter().filter_map(|entry| entry.key.as_ref()).collect();
         let merges = keys.iter().any(|key| key.merge);
         if keys.len() != entries.len() || (!merges && keys.len() != old.len()) {
             return Err(Fallback::Layout);
         }
+        // Where nothing merges, the members stand in the order of the text.
+        let names: Vec<Option<Text>> = if merges {
+            keys.iter().map(|key| if key.merge { None } else { self.name(key) }).collect()
+        } else {
+            old.keys().cloned().map(Some).collect()
+        };
         let (brought, keep) =
-            if merges { self.merged(entries, &keys, new)? } else { (Map::default(), false) };
+            if merges { self.merged(entries, &names, new)? } else { (Map::default(), false) };
         let written: BTreeSet<&Text> =
-            keys.iter().filter(|key| merges && !key.merge).filter_map(|key| key.name.as_ref()).collect();
+            if merges { names.iter().flatten().collect() } else { BTreeSet::new() };
         let explicit = |name: &Text| if merges { written.contains(name) } else { old.contains_key(name) };
         let fresh: Vec<(&Text, &Value)> = new
             .iter()
             .filter(|(name, value)| !(explicit(name) || keep && brought.get(*name) == Some(value)))
             .collect();
         let kept: Vec<usize> = (0..keys.len())
-            .filter(|index| match &keys[*index].name {
+            .filter(|index| match &names[*index] {
                 _ if keys[*index].merge => keep,
                 Some(name) => new.contains_key(name),
                 None => false,
@@ -205,7 +220,7 @@ impl<'a> Editor<'a> {
             let old = (0..kept.len()).map(Member::Old);
             old.chain((0..fresh.len()).map(Member::New)).collect()
         } else {
-            let names: Vec<Option<&str>> = kept.iter().map(|index| keys[*index].name.as_deref()).collect();
+            let names: Vec<Option<&str>> = kept.iter().map(|index| names[*index].as_deref()).collect();
             let fresh: Vec<&str> = fresh.iter().map(|(name, _)| &***name).collect();
             placed(&self.path, &names, &fresh)
         };
@@ -213,8 +228,7 @@ impl<'a> Editor<'a> {
             Some(match member {
                 Member::Old(index) => {
                     let origin = Some((kept[*index], true));
-                    let key = keys[kept[*index]];
-                    match key.name.as_ref().filter(|_| !key.merge) {
+                    match &names[kept[*index]] {
                         Some(name) => {
                             let (name, before) = old.get_key_value(name)?;
                             Piece { origin, key: Some(name), before: Some(before), after: new.get(name)? }
@@ -231,30 +245,45 @@ impl<'a> Editor<'a> {
         order.iter().map(|member| piece(member).ok_or(Fallback::Layout)).collect()
     }
 
+    /// The members of a mapping of which none goes; those that are new stand last in the value.
+    fn appended<'v>(&self, old: &'v Map, new: &'v Map) -> Result<Vec<Piece<'v>>, Fallback> {
+        let count = old.len();
+        let order = if new.len() == count {
+            (0..count).map(Member::Old).collect()
+        } else {
+            let names: Vec<Option<&str>> = old.keys().map(|name| Some(&**name)).collect();
+            let fresh: Vec<&str> = new.keys().skip(count).map(|name| &**name).collect();
+            placed(&self.path, &names, &fresh)
+        };
+        let piece = |member: Member| {
+            let (origin, index) = match member {
+                Member::Old(index) => (Some((index, true)), index),
+                Member::New(index) => (None, count + index),
+            };
+            let (key, after) = new.get_index(index)?;
+            let before = origin.and_then(|(index, _)| Some(old.get_index(index)?.1));
+            Some(Piece { origin, key: Some(key), before, after })
+        };
+        order.into_iter().map(|member| piece(member).ok_or(Fallback::Layout)).collect()
+    }
+
     /// What the merge keys of a mapping bring now, and whether they may stay.
-    fn merged(
-        &self,
-        entries: &[(Option<usize>, usize)],
-        keys: &[&Node],
-        new: &Map,
-    ) -> Result<(Map, bool), Fallback> {
-        if keys.iter().filter(|key| key.merge).count() > MAX_MERGES {
+    fn merged(&self, entries: &[Child], names: &[Option<Text>], new: &Map) -> Result<(Map, bool), Fallback> {
+        let merges = |entry: &Child| entry.key.is_some_and(|key| key.merge);
+        if entries.iter().filter(|entry| merges(entry)).count() > MAX_MERGES {
             return Err(Fallback::Merge);
         }
         let mut brought = Map::default();
         let mut keep = true;
-        for (index, key) in keys.iter().enumerate() {
-            if !key.merge {
-                continue;
-            }
-            let value = self.node(entries[index].1);
-            let maps: Vec<usize> = match value.form {
-                Form::Alias => vec![entries[index].1],
-                _ if value.list => self.outline.children(entries[index].1).collect(),
+        for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| merges(entry)) {
+            let value = entry.node;
+            let maps: Vec<Node> = match value.form {
+                Form::Alias => vec![value],
+                _ if value.list => self.outline.children(&value)?.iter().map(|child| child.node).collect(),
                 _ => return Err(Fallback::Merge),
             };
-            for at in maps.into_iter().rev() {
-                let known = self.anchor_name(self.node(at)).filter(|_| self.node(at).form == Form::Alias);
+            for map in maps.into_iter().rev() {
+                let known = self.anchor_name(&map).filter(|_| map.form == Form::Alias);
                 match known.and_then(|name| self.anchors.get(name)).and_then(Value::as_object) {
                     Some(map) => {
                         brought.extend(map.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -264,7 +293,7 @@ impl<'a> Editor<'a> {
                 }
             }
             // A merge counts more than what stands before it.
-            let mut above = keys[..index].iter().filter(|key| !key.merge).filter_map(|key| key.name.as_ref());
+            let mut above = names[..index].iter().flatten();
             if above.any(|name| brought.get(name).is_some_and(|value| new.get(name) != Some(value))) {
                 return Err(Fallback::Merge);
             }
@@ -273,9 +302,28 @@ impl<'a> Editor<'a> {
         Ok((brought, keep))
     }
 
+    /// What a key is called.
+    fn name(&self, key: &Node) -> Option<Text> {
+        let text = self.text.get(key.start..key.end).filter(|_| key.form != Form::Alias)?;
+        let resolved = match parse_value(text).ok()? {
+            Value::String(text) => return Some(text),
+            Value::Bool(value) => Resolved::Bool(value),
+            Value::Number(number) => Resolved::Number(number),
+            Value::Null | Value::Array(_) | Value::Object(_) => return None,
+        };
+        Keys::default().of(&resolved).ok()
+    }
+
     /// How nodes in brackets are written that have nothing to go by.
     pub(super) const fn one_line(&self) -> Brackets {
         let setting = if self.json { Setting::Json } else { Setting::Brackets };
         Brackets { setting, lines: None, blank: self.blank }
     }
+}
+
+/// Whether the first member of a document has no blank behind its colon.
+fn is_tight(text: &str, outline: &Outline<'_>) -> bool {
+    let (steps, base) = outline.steps();
+    let member = steps.windows(2).find(|pair| pair[0].is_key());
+    member.is_some_and(|pair| skip(text, base + pair[0].end()) + 1 == base + pair[1].start())
 }

@@ -3,6 +3,13 @@
 use crate::yaml::event::Form;
 use crate::yaml::quote::{self, Style};
 
+use super::gap::line_start;
+use super::outline::{Outline, column};
+use super::trace::NOWHERE;
+
+/// So many nodes tell the habits of a text.
+const VOTERS: usize = 256;
+
 /// How often each way of writing was met.
 #[derive(Debug, Default)]
 pub(super) struct Votes {
@@ -35,8 +42,36 @@ impl Tally {
 }
 
 impl Votes {
+    /// How the first nodes of a document are written.
+    pub(super) fn of(text: &str, outline: &Outline<'_>) -> Self {
+        let (steps, base) = outline.steps();
+        let mut votes = Self::default();
+        // The lists and mappings of lines that are open: where they end, and their columns.
+        let mut open: Vec<(usize, bool, usize)> = Vec::new();
+        for (index, step) in steps.iter().take(VOTERS).enumerate() {
+            while open.last().is_some_and(|(next, ..)| *next <= index) {
+                open.pop();
+            }
+            let start = base + step.start();
+            if step.form == Form::Lines {
+                let own = column(text, start);
+                if let Some((_, in_list, holder)) = open.last()
+                    && *holder != NOWHERE
+                    && own != NOWHERE
+                {
+                    let dash = text.as_bytes().get(line_start(text, start) + holder);
+                    votes.nested(*in_list, step.is_list(), *holder, own, dash != Some(&b'-'));
+                }
+                open.push((step.next(), step.is_list(), own));
+            } else if !step.is_key() {
+                votes.scalar(step.form, text.get(start..base + step.end()).unwrap_or_default());
+            }
+        }
+        votes
+    }
+
     /// A list or mapping of lines in another one.
-    pub(super) fn nested(&mut self, in_list: bool, list: bool, holder: usize, column: usize, below: bool) {
+    fn nested(&mut self, in_list: bool, list: bool, holder: usize, column: usize, below: bool) {
         let width = column.saturating_sub(holder);
         match (in_list, list) {
             (true, _) if !below => self.dashes.add(width),
@@ -46,16 +81,16 @@ impl Votes {
         }
     }
 
-    /// A scalar that is no key.
-    pub(super) fn scalar(&mut self, form: Form, text: &str) {
+    /// A scalar that is no key, as it is written.
+    fn scalar(&mut self, form: Form, text: &str) {
         match form {
             Form::Plain => self.plain += usize::from(text.starts_with(|c: char| c.is_alphabetic())),
             Form::Single => self.single += 1,
             Form::Double => self.double += 1,
             Form::Block | Form::Lines | Form::Flow | Form::Alias | Form::Absent => return,
         }
-        if form != Form::Plain && !text.contains('\n') && quote::style(text) == Style::Plain {
-            self.extra += 1;
+        if form != Form::Plain {
+            self.extra += usize::from(has_extra_quotes(text));
         }
     }
 
@@ -77,6 +112,12 @@ impl Votes {
             keys: None,
         }
     }
+}
+
+/// Whether a scalar in quotes needs none.
+pub(super) fn has_extra_quotes(written: &str) -> bool {
+    let inner = written.get(1..written.len().saturating_sub(1)).unwrap_or_default();
+    !inner.contains(['\\', '\'']) && quote::style(inner) == Style::Plain
 }
 
 /// A kind of quotes.

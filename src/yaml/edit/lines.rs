@@ -2,24 +2,24 @@
 
 use std::ops::Range;
 
-use crate::value::Value;
+use crate::value::{Text, Value};
 use crate::yaml::event::Form;
-use crate::yaml::quote::{self, Style};
 
 use super::Fallback;
 use super::draft;
 use super::editor::{Editor, Piece};
 use super::gap::{Below, is_blank, line_end, line_start, top};
-use super::habit::{Habit, Quote};
-use super::outline::{NOWHERE, is_bracketed};
+use super::habit::{Habit, Quote, has_extra_quotes};
+use super::matching::{Origin, origins};
+use super::outline::{Child, Node, is_bracketed};
+use super::trace::NOWHERE;
 
 /// So many entries show how their neighbours are written.
 const NEIGHBOURS: usize = 16;
 
 /// An entry of a list or mapping of lines.
 pub(super) struct Entry {
-    pub(super) key: Option<usize>,
-    pub(super) node: usize,
+    pub(super) child: Child,
     /// Where it starts with the comments above it.
     pub(super) top: usize,
     /// Where it starts: its dash or its key.
@@ -30,23 +30,47 @@ pub(super) struct Entry {
     pub(super) inline: bool,
 }
 
+/// An entry that stays where it is and gets another value.
+struct Kept {
+    entry: Entry,
+    habit: Habit,
+}
+
+/// A child by its number, its key, what it was and what it is.
+type Changed<'v> = (usize, Option<&'v Text>, &'v Value, &'v Value);
+
 impl Editor<'_> {
     /// Writes the entries of a list or mapping of lines; gives the end of the old ones. What stands before
     /// the first entry is written already.
     pub(super) fn lines(
         &mut self,
-        at: usize,
+        at: &Node,
+        before: &Value,
+        after: &Value,
+        floor: usize,
+    ) -> Result<usize, Fallback> {
+        let changed = if at.shared { None } else { self.changed_in_place(at, before, after)? };
+        match changed {
+            Some(changed) => self.in_place(at, &changed, floor),
+            None => self.rearranged(at, before, after, floor),
+        }
+    }
+
+    /// Writes entries of which some come, go or move.
+    fn rearranged(
+        &mut self,
+        at: &Node,
         before: &Value,
         after: &Value,
         floor: usize,
     ) -> Result<usize, Fallback> {
         let entries = self.entries(at, floor)?;
-        let pairs: Vec<_> = entries.iter().map(|entry| (entry.key, entry.node)).collect();
-        let mut pieces = self.pieces(at, &pairs, before, after)?;
+        let children: Vec<_> = entries.iter().map(|entry| entry.child).collect();
+        let mut pieces = self.pieces(at, &children, before, after)?;
         if entries.first().is_some_and(|entry| entry.inline) {
             keep_first(&mut pieces);
         }
-        let (column, habit) = (self.node(at).column, self.neighbours(at, &entries));
+        let (column, habit) = (at.column, self.neighbours(at, &children));
         let gap = |index: usize| match index {
             0 => 0..0,
             index => entries[index - 1].tail..entries[index].top,
@@ -102,7 +126,81 @@ impl Editor<'_> {
             }
         }
         self.gaps(&entries, next_gap..entries.len(), false)?;
-        Ok(entries.last().map_or(self.node(at).end, |entry| entry.tail))
+        Ok(entries.last().map_or(at.end, |entry| entry.tail))
+    }
+
+    /// Which children become another value, if all of them stay where they are and none comes or goes.
+    fn changed_in_place<'v>(
+        &self,
+        at: &Node,
+        before: &'v Value,
+        after: &'v Value,
+    ) -> Result<Option<Vec<Changed<'v>>>, Fallback> {
+        let differs = |(_, _, was, is): &Changed<'v>| was != is;
+        match (before, after) {
+            (Value::Object(old), Value::Object(new)) if !at.list && old.len() == new.len() => {
+                let keeps = |(was, is): (&Text, &Text)| Text::ptr_eq(was, is) || was == is;
+                if !old.keys().zip(new.keys()).all(keeps) || self.outline.merges(at)? {
+                    return Ok(None);
+                }
+                let pairs = old.iter().zip(new.values()).enumerate();
+                let pairs = pairs.map(|(index, ((key, was), is))| (index, Some(key), was, is));
+                Ok(Some(pairs.filter(differs).collect()))
+            }
+            (Value::Array(old), Value::Array(new)) if at.list && old.len() == new.len() => {
+                let stays = |(index, origin): (usize, Origin)| origin == Origin::Stays(index);
+                if !origins(old, new).into_iter().enumerate().all(stays) {
+                    return Ok(None);
+                }
+                let pairs = old.iter().zip(new.iter()).enumerate();
+                Ok(Some(pairs.map(|(index, (was, is))| (index, None, was, is)).filter(differs).collect()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes entries of which some have another value; what stands between these is copied.
+    fn in_place(&mut self, at: &Node, changed: &[Changed<'_>], floor: usize) -> Result<usize, Fallback> {
+        let mut cursor = self.body(at, floor);
+        for (Kept { entry, habit }, (_, key, was, is)) in self.kept_in_place(at, changed)?.iter().zip(changed)
+        {
+            self.copy(cursor..entry.lead);
+            self.path.push(key.cloned());
+            self.entry(entry.lead, entry, was, is, at.column, habit)?;
+            self.path.pop();
+            cursor = entry.tail;
+        }
+        Ok(cursor)
+    }
+
+    /// The entries that get another value, and how those are written.
+    fn kept_in_place(&mut self, at: &Node, changed: &[Changed<'_>]) -> Result<Vec<Kept>, Fallback> {
+        let (text, column) = (self.text, at.column);
+        if column == NOWHERE {
+            return Err(Fallback::Indentation);
+        }
+        let numbers: Vec<usize> = changed.iter().map(|(number, ..)| *number).collect();
+        let children = self.outline.chosen(at, &numbers)?;
+        let mut known = None;
+        let mut kept = Vec::with_capacity(children.len());
+        for (child, (number, _, was, is)) in children.into_iter().zip(changed) {
+            let lead = child.first().lead;
+            let line = line_start(text, lead);
+            let inline = !is_blank(&text[line..lead]);
+            if *number > 0 && (inline || lead - line != column) {
+                return Err(Fallback::Indentation);
+            }
+            let tail = self.tail(line_end(text, child.end(), self.limit), column);
+            let is_followed = !child.node.is_leaf && Self::continues(&child.node, was, is);
+            let habit = match known {
+                // Its own entries tell how they are written.
+                _ if is_followed => self.habit,
+                Some(known) => known,
+                None => *known.insert(self.neighbours(at, &self.outline.children(at)?)),
+            };
+            kept.push(Kept { entry: Entry { child, top: lead, lead, tail, inline }, habit });
+        }
+        Ok(kept)
     }
 
     /// Writes what stood before entries that are gone, if it says something.
@@ -191,21 +289,22 @@ impl Editor<'_> {
         column: usize,
         habit: &Habit,
     ) -> Result<(), Fallback> {
-        let node = self.node(entry.node);
+        let node = &entry.child.node;
+        self.remember_key(&entry.child);
         if !node.shared && before == after {
             self.copy(from..entry.tail);
             return Ok(());
         }
         if node.form == Form::Lines && Self::continues(node, before, after) {
             let floor = self.floor(entry);
-            let body = self.body(entry.node, floor);
+            let body = self.body(node, floor);
             self.copy(from..body);
-            let end = self.lines(entry.node, before, after, floor)?;
+            let end = self.lines(node, before, after, floor)?;
             self.remember(node, after);
             self.copy(end..entry.tail);
         } else if is_bracketed(self.text, node) && Self::continues(node, before, after) {
             self.copy(from..node.content);
-            self.brackets(entry.node, before, after)?;
+            self.brackets(node, before, after)?;
             self.remember(node, after);
             self.copy(node.end..entry.tail);
         } else if node.form == Form::Alias && self.stands(node, after) {
@@ -225,10 +324,10 @@ impl Editor<'_> {
 
     /// Where the sign of an entry ends: behind its dash or its colon.
     pub(super) fn sign_end(&self, entry: &Entry) -> Result<usize, Fallback> {
-        match entry.key {
+        match entry.child.key {
             None => Ok(entry.lead + 1),
-            Some(_) if self.node(entry.node).lead == NOWHERE => Err(Fallback::Layout),
-            Some(_) => Ok(self.node(entry.node).lead + 1),
+            Some(_) if entry.child.node.lead == NOWHERE => Err(Fallback::Layout),
+            Some(_) => Ok(entry.child.node.lead + 1),
         }
     }
 
@@ -239,8 +338,7 @@ impl Editor<'_> {
     }
 
     /// Where the entries of a list or mapping of lines start.
-    pub(super) fn body(&self, at: usize, floor: usize) -> usize {
-        let node = self.node(at);
+    pub(super) fn body(&self, node: &Node, floor: usize) -> usize {
         let line = line_start(self.text, node.content);
         if is_blank(&self.text[line..node.content]) {
             top(self.text, line, node.column, floor)
@@ -251,25 +349,25 @@ impl Editor<'_> {
 
     /// Where an entry ends whose last line ends at an offset.
     fn tail(&mut self, from: usize, column: usize) -> usize {
+        let below = self.text[from..self.limit].bytes().find(|byte| !matches!(byte, b' ' | b'\t'));
+        if !matches!(below, Some(b'#' | b'\r' | b'\n')) {
+            return from;
+        }
         // All entries that end with this line ask for the same comments.
         let (text, limit) = (self.text, self.limit);
         self.below.entry(from).or_insert_with(|| Below::read(text, from, limit)).tail(from, column)
     }
 
     /// The entries of a list or mapping of lines.
-    pub(super) fn entries(&mut self, at: usize, floor: usize) -> Result<Vec<Entry>, Fallback> {
-        let holder = self.node(at);
+    pub(super) fn entries(&mut self, holder: &Node, floor: usize) -> Result<Vec<Entry>, Fallback> {
         let column = holder.column;
         if column == NOWHERE {
             return Err(Fallback::Indentation);
         }
         let mut entries: Vec<Entry> = Vec::new();
         let mut floor = floor;
-        let mut children = self.outline.children(at);
-        while let Some(first) = children.next() {
-            let key = (!holder.list).then_some(first);
-            let node = if holder.list { first } else { children.next().ok_or(Fallback::Layout)? };
-            let lead = self.node(first).lead;
+        for child in self.outline.children(holder)? {
+            let lead = child.first().lead;
             let line = line_start(self.text, lead);
             let inline = !is_blank(&self.text[line..lead]);
             let is_first = entries.is_empty();
@@ -278,26 +376,24 @@ impl Editor<'_> {
             }
             let top = match (is_first, inline) {
                 (_, true) => lead,
-                (true, false) => self.body(at, floor),
+                (true, false) => self.body(holder, floor),
                 (false, false) => top(self.text, line, column, floor),
             };
-            let end = self.node(node).end.max(self.node(first).end);
-            let tail = self.tail(line_end(self.text, end, self.limit), column);
-            entries.push(Entry { key, node, top, lead, tail, inline });
+            let tail = self.tail(line_end(self.text, child.end(), self.limit), column);
+            entries.push(Entry { child, top, lead, tail, inline });
             floor = tail;
         }
         Ok(entries)
     }
 
     /// How the entries of a list or mapping are written.
-    fn neighbours(&self, at: usize, entries: &[Entry]) -> Habit {
-        let holder = self.node(at);
+    fn neighbours(&self, holder: &Node, children: &[Child]) -> Habit {
         let mut habit = self.habit;
         let (mut plain, mut quoted) = (false, None);
         let (mut plain_keys, mut quoted_keys) = (false, None);
-        for entry in entries.iter().take(NEIGHBOURS) {
-            let node = self.node(entry.node);
-            let same_line = line_start(self.text, node.content) <= entry.lead;
+        for child in children.iter().take(NEIGHBOURS) {
+            let (node, lead) = (&child.node, child.first().lead);
+            let same_line = line_start(self.text, node.content) <= lead;
             let width = |offset: usize| offset.checked_sub(holder.column).filter(|width| *width < 16);
             if node.form == Form::Lines && node.column != NOWHERE {
                 match width(node.column) {
@@ -307,14 +403,14 @@ impl Editor<'_> {
                     _ => {}
                 }
             } else if holder.list && same_line && node.form != Form::Absent {
-                habit.dash = (node.start - entry.lead).clamp(2, 16);
+                habit.dash = (node.start - lead).clamp(2, 16);
             }
-            match self.quotes(entry.node) {
+            match self.quotes(node) {
                 Written::Plain => plain = true,
                 Written::Extra(quote) => quoted = Some(quote),
                 Written::Otherwise => {}
             }
-            match entry.key.map(|key| self.quotes(key)) {
+            match child.key.as_ref().map(|key| self.quotes(key)) {
                 Some(Written::Plain) => plain_keys = true,
                 Some(Written::Extra(quote)) => quoted_keys = Some(quote),
                 Some(Written::Otherwise) | None => {}
@@ -329,19 +425,16 @@ impl Editor<'_> {
         habit
     }
 
-    fn quotes(&self, at: usize) -> Written {
-        let node = self.node(at);
+    fn quotes(&self, node: &Node) -> Written {
         let text = &self.text[node.content..node.end];
-        let inner = text.get(1..text.len().saturating_sub(1)).unwrap_or_default();
-        let extra = || quote::style(inner) == Style::Plain && !inner.contains(['\\', '\'']);
         match node.form {
             Form::Plain
                 if text.starts_with(|c: char| c.is_alphabetic()) && text != "true" && text != "false" =>
             {
                 Written::Plain
             }
-            Form::Single if extra() => Written::Extra(Quote::Single),
-            Form::Double if extra() => Written::Extra(Quote::Double),
+            Form::Single if has_extra_quotes(text) => Written::Extra(Quote::Single),
+            Form::Double if has_extra_quotes(text) => Written::Extra(Quote::Double),
             _ => Written::Otherwise,
         }
     }

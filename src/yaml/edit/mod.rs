@@ -4,8 +4,10 @@
 //! is read again, and where it does not say what it should the document is printed canonically.
 
 mod brackets;
+mod check;
 mod draft;
 mod editor;
+mod folded;
 mod gap;
 mod habit;
 mod lines;
@@ -13,19 +15,17 @@ mod matching;
 mod order;
 mod outline;
 mod replace;
-
-use std::sync::Arc;
+mod trace;
 
 use crate::value::Value;
 
-use super::document::Format;
-use super::event::YamlText;
-use super::json::JsonText;
-use super::keys::Keys;
-use super::{Document, Limits, Source, read};
+use super::Document;
 
+pub(super) use trace::{Trace, Tracer};
+
+use check::says;
 use editor::Editor;
-use outline::{Outline, Recorder};
+use outline::Outline;
 
 /// A document with another value.
 #[derive(Clone, Debug)]
@@ -87,25 +87,37 @@ impl Document {
     /// assert_eq!(document.edited(&value).text, "a:   'y' # kept\nb: [1,2,3]\n");
     /// ```
     pub fn edited(&self, value: &Value) -> Edited {
-        match self.edit(value) {
+        self.as_edited(self.edit_and_check(value), value)
+    }
+
+    /// As [`Self::edited`], without reading the text again: it may say anything. Tells what that costs.
+    pub fn edited_unchecked(&self, value: &Value) -> Edited {
+        self.as_edited(self.edit(value), value)
+    }
+
+    fn as_edited(&self, edited: Result<(String, usize), Fallback>, value: &Value) -> Edited {
+        match edited {
             Ok((text, expanded)) => Edited { text, expanded, fallback: None },
             Err(fallback) => Edited { text: self.with_value(value), expanded: 0, fallback: Some(fallback) },
         }
     }
 
-    fn edit(&self, value: &Value) -> Result<(String, usize), Fallback> {
-        let (text, expanded) = self.edit_unchecked(value)?;
+    fn edit_and_check(&self, value: &Value) -> Result<(String, usize), Fallback> {
+        let (text, expanded) = self.edit(value)?;
         if says(&text, value) { Ok((text, expanded)) } else { Err(Fallback::Reading) }
     }
 
-    fn edit_unchecked(&self, value: &Value) -> Result<(String, usize), Fallback> {
+    fn edit(&self, value: &Value) -> Result<(String, usize), Fallback> {
         let before = self.value().ok_or(Fallback::Root)?;
+        if before == value {
+            return Ok((self.text().to_owned(), 0));
+        }
         let whole = self.text();
         if whole.contains('\r') && whole.replace("\r\n", "").contains('\r') {
             return Err(Fallback::LineBreaks);
         }
-        let outline = self.outline().ok_or(Fallback::Layout)?;
-        let mut editor = Editor::new(self.source.text(), &self.parts, self.is_json(), &outline);
+        let outline = Outline::new(self.source.text(), &self.trace, self.is_json());
+        let mut editor = Editor::new(self.source.text(), &self.parts, self.is_json(), outline);
         editor.root(before, value)?;
         let (mut text, expanded) = editor.finish();
         // A file without a final line break stays one.
@@ -116,34 +128,6 @@ impl Document {
         }
         Ok((text, expanded))
     }
-
-    fn outline(&self) -> Option<Outline> {
-        let (text, part) = (self.source.text(), self.parts.parsed.clone());
-        let mut keys = Keys::default();
-        let mut recorder = Recorder::new(text, part.start, self.format == Format::Json, &mut keys);
-        let read = match self.format {
-            Format::Json => {
-                let mut json = JsonText::new(text, part);
-                json.starts();
-                json.tell(&mut recorder)
-            }
-            Format::Yaml => {
-                let yaml = YamlText { base: part.start, text: &text[part], bare: false };
-                yaml.tell(&Limits::unbounded(), &mut recorder)
-            }
-        };
-        read.ok().and_then(|()| recorder.finish())
-    }
-}
-
-/// Whether a text reads as one document with this value.
-fn says(text: &str, value: &Value) -> bool {
-    let source = Arc::new(Source::new("", text));
-    let mut values = match read(&source, &Limits::unbounded()) {
-        Ok(documents) => documents.into_iter().filter_map(Document::into_value),
-        Err(_) => return false,
-    };
-    values.next().as_ref() == Some(value) && values.next().is_none()
 }
 
 #[cfg(test)]

@@ -1,27 +1,25 @@
-//! How the nodes of a document are written, and where.
+//! How the nodes of a document are written, and where: worked out for those that an edit comes to.
 
-use std::ops::Range;
+use crate::yaml::event::Form;
 
-use crate::value::{Text, Value};
-use crate::yaml::event::{Form, Kind, Look, Scalar, Sink, Stop};
-use crate::yaml::keys::Keys;
-
+use super::Fallback;
 use super::gap::{line_start, skip};
-use super::habit::Votes;
+use super::trace::{NOWHERE, Sign, Step, Trace, Turn, is_bracket, prologue, property_end};
 
-/// An offset that does not exist.
-pub(super) const NOWHERE: usize = usize::MAX;
-
-/// The nodes of a document in the order of the text, keys and values in turn.
-#[derive(Debug)]
-pub(super) struct Outline {
-    pub(super) nodes: Vec<Node>,
-    pub(super) votes: Votes,
+/// The nodes of a document.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outline<'a> {
+    text: &'a str,
+    base: usize,
+    json: bool,
+    steps: &'a [Step],
 }
 
 /// How a node is written.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
+    /// Its number in the order of the text.
+    index: usize,
     pub(super) form: Form,
     /// Whether it is a list.
     pub(super) list: bool,
@@ -34,10 +32,6 @@ pub(super) struct Node {
     pub(super) content: usize,
     /// Where it ends, without the line break of its last line.
     pub(super) end: usize,
-    /// The node behind it and everything in it.
-    pub(super) next: usize,
-    /// The name, of a key.
-    pub(super) name: Option<Text>,
     /// Whether it is the key that merges.
     pub(super) merge: bool,
     pub(super) anchored: bool,
@@ -46,359 +40,181 @@ pub(super) struct Node {
     pub(super) shared: bool,
     /// The column of the entries of a list or mapping of lines; [`NOWHERE`] if blanks do not tell it.
     pub(super) column: usize,
+    /// Whether it holds nothing.
+    pub(super) is_leaf: bool,
 }
 
-impl Outline {
+/// An element, or a member with its key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Child {
+    pub(super) key: Option<Node>,
+    pub(super) node: Node,
+}
+
+impl Child {
+    /// The node that stands first.
+    pub(super) fn first(&self) -> &Node {
+        self.key.as_ref().unwrap_or(&self.node)
+    }
+
+    /// Where the last of its nodes ends.
+    pub(super) fn end(&self) -> usize {
+        self.node.end.max(self.first().end)
+    }
+}
+
+impl<'a> Outline<'a> {
+    pub(super) fn new(text: &'a str, trace: &'a Trace, json: bool) -> Self {
+        Self { text, base: trace.base, json, steps: &trace.steps }
+    }
+
+    /// All nodes, as they were noted, and where their text starts.
+    pub(super) const fn steps(&self) -> (&'a [Step], usize) {
+        (self.steps, self.base)
+    }
+
+    /// The node that holds all others.
+    pub(super) fn root(&self) -> Result<Node, Fallback> {
+        let start = if self.json { self.base } else { prologue(self.text, self.base) };
+        self.node(0, Sign { lead: NOWHERE, end: start })
+    }
+
+    /// Whether one of the members of a mapping is a merge.
+    pub(super) fn merges(&self, holder: &Node) -> Result<bool, Fallback> {
+        let end = self.step(holder.index)?.next();
+        let mut index = holder.index + 1;
+        while index < end {
+            let step = self.step(index)?;
+            if step.is_key() && step.merges() {
+                return Ok(true);
+            }
+            index = step.next();
+        }
+        Ok(false)
+    }
+
+    /// Some of the nodes right below one, by their numbers in rising order.
+    pub(super) fn chosen(&self, holder: &Node, numbers: &[usize]) -> Result<Vec<Child>, Fallback> {
+        let lines = holder.form == Form::Lines;
+        let mut cursor = holder.content + usize::from(is_bracketed(self.text, holder));
+        let end = self.step(holder.index)?.next();
+        let (mut index, mut number) = (holder.index + 1, 0);
+        let mut children = Vec::with_capacity(numbers.len());
+        for wanted in numbers {
+            while number < *wanted && index < end {
+                let step = self.step(index)?;
+                // A key that is no scalar is refused, and its value follows it.
+                let last = if holder.list { step } else { self.step(step.next())? };
+                (cursor, index, number) = (self.base + last.end(), last.next(), number + 1);
+            }
+            if index >= end {
+                return Err(Fallback::Layout);
+            }
+            let first = self.node(index, Sign::of(self.text, cursor, Turn::first(holder.list), lines))?;
+            if holder.list {
+                children.push(Child { key: None, node: first });
+                continue;
+            }
+            let sign = Sign::of(self.text, first.end, Turn::Value, lines);
+            children.push(Child { key: Some(first), node: self.node(self.step(index)?.next(), sign)? });
+        }
+        Ok(children)
+    }
+
     /// The nodes right below one.
-    pub(super) fn children(&self, at: usize) -> impl Iterator<Item = usize> {
-        let end = self.nodes[at].next;
-        let first = Some(at + 1).filter(|first| *first < end);
-        std::iter::successors(first, move |child| Some(self.nodes[*child].next).filter(|next| *next < end))
-    }
-}
-
-/// What comes next in an open list or mapping.
-#[derive(Clone, Copy, PartialEq)]
-enum Turn {
-    Element,
-    Key,
-    Value,
-}
-
-/// Notes how nodes are written.
-pub(super) struct Recorder<'t, 'k> {
-    text: &'t str,
-    keys: &'k mut Keys,
-    start: usize,
-    json: bool,
-    nodes: Vec<Node>,
-    open: Vec<(usize, Turn)>,
-    cursor: usize,
-    look: Option<Look>,
-    votes: Votes,
-    /// Whether the text is other than the events say.
-    broken: bool,
-}
-
-impl<'t, 'k> Recorder<'t, 'k> {
-    /// Reads what starts at an offset of a text.
-    pub(super) fn new(text: &'t str, start: usize, json: bool, keys: &'k mut Keys) -> Self {
-        let cursor = if json { start } else { prologue(text, start) };
-        Self {
-            text,
-            keys,
-            start,
-            json,
-            nodes: Vec::new(),
-            open: Vec::new(),
-            cursor,
-            look: None,
-            votes: Votes::default(),
-            broken: false,
-        }
-    }
-
-    /// The outline, if the text is what it was taken for.
-    pub(super) fn finish(self) -> Option<Outline> {
-        (!self.broken && self.open.is_empty() && !self.nodes.is_empty())
-            .then_some(Outline { nodes: self.nodes, votes: self.votes })
-    }
-
-    fn byte(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.cursor).copied()
-    }
-
-    fn expect(&mut self, right: bool) {
-        self.broken |= !right;
-    }
-
-    fn skip(&mut self) {
-        self.cursor = skip(self.text, self.cursor);
-    }
-
-    /// Skips a separator in brackets.
-    fn skip_comma(&mut self) {
-        self.skip();
-        if self.byte() == Some(b',') {
-            self.cursor += 1;
-            self.skip();
-        }
-    }
-
-    /// Goes to the content of the next node.
-    fn enter(&mut self, list: bool, anchor: usize, fallback: Form) -> usize {
-        let look = self.look.take().unwrap_or(Look { form: fallback, tagged: false });
-        let parent = self.open.last().map(|(node, turn)| (*node, *turn));
-        let mut lead = NOWHERE;
-        let mut is_key = false;
-        if let Some((node, turn)) = parent {
-            let lines = self.nodes[node].form == Form::Lines;
-            match turn {
-                Turn::Element if lines => {
-                    self.skip();
-                    lead = self.cursor;
-                    self.expect(self.byte() == Some(b'-'));
-                    self.cursor += 1;
-                }
-                Turn::Element => {
-                    self.skip_comma();
-                    lead = self.cursor;
-                }
-                Turn::Key => {
-                    if lines {
-                        self.skip();
-                    } else {
-                        self.skip_comma();
-                    }
-                    lead = self.cursor;
-                    is_key = true;
-                    let rest = &self.text.as_bytes()[self.cursor.min(self.text.len())..];
-                    let blank = rest.get(1).is_none_or(|byte| b" \t\r\n".contains(byte));
-                    if rest.first() == Some(&b'?') && blank {
-                        self.cursor += 1;
-                    }
-                }
-                Turn::Value => {
-                    let before = self.cursor;
-                    self.skip();
-                    if self.byte() == Some(b':') {
-                        lead = self.cursor;
-                        self.cursor += 1;
-                    } else {
-                        self.cursor = before;
-                    }
-                }
+    pub(super) fn children(&self, holder: &Node) -> Result<Vec<Child>, Fallback> {
+        let lines = holder.form == Form::Lines;
+        let mut cursor = holder.content + usize::from(is_bracketed(self.text, holder));
+        let end = self.step(holder.index)?.next();
+        let mut index = holder.index + 1;
+        let mut next = |turn: Turn| {
+            let sign = Sign::of(self.text, cursor, turn, lines);
+            if lines && turn == Turn::Element && sign.end == sign.lead {
+                return Err(Fallback::Layout);
             }
-            let turn = match turn {
-                Turn::Element => Turn::Element,
-                Turn::Key => Turn::Value,
-                Turn::Value => Turn::Key,
-            };
-            if let Some(open) = self.open.last_mut() {
-                open.1 = turn;
+            let node = self.node(index, sign)?;
+            (cursor, index) = (node.end, self.step(index)?.next());
+            Ok((node, index < end))
+        };
+        let mut children = Vec::new();
+        let mut more = holder.index + 1 < end;
+        while more {
+            let (first, further) = next(Turn::first(holder.list))?;
+            let (node, key);
+            if holder.list {
+                (node, key, more) = (first, None, further);
+            } else {
+                let (value, further) = next(Turn::Value)?;
+                (node, key, more) = (value, Some(first), further);
             }
+            children.push(Child { key, node });
         }
-        let properties = usize::from(anchor > 0) + usize::from(look.tagged);
-        if look.form != Form::Absent || properties > 0 {
-            self.skip();
+        Ok(children)
+    }
+
+    fn step(&self, index: usize) -> Result<Step, Fallback> {
+        self.steps.get(index).copied().ok_or(Fallback::Layout)
+    }
+
+    /// A node behind its sign, if the text is what it was taken for.
+    fn node(&self, index: usize, sign: Sign) -> Result<Node, Fallback> {
+        let step = self.step(index)?;
+        let text = self.text;
+        let byte = |at: usize| text.as_bytes().get(at).copied();
+        let properties = usize::from(step.is_anchored()) + usize::from(step.is_tagged());
+        let is_there = step.form != Form::Absent;
+        let mut at = sign.end;
+        if is_there || properties > 0 {
+            at = skip(text, at);
         }
-        let start = self.cursor;
-        let mut end = start;
+        let start = at;
         for index in 0..properties {
-            self.expect(matches!(self.byte(), Some(b'&' | b'!')));
-            self.cursor = property_end(self.text, self.cursor);
-            end = self.cursor;
-            if look.form != Form::Absent || index + 1 < properties {
-                self.skip();
+            if !matches!(byte(at), Some(b'&' | b'!')) {
+                return Err(Fallback::Layout);
+            }
+            at = property_end(text, at);
+            if is_there || index + 1 < properties {
+                at = skip(text, at);
             }
         }
-        let content = self.cursor;
-        if look.form == Form::Absent {
-            self.cursor = end;
+        let (content, end) = (at, self.base + step.end());
+        let right = match step.form {
+            Form::Absent => content == end,
+            Form::Block => matches!(byte(content), Some(b'|' | b'>')),
+            Form::Lines => true,
+            Form::Plain | Form::Single | Form::Double | Form::Flow | Form::Alias => {
+                self.base + step.start() == content
+            }
+        };
+        if !right || end < content {
+            return Err(Fallback::Layout);
         }
-        let column = if look.form == Form::Lines { column(self.text, content) } else { NOWHERE };
-        let index = self.nodes.len();
-        self.nodes.push(Node {
-            form: look.form,
-            list,
-            lead,
+        let column = if step.form == Form::Lines { column(text, content) } else { NOWHERE };
+        Ok(Node {
+            index,
+            form: step.form,
+            list: step.is_list(),
+            lead: sign.lead,
             start,
             content,
-            end: self.cursor,
-            next: index + 1,
-            name: None,
-            merge: false,
-            anchored: anchor > 0,
-            tagged: look.tagged,
-            shared: anchor > 0 || look.form == Form::Alias,
+            end,
+            merge: step.is_key() && step.merges(),
+            anchored: step.is_anchored(),
+            tagged: step.is_tagged(),
+            shared: step.is_shared(),
             column,
-        });
-        if look.form == Form::Lines
-            && let Some((parent, _)) = parent
-        {
-            let holder = &self.nodes[parent];
-            if holder.form == Form::Lines && column != NOWHERE && holder.column != NOWHERE && !is_key {
-                self.votes.nested(
-                    holder.list,
-                    list,
-                    holder.column,
-                    column,
-                    line_start(self.text, content) > lead,
-                );
-            }
-        }
-        index
-    }
-
-    /// Ends a scalar.
-    fn leaf(&mut self, index: usize, at: &Range<usize>) {
-        let node = &self.nodes[index];
-        let (form, content) = (node.form, node.content);
-        match form {
-            Form::Absent => return,
-            Form::Block => {
-                self.expect(matches!(self.byte(), Some(b'|' | b'>')));
-                self.cursor = block_end(self.text, content, at.end);
-            }
-            Form::Plain | Form::Single | Form::Double | Form::Flow | Form::Lines | Form::Alias => {
-                self.expect(at.start == content);
-                self.cursor = at.end;
-            }
-        }
-        self.nodes[index].end = self.cursor;
-        self.share(index);
-    }
-
-    /// Tells the node that holds this one of an anchor or alias.
-    fn share(&mut self, index: usize) {
-        if self.nodes[index].shared
-            && let Some((parent, _)) = self.open.last()
-        {
-            self.nodes[*parent].shared = true;
-        }
-    }
-
-    fn is_key(&self) -> bool {
-        matches!(self.open.last(), Some((_, Turn::Key)))
-    }
-}
-
-impl Sink for Recorder<'_, '_> {
-    fn scalar(&mut self, scalar: Scalar<'_>, anchor: usize, at: Range<usize>) -> Result<(), Stop> {
-        let key = self.is_key();
-        let fallback = if self.json { Form::Double } else { Form::Plain };
-        let index = self.enter(false, anchor, fallback);
-        if key {
-            self.nodes[index].merge = scalar.is_merge();
-            self.nodes[index].name = scalar.resolve().ok().and_then(|text| self.keys.of(&text).ok());
-        } else {
-            self.votes.scalar(self.nodes[index].form, &scalar.text);
-        }
-        self.leaf(index, &at);
-        Ok(())
-    }
-
-    fn literal(&mut self, _: Value, at: Range<usize>) -> Result<(), Stop> {
-        let index = self.enter(false, 0, Form::Plain);
-        self.leaf(index, &at);
-        Ok(())
-    }
-
-    fn alias(&mut self, _: usize, at: Range<usize>) -> Result<(), Stop> {
-        self.look = Some(Look { form: Form::Alias, tagged: false });
-        let index = self.enter(false, 0, Form::Alias);
-        self.leaf(index, &at);
-        Ok(())
-    }
-
-    fn open(&mut self, kind: Kind, anchor: usize, offset: usize) -> Result<(), Stop> {
-        let index = self.enter(kind == Kind::List, anchor, Form::Flow);
-        if self.nodes[index].form == Form::Flow {
-            self.expect(self.nodes[index].content == offset);
-            let bracket = matches!(self.byte(), Some(b'[' | b'{'));
-            // A pair in a list has no brackets of its own.
-            if bracket {
-                self.cursor += 1;
-            }
-        }
-        self.open.push((index, if kind == Kind::List { Turn::Element } else { Turn::Key }));
-        Ok(())
-    }
-
-    fn close(&mut self, offset: usize) -> Result<(), Stop> {
-        if let Some((index, _)) = self.open.pop() {
-            if is_bracketed(self.text, &self.nodes[index]) {
-                self.cursor = offset;
-            }
-            self.nodes[index].end = self.cursor;
-            self.nodes[index].next = self.nodes.len();
-            self.share(index);
-        }
-        Ok(())
-    }
-
-    fn restart(&mut self) {
-        self.nodes.clear();
-        self.open.clear();
-        self.votes = Votes::default();
-        self.look = None;
-        self.broken = false;
-        self.cursor = prologue(self.text, self.start);
-    }
-
-    fn look(&mut self, look: Look) {
-        self.look = Some(look);
+            is_leaf: step.next() == index + 1,
+        })
     }
 }
 
 /// Whether a list or mapping stands in brackets of its own.
 pub(super) fn is_bracketed(text: &str, node: &Node) -> bool {
-    let bracket = if node.list { b'[' } else { b'{' };
-    node.form == Form::Flow && text.as_bytes().get(node.content) == Some(&bracket)
-}
-
-/// Where the document itself starts: behind its directives and the separator.
-fn prologue(text: &str, start: usize) -> usize {
-    let mut at = skip(text, start);
-    while text[at..].starts_with('%') {
-        let end = text[at..].find(['\n', '\r']).map_or(text.len(), |length| at + length);
-        at = skip(text, end);
-    }
-    if text[at..].starts_with("---") && text[at + 3..].starts_with([' ', '\t', '\r', '\n']) {
-        return skip(text, at + 3);
-    }
-    at
-}
-
-/// The end of an anchor or a tag.
-fn property_end(text: &str, at: usize) -> usize {
-    let rest = &text[at.min(text.len())..];
-    let end = if rest.starts_with("!<") {
-        rest.find('>').map(|end| end + 1)
-    } else {
-        rest.find([' ', '\t', '\r', '\n', ',', '[', ']', '{', '}'])
-    };
-    end.map_or(text.len(), |end| at + end)
-}
-
-/// The end of a block scalar, without what stands below it: comments, and empty lines unless they count.
-fn block_end(text: &str, header: usize, end: usize) -> usize {
-    let end = end.min(text.len());
-    let header_end = text[header..].find(['\n', '\r']).map_or(text.len(), |length| header + length);
-    if end <= header_end {
-        return header_end;
-    }
-    let marks = text[header..header_end].split(" #").next().unwrap_or_default();
-    let keeps = marks.contains('+');
-    let mut end = end;
-    // What starts the line of a comment is no part of it.
-    let last = line_start(text, end);
-    if last > header_end && text[last..end].trim_matches([' ', '\t']).is_empty() && last < end {
-        end = last;
-    }
-    let mut body = strip_break(text, header_end, end);
-    if keeps {
-        return body.max(header_end);
-    }
-    loop {
-        let line = line_start(text, body);
-        if line <= header_end || !text[line..body].trim_matches([' ', '\t']).is_empty() {
-            break;
-        }
-        body = strip_break(text, header_end, line);
-    }
-    body.max(header_end)
-}
-
-/// The offset without one line break before it.
-fn strip_break(text: &str, floor: usize, end: usize) -> usize {
-    let part = &text[floor..end];
-    let stripped = part.strip_suffix("\r\n").or_else(|| part.strip_suffix('\n')).unwrap_or(part);
-    floor + stripped.len()
+    node.form == Form::Flow && is_bracket(text, node.content, node.list)
 }
 
 /// The column of an offset, if only blanks and the signs of entries stand before it on its line.
-fn column(text: &str, at: usize) -> usize {
+pub(super) fn column(text: &str, at: usize) -> usize {
     let start = line_start(text, at);
     let lead = &text[start..at.min(text.len())];
     let lead = lead.trim_start_matches('\u{feff}');

@@ -7,10 +7,11 @@ use crate::yaml::event::Form;
 use super::Fallback;
 use super::draft::{self, Setting, is_nested};
 use super::editor::Editor;
+use super::folded::folded;
 use super::gap::{comment, is_blank, line_end, line_start};
 use super::habit::Habit;
 use super::lines::Entry;
-use super::outline::is_bracketed;
+use super::outline::{Node, is_bracketed};
 
 /// What stands around the old value and stays.
 struct Around<'a> {
@@ -33,7 +34,7 @@ impl<'a> Editor<'a> {
         habit: &Habit,
     ) -> Result<(), Fallback> {
         self.bounded(after, column)?;
-        let node = self.node(entry.node);
+        let node = &entry.child.node;
         let sign = self.sign_end(entry)?;
         let Around { comment, between, rest } = self.around(entry, sign)?;
         self.copy(from..sign);
@@ -45,12 +46,17 @@ impl<'a> Editor<'a> {
             anchor = format!(" &{name}");
         }
         let newline = habit.newline;
-        let old_column = if node.form == Form::Block { self.block_column(entry.node) } else { None };
-        let in_brackets = is_bracketed(self.text, node) && node.next > entry.node + 1;
+        let old_column = if node.form == Form::Block { self.block_column(node) } else { None };
+        let in_brackets = is_bracketed(self.text, node) && !node.is_leaf;
         let block = if node.form == Form::Double || in_brackets || !between.is_empty() {
             None
         } else {
-            draft::block(after, column, old_column.filter(|old| *old > column), habit)
+            let old_column = old_column.filter(|old| *old > column);
+            let written = &self.text[node.content..node.end];
+            let stays = after.as_str().zip(old_column);
+            stays
+                .and_then(|(text, at)| folded(text, written, at, habit.newline))
+                .or_else(|| draft::block(after, column, old_column, habit))
         };
         if let Some((header, lines)) = block {
             for part in [anchor.as_str(), " ", &header, comment, newline] {
@@ -59,7 +65,7 @@ impl<'a> Editor<'a> {
             self.out.push_str(&lines);
         } else if is_nested(after) && !in_brackets {
             self.out.push_str(&anchor);
-            let is_element = entry.key.is_none();
+            let is_element = entry.child.key.is_none();
             let inner = if is_element { habit.dash } else { draft::inner(after, habit) };
             if is_element && anchor.is_empty() && comment.is_empty() && between.is_empty() {
                 draft::indent(habit.dash - 1, &mut self.out);
@@ -89,11 +95,11 @@ impl<'a> Editor<'a> {
     }
 
     fn around(&self, entry: &Entry, sign: usize) -> Result<Around<'a>, Fallback> {
-        let node = self.node(entry.node);
+        let node = &entry.child.node;
         let text = self.text;
         if node.form == Form::Lines {
             let floor = self.floor(entry);
-            let body = self.body(entry.node, floor);
+            let body = self.body(node, floor);
             // The comments in it go with it.
             let rest = entry.tail;
             if !is_blank(&text[line_start(text, node.content)..node.content]) {
@@ -118,8 +124,7 @@ impl<'a> Editor<'a> {
     }
 
     /// The column of the lines of a block scalar, if they tell it.
-    fn block_column(&self, at: usize) -> Option<usize> {
-        let node = self.node(at);
+    fn block_column(&self, node: &Node) -> Option<usize> {
         let text = &self.text[node.content..node.end];
         let (header, lines) = text.split_once('\n')?;
         let header = header.split('#').next().unwrap_or_default();

@@ -18,10 +18,16 @@ type Case = (&'static str, &'static str, &'static str);
 
 fn check(cases: &[Case]) {
     for (text, json, expected) in cases {
-        let edited = edit(text, json);
-        assert_eq!(edited.fallback, None, "{text}");
-        assert_eq!(edited.text, *expected, "{text}");
+        check_one(text, json, expected);
     }
+}
+
+fn check_one(text: &str, json: &str, expected: &str) {
+    let edited = edit(text, json);
+    assert_eq!(edited.fallback, None, "{text}");
+    let shown = |text: &str| text.chars().take(500).collect::<String>();
+    let (text, became, wanted) = (shown(text), shown(&edited.text), shown(expected));
+    assert!(edited.text == expected, "{text}\n--- became\n{became}\n--- and not\n{wanted}");
 }
 
 #[test]
@@ -115,6 +121,147 @@ fn texts_of_several_lines_stay_blocks() {
         ("a: \"x\\ny\"\n", r#"{"a":"x\nz"}"#, "a: \"x\\nz\"\n"),
         ("a: |\n  x", r#"{"a":"y\n"}"#, "a: |\n  y"),
     ]);
+}
+
+#[test]
+fn folded_texts_stay_folded() {
+    check(&[
+        ("a: > # c\n  x\n  y\nb: 1\n", r#"{"a":"x z\n","b":1}"#, "a: > # c\n  x\n  z\nb: 1\n"),
+        ("a: >-\n  x\n  y\n", r#"{"a":"x y z"}"#, "a: >-\n  x\n  y\n  z\n"),
+        ("a: >\n  x\n  y\n", r#"{"a":"x y"}"#, "a: >-\n  x\n  y\n"),
+        (
+            "a: >\n    one two\n    three\n\n    four five\n    six\n\n# c\nb: 1\n",
+            r#"{"a":"one two 3\nfour five six\n\nseven\n","b":1}"#,
+            "a: >\n    one two\n    3\n\n    four five\n    six\n\n\n    seven\n\n# c\nb: 1\n",
+        ),
+        (
+            "a: >\n  one two\n  three four\n  five\n",
+            r#"{"a":"one two 3 four five\n"}"#,
+            "a: >\n  one two\n  3 four\n  five\n",
+        ),
+        (
+            "- >-\n  all on one long line\n",
+            r#"["all on one much longer line"]"#,
+            "- >-\n  all on one much longer line\n",
+        ),
+        // What cannot be folded becomes literal, and what is no text stands on its line.
+        ("a: >\n  x\n  y\n", r#"{"a":"x\n  y\n"}"#, "a: |\n  x\n    y\n"),
+        ("a: >\n  x\n  y\n", r#"{"a":1}"#, "a: 1\n"),
+        ("a: >2\n  x\n  y\n", r#"{"a":"x\nz\n"}"#, "a: |\n  x\n  z\n"),
+        // A text that does not change stays as it is.
+        ("a: >2-\n   x\n  y\nb: 1\n", r#"{"a":" x\ny","b":2}"#, "a: >2-\n   x\n  y\nb: 2\n"),
+    ]);
+}
+
+#[test]
+fn odd_texts_are_edited_where_they_change_and_nowhere_else() {
+    check(&[
+        // Tabs where they may stand.
+        ("a:\t1\t# c\nb: 1\n", r#"{"a":2,"b":1}"#, "a:\t2\t# c\nb: 1\n"),
+        ("a: [\n\t1,\n\t2\n]\n", r#"{"a":[1,3]}"#, "a: [\n\t1,\n\t3\n]\n"),
+        ("a: |\n  x\n  \ty\nb: 1\n", r#"{"a":"x\n\ty\n","b":2}"#, "a: |\n  x\n  \ty\nb: 2\n"),
+        // Every mapping and list has a width of its own.
+        (
+            "a:\n   b: 1\n   c:\n        - d: 1\n          e: 2\nf:\n - 1\n",
+            r#"{"a":{"b":1,"c":[{"d":1,"e":3},{"d":2}],"g":{"h":1}},"f":[1,2]}"#,
+            "a:\n   b: 1\n   c:\n        - d: 1\n          e: 3\n        - d: 2\n   g:\n      h: 1\nf:\n - 1\n - 2\n",
+        ),
+        // Comments between a dash and what follows.
+        (
+            "- # one\n  # two\n  a: 1\n  b: 2\n",
+            r#"[{"a":1,"b":3,"c":4}]"#,
+            "- # one\n  # two\n  a: 1\n  b: 3\n  c: 4\n",
+        ),
+        ("a:\n-\n  # c\n  - 1\n", r#"{"a":[[1,2]]}"#, "a:\n-\n  # c\n  - 1\n  - 2\n"),
+        // Comments behind texts of several lines.
+        ("a: |\n  x\n# c\nb: 1\n", r#"{"a":"y\n","b":1}"#, "a: |\n  y\n# c\nb: 1\n"),
+        (
+            "a:\n  b: |-\n    x\n  # c\n# d\n",
+            r#"{"a":{"b":"x","e":1}}"#,
+            "a:\n  b: |-\n    x\n  e: 1\n  # c\n# d\n",
+        ),
+        // Signs of comments in keys and texts.
+        ("a#b: 1 # c\n'#d': x#y\n", r##"{"a#b":2,"#d":"x#z"}"##, "a#b: 2 # c\n'#d': x#z\n"),
+        ("a: x\n", r##"{"a":"x","b #c":"# d"}"##, "a: x\n'b #c': '# d'\n"),
+        // Anchors at keys, aliases as keys.
+        ("&k a: 1\n&l b: 2\n", r#"{"a":3,"b":2}"#, "&k a: 3\n&l b: 2\n"),
+        (
+            "a: &x k\nb:\n  *x : 1\n  c: 2\n",
+            r#"{"a":"k","b":{"k":3,"c":2}}"#,
+            "a: &x k\nb:\n  *x : 3\n  c: 2\n",
+        ),
+        ("&a a: &b b\n*b : *a\nc: 1\n", r#"{"a":"b","b":"a","c":2}"#, "&a a: &b b\n*b : *a\nc: 2\n"),
+        ("&x k: 1\nb:\n  *x : 1\n", r#"{"k":1,"b":{"k":1,"c":2}}"#, "&x k: 1\nb:\n  *x : 1\n  c: 2\n"),
+        // Merge keys in all their forms.
+        (
+            "x: &x {a: 1}\nz: &z {b: 1}\nw:\n  <<: [*x, *z]\n  # c\n  c: 1\n",
+            r#"{"x":{"a":1},"z":{"b":1},"w":{"a":1,"b":1,"c":2,"d":1}}"#,
+            "x: &x {a: 1}\nz: &z {b: 1}\nw:\n  <<: [*x, *z]\n  # c\n  c: 2\n  d: 1\n",
+        ),
+        (
+            "x: &x {a: 1}\nw: {<<: *x, b: 1}\n",
+            r#"{"x":{"a":1},"w":{"a":1,"b":2}}"#,
+            "x: &x {a: 1}\nw: {<<: *x, b: 2}\n",
+        ),
+        // Directives and end marks.
+        ("%YAML 1.1\n# c\n---\na: 1\n...\n", r#"{"a":1,"b":2}"#, "%YAML 1.1\n# c\n---\na: 1\nb: 2\n...\n"),
+        (
+            "%TAG !e! tag:e,2000:\n--- !e!x\na: !e!y q\nb: 1\n",
+            r#"{"a":"q","b":2}"#,
+            "%TAG !e! tag:e,2000:\n--- !e!x\na: !e!y q\nb: 2\n",
+        ),
+        // Tags.
+        ("a: !!str 1\nb: !!map\n  c: 1\n", r#"{"a":"1","b":{"c":2}}"#, "a: !!str 1\nb: !!map\n  c: 2\n"),
+        ("a: !x {b: 1}\nc: !!seq [1]\n", r#"{"a":{"b":2},"c":[1,2]}"#, "a: !x {b: 2}\nc: !!seq [1, 2]\n"),
+        ("!!map\na: 1\n", r#"{"a":2}"#, "!!map\na: 2\n"),
+        // Nodes that are not there.
+        (
+            "a:\n  b:\n  c:\nd:\n- \n-\n",
+            r#"{"a":{"b":null,"c":1},"d":[null,2]}"#,
+            "a:\n  b:\n  c: 1\nd:\n- \n- 2\n",
+        ),
+        ("a: &x\nb: !!null\nc: *x\n", r#"{"a":null,"b":null,"c":1}"#, "a: &x\nb: !!null\nc: 1\n"),
+        ("? a\n? b\n: 1\n", r#"{"a":null,"b":2}"#, "? a\n? b\n: 2\n"),
+    ]);
+}
+
+#[test]
+fn long_lines_and_large_documents_are_edited_in_time() {
+    let long = "x".repeat(1 << 20);
+    check_one(
+        &format!("a: {long} # c\nb: 1\n"),
+        &format!("{{\"a\":\"{long}\",\"b\":2}}"),
+        &format!("a: {long} # c\nb: 2\n"),
+    );
+    let count = 20_000;
+    for (open, entry, close) in
+        [("a:\n", "- k: v\n  n: NR\n", ""), ("a: [", "{k: v, n: NR}, ", "1]\n"), ("", "kNR: NR # c\n", "")]
+    {
+        let text = |add: usize| {
+            let entries = (0..count).map(|number| {
+                entry.replacen("kNR", &format!("k{number}"), 1).replace("NR", &(number + add).to_string())
+            });
+            format!("{open}{}{close}", entries.collect::<String>())
+        };
+        let wanted = text(1_000_000);
+        let source = Arc::new(Source::new("t.yaml", wanted.as_str()));
+        let value = read(&source, &Limits::default()).unwrap()[0].value().unwrap().clone();
+        check_one(&text(0), &value.to_json(), &wanted);
+    }
+}
+
+#[test]
+fn an_edit_that_went_wrong_is_printed_canonically() {
+    let source = Arc::new(Source::new("t.yaml", "a: 1 # c\nb: 22\nc: 3\n"));
+    let value = Value::from_json(r#"{"a":1,"b":3,"c":3}"#).unwrap();
+    let mut document = read(&source, &Limits::default()).unwrap().remove(0);
+    assert_eq!(document.edited(&value).text, "a: 1 # c\nb: 3\nc: 3\n");
+    // What is not touched is taken for something else than it is.
+    document.value = Value::from_json(r#"{"a":1,"b":22,"c":4}"#).ok();
+    let value = Value::from_json(r#"{"a":1,"b":3,"c":4}"#).unwrap();
+    assert_eq!(document.edited_unchecked(&value).text, "a: 1 # c\nb: 3\nc: 3\n");
+    let edited = document.edited(&value);
+    assert_eq!((edited.fallback, edited.text.as_str()), (Some(Fallback::Reading), "a: 1\nb: 3\nc: 4\n"));
 }
 
 #[test]
