@@ -7,23 +7,47 @@ use super::SubstitutionError;
 use super::scan;
 use super::substitute::shown_path;
 
+/// The bytes that references may bring into a document.
+const MAX_BROUGHT: usize = 2 << 20;
+
+/// What references may still bring into a document: a text that is named a thousand times stands there a thousand times.
+pub(super) struct Room(usize);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(MAX_BROUGHT)
+    }
+}
+
+impl Room {
+    fn take(&mut self, bytes: usize) -> Result<(), String> {
+        self.0 = self.0.checked_sub(bytes).ok_or_else(|| {
+            self.0 = 0;
+            format!("limit: references bring more than {MAX_BROUGHT} bytes into the document")
+        })?;
+        Ok(())
+    }
+}
+
 /// Replaces the references of one string.
 ///
 /// # Errors
 ///
-/// A reference that leads nowhere, or to something that is no string.
+/// A reference that leads nowhere or to something that is no string, and one that there is no room for.
 pub(super) fn resolve(
     text: &str,
     root: &Value,
     at: &Pointer,
     reading: &Reading,
+    room: &mut Room,
 ) -> Result<String, SubstitutionError> {
     let mut out = String::new();
     let mut end = 0;
     for range in scan::references(text) {
         out.push_str(&text[end..range.start]);
         let reference = &text[range.clone()];
-        let resolved = resolve_one(reference, root, at, reading).map_err(|cause| {
+        let resolved = resolve_one(reference, root, at, reading);
+        let resolved = resolved.and_then(|text| room.take(text.len()).map(|()| text)).map_err(|cause| {
             SubstitutionError::Reference { reference: reference.into(), path: shown_path(at), cause }
         })?;
         out.push_str(&resolved);
@@ -37,13 +61,14 @@ pub(super) fn resolve(
 pub fn broken_references(document: &Value) -> Vec<(Pointer, SubstitutionError)> {
     let reading = Reading::new(Semantics::Kyverno);
     let mut broken = Vec::new();
+    let mut room = Room::default();
     let mut open = vec![(Pointer::ROOT, document)];
     while let Some((at, value)) = open.pop() {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
             Value::String(text) => {
                 if text.contains("$(")
-                    && let Err(error) = resolve(text, document, &at, &reading)
+                    && let Err(error) = resolve(text, document, &at, &reading, &mut room)
                 {
                     broken.push((at, error));
                 }
@@ -62,14 +87,15 @@ pub fn broken_references(document: &Value) -> Vec<(Pointer, SubstitutionError)> 
 /// Whether the references in a node of a document lead to the same if there is nothing but the node.
 pub(super) fn is_the_same_alone(node: &Value, document: &Value, at: &Pointer) -> bool {
     let reading = Reading::new(Semantics::Kyverno);
+    let (mut room, mut room_alone) = (Room::default(), Room::default());
     let mut open = vec![(Pointer::ROOT, node)];
     while let Some((below, value)) = open.pop() {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
             Value::String(text) => {
                 if text.contains("$(") {
-                    let whole = resolve(text, document, &at.join(&below), &reading);
-                    let alone = resolve(text, node, &below, &reading);
+                    let whole = resolve(text, document, &at.join(&below), &reading, &mut room);
+                    let alone = resolve(text, node, &below, &reading, &mut room_alone);
                     if !matches!((whole, alone), (Ok(whole), Ok(alone)) if whole == alone) {
                         return false;
                     }
@@ -171,7 +197,8 @@ mod tests {
         let root = Value::from_json(document).unwrap();
         let pointer: Pointer = at.iter().map(|key| Segment::Key((*key).into())).collect();
         let text = root.pointed(&pointer).unwrap().as_str().unwrap();
-        resolve(text, &root, &pointer, &Reading::default()).map_err(|error| error.to_string())
+        resolve(text, &root, &pointer, &Reading::default(), &mut Room::default())
+            .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -192,6 +219,15 @@ mod tests {
         ] {
             assert_eq!(resolved(document, &["a", "x"]).unwrap(), expected, "{document}");
         }
+    }
+
+    #[test]
+    fn what_references_bring_is_bounded() {
+        let text = "$(/b)".repeat(3 << 10);
+        let document = |bytes: usize| format!(r#"{{"a":{{"x":"{text}"}},"b":"{}"}}"#, "b".repeat(bytes));
+        assert_eq!(resolved(&document(600), &["a", "x"]).map(|text| text.len()), Ok(600 * (3 << 10)));
+        let refused = resolved(&document(700), &["a", "x"]).unwrap_err();
+        assert!(refused.contains("limit: references bring more than 2097152 bytes"), "{refused}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::semantics::{Corners, Difference, Reading, Semantics};
 use crate::value::{Pointer, Text, Value};
 
-use super::reference;
+use super::reference::{self, Room};
 use super::scan;
 use super::{Query, SubstitutionError};
 
@@ -92,7 +92,8 @@ impl Template {
     pub fn prepare_at(document: &Value, at: &Pointer, semantics: Semantics) -> Self {
         let source = document.pointed(at).cloned().unwrap_or_default();
         let reading = Reading::new(semantics);
-        let mut preparation = Preparation { document, reading: &reading, at: at.clone() };
+        let mut preparation =
+            Preparation { document, reading: &reading, at: at.clone(), room: Room::default() };
         let root = preparation.node(&source);
         Self { root, at: at.clone(), semantics, source, corners: reading.reached() }
     }
@@ -153,6 +154,8 @@ struct Preparation<'a> {
     document: &'a Value,
     reading: &'a Reading,
     at: Pointer,
+    /// What references may still bring.
+    room: Room,
 }
 
 impl Preparation<'_> {
@@ -182,9 +185,9 @@ impl Preparation<'_> {
         }
     }
 
-    fn string(&self, text: &Text) -> Node {
+    fn string(&mut self, text: &Text) -> Node {
         let text = if text.contains("$(") {
-            match reference::resolve(text, self.document, &self.at, self.reading) {
+            match reference::resolve(text, self.document, &self.at, self.reading, &mut self.room) {
                 Ok(resolved) => resolved.into(),
                 Err(fault) => return Node::Broken(fault),
             }

@@ -12,6 +12,8 @@ use super::input::Input;
 use super::values;
 
 const LIMITS: Limits = Limits { bytes: 64 * 1024, rounds: 16, depth: 64 };
+/// What `$(…)` may bring into a document.
+const REFERENCED: usize = 2 << 20;
 const EVALUATION: Evaluation = Evaluation { steps: 100_000, result_bytes: 64 * 1024, result_depth: 100 };
 
 /// Checks one input.
@@ -75,10 +77,14 @@ fn check(document: &Value, context: &Value, semantics: Semantics) -> Outcome {
             assert_eq!(left, None, "a variable is left over");
         }
         let given = document.to_json().len() + context.to_json().len();
-        let inserted = LIMITS.bytes + texts(document).count() * (EVALUATION.result_bytes + given);
+        let inserted =
+            REFERENCED + LIMITS.bytes + texts(document).count() * (EVALUATION.result_bytes + given);
         let grown = value.to_json().len();
-        assert!(grown <= 8 * (given + inserted), "{given} bytes grew to {grown}: {document:.2000?} {context:.2000?}");
-        let most = LIMITS.bytes.max(EVALUATION.result_bytes).max(given);
+        assert!(
+            grown <= 8 * (given + inserted),
+            "{given} bytes grew to {grown}: {document:.2000?} {context:.2000?}"
+        );
+        let most = REFERENCED.max(LIMITS.bytes).max(EVALUATION.result_bytes).max(given);
         for text in texts(value) {
             assert!(text.len() <= most, "a string of {} bytes", text.len());
         }
