@@ -48,7 +48,11 @@ pub(super) fn resolve(
         let reference = &text[range.clone()];
         let resolved = resolve_one(reference, root, at, reading);
         let resolved = resolved.and_then(|text| room.take(text.len()).map(|()| text)).map_err(|cause| {
-            SubstitutionError::Reference { reference: reference.into(), path: shown_path(at), cause }
+            SubstitutionError::Reference {
+                reference: super::shown(reference).into(),
+                path: shown_path(at),
+                cause,
+            }
         })?;
         out.push_str(&resolved);
         end = range.end;
@@ -223,9 +227,9 @@ mod tests {
 
     #[test]
     fn what_references_bring_is_bounded() {
-        let text = "$(/b)".repeat(3 << 10);
+        let text = "$(/b) ".repeat(3 << 10);
         let document = |bytes: usize| format!(r#"{{"a":{{"x":"{text}"}},"b":"{}"}}"#, "b".repeat(bytes));
-        assert_eq!(resolved(&document(600), &["a", "x"]).map(|text| text.len()), Ok(600 * (3 << 10)));
+        assert_eq!(resolved(&document(600), &["a", "x"]).map(|text| text.len()), Ok(601 * (3 << 10)));
         let refused = resolved(&document(700), &["a", "x"]).unwrap_err();
         assert!(refused.contains("limit: references bring more than 2097152 bytes"), "{refused}");
     }
