@@ -354,6 +354,160 @@ fn suites_are_found_below_folders_and_by_name() {
     assert_eq!(kyv(folder.path(), &["no-such-folder"]).code, Some(2));
 }
 
+/// A suite with one ConfigMap `map` and a policy `label` with a rule `add`; `head` are lines of the document, and
+/// `row` is what else there is to its one expectation.
+fn suite(policy: &str, head: &str, row: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("policy.yaml", policy);
+    write("resources.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n");
+    let document = format!(
+        "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\npolicies: [policy.yaml]\n\
+         resources: [resources.yaml]\n{head}results:\n- {{policy: label, result: pass{row}}}\n"
+    );
+    write("kyverno-test.yaml", &document);
+    folder
+}
+
+/// A policy `label` whose rule `add` does this to objects of a kind.
+fn label(kind: &str, mutate: &str) -> String {
+    format!(
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: label}}\nspec:\n  rules:\n  - name: add\n    \
+         match: {{any: [{{resources: {{kinds: [{kind}], names: ['*']}}}}]}}\n    mutate:\n      {mutate}\n"
+    )
+}
+
+const LABELLED: &str = "patchStrategicMerge: {metadata: {labels: {a: b}}}";
+
+#[test]
+fn suites_that_could_not_be_loaded_stand_in_every_report() {
+    for (format, wanted) in [
+        (
+            "json",
+            &[
+                "\"notLoaded\": [\n",
+                "unknown-field/kyverno-test.yaml:7:1: resource: unknown field",
+                "\"notLoaded\": 1",
+            ][..],
+        ),
+        (
+            "junit",
+            &[
+                "failures=\"0\" errors=\"1\"",
+                "<error message=\"the suite could not be loaded\">unknown-field/",
+            ],
+        ),
+        (
+            "markdown",
+            &["**Not loaded**: unknown-field/kyverno-test.yaml: unknown-field/kyverno-test.yaml:7:1: "],
+        ),
+    ] {
+        let ended = kyv(&suites(), &["unknown-field", "passing", "-o", format]);
+        assert_eq!(ended.code, Some(2));
+        for text in wanted {
+            assert!(ended.stdout.contains(text), "{text}\n{}", ended.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_difference_that_refuses_a_policy_is_announced() {
+    let policy =
+        label("ConfigMap", "patchStrategicMerge: {data: {x: \"{{ join('-' split('a,b', ',')) }}\"}}");
+    let folder = suite(&policy, "", ", rule: add, resources: [map]");
+    let ended = kyv(folder.path(), &[]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("note: KYV-D32 "), "{}", ended.stderr);
+    assert_eq!(kyv(folder.path(), &["--semantics", "kyverno"]).code, Some(0));
+}
+
+#[test]
+fn names_in_vain_are_noted_and_fail_when_strict() {
+    let file = ", generatedResource: policy.yaml";
+    for (row, wanted) in [
+        ("rule: add, resources: [map, mapp]", "results[0]: the suite has no object `mapp`"),
+        ("rule: add, resources: [default/map, other/map]", "results[0]: the suite has no object `other/map`"),
+        (&format!("rule: add, resources: [map]{file}"), "results[0]: the rule is no generate rule"),
+    ] {
+        let folder = suite(&label("ConfigMap", LABELLED), "", &format!(", {row}"));
+        let ended = kyv(folder.path(), &[]);
+        assert_eq!(ended.code, Some(0), "{row}");
+        assert!(ended.stderr.contains(&format!("note: ./kyverno-test.yaml: {wanted}")), "{}", ended.stderr);
+        assert_eq!(kyv(folder.path(), &["--strict"]).code, Some(1), "{row}");
+    }
+}
+
+#[test]
+fn a_selector_that_fits_nothing_is_told() {
+    let run = |flags: &[&str]| kyv(&suites(), &[&["passing", "-t", "policy=typo"], flags].concat());
+    let ended = run(&[]);
+    assert_eq!(ended.code, Some(0));
+    assert!(ended.stderr.contains("note: --test-case-selector fits no expectation"), "{}", ended.stderr);
+    for flag in ["--strict", "--require-tests"] {
+        let ended = run(&[flag]);
+        assert_eq!(ended.code, Some(1), "{flag}");
+        assert!(ended.stderr.contains("error: --test-case-selector fits no expectation"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn values_in_vain_are_noted() {
+    let values = "values: {policies: [{name: labels, resources: []}, {name: label, rules: [{name: ad, values: {x: y}}], \
+                  resources: [{name: mapp, values: {x: y}}, {name: map, values: {x: y}}]}]}\n";
+    let folder = suite(&label("ConfigMap", LABELLED), values, ", rule: add, resources: [map]");
+    let ended = kyv(folder.path(), &[]);
+    assert_eq!(ended.code, Some(0));
+    for wanted in [
+        "values are given for a policy `labels` that is not there, did you mean `label`?",
+        "values are given for a rule `label/ad` that is not there, did you mean `add`?",
+        "values of policy `label` are given for an object `mapp` that is not there, did you mean `map`?",
+    ] {
+        assert!(ended.stderr.contains(wanted), "{wanted}\n{}", ended.stderr);
+    }
+    assert_eq!(ended.stderr.lines().count(), 3, "{}", ended.stderr);
+}
+
+#[test]
+fn an_operation_that_is_none_is_refused() {
+    let values = "values: {globalValues: {request.operation: update}}\n";
+    let folder = suite(&label("ConfigMap", LABELLED), values, ", rule: add, resources: [map]");
+    let ended = kyv(folder.path(), &[]);
+    assert_eq!(ended.code, Some(2));
+    let error =
+        "kyverno-test.yaml:5:25: values.globalValues[\"request.operation\"]: `update` is no operation";
+    assert!(ended.stderr.contains(error), "{}", ended.stderr);
+}
+
+/// As with Kyverno: such rows are skipped, and here the message says why.
+#[test]
+fn a_rule_that_autogen_could_have_made_is_skipped() {
+    let folder = suite(&label("Pod", LABELLED), "", ", rule: autogen-add, resources: [map]");
+    let ended = kyv(folder.path(), &["-o", "json", "--detailed-results"]);
+    assert_eq!(
+        (ended.code, rows(&ended.stdout)),
+        (Some(0), vec!["label/autogen-add v1/ConfigMap/map skip: Excluded".to_owned()])
+    );
+    assert!(ended.stdout.contains("the policy has no such rule: none is generated here"), "{}", ended.stdout);
+}
+
+#[test]
+fn what_is_written_for_a_target_is_what_the_diff_shows() {
+    let policy = label(
+        "ConfigMap",
+        "targets: [{apiVersion: v1, kind: Secret, namespace: default, name: s}]\n      patchStrategicMerge: {metadata: {labels: {a: b}}}",
+    );
+    let folder =
+        suite(&policy, "targetResources: [target.yaml]\n", ", rule: add, patchedResources: patched.yaml");
+    let target = "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: default}\n";
+    fs::write(folder.path().join("target.yaml"), target).unwrap();
+    let patched = folder.path().join("patched.yaml");
+    let expected = |label: &str| target.replace("default}", &format!("default, labels: {{a: {label}}}}}"));
+    fs::write(&patched, expected("c")).unwrap();
+    let ended = kyv(folder.path(), &["--update"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(fs::read_to_string(&patched).unwrap(), expected("b"));
+}
+
 /// The folder of Kyverno's suites, or `None` after saying that the test was left out.
 fn conformance() -> Option<PathBuf> {
     let folder = std::env::var_os("KYV_CONFORMANCE").map(PathBuf::from);

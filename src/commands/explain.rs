@@ -114,6 +114,7 @@ impl Arguments {
             not_evaluated: rule.not_evaluated().map(|why| why.to_string()),
             no_autogen: policy.no_autogen.clone(),
             preconditions: part("preconditions"),
+            targets: rule.raw.path(&["mutate", "targets"]).cloned().unwrap_or_default(),
             overlay: match rule.existing().map_or(&rule.mutation, |existing| &*existing.body) {
                 Mutation::StrategicMerge { overlay, .. } => overlay.source().clone(),
                 Mutation::Early(_) => rule.raw.path(&["mutate", "overlay"]).cloned().unwrap_or_default(),

@@ -187,12 +187,8 @@ impl Session {
         let filters =
             asked.map(|cluster| filters(cluster, is_known, &mut remarks_on_acts)).unwrap_or_default();
         let schemas = schemas(&kinds, talk)?;
-        for name in values.as_ref().into_iter().flat_map(|values| values.values.policies.keys()) {
-            if !policies.policies.iter().any(|policy| policy.name == *name) {
-                let text = format!("values are given for a policy `{name}` that is not there");
-                remarks.push((About::Omission, text));
-            }
-        }
+        let vain = values.iter().flat_map(|values| values.values.unknown_to(&policies.policies, [].iter()));
+        remarks.extend(vain.map(|text| (About::Omission, text)));
         let values = values.map_or_else(LoadedValues::default, |mut values| {
             remarks.extend(values.notes.drain(..).map(|note| (About::Omission, note)));
             values

@@ -438,6 +438,9 @@ impl Work<'_> {
             Err(LookupError::NotFound | LookupError::NotGiven) if targets.has_parent(&selector) => {
                 Err(no_subresource(&selector))
             }
+            Err(LookupError::NotFound | LookupError::NotGiven) if selector.kind.kind.is_empty() => {
+                Err(not_found(&selector))
+            }
             Err(LookupError::NotFound | LookupError::NotGiven) => {
                 Err(not_found(&selector)
                     .with_hint("`--targets FILE` gives objects that are no input themselves"))
@@ -464,7 +467,10 @@ impl Work<'_> {
         let outcome = self
             .patch(target, &object, context, &settings.schemas)
             .unwrap_or_else(|error| Outcome::Error(with_request(error, self.rule)));
-        let trace = context.leave_target(&saved);
+        let mut trace = context.leave_target(&saved);
+        if let Some(trace) = &mut trace {
+            trace.target = self.existing.targets.iter().position(|other| std::ptr::eq(other, target));
+        }
         let outcome = match outcome {
             // What an update fails with, the request repeats as it is.
             Outcome::Patched { after, .. } if !targets.is_same(entry, &after) => {
@@ -567,6 +573,9 @@ fn refused(refusal: TargetRefusal) -> RuleError {
 }
 
 fn not_found(selector: &TargetSelector) -> RuleError {
+    if selector.kind.kind.is_empty() {
+        return RuleError::new("the target has no `kind`: no object is found without");
+    }
     RuleError::new(absence(&selector.kind.group, &selector.kind.kind, &selector.name))
 }
 

@@ -388,9 +388,19 @@ fn substituted_patch(template: &Template, context: &mut Context<'_>) -> Result<(
     parsed.map(|patch| (patch, is_secret)).map_err(|error| failed_patch(&error))
 }
 
+/// The limit that an evaluation passed, if that is what failed: what is said of it, and its name.
+pub(super) fn passed_limit(error: &str) -> Option<(&str, &str)> {
+    let cause = error.strip_prefix("JMESPath query failed: ").unwrap_or(error);
+    let (name, _) = cause.strip_prefix("the evaluation passes the limit `")?.split_once('`')?;
+    Some((cause, name))
+}
+
 /// What would help where a variable has no value.
 pub(super) fn hint(error: &SubstitutionError, context: &Context<'_>) -> Option<String> {
     let SubstitutionError::Variable { expression, cause, .. } = error else { return None };
+    if let Some((_, limit)) = passed_limit(&cause.to_string()) {
+        return context.world().input_names().more_of(limit);
+    }
     if !cause.is_not_found() {
         return None;
     }

@@ -2,7 +2,8 @@
 
 use indexmap::IndexMap;
 
-use crate::policy::Operation;
+use crate::pattern::nearest;
+use crate::policy::{Operation, Policy};
 use crate::value::{GroupVersionKind, Text, Value};
 
 /// A dotted name, split: `a."b.c".d` has three parts.
@@ -134,6 +135,36 @@ impl Values {
     pub(super) fn of(&self, policy: &str, object: &str) -> impl Iterator<Item = &(DottedName, Value)> {
         let own = self.policies.get(policy).and_then(|policy| policy.resources.get(object));
         self.global.iter().chain(own.into_iter().flatten()).chain(&self.set)
+    }
+
+    /// What is given for policies that are not there, nor among these others, and for rules that they do not
+    /// have: a line for each, with what may have been meant.
+    pub fn unknown_to<'n>(&self, policies: &[Policy], others: impl Iterator<Item = &'n Text>) -> Vec<String> {
+        let others: Vec<&Text> = others.collect();
+        let meant = |wanted: &str, names: &[&str]| {
+            let meant = nearest(wanted, names.iter().copied());
+            meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"))
+        };
+        let mut lines = Vec::new();
+        for (name, given) in self.policies.iter().filter(|(name, _)| !others.contains(name)) {
+            let mut named = policies.iter().filter(|policy| policy.name == *name).peekable();
+            if named.peek().is_none() {
+                let names: Vec<&str> = policies.iter().map(|policy| &*policy.name).collect();
+                let meant = meant(name, &names);
+                lines.push(format!("values are given for a policy `{name}` that is not there{meant}"));
+                continue;
+            }
+            let named: Vec<&Policy> = named.collect();
+            let mutating =
+                named.iter().flat_map(|policy| policy.rules.iter().map(|rule| &**rule.source_name()));
+            let other = named.iter().flat_map(|policy| &policy.not_evaluated);
+            let rules: Vec<&str> = mutating.chain(other.filter_map(|other| other.rule.as_deref())).collect();
+            for rule in given.rules.keys().filter(|rule| !rules.contains(&&***rule)) {
+                let meant = meant(rule, &rules);
+                lines.push(format!("values are given for a rule `{name}/{rule}` that is not there{meant}"));
+            }
+        }
+        lines
     }
 
     /// What is given for a rule of a policy.

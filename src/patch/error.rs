@@ -297,7 +297,7 @@ pub enum Limit {
     #[error("patch limit: a list padded to more than {MAX_PADDING} elements")]
     Padding,
     /// Bytes of values copied by one JSON patch.
-    #[error("patch limit: more than {} MiB copied", MAX_COPIED_BYTES >> 20)]
+    #[error("patch limit: more than {} MiB copied, which no option changes", MAX_COPIED_BYTES >> 20)]
     Copied,
     /// Keys and elements that one strategic merge patch looks at.
     #[error("patch limit: more than {MAX_STEPS} steps")]

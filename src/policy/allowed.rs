@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::pattern;
 use crate::semantics::{Difference, Semantics};
-use crate::value::{Pointer, Text, Value};
+use crate::value::{Pointer, Segment, Text, Value};
 use crate::variables::{Query, replace_variables};
 
 use super::fault::Fault;
@@ -28,6 +28,9 @@ static TARGET_PARTS: LazyLock<Regex> = LazyLock::new(|| {
         r"request\.|serviceAccountName|serviceAccountNamespace|element|elementIndex|@|images|image\.|target\.|([a-z_0-9]+\()[^{}]",
     )
 });
+
+/// The fields of a target that say which object it is, by a name or a pattern.
+const NAMING: [&str; 5] = ["apiVersion", "kind", "namespace", "name", "uid"];
 
 /// What is known only of a request that a user sends.
 static USER_PARTS: LazyLock<Regex> = LazyLock::new(|| {
@@ -57,6 +60,7 @@ pub(super) struct Setting {
 pub(super) fn check(rule: &Value, at: &Pointer, setting: Setting, faults: &mut Vec<Fault>) {
     let mut names = Vec::new();
     declared(rule.get("context"), &mut names);
+    let early_names = names.clone();
     if let Some(mutate) = rule.get("mutate") {
         foreach_names(mutate.get("foreach"), &mut names);
         for target in mutate.get("targets").and_then(Value::as_array).unwrap_or_default() {
@@ -64,7 +68,8 @@ pub(super) fn check(rule: &Value, at: &Pointer, setting: Setting, faults: &mut V
         }
     }
     let targets = rule.path(&["mutate", "targets"]).is_some_and(|targets| !targets.is_null());
-    let mut check = Check { root: at, at: Pointer::ROOT, setting, names, targets, foreach: false, faults };
+    let mut check =
+        Check { root: at, at: Pointer::ROOT, setting, names, early_names, targets, foreach: false, faults };
     for (key, member) in rule.as_object().into_iter().flat_map(|members| members.iter()) {
         if !matches!(&**key, "match" | "exclude" | "name") {
             check.at.push_key(key.clone());
@@ -101,6 +106,8 @@ struct Check<'a> {
     at: Pointer,
     setting: Setting,
     names: Vec<String>,
+    /// Those of the rule itself.
+    early_names: Vec<String>,
     targets: bool,
     foreach: bool,
     faults: &'a mut Vec<Fault>,
@@ -182,7 +189,17 @@ impl Check<'_> {
             .then_some(Difference::MissingComma);
             return self.fault(format!("failed to resolve {shown} at path {path}: {error}"), difference);
         }
-        if !self.allows(expression) {
+        if self.is_before_targets() {
+            if !self.allows_before_targets(expression) {
+                self.fault(
+                    format!(
+                        "variable {shown} is not known before a target is: it is neither part of request, images or \
+                         @, nor a call of a function, nor declared in the context of the rule"
+                    ),
+                    None,
+                );
+            }
+        } else if !self.allows(expression) {
             self.fault(
                 format!(
                     "variable {shown} is neither part of request, images, element or @, nor a call of a function, \
@@ -191,6 +208,25 @@ impl Check<'_> {
                 None,
             );
         }
+    }
+
+    /// Whether the text is needed to find the targets of the rule.
+    fn is_before_targets(&self) -> bool {
+        let key = |segment: &Segment, name: &str| matches!(segment, Segment::Key(key) if **key == *name);
+        self.targets
+            && match self.at.segments() {
+                [context, ..] if key(context, "context") => true,
+                [mutate, targets, Segment::Index(_), Segment::Key(field)] => {
+                    key(mutate, "mutate") && key(targets, "targets") && NAMING.contains(&&**field)
+                }
+                _ => false,
+            }
+    }
+
+    fn allows_before_targets(&self, expression: &str) -> bool {
+        let expression = expression.replace('"', "");
+        let parts = if self.setting.background { &*BACKGROUND_PARTS } else { &*PARTS };
+        parts.is_match(&expression) || self.early_names.iter().any(|name| pattern::matches(name, &expression))
     }
 
     fn allows(&self, expression: &str) -> bool {
@@ -316,6 +352,39 @@ mod tests {
         let targets = r#"{"mutate":{"targets":[{"name":"{{ request.object.x }}"}],
             "patchStrategicMerge":{"a":"{{ target.metadata.name }}{{ request.userInfo.username }}"}}}"#;
         assert_eq!(faults(&Value::from_json(targets).unwrap(), true), [""; 0]);
+    }
+
+    #[test]
+    fn nothing_of_a_target_names_it() {
+        let of_target = "{{ target.metadata.name }}";
+        for (entry, background, expected) in [
+            (format!(r#""name":"{of_target}""#), true, false),
+            (format!(r#""name":"{of_target}""#), false, false),
+            (format!(r#""namespace":"{of_target}""#), true, false),
+            (format!(r#""kind":"{of_target}""#), true, false),
+            (format!(r#""apiVersion":"{of_target}""#), true, false),
+            (format!(r#""uid":"{of_target}""#), true, false),
+            (format!(r#""selector":{{"matchLabels":{{"a":"{of_target}"}}}}"#), true, true),
+            (format!(r#""context":[{{"name":"v","variable":{{"value":"{of_target}"}}}}]"#), true, true),
+            (format!(r#""preconditions":{{"all":[{{"key":"{of_target}"}}]}}"#), true, true),
+            (r#""name":"{{ request.object.x || target.x }}""#.into(), true, true),
+            (r#""name":"{{ to_upper(target.x) }}""#.into(), true, true),
+            (r#""name":"{{ request.object.target.x }}""#.into(), true, true),
+            (r#""name":"{{ serviceAccountName }}""#.into(), true, false),
+            (r#""name":"{{ serviceAccountName }}""#.into(), false, true),
+            (r#""name":"{{ of_rule }}""#.into(), true, true),
+            (r#""name":"{{ v }}","context":[{"name":"v","variable":{"value":"x"}}]"#.into(), true, false),
+        ] {
+            let rule = format!(
+                r#"{{"context":[{{"name":"of_rule","variable":{{"value":"x"}}}}],"mutate":{{"targets":[{{{entry}}}]}}}}"#
+            );
+            let found = faults(&Value::from_json(&rule).unwrap(), background);
+            assert_eq!(found.is_empty(), expected, "{entry} {background}: {found:?}");
+        }
+        let context = format!(
+            r#"{{"context":[{{"name":"v","variable":{{"value":"{of_target}"}}}}],"mutate":{{"targets":[{{"name":"a"}}]}}}}"#
+        );
+        assert_eq!(faults(&Value::from_json(&context).unwrap(), true).len(), 1);
     }
 
     #[test]

@@ -103,6 +103,9 @@ impl PolicyException {
 
     /// What it names that none of these policies has: a line for each, with what may have been meant.
     pub fn misses(&self, policies: &[Policy]) -> Vec<String> {
+        if self.exempted.is_empty() {
+            return vec!["it names no rule at all".to_owned()];
+        }
         self.exempted.iter().flat_map(|exempted| exempted.misses(policies)).collect()
     }
 
@@ -151,6 +154,9 @@ impl Exempted {
             let meant = namesake.as_deref().or(nearest);
             let meant = meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
             return vec![format!("there is no policy `{wanted}`{meant}")];
+        }
+        if self.rules.is_empty() {
+            return vec![format!("of policy `{wanted}` it names no rule")];
         }
         let policies: Vec<&Policy> = named.collect();
         let rules = || {
@@ -217,6 +223,12 @@ mod tests {
             exception.misses(&[]),
             ["there is no policy `p`", "there is no policy `ns/q`"].map(str::to_owned)
         );
+    }
+
+    #[test]
+    fn naming_no_rule_is_a_miss() {
+        let exception = parse(&format!(r#"{{"exceptions":[],{MATCH}}}"#)).unwrap();
+        assert_eq!(exception.misses(&[]), ["it names no rule at all"]);
     }
 
     #[test]

@@ -332,6 +332,12 @@ impl Loader<'_> {
         for (index, target) in targets.and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
             let at = mutate.key("targets").index(index).key("context");
             context::check_kinds(target.get("context"), &at, self.faults);
+            if target.get("uid").and_then(Value::as_str).is_some_and(|uid| !uid.is_empty()) {
+                let text = format!(
+                    "the `uid` of targets[{index}] selects nothing: Kyverno looks at the other fields"
+                );
+                self.notes.push(Note::of_rule(rule, text));
+            }
         }
         let Some(namespace) = &policy.namespace else { return };
         for (index, target) in targets.and_then(Value::as_array).unwrap_or_default().iter().enumerate() {

@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 
-use crate::report::{SuiteReport, SuiteRow, Verdict};
+use crate::report::{SuiteReport, SuiteRow, UnloadedSuite, Verdict};
 
 use super::diff::Palette;
-use super::suite::{SuiteView, difference_text, message, resource, title};
+use super::suite::{SuiteView, difference_text, message, reasons, resource, title};
 
-/// The results as one `JUnit` document: a suite for each file, a case for each row.
-pub fn suites_junit(suites: &[SuiteReport], view: &SuiteView) -> String {
+/// The results as one `JUnit` document: a suite for each file, a case for each row; one that could not be
+/// loaded has a case with an error.
+pub fn suites_junit(suites: &[SuiteReport], unloaded: &[UnloadedSuite], view: &SuiteView) -> String {
     let mut body = String::new();
     let (mut tests, mut failures, mut skipped) = (0, 0, 0);
     for suite in suites {
@@ -30,9 +31,20 @@ pub fn suites_junit(suites: &[SuiteReport], view: &SuiteView) -> String {
         }
         body.push_str("  </testsuite>\n");
     }
+    for suite in unloaded {
+        let (file, text) = (escaped(&suite.file), escaped(&reasons(suite)));
+        let _ = writeln!(
+            body,
+            "  <testsuite name=\"{file}\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">\n    \
+             <testcase classname=\"{file}\" name=\"load\"><error message=\"the suite could not be loaded\">{text}\
+             </error></testcase>\n  </testsuite>",
+        );
+    }
+    tests += unloaded.len();
+    let errors = unloaded.len();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-         <testsuites tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">\n{body}</testsuites>\n"
+         <testsuites tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\">\n{body}</testsuites>\n"
     )
 }
 
@@ -118,6 +130,20 @@ mod tests {
 </testsuites>
 "
         );
-        assert_eq!(suites_junit(&[suite], &view), expected);
+        assert_eq!(suites_junit(&[suite], &[], &view), expected);
+    }
+
+    #[test]
+    fn a_suite_that_could_not_be_loaded_is_an_error() {
+        let view = SuiteView { fail_only: true, detailed: false, strict: false, palette: Palette::Plain };
+        let unloaded = UnloadedSuite { file: "f".into(), reasons: vec!["f:1:1: a < b\n 1 | text".into()] };
+        let expected = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>
+<testsuites tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">
+  <testsuite name=\"f\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">
+    <testcase classname=\"f\" name=\"load\"><error message=\"the suite could not be loaded\">f:1:1: a &lt; b</error></testcase>
+  </testsuite>
+</testsuites>
+";
+        assert_eq!(suites_junit(&[], &[unloaded], &view), expected);
     }
 }

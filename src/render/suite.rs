@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, Verdict};
+use crate::report::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, UnloadedSuite, Verdict};
 use crate::value::Value;
 use crate::yaml;
 
@@ -169,8 +169,23 @@ pub(super) fn difference_text(row: &SuiteRow, difference: &Difference, palette: 
     out
 }
 
-/// The results as JSON: suites with their rows, and the counts.
-pub fn suites_json(suites: &[SuiteReport], view: &SuiteView) -> Value {
+/// Why a suite could not be loaded, without the lines of files that errors show.
+pub(super) fn reasons(suite: &UnloadedSuite) -> String {
+    let is_shown = |line: &str| {
+        let number = line.trim_start().split_once(" |").map(|(number, _)| number);
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let told = |reason: &str| {
+        let lines: Vec<String> =
+            reason.lines().take_while(|line| !is_shown(line)).map(str::to_owned).collect();
+        lines.join("\n")
+    };
+    let reasons: Vec<String> = suite.reasons.iter().map(|reason| told(reason)).collect();
+    reasons.join("\n")
+}
+
+/// The results as JSON: suites with their rows, those that could not be loaded, and the counts.
+pub fn suites_json(suites: &[SuiteReport], unloaded: &[UnloadedSuite], view: &SuiteView) -> Value {
     let listed = suites.iter().map(|suite| {
         let rows = view.rows(suite).into_iter().map(|(number, row)| row_json(number, row, view));
         [
@@ -190,10 +205,20 @@ pub fn suites_json(suites: &[SuiteReport], view: &SuiteView) -> Value {
         ("skipped", count(counts.skipped)),
         ("dropped", count(counts.dropped)),
         ("notEvaluated", count(counts.not_evaluated)),
+        ("notLoaded", count(unloaded.len())),
     ]
     .into_iter()
     .collect();
-    [("suites", Value::array(listed.collect())), ("summary", summary)].into_iter().collect()
+    let unloaded = unloaded.iter().map(|suite| -> Value {
+        [("file", Value::String(suite.file.clone())), ("reason", reasons(suite).into())].into_iter().collect()
+    });
+    [
+        ("suites", Value::array(listed.collect())),
+        ("notLoaded", Value::array(unloaded.collect())),
+        ("summary", summary),
+    ]
+    .into_iter()
+    .collect()
 }
 
 fn row_json(number: usize, row: &SuiteRow, view: &SuiteView) -> Value {
@@ -212,7 +237,7 @@ fn row_json(number: usize, row: &SuiteRow, view: &SuiteView) -> Value {
     if let Subject::Object(object) = &row.resource {
         json.insert("object", identity(object));
     }
-    if view.detailed && !row.message.is_empty() {
+    if (view.detailed || view.fails(row)) && !row.message.is_empty() {
         json.insert("message", message(row).into());
     }
     if let Some(difference) = &row.difference {
@@ -223,8 +248,12 @@ fn row_json(number: usize, row: &SuiteRow, view: &SuiteView) -> Value {
 }
 
 /// The results as Markdown, fit for a pull request.
-pub fn suites_markdown(suites: &[SuiteReport], view: &SuiteView) -> String {
+pub fn suites_markdown(suites: &[SuiteReport], unloaded: &[UnloadedSuite], view: &SuiteView) -> String {
     let mut out = format!("### Kyverno test suites\n\n{}\n", suite_totals(&SuiteCounts::of(suites)));
+    for suite in unloaded {
+        let text = escaped(&one_line(&format!("{}: {}", suite.file, reasons(suite))));
+        let _ = write!(out, "\n**Not loaded**: {text}\n");
+    }
     for suite in suites {
         let rows = view.rows(suite);
         if rows.is_empty() {
@@ -328,7 +357,7 @@ ID   POLICY   RULE   RESOURCE      RESULT    REASON          MESSAGE
 1 suite: 1 passed, 1 failed, 1 dropped
 ";
         assert_eq!(text, expected);
-        for text in [suites_json(&[suite()], &VIEW).to_json(), suites_markdown(&[suite()], &VIEW)] {
+        for text in [suites_json(&[suite()], &[], &VIEW).to_json(), suites_markdown(&[suite()], &[], &VIEW)] {
             assert!(
                 !text.contains("b2xk") && !text.contains("bmV3") && text.contains("*** (after)"),
                 "{text}"
@@ -347,8 +376,29 @@ ID   POLICY   RULE   RESOURCE      RESULT    REASON          MESSAGE
     }
 
     #[test]
+    fn suites_that_could_not_be_loaded_are_named() {
+        let reasons = ["a:1:1: b | c\n  1 | secret", "d"].map(str::to_owned).to_vec();
+        let unloaded = [UnloadedSuite { file: "a".into(), reasons }];
+        let json = suites_json(&[], &unloaded, &VIEW);
+        assert_eq!(
+            json.get("notLoaded").map(Value::to_json).as_deref(),
+            Some(r#"[{"file":"a","reason":"a:1:1: b | c\nd"}]"#)
+        );
+        assert_eq!(json.path(&["summary", "notLoaded"]).map(Value::to_json).as_deref(), Some("1"));
+        let text = suites_markdown(&[], &unloaded, &VIEW);
+        assert!(text.ends_with("\n**Not loaded**: a: a:1:1: b \\| c; d\n"), "{text}");
+    }
+
+    #[test]
+    fn what_a_failing_rule_says_stands_in_the_json() {
+        let json = suites_json(&[suite()], &[], &SuiteView { detailed: false, ..VIEW });
+        let messages = json.to_json().matches("\"message\":\"a\\nb ***\"").count();
+        assert_eq!(messages, 1, "{}", json.to_json());
+    }
+
+    #[test]
     fn markdown_cells_are_escaped() {
-        let text = suites_markdown(&[suite()], &VIEW);
+        let text = suites_markdown(&[suite()], &[], &VIEW);
         assert!(text.contains("| 1 | p\\|q | r | v1/Secret/s | pass | Ok | a; b *** |"), "{text}");
     }
 }

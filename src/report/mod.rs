@@ -21,7 +21,7 @@ use crate::value::{Change, ObjectRef, Text, Value, changes};
 pub use gaps::Gaps;
 pub use impact::Impact;
 pub use outcome::{Outcome, RuleError, SkipReason};
-pub use suite::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, Verdict};
+pub use suite::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, UnloadedSuite, Verdict};
 pub use tally::{Counts, Flag, FlagCounts, Flagged, RunningKyverno, Tally, TallyKey, TallyRow};
 pub use trace::{Fate, SeenCondition, SeenException, SeenTurn, SeenVariable, Trace};
 pub use trial::{Trial, Trials};

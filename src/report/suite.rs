@@ -14,6 +14,15 @@ pub struct SuiteReport {
     pub rows: Vec<SuiteRow>,
 }
 
+/// A suite that could not be loaded.
+#[derive(Clone, Debug)]
+pub struct UnloadedSuite {
+    /// The file.
+    pub file: Text,
+    /// Everything that is wrong with it, or with what it names.
+    pub reasons: Vec<String>,
+}
+
 /// What became of an expectation for one object.
 #[derive(Clone, Debug)]
 pub struct SuiteRow {

@@ -11,6 +11,8 @@ pub struct Trace {
     pub conditions: Vec<SeenCondition>,
     /// The variables that were asked for.
     pub variables: Vec<SeenVariable>,
+    /// The target that it is of, as an index of those of the rule; `None` for what the trigger alone is asked.
+    pub target: Option<usize>,
     /// The exceptions that name the rule and do not apply.
     pub exceptions: Vec<SeenException>,
     /// The elements that loops went through.

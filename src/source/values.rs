@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::{DottedName, SubresourceKind, Values};
+use crate::policy::Operation;
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
 use crate::yaml::{Document, Limits, Source};
 
@@ -100,11 +101,32 @@ pub fn assignment(text: &str) -> Result<(DottedName, Value), String> {
     if value.contains('=') {
         return Err("the value holds a second `=`; give such a value with --values".to_owned());
     }
+    if let Some(fault) = wrong_operation(&value.into()).filter(|_| name == OPERATION) {
+        return Err(fault);
+    }
     let name = DottedName::parse(name)?;
     if matches!(name.parts(), [request, object, _, ..] if &**request == "request" && &**object == "object") {
         return Err("values below request.object belong into the manifest".to_owned());
     }
     Ok((name, value.into()))
+}
+
+const OPERATION: &str = "request.operation";
+
+/// What is wrong with the operation that a map of values gives in so many words, if it gives one, and where.
+fn wrong_operation_in(node: &Value, at: &Pointer, key: &'static str) -> Option<(Pointer, String)> {
+    let fault = wrong_operation(node.get(key)?.get(OPERATION)?)?;
+    Some((at.key(key).key(OPERATION), fault))
+}
+
+/// What is wrong with an operation. Kyverno takes what is no text, or an empty one, for none.
+fn wrong_operation(value: &Value) -> Option<String> {
+    let word = value.as_str().filter(|word| !word.is_empty())?;
+    let is_known = Operation::parse(word).is_some();
+    (!is_known).then(|| {
+        let names = Operation::ALL.map(Operation::name).join(", ");
+        format!("`{}` is no operation: expected one of {names}", word.escape_debug())
+    })
 }
 
 struct Reader<'a> {
@@ -115,6 +137,9 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn root(&mut self, root: &'a Value, at: &Pointer, place: impl Fn(&Pointer) -> Place) {
         self.loaded.values.global = self.assignments(root, at, "globalValues");
+        if let Some((at, fault)) = wrong_operation_in(root, at, "globalValues") {
+            self.strict.fault(&at, fault);
+        }
         for (at, policy) in self.strict.list(root, at, "policies") {
             self.policy(policy, &at, &place);
         }
@@ -145,9 +170,14 @@ impl<'a> Reader<'a> {
     fn policy(&mut self, policy: &'a Value, at: &Pointer, place: &impl Fn(&Pointer) -> Place) {
         self.strict.fields(policy, at, &["name", "resources", "rules"]);
         let Some(name) = self.strict.text(policy, at, "name").cloned() else { return };
+        self.loaded.values.policies.entry(name.clone()).or_default();
         for (at, resource) in self.strict.list(policy, at, "resources") {
             self.strict.fields(resource, &at, &["name", "values"]);
             let given = self.assignments(resource, &at, "values");
+            if let Some((at, fault)) = wrong_operation_in(resource, &at, "values") {
+                let note = format!("{}: {fault}; `match` takes the request as CREATE", place(&at));
+                self.loaded.notes.push(note);
+            }
             if let Some(resource) = self.strict.text(resource, &at, "name").cloned() {
                 let policy = self.loaded.values.policies.entry(name.clone()).or_default();
                 policy.resources.entry(resource).or_default().extend(given);
@@ -334,6 +364,27 @@ namespaceSelector:
     }
 
     #[test]
+    fn an_operation_must_be_one() {
+        for (word, refused) in [
+            ("update", true),
+            ("Create", true),
+            ("UPDATE", false),
+            ("CONNECT", false),
+            ("''", false),
+            ("5", false),
+        ] {
+            let found = load(&format!("{HEAD}globalValues: {{request.operation: {word}}}\n"));
+            let fault = "3:16: globalValues[\"request.operation\"]: `";
+            assert_eq!(found.is_err(), refused, "{word}");
+            assert!(found.err().is_none_or(|faults| faults[0].starts_with(fault)), "{word}");
+        }
+        // Kyverno looks at those of all objects alone.
+        let of_one = "policies: [{name: p, resources: [{name: c, values: {request.operation: update}}]}]\n";
+        let notes = load(&format!("{HEAD}{of_one}")).unwrap().notes;
+        assert!(notes.len() == 1 && notes[0].contains("`update` is no operation"), "{notes:?}");
+    }
+
+    #[test]
     fn other_documents_are_refused() {
         assert!(
             load("apiVersion: v1\nkind: Pod\n").unwrap_err()[0]
@@ -347,7 +398,9 @@ namespaceSelector:
     fn assignments_are_names_and_texts() {
         let (name, value) = assignment("a.b=c d").unwrap();
         assert_eq!((name.parts().len(), value), (2, Value::from("c d")));
-        for bad in ["a", "=b", "a=", "a=b=c", "a..b=c", "request.object.metadata.name=x"] {
+        for bad in
+            ["a", "=b", "a=", "a=b=c", "a..b=c", "request.object.metadata.name=x", "request.operation=update"]
+        {
             assert!(assignment(bad).is_err(), "{bad}");
         }
     }

@@ -59,6 +59,13 @@ pub fn check(suite: &Suite, evaluation: &Evaluation<'_>, world: &dyn World) -> V
     rows
 }
 
+/// What expectations name in vain: names that no object of the suite has, beside others that some have, and
+/// generated objects of rules that generate none. A line for each.
+pub fn vain(suite: &Suite, evaluation: &Evaluation<'_>, world: &dyn World) -> Vec<String> {
+    let results = suite.results.iter();
+    results.flat_map(|expectation| Checker { expectation, evaluation, world }.vain()).collect()
+}
+
 struct Checker<'a> {
     expectation: &'a Expectation,
     evaluation: &'a Evaluation<'a>,
@@ -153,6 +160,13 @@ impl Checker<'_> {
         }
     }
 
+    /// Whether the policy has a rule that the expectation is about, not only one that it could be generated from.
+    fn has_the_rule(&self) -> bool {
+        let name = self.expectation.policy_name();
+        let rules = self.evaluation.policies.iter().filter(|policy| &*policy.name == name);
+        rules.flat_map(|policy| &policy.rules).any(|rule| self.expectation.is_about(&rule.name))
+    }
+
     /// Whether a policy has rules that the expectation is about, and that run.
     fn runnable(&self, policy: &Policy) -> Runnable {
         if let Some(whole) = policy.not_evaluated.iter().find(|left_out| left_out.rule.is_none()) {
@@ -187,19 +201,54 @@ impl Checker<'_> {
     fn selects(&self, report: &ObjectReport) -> bool {
         let Expectation { resources, specs, .. } = self.expectation;
         let Some(object) = &report.object else { return false };
+        resources.is_empty() && specs.is_empty()
+            || resources.iter().any(|wanted| self.names(wanted, object))
+            || specs.iter().any(|spec| self.specifies(spec, object))
+    }
+
+    /// Whether `name` or `namespace/name` means an object.
+    fn names(&self, wanted: &str, object: &ObjectRef) -> bool {
+        match wanted.split_once('/') {
+            Some((wanted, name)) => wanted == self.namespace(object) && name == &*object.name,
+            None => *wanted == *object.name,
+        }
+    }
+
+    fn specifies(&self, spec: &ResourceSpec, object: &ObjectRef) -> bool {
         let namespace = self.namespace(object);
-        let named = |wanted: &Text| match wanted.split_once('/') {
-            Some((wanted, name)) => wanted == namespace && name == &*object.name,
-            None => **wanted == *object.name,
-        };
-        let specified = |spec: &ResourceSpec| {
-            spec.group == object.kind.group
-                && (spec.version.is_empty() || spec.version == object.kind.version)
-                && spec.name == object.name
-                && (*spec.namespace == *namespace
-                    || spec.namespace.is_empty() && namespace == DEFAULT_NAMESPACE)
-        };
-        resources.is_empty() && specs.is_empty() || resources.iter().any(named) || specs.iter().any(specified)
+        spec.group == object.kind.group
+            && (spec.version.is_empty() || spec.version == object.kind.version)
+            && spec.name == object.name
+            && (*spec.namespace == *namespace || spec.namespace.is_empty() && namespace == DEFAULT_NAMESPACE)
+    }
+
+    /// What the expectation names in vain. Where all its objects are not there, its row says so.
+    fn vain(&self) -> Vec<String> {
+        let Expectation { pointer, resources, specs, operation, generated, .. } = self.expectation;
+        let name = self.expectation.policy_name();
+        let mut policies = self.evaluation.policies.iter().filter(|policy| &*policy.name == name);
+        let mut lines = Vec::new();
+        if *generated && policies.any(|policy| matches!(self.runnable(policy), Runnable::Yes)) {
+            lines.push(format!(
+                "{pointer}: the rule is no generate rule: a generated object is not looked for"
+            ));
+        }
+        let course = self.evaluation.courses.iter().find(|course| course.operation == *operation);
+        let targets = course.iter().flat_map(|course| &course.targets);
+        let targets = targets.filter(|target| target.is_named).map(|target| &target.report);
+        let reports = course.iter().flat_map(|course| &course.reports).chain(targets);
+        let objects: Vec<&ObjectRef> = reports.filter_map(|report| report.object.as_ref()).collect();
+        let has = |wanted: &dyn Fn(&ObjectRef) -> bool| objects.iter().any(|object| wanted(object));
+        let missing = resources.iter().filter(|wanted| !has(&|object| self.names(wanted, object)));
+        let missing = missing.map(ToString::to_string);
+        let unspecified = specs.iter().filter(|spec| !has(&|object| self.specifies(spec, object)));
+        let missing: Vec<String> =
+            missing.chain(unspecified.map(|spec| format!("{}/{}", spec.namespace, spec.name))).collect();
+        if missing.len() == resources.len() + specs.len() {
+            return lines;
+        }
+        lines.extend(missing.iter().map(|name| format!("{pointer}: the suite has no object `{name}`")));
+        lines
     }
 
     /// The namespace that an object is evaluated in; empty for objects of the cluster.
@@ -240,7 +289,11 @@ impl Checker<'_> {
         }
         if !found {
             let mut row = self.of(report, Verdict::Skip, "Excluded".into());
-            row.message = "no such rule of the policy takes the object".into();
+            row.message = if self.has_the_rule() {
+                "no such rule of the policy takes the object".into()
+            } else {
+                "the policy has no such rule: none is generated here".into()
+            };
             if let Some(namespace) = &report.unknown.namespace {
                 row.message.push_str("; the values do not give the labels of namespace ");
                 row.message.push_str(namespace);
@@ -318,7 +371,7 @@ impl Checker<'_> {
         let Some((index, document, expected)) = found else { return Comparison::Missing };
         // Kyverno's test files know nothing of the mark that its documentation promises.
         if of_target && expected.path(&["metadata", "annotations", LAST_APPLIED]).is_none() {
-            remove_annotation(&mut actual, LAST_APPLIED);
+            remove_mark(&mut actual);
         }
         if is_same(&expected, &actual) {
             return Comparison::Same;
@@ -391,12 +444,18 @@ fn triggered<'c>(
     })
 }
 
-fn remove_annotation(object: &mut Value, name: &str) {
-    let metadata = object.as_object_mut().and_then(|members| members.get_mut("metadata"));
-    if let Some(annotations) =
-        metadata.and_then(Value::as_object_mut).and_then(|metadata| metadata.get_mut("annotations"))
-    {
-        annotations.remove(name);
+/// Takes out the annotation that tells of the change, and the annotations if there are no others.
+fn remove_mark(object: &mut Value) {
+    let Some(metadata) = object.as_object_mut().and_then(|members| members.get_mut("metadata")) else {
+        return;
+    };
+    let annotations = metadata.as_object_mut().and_then(|metadata| metadata.get_mut("annotations"));
+    let is_empty = annotations.is_some_and(|annotations| {
+        let removed = annotations.remove(LAST_APPLIED).is_some();
+        removed && annotations.as_object().is_some_and(|members| members.is_empty())
+    });
+    if is_empty {
+        metadata.remove("annotations");
     }
 }
 

@@ -55,6 +55,8 @@ pub struct Expectation {
     pub patched: Option<Text>,
     /// Whether an object that the file does not hold is a failure.
     pub fail_on_missing: bool,
+    /// Whether it names a generated object, which only generate rules make.
+    pub generated: bool,
 }
 
 /// An object of an expectation, by more than its name.
@@ -253,6 +255,9 @@ fn expectation(node: &Value, at: &Pointer, fields: &mut Fields) -> Option<Expect
         resources: fields.texts(node, at, "resources"),
         patched: fields.text(node, at, "patchedResources"),
         fail_on_missing: fields.truth(node, at, "failOnMissingResources"),
+        generated: ["generatedResource", "generatedResources"]
+            .iter()
+            .any(|name| Fields::member(node, at, name).is_some_and(|(_, value)| value.as_str() != Some(""))),
         policy: policy?,
         result: result?,
         specs,

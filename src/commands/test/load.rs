@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::engine::{KindScope, World as _};
+use crate::engine::{KindScope, Values, World as _};
 use crate::jmespath::{Expression, FixedClock, Runtime, SeededChance};
+use crate::pattern::nearest;
 use crate::policy::{DocumentKind, Policy, PolicyExceptions, UserInfo, kind_of};
 use crate::semantics::{Dialect, Reading};
 use crate::source::{
     CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, LoadedPolicies, LoadedValues, Location,
-    OfflineWorld, Place, PolicyLoader, SourceError, custom_kinds, items_of, load_user, load_values, read_all,
-    read_file, values_inside,
+    OfflineWorld, Place, PolicyLoader, Refused, SourceError, custom_kinds, items_of, load_user, load_values,
+    read_all, read_file, values_inside,
 };
 use crate::suite::Suite;
 use crate::value::{ObjectRef, Pointer, Text, Value};
@@ -53,13 +54,13 @@ pub(super) struct Loader<'a> {
     pub(super) limits: Limits,
     /// Which kinds have namespaces.
     pub(super) world: &'a OfflineWorld,
-    pub(super) faults: Vec<SourceError>,
+    pub(super) refused: Refused,
     pub(super) notes: Vec<String>,
 }
 
 impl Loader<'_> {
     /// Reads everything that the suite of a document names.
-    pub(super) fn load(mut self, document: &Document, suite: Suite) -> Result<Loaded, Vec<SourceError>> {
+    pub(super) fn load(mut self, document: &Document, suite: Suite) -> Result<Loaded, Refused> {
         let (policies, left_out) = self.policies(&suite.policies);
         let exceptions = self.exceptions(&suite.exceptions, &policies, &left_out);
         let objects = self.objects(&suite.resources);
@@ -87,8 +88,9 @@ impl Loader<'_> {
         if !suite.unused.is_empty() {
             self.notes.push(format!("not used by this version: {}", suite.unused.join(", ")));
         }
-        if !self.faults.is_empty() {
-            return Err(self.faults);
+        self.notes.extend(vain_values(&values.values, &policies, &left_out, objects.iter().chain(&targets)));
+        if !self.refused.errors.is_empty() {
+            return Err(self.refused);
         }
         let notes = self.notes;
         Ok(Loaded {
@@ -115,13 +117,13 @@ impl Loader<'_> {
     }
 
     fn said<T>(&mut self, loaded: Result<T, Vec<SourceError>>) -> Option<T> {
-        loaded.map_err(|errors| self.faults.extend(errors)).ok()
+        loaded.map_err(|errors| self.refused.errors.extend(errors)).ok()
     }
 
     /// The documents of a file or folder that a suite names.
     fn documents(&mut self, name: &str) -> Vec<Document> {
         if name.starts_with("https://") || name.starts_with("http://") {
-            self.faults.push(SourceError::Url { url: name.to_owned() });
+            self.refused.errors.push(SourceError::Url { url: name.to_owned() });
             return Vec::new();
         }
         let read = read_all(&self.path(name), &self.limits);
@@ -134,7 +136,7 @@ impl Loader<'_> {
         let mut classic = false;
         for name in names {
             let mut found = 0;
-            let faults = self.faults.len();
+            let faults = self.refused.errors.len();
             for document in self.documents(name) {
                 for (at, value) in items_of(&document) {
                     let title = value.path(&["metadata", "name"]).and_then(Value::as_text);
@@ -159,15 +161,18 @@ impl Loader<'_> {
                     found += 1;
                 }
             }
-            if found == 0 && self.faults.len() == faults {
-                self.faults.push(SourceError::NoPolicy { path: self.path(name).display().to_string() });
+            if found == 0 && self.refused.errors.len() == faults {
+                self.refused
+                    .errors
+                    .push(SourceError::NoPolicy { path: self.path(name).display().to_string() });
             }
         }
         let policies = if classic {
             match loader.finish("") {
                 Ok(LoadedPolicies { policies, .. }) => policies,
                 Err(refused) => {
-                    self.faults.extend(refused.errors);
+                    self.refused.corners.extend(refused.corners);
+                    self.refused.errors.extend(refused.errors);
                     Vec::new()
                 }
             }
@@ -196,7 +201,7 @@ impl Loader<'_> {
             }
             if found == 0 && !documents.is_empty() {
                 let path = self.path(name).display().to_string();
-                self.faults.push(SourceError::Empty { path, kind: "PolicyException" });
+                self.refused.errors.push(SourceError::Empty { path, kind: "PolicyException" });
             }
         }
         let Some(loaded) = self.said(loader.finish()) else { return PolicyExceptions::default() };
@@ -261,7 +266,7 @@ impl Loader<'_> {
                     let Some(mut identity) = ObjectRef::of(&value) else {
                         let place = Place::of(&document, &at);
                         let message = "an object needs apiVersion and kind".to_owned();
-                        self.faults.push(SourceError::Document { place, message });
+                        self.refused.errors.push(SourceError::Document { place, message });
                         continue;
                     };
                     if identity.namespace.is_none() && self.world.scope(&identity.kind) != KindScope::Cluster
@@ -295,6 +300,27 @@ impl Loader<'_> {
         });
         Ok(objects.collect())
     }
+}
+
+/// What of the values is for policies, rules and objects that are not there.
+fn vain_values<'o>(
+    values: &Values,
+    policies: &[Policy],
+    left_out: &BTreeMap<Text, String>,
+    objects: impl Iterator<Item = &'o Value>,
+) -> Vec<String> {
+    let mut notes = values.unknown_to(policies, left_out.keys());
+    let names: BTreeSet<&str> =
+        objects.filter_map(|object| object.path(&["metadata", "name"])?.as_str()).collect();
+    for (policy, given) in &values.policies {
+        let vain = given.resources.keys().filter(|name| !names.contains(&***name));
+        notes.extend(vain.map(|name| {
+            let meant = nearest(name, names.iter().copied());
+            let meant = meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
+            format!("values of policy `{policy}` are given for an object `{name}` that is not there{meant}")
+        }));
+    }
+    notes
 }
 
 /// Whether a kind has rules of its own, rather than being a companion of one that has.

@@ -16,7 +16,7 @@ use crate::engine;
 use crate::render::{
     Palette, SuiteView, suite_totals, suites_json, suites_junit, suites_markdown, suites_text,
 };
-use crate::report::{SuiteCounts, SuiteReport};
+use crate::report::{SuiteCounts, SuiteReport, UnloadedSuite};
 use crate::semantics::{Corners, Dialect};
 use crate::source::{custom_kinds, find_suites};
 use crate::yaml::Limits;
@@ -71,7 +71,7 @@ pub(super) struct Arguments {
         help_heading = "Input"
     )]
     test_case_selector: Selector,
-    /// Fail if there is no suite at all.
+    /// Fail if there is no suite at all, or the selector fits none.
     #[arg(long, help_heading = "Input")]
     require_tests: bool,
     #[arg(
@@ -90,7 +90,7 @@ pub(super) struct Arguments {
     /// --semantics kyverno the rules run only if native or smp is asked for.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Early::Doc, help_heading = "Evaluation")]
     legacy: Early,
-    /// Fail for expectations that were dropped or not evaluated.
+    /// Fail for expectations that were dropped or not evaluated, and for names in them that no object has.
     #[arg(long, help_heading = "Evaluation")]
     strict: bool,
     /// The time that policies see, such as 2026-01-31T12:00:00Z; the start of the run by default.
@@ -217,36 +217,52 @@ fn finish(arguments: &Arguments, ran: Vec<Ran>, talk: &mut Talk) {
         palette,
     };
     let mut corners = Corners::NONE;
-    let mut unloaded = 0;
+    let mut unloaded = Vec::new();
+    let is_idle = !ran.is_empty() && ran.iter().all(|one| matches!(one.report, Ok(None)));
     let mut reports: Vec<SuiteReport> = Vec::new();
     for one in ran {
         for note in &one.notes {
             talk.note(About::Other, note);
         }
+        for line in &one.vain {
+            talk.note(About::Other, line);
+        }
+        if arguments.strict && !one.vain.is_empty() {
+            talk.worsen(Exit::Changes);
+        }
         corners.extend(one.corners);
         match one.report {
             Ok(report) => reports.extend(report),
             Err(errors) => {
-                unloaded += 1;
                 for error in &errors {
                     talk.fault(error);
                 }
+                let reasons = errors.iter().map(ToString::to_string).collect();
+                unloaded.push(UnloadedSuite { file: one.file, reasons });
             }
         }
     }
     talk.announce(corners, arguments.semantics.into());
-    if unloaded > 0 {
-        let suites = counted(unloaded, "suite");
+    if !unloaded.is_empty() {
+        let suites = counted(unloaded.len(), "suite");
         talk.error(Exit::Input, &format!("{suites} could not be loaded"));
+    }
+    if is_idle && arguments.test_case_selector != Selector::default() {
+        let message = "--test-case-selector fits no expectation: nothing was run";
+        if arguments.require_tests || arguments.strict {
+            talk.error(Exit::Changes, message);
+        } else {
+            talk.note(About::Other, message);
+        }
     }
     if reports.iter().flat_map(|report| &report.rows).any(|row| view.fails(row)) {
         talk.worsen(Exit::Changes);
     }
     let text = match arguments.output {
         None => suites_text(&reports, &view),
-        Some(Output::Json) => format!("{}\n", suites_json(&reports, &view).to_pretty_json(2)),
-        Some(Output::Junit) => suites_junit(&reports, &view),
-        Some(Output::Markdown) => suites_markdown(&reports, &view),
+        Some(Output::Json) => format!("{}\n", suites_json(&reports, &unloaded, &view).to_pretty_json(2)),
+        Some(Output::Junit) => suites_junit(&reports, &unloaded, &view),
+        Some(Output::Markdown) => suites_markdown(&reports, &unloaded, &view),
     };
     talk.worsen(print(&text));
     if arguments.output.is_some() {

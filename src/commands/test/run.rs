@@ -11,9 +11,9 @@ use crate::patch::Schemas;
 use crate::policy::{Operation, PolicySet};
 use crate::report::{ObjectReport, SuiteReport};
 use crate::semantics::{Corners, Dialect};
-use crate::source::{CustomKind, OfflineWorld, Place, SourceError, read_file};
-use crate::suite::{Course, Evaluation, ExpectedFiles, Suite, TargetState, check};
-use crate::value::{GroupVersionKind, ObjectRef};
+use crate::source::{CustomKind, OfflineWorld, Place, Refused, SourceError, read_file};
+use crate::suite::{Course, Evaluation, ExpectedFiles, Suite, TargetState, check, vain};
+use crate::value::{GroupVersionKind, ObjectRef, Text};
 use crate::yaml::{Document, Limits};
 
 use super::load::{Loaded, Loader};
@@ -36,17 +36,33 @@ pub(super) struct Runner<'a> {
 /// One test document with what became of it.
 #[derive(Debug)]
 pub(super) struct Ran {
+    /// Its file.
+    pub(super) file: Text,
     /// Its rows; `None` where no expectation of it is to be run.
     pub(super) report: Result<Option<SuiteReport>, Vec<SourceError>>,
     pub(super) notes: Vec<String>,
+    /// What its expectations name in vain.
+    pub(super) vain: Vec<String>,
     pub(super) corners: Corners,
     /// Expected objects that are not as they are expected.
     pub(super) rewrites: Vec<Rewrite>,
 }
 
 impl Ran {
-    const fn failed(errors: Vec<SourceError>) -> Self {
-        Self { report: Err(errors), notes: Vec::new(), corners: Corners::NONE, rewrites: Vec::new() }
+    fn failed(file: &Path, errors: Vec<SourceError>) -> Self {
+        Self { report: Err(errors), ..Self::idle(file, Vec::new()) }
+    }
+
+    /// One without an expectation that is to be run.
+    fn idle(file: &Path, notes: Vec<String>) -> Self {
+        Self {
+            file: file.display().to_string().into(),
+            report: Ok(None),
+            notes,
+            vain: Vec::new(),
+            corners: Corners::NONE,
+            rewrites: Vec::new(),
+        }
     }
 }
 
@@ -62,10 +78,10 @@ impl Runner<'_> {
         match read_file(file, &self.limits) {
             Ok(documents) if documents.is_empty() => {
                 let path = file.display().to_string();
-                vec![Ran::failed(vec![SourceError::Empty { path, kind: "Test" }])]
+                vec![Ran::failed(file, vec![SourceError::Empty { path, kind: "Test" }])]
             }
             Ok(documents) => documents.iter().map(|document| self.document(file, document)).collect(),
-            Err(errors) => vec![Ran::failed(errors)],
+            Err(errors) => vec![Ran::failed(file, errors)],
         }
     }
 
@@ -77,9 +93,9 @@ impl Runner<'_> {
                     let place = Place::of(document, &fault.pointer);
                     SourceError::Document { place, message: fault.message }
                 });
-                return Ran::failed(errors.collect());
+                return Ran::failed(file, errors.collect());
             }
-            None => return Ran::failed(Vec::new()),
+            None => return Ran::failed(file, Vec::new()),
         };
         let notes = if suite.results.is_empty() {
             vec![format!("{}: a suite without results", file.display())]
@@ -88,7 +104,7 @@ impl Runner<'_> {
         };
         suite.results.retain_mut(|result| self.selector.take(result));
         if suite.results.is_empty() {
-            return Ran { report: Ok(None), notes, corners: Corners::NONE, rewrites: Vec::new() };
+            return Ran::idle(file, notes);
         }
         let mut world = OfflineWorld::new(self.now, self.seed);
         world.add_kinds(self.kinds);
@@ -98,12 +114,12 @@ impl Runner<'_> {
             dialect: self.dialect,
             limits: self.limits,
             world: &world,
-            faults: Vec::new(),
+            refused: Refused::default(),
             notes: Vec::new(),
         };
         match loader.load(document, suite) {
             Ok(loaded) => self.loaded(file, folder, loaded, world),
-            Err(errors) => Ran::failed(errors),
+            Err(Refused { errors, corners }) => Ran { corners, ..Ran::failed(file, errors) },
         }
     }
 
@@ -113,12 +129,7 @@ impl Runner<'_> {
         let names = || objects.iter().map(|object| &object.name);
         loaded.suite.results.retain_mut(|result| self.selector.narrow(result, names()));
         if loaded.suite.results.is_empty() {
-            return Ran {
-                report: Ok(None),
-                notes: loaded.notes,
-                corners: Corners::NONE,
-                rewrites: Vec::new(),
-            };
+            return Ran::idle(file, loaded.notes);
         }
         for object in loaded.objects.iter().chain(&loaded.targets) {
             if GroupVersionKind::of(object)
@@ -160,6 +171,9 @@ impl Runner<'_> {
             expected: &expected,
         };
         let rows = check(&loaded.suite, &evaluation, &world);
+        let shown = file.display().to_string();
+        let vain = vain(&loaded.suite, &evaluation, &world).into_iter();
+        let vain = vain.map(|line| format!("{shown}: {line}")).collect();
         let rewrites = rows.iter().filter_map(|row| {
             let difference = row.difference.as_ref()?;
             let objects = loaded.expected.get(&difference.file)?.as_ref().ok()?;
@@ -167,17 +181,13 @@ impl Runner<'_> {
             Some(Rewrite::new(folder.join(&*difference.file), object, row))
         });
         let rewrites = rewrites.flatten().collect();
-        let shown = file.display().to_string();
         let notes = loaded.notes.into_iter().map(|note| match note.starts_with(&*folder.to_string_lossy()) {
             true if !folder.as_os_str().is_empty() => note,
             _ => format!("{shown}: {note}"),
         });
-        Ran {
-            notes: notes.collect(),
-            report: Ok(Some(SuiteReport { file: shown.into(), name: loaded.suite.name, rows })),
-            corners,
-            rewrites,
-        }
+        let report = SuiteReport { file: shown.as_str().into(), name: loaded.suite.name, rows };
+        let notes = notes.collect();
+        Ran { report: Ok(Some(report)), vain, corners, rewrites, ..Ran::idle(file, notes) }
     }
 
     /// Runs a suite's objects through its policies as requests of one operation.

@@ -6,6 +6,10 @@ use crate::variables::{Inline, Query, Scope as _, Substitution, Template};
 
 use super::Loaded;
 use crate::engine::context::Context;
+use crate::engine::rule;
+
+/// What stands between a limit and the entry that passed it.
+const IN_ENTRY: &str = ", in the context entry ";
 
 /// An entry that is being loaded.
 pub(super) struct Loading<'x, 'c> {
@@ -110,6 +114,11 @@ impl Loading<'_, '_> {
         let found = match found {
             Ok(found) => found,
             Err(error) if default.is_null() => {
+                // The limit says more than the way to it, which may lead through many entries.
+                if let Some(cause) = rule::passed_limit(&error).map(|(cause, _)| cause) {
+                    let told = cause.contains(IN_ENTRY);
+                    return Err(if told { cause.to_owned() } else { format!("{cause}{IN_ENTRY}{name}") });
+                }
                 let path = query.as_ref().map(|query| query.text().clone()).unwrap_or_default();
                 return Err(format!("failed to apply jmespath {path} to variable {name}: {error}"));
             }

@@ -191,9 +191,11 @@ impl<'a> Gather<'a, '_> {
         }
         let mut conditions = conditions.into_iter();
         let failed = matches!(self.rule.outcome, Outcome::Skipped(SkipReason::Preconditions { .. }));
-        // Those of a target stand elsewhere in the rule.
-        let source = self.source.filter(|_| self.rule.trigger.is_none());
-        let written = source.map(|source| &source.preconditions);
+        let written = self.source.and_then(|source| match (trace.target, &self.rule.trigger) {
+            (Some(index), _) => source.targets.at(index)?.get("preconditions"),
+            (None, Some(_)) => None,
+            (None, None) => Some(&source.preconditions),
+        });
         explained.conditions = self.conditions(&conditions.next().unwrap_or_default(), written, failed);
         for ((turn, seen), conditions) in explained.turns.iter_mut().zip(&trace.turns).zip(conditions) {
             let failed = matches!(seen.fate, Fate::Skipped { reason: SkipReason::Preconditions { .. }, .. });

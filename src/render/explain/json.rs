@@ -17,6 +17,9 @@ impl Explanation<'_> {
             row.insert("object", identity(object));
         }
         row.insert("changed", self.report.is_changed().into());
+        if self.report.unknown.user {
+            row.insert("leftAside", Value::array(vec!["user".into()]));
+        }
         row.insert("rules", Value::array(self.rules.iter().map(|rule| self.rule_json(rule)).collect()));
         let others = self.others.iter().map(|source| {
             let mut row = named(&source.policy, &source.rule);

@@ -32,6 +32,8 @@ pub struct RuleSource {
     pub no_autogen: Option<String>,
     /// Its preconditions as written; null for none.
     pub preconditions: Value,
+    /// Its targets as written; null for none.
+    pub targets: Value,
     /// Its overlay as written; null for none.
     pub overlay: Value,
     /// Its loops as written; null for none.
@@ -60,7 +62,8 @@ impl RuleSources {
         }
         for index in twice {
             if let Some(source) = all.get_mut(index) {
-                for written in [&mut source.preconditions, &mut source.overlay, &mut source.foreach] {
+                let RuleSource { preconditions, targets, overlay, foreach, .. } = source;
+                for written in [preconditions, targets, overlay, foreach] {
                     *written = Value::Null;
                 }
             }

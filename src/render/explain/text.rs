@@ -15,7 +15,7 @@ use crate::report::{Impact, Outcome};
 const SHOWN: usize = 100;
 /// So many names stand in one line.
 const LISTED: usize = 6;
-/// So many elements of loops are told about, those that fail before all others.
+/// So many elements of each loop are told about, those that fail before all others.
 const TURNS: usize = 6;
 /// Lines are broken so as not to be longer, where they can be broken.
 const WIDTH: usize = 80;
@@ -29,6 +29,11 @@ impl Explanation<'_> {
         let name = self.report.object.as_ref().map_or_else(String::new, ToString::to_string);
         screen.line(Some("1"), &format!("{name}  {}", self.origin));
         screen.line(None, &format!("  {}", self.sum()));
+        if self.report.unknown.user {
+            let text =
+                "what match and exclude ask of the user: nobody said who sends the request, --userinfo does";
+            screen.verdict("LEFT ASIDE", "33", text);
+        }
         for rule in &self.rules {
             self.rule(rule, semantics, &mut screen);
         }
@@ -186,8 +191,15 @@ impl Explanation<'_> {
 fn turns(rule: &Explained<'_>, screen: &mut Screen) {
     let (failed, others): (Vec<&Turn>, Vec<&Turn>) =
         rule.turns.iter().partition(|turn| turn.verdict == Verdict::Error);
-    let told = failed.into_iter().chain(others).take(TURNS);
-    for turn in told {
+    let mut told: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut left_out = rule.turns_left_out;
+    for turn in failed.into_iter().chain(others) {
+        let so_far = told.entry(&turn.place).or_default();
+        if *so_far == TURNS {
+            left_out += 1;
+            continue;
+        }
+        *so_far += 1;
         let word = turn.verdict.word();
         let colon = if turn.why.is_empty() { "" } else { ": " };
         let indexes: Vec<String> = turn.indexes.iter().map(ToString::to_string).collect();
@@ -209,10 +221,9 @@ fn turns(rule: &Explained<'_>, screen: &mut Screen) {
         screen.variables(&turn.variables, &turn.conditions);
         screen.depth -= 1;
     }
-    let left_out = rule.turns.len().saturating_sub(TURNS);
-    if left_out + rule.turns_left_out > 0 {
+    if left_out > 0 {
         let all = if rule.turns_left_out == 0 { "-o json has them all" } else { "-o json has more" };
-        screen.fact("elements", &format!("{} more; {all}", left_out + rule.turns_left_out));
+        screen.fact("elements", &format!("{left_out} more; {all}"));
     }
 }
 
