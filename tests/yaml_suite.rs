@@ -61,7 +61,7 @@ fn documents(text: &str) -> Result<Vec<Document>, String> {
             assert!(place.offset <= text.len() && !error.message().is_empty(), "{error}\n{text}");
             assert!(place.line <= text.lines().count().max(1), "{error}\n{text}");
         }
-        errors[0].message().to_string()
+        errors.first().map(|error| error.message()).unwrap_or_default()
     };
     read(&source, &Limits::default()).map_err(told)
 }
@@ -134,7 +134,7 @@ fn deeds(document: &Document, value: &Value) -> Vec<Deed> {
                 node.as_array_mut().unwrap().push([("name", Value::from("new"))].into_iter().collect());
             }),
             Value::Object(_) => {
-                add("insert", lines.clone(), &|node| node.insert("new key", Value::from("new: 1")))
+                add("insert", lines.clone(), &|node| node.insert("new key", Value::from("new: 1")));
             }
             _ => {
                 add("another text", lines.clone(), &|node| *node = Value::from("edited: #1"));

@@ -48,11 +48,7 @@ pub(super) fn resolve(
         let reference = &text[range.clone()];
         let resolved = resolve_one(reference, root, at, reading);
         let resolved = resolved.and_then(|text| room.take(text.len()).map(|()| text)).map_err(|cause| {
-            SubstitutionError::Reference {
-                reference: super::shown(reference).into(),
-                path: shown_path(at),
-                cause,
-            }
+            SubstitutionError::Reference { reference: super::shown(reference), path: shown_path(at), cause }
         })?;
         out.push_str(&resolved);
         end = range.end;

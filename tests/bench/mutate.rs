@@ -30,6 +30,9 @@ type Step<'a> = (String, Box<dyn Fn() -> usize + 'a>);
 /// What becomes of an object.
 type Change = fn(&Value) -> Value;
 
+/// What is made of a document.
+type Write = Box<dyn Fn(&Document, &Value, &mut String)>;
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(1000);
@@ -54,7 +57,7 @@ fn main() {
 }
 
 fn steps<'a>(source: &'a Arc<Source>, engine: &'a Engine) -> Vec<Step<'a>> {
-    let each = move |write: Box<dyn Fn(&Document, &Value, &mut String)>| -> Box<dyn Fn() -> usize> {
+    let each = move |write: Write| -> Box<dyn Fn() -> usize> {
         let source = Arc::clone(source);
         Box::new(move || {
             let mut out = String::new();
