@@ -24,8 +24,12 @@ const REPEATED: [&str; 2] = ["KYV-D18", "KYV-D40"];
 const OPTIONS: [&str; 5] = ["--operation", "CREATE", "UPDATE", "DELETE", "--on-policy-update"];
 
 /// What we say better than Kyverno when both refuse a policy.
-const OWN_WORDS: [&str; 2] =
-    ["did you mean `name`", "a namespaced policy has targets in its own namespace alone"];
+const OWN_WORDS: [&str; 4] = [
+    "did you mean `name`",
+    "a namespaced policy has targets in its own namespace alone",
+    "variable target.metadata.namespace is not known before a target is",
+    "variable v is not known before a target is",
+];
 
 #[derive(Default)]
 struct Count {
