@@ -46,7 +46,9 @@ impl<'a> DryRuns<'a> {
 
     fn ask(self, object: &Evaluation, act: Act) -> Option<Trial> {
         let report = &object.report;
-        let identity = ObjectRef::of(&report.after)?;
+        // What exists is asked for by the name that it has, whatever the policies make of that.
+        let named = if act == Act::Create { &report.after } else { &report.before };
+        let identity = ObjectRef::of(named)?;
         let mut sent = report.after.clone();
         let status = object.whole.as_ref().and_then(|whole| whole.0.get("status"));
         if let Some(status) = status.filter(|_| sent.get("status").is_none()) {

@@ -209,9 +209,9 @@ fn meanings(tally: &Tally) -> Vec<(String, Vec<String>)> {
     let set = Flag::ALL.into_iter().filter_map(|flag| Some((flag, tally.flags.get(&flag)?)));
     let told = set.map(|(flag, flagged)| {
         let number = flagged.objects;
-        let (objects, them) = if number == 1 { ("object", "its") } else { ("objects", "their") };
+        let (objects, runs) = if number == 1 { ("object", "it runs") } else { ("objects", "they run") };
         let line = match flag {
-            Flag::Rollout => format!("rollout: {number} {objects} would have {them} Pods replaced"),
+            Flag::Rollout => format!("rollout: {number} {objects} would restart what {runs}"),
             Flag::Immutable => format!("immutable: {number} {objects} would be refused by the API server"),
             Flag::Privilege => format!("privilege: {number} {objects} would be allowed more than before"),
         };

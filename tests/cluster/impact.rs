@@ -198,14 +198,14 @@ fn the_summary_says_what_changes_mean() {
     let run = kyv(server.kubeconfig(), &[&base[..], &["summary"]].concat());
     assert_eq!(run.code, Some(1), "{run:?}");
     let end = "6 objects, 6 would change\n\n\
-               rollout: 1 object would have its Pods replaced\n  Deployment/web/site\n\n\
+               rollout: 1 object would restart what it runs\n  Deployment/web/site\n\n\
                privilege: 1 object would be allowed more than before\n  \
                Deployment/web/site (spec.template.spec.hostNetwork)\n";
     assert!(run.stdout.ends_with(end), "{run:?}");
     assert!(run.stdout.contains("ERRORS   ROLLOUT   PRIVILEGE\n"), "{run:?}");
     let run = kyv(server.kubeconfig(), &[&base[..], &["markdown"]].concat());
     for words in [
-        "**rollout: 1 object would have its Pods replaced**\n\n* Deployment/web/site\n",
+        "**rollout: 1 object would restart what it runs**\n\n* Deployment/web/site\n",
         "| Errors | Rollout | Privilege |\n|---|---|---|---|--:|--:|--:|--:|--:|--:|--:|\n",
         "| host | r | Deployment | web | 1 | 0 | 0 | 0 | 0 | 1 | 1 |\n",
     ] {
@@ -240,7 +240,7 @@ fn what_a_change_means_is_explained() {
     let both = [&explain[..], &["-p", &host]].concat();
     let run = kyv(server.kubeconfig(), &both);
     for line in [
-        "\n  ROLLOUT        its Pods would be replaced\n",
+        "\n  ROLLOUT        what it runs would be restarted\n",
         "\n  IMMUTABLE      the API server would refuse the update, these may not change:\n                 spec.selector.matchLabels.a\n",
         "\n  PRIVILEGE      it would be allowed more than before:\n                 spec.template.spec.hostNetwork\n",
     ] {

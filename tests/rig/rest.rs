@@ -41,6 +41,13 @@ impl Refusal {
     }
 }
 
+/// A request to be sent.
+pub(crate) struct Request {
+    pub(crate) method: &'static str,
+    pub(crate) path: String,
+    pub(crate) body: Option<Value>,
+}
+
 /// What the server answers.
 pub(crate) type Answer = Result<Value, Refusal>;
 
@@ -81,6 +88,25 @@ impl Rest {
     /// Sends a request.
     pub(crate) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
         ask(&self.address, method, path, body)
+    }
+
+    /// Sends many requests over so many connections at once; the answers stand in the order of the requests.
+    pub(crate) fn ask_all(&self, requests: &[Request], connections: usize) -> Vec<Answer> {
+        let (address, next) = (&*self.address, AtomicUsize::new(0));
+        let mut answers: Vec<(usize, Answer)> = thread::scope(|scope| {
+            let ask_some = || {
+                let mut answers = Vec::new();
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(request) = requests.get(index) else { return answers };
+                    answers.push((index, ask(address, request.method, &request.path, request.body.as_ref())));
+                }
+            };
+            let workers: Vec<_> = (0..connections).map(|_| scope.spawn(ask_some)).collect();
+            workers.into_iter().flat_map(|worker| worker.join().expect("a worker ends")).collect()
+        });
+        answers.sort_by_key(|(index, _)| *index);
+        answers.into_iter().map(|(_, answer)| answer).collect()
     }
 
     /// Creates many objects over so many connections at once.
@@ -155,7 +181,8 @@ impl Rest {
         }
     }
 
-    fn path(&self, object: &Value) -> Result<String, Refusal> {
+    /// The path of an object.
+    pub(crate) fn path(&self, object: &Value) -> Result<String, Refusal> {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         Ok(format!("{}/{name}", self.collection(object)?))
     }

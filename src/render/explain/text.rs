@@ -55,7 +55,7 @@ impl Explanation<'_> {
     fn meanings(&self, screen: &mut Screen) {
         let Impact { rollout, immutable, privilege } = &self.impact;
         if *rollout {
-            screen.verdict("ROLLOUT", "35", "its Pods would be replaced");
+            screen.verdict("ROLLOUT", "35", "what it runs would be restarted");
         }
         let marked = [
             ("IMMUTABLE", "the API server would refuse the update, these may not change", immutable),

@@ -2,16 +2,16 @@
 
 mod immutable;
 mod privilege;
+mod rollout;
+mod settled;
 
 use crate::value::{GroupVersionKind, Pointer, Value};
-
-/// Kinds whose Pods are not replaced when their template changes: it is for Pods to come, or refused.
-const WITHOUT_ROLLOUT: [&str; 4] = ["Job", "PodTemplate", "ReplicaSet", "ReplicationController"];
 
 /// What a change means for a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Impact {
-    /// Whether its Pods are replaced, because their template changes.
+    /// Whether something that runs is started anew: Pods are replaced, because their template changes, or containers
+    /// of a Pod are, because their image does.
     pub rollout: bool,
     /// What changes and may not: the API server refuses the update.
     pub immutable: Vec<Pointer>,
@@ -26,7 +26,7 @@ impl Impact {
             return Self::default();
         };
         Self {
-            rollout: is_update && is_rolled_out(&kind, before, after),
+            rollout: is_update && rollout::restarts(&kind, before, after),
             immutable: if is_update { immutable::changed(&kind, before, after) } else { Vec::new() },
             privilege: privilege::gained(&kind, before, after),
         }
@@ -38,22 +38,14 @@ impl Impact {
     }
 }
 
-/// Whether an update replaces the Pods of an object: its template changes, it has Pods, and it is not told to wait.
-fn is_rolled_out(kind: &GroupVersionKind, before: &Value, after: &Value) -> bool {
-    let template = |object: &Value| object.path(&["spec", "template"]).cloned();
-    let has_pods = after.path(&["spec", "template", "spec", "containers"]).is_some();
-    let waits = after.path(&["spec", "paused"]) == Some(&Value::Bool(true))
-        || after.path(&["spec", "updateStrategy", "type"]).and_then(Value::as_str) == Some("OnDelete");
-    has_pods && !waits && !WITHOUT_ROLLOUT.contains(&&*kind.kind) && template(before) != template(after)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn rolled_out(kind: &str, before: &str, after: &str) -> bool {
         let object = |spec: &str| {
-            let text = format!(r#"{{"apiVersion":"apps/v1","kind":"{kind}","spec":{spec}}}"#);
+            let group = if kind == "Rollout" { "argoproj.io" } else { "apps" };
+            let text = format!(r#"{{"apiVersion":"{group}/v1","kind":"{kind}","spec":{spec}}}"#);
             Value::from_json(&text).unwrap()
         };
         Impact::of(&object(before), &object(after), true).rollout
@@ -74,11 +66,78 @@ mod tests {
             ("ReplicaSet", "", false),
             ("Job", "", false),
             ("Rollout", "", true),
+            ("Deployment", r#""replicas":0,"#, false),
+            ("StatefulSet", r#""replicas":2,"updateStrategy":{"rollingUpdate":{"partition":2}},"#, false),
+            ("StatefulSet", r#""replicas":3,"updateStrategy":{"rollingUpdate":{"partition":2}},"#, true),
         ] {
             assert_eq!(rolled_out(kind, &with(rest, "x"), &with(rest, "y")), expected, "{kind} {rest}");
             assert!(!rolled_out(kind, &with(rest, "x"), &with(rest, "x")), "{kind}");
         }
         assert!(!rolled_out("Deployment", &with("", "x"), &with(r#""replicas":2,"#, "x")));
+    }
+
+    #[test]
+    fn what_the_server_would_write_itself_replaces_nothing() {
+        let with = |pod: &str, container: &str| {
+            format!(
+                r#"{{"template":{{"spec":{{{pod}"containers":[{{"name":"a","image":"i:1"{container}}}]}}}}}}"#
+            )
+        };
+        for (pod, container, expected) in [
+            ("", r#","env":[]"#, false),
+            ("", r#","ports":[]"#, false),
+            ("", r#","imagePullPolicy":"IfNotPresent""#, false),
+            ("", r#","imagePullPolicy":"Always""#, true),
+            ("", r#","stdin":false"#, false),
+            ("", r#","securityContext":{}"#, true),
+            ("", r#","terminationMessagePolicy":"File""#, false),
+            (r#""nodeSelector":{},"#, "", false),
+            (r#""hostNetwork":false,"#, "", false),
+            (r#""hostNetwork":true,"#, "", true),
+            (r#""automountServiceAccountToken":false,"#, "", true),
+            (r#""restartPolicy":"Always","#, "", false),
+            (r#""terminationGracePeriodSeconds":30,"#, "", false),
+            (r#""terminationGracePeriodSeconds":0,"#, "", true),
+            (r#""volumes":[{"name":"a"}],"#, "", true),
+        ] {
+            let found = rolled_out("Deployment", &with("", ""), &with(pod, container));
+            assert_eq!(found, expected, "{pod} {container}");
+        }
+        for (before, after, expected) in [
+            (r#","resources":{"limits":{"cpu":"1"}}"#, r#","resources":{"limits":{"cpu":"1000m"}}"#, false),
+            (r#","resources":{"limits":{"cpu":"1"}}"#, r#","resources":{"limits":{"cpu":1}}"#, false),
+            (r#","resources":{"limits":{"cpu":"1"}}"#, r#","resources":{"limits":{"cpu":"2"}}"#, true),
+            (
+                r#","ports":[{"containerPort":1}]"#,
+                r#","ports":[{"containerPort":1,"protocol":"TCP"}]"#,
+                false,
+            ),
+            (r#","ports":[{"containerPort":1}]"#, r#","ports":[{"containerPort":1,"protocol":"UDP"}]"#, true),
+            (r#","livenessProbe":{}"#, r#","livenessProbe":{"periodSeconds":10}"#, false),
+            (r#","env":[{"name":"A"}]"#, r#","env":[{"name":"A","value":""}]"#, false),
+        ] {
+            for kind in ["Deployment", "DaemonSet", "StatefulSet"] {
+                assert_eq!(rolled_out(kind, &with("", before), &with("", after)), expected, "{kind} {after}");
+            }
+        }
+        // What others make of the same is not known.
+        assert!(rolled_out("Rollout", &with("", ""), &with("", r#","env":[]"#)));
+    }
+
+    #[test]
+    fn containers_of_a_pod_start_anew_with_another_image() {
+        let pod = |first: &str, main: &str, gates: &str| {
+            let text = format!(
+                r#"{{"apiVersion":"v1","kind":"Pod","spec":{{{gates}
+                    "initContainers":[{{"name":"i","image":"{first}"}}],"containers":[{{"name":"a","image":"{main}"}}]}}}}"#,
+                gates = if gates.is_empty() { "" } else { r#""schedulingGates":[{"name":"g"}],"# }
+            );
+            Value::from_json(&text).unwrap()
+        };
+        let restarts = |before: &Value, after: &Value| Impact::of(before, after, true).rollout;
+        assert!(restarts(&pod("i", "m", ""), &pod("i", "n", "")));
+        assert!(!restarts(&pod("i", "m", ""), &pod("j", "m", "")));
+        assert!(!restarts(&pod("i", "m", "gated"), &pod("i", "n", "gated")));
     }
 
     #[test]

@@ -111,6 +111,8 @@ impl ClusterError {
             "Invalid" => true,
             // Rights are told in these words.
             "Forbidden" => denied || !message.contains("forbidden: User \""),
+            // Another object of the name is meant.
+            "Conflict" => message.contains("UID in precondition") || denied,
             "BadRequest" => !message.contains("does not support dry run"),
             _ => denied,
         }

@@ -1,6 +1,6 @@
 //! Changes that give somebody or something more power.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::value::{GroupVersionKind, Pointer, Value};
 
@@ -10,6 +10,44 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const LEVELS: [&str; 3] = ["restricted", "baseline", "privileged"];
 
 const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
+const ENFORCE_VERSION: &str = "pod-security.kubernetes.io/enforce-version";
+
+/// Annotations that name the profile which confines a container, or a Pod; fields do that by now.
+const PROFILES: [&str; 3] = [
+    "container.apparmor.security.beta.kubernetes.io/",
+    "container.seccomp.security.alpha.kubernetes.io/",
+    "seccomp.security.alpha.kubernetes.io/pod",
+];
+
+/// What the kernel of a node keeps apart for each Pod: Pod security lets set these.
+const SYSCTLS: [&str; 12] = [
+    "kernel.shm_rmid_forced",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.ip_local_reserved_ports",
+    "net.ipv4.ip_unprivileged_port_start",
+    "net.ipv4.ping_group_range",
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_keepalive_intvl",
+    "net.ipv4.tcp_keepalive_probes",
+    "net.ipv4.tcp_keepalive_time",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_syncookies",
+    "net.ipv4.tcp_wmem",
+];
+
+/// Volumes that Pod security lets everybody have.
+const VOLUMES: [&str; 10] = [
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "image",
+    "name",
+    "persistentVolumeClaim",
+    "projected",
+    "secret",
+];
 
 /// The types of processes that Pod security lets choose.
 const SELINUX: [&str; 4] = ["container_t", "container_init_t", "container_kvm_t", "container_engine_t"];
@@ -37,6 +75,18 @@ pub(super) fn gained(kind: &GroupVersionKind, before: &Value, after: &Value) -> 
             gains.undone(before, after, &Pointer::ROOT, "automountServiceAccountToken", false);
         }
         ("", "Namespace") => gains.level(before, after),
+        ("resource.k8s.io", "ResourceClaim") => {
+            gains.devices(before, after, &["spec", "devices", "requests"]);
+        }
+        ("resource.k8s.io", "ResourceClaimTemplate") => {
+            gains.devices(before, after, &["spec", "spec", "devices", "requests"]);
+        }
+        (
+            "admissionregistration.k8s.io",
+            "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration",
+        ) => {
+            gains.webhooks(before, after);
+        }
         _ => {
             let has_pod =
                 |path: &&&[&str]| after.path(path).is_some_and(|spec| spec.get("containers").is_some());
@@ -47,6 +97,9 @@ pub(super) fn gained(kind: &GroupVersionKind, before: &Value, after: &Value) -> 
                 if !old.same_storage(new) {
                     gains.pod(old, new, &at);
                 }
+                let whole = path.split_last().map_or(&path[..], |(_, whole)| whole);
+                let metadata: Vec<&str> = whole.iter().copied().chain(["metadata", "annotations"]).collect();
+                gains.profiles(before, after, &metadata);
             }
         }
     }
@@ -66,7 +119,7 @@ impl Gains {
         for field in ["hostUsers", "automountServiceAccountToken"] {
             self.undone(before, after, at, field, false);
         }
-        self.other(before, after, at, "serviceAccountName");
+        self.account(before, after, at);
         let none = Value::Null;
         let (old, new) = (before.get("securityContext"), after.get("securityContext"));
         self.context(old.unwrap_or(&none), new.unwrap_or(&none), &at.key("securityContext"));
@@ -76,6 +129,7 @@ impl Gains {
             for (index, container) in elements(after.get(field)).iter().enumerate() {
                 let old = name(container).and_then(|name| known.get(name));
                 self.host_ports(old.copied().unwrap_or(&none), container, &at.key(field).index(index));
+                self.hosts(old.copied().unwrap_or(&none), container, &at.key(field).index(index));
                 let old = old.and_then(|old| old.get("securityContext"));
                 let new = container.get("securityContext").unwrap_or(&none);
                 self.context(old.unwrap_or(&none), new, &at.key(field).index(index).key("securityContext"));
@@ -83,9 +137,99 @@ impl Gains {
         }
     }
 
+    /// The account that a Pod acts as, by either of the field's names.
+    fn account(&mut self, before: &Value, after: &Value, at: &Pointer) {
+        let fields = ["serviceAccountName", "serviceAccount"];
+        let account = |pod: &Value| {
+            let text = |field: &'static str| {
+                let name = pod.get(field)?.as_str().filter(|text| !text.is_empty())?;
+                Some((field, name.to_owned()))
+            };
+            fields.into_iter().find_map(text)
+        };
+        let (old, new) = (account(before), account(after));
+        if let Some((field, name)) = new
+            && old.is_none_or(|(_, old)| old != name)
+        {
+            self.found.push(at.key(field));
+        }
+    }
+
+    /// Probes and hooks that call another host than their Pod: the node calls it.
+    fn hosts(&mut self, before: &Value, after: &Value, at: &Pointer) {
+        let calls: [&[&str]; 5] = [
+            &["livenessProbe"],
+            &["readinessProbe"],
+            &["startupProbe"],
+            &["lifecycle", "postStart"],
+            &["lifecycle", "preStop"],
+        ];
+        for call in calls {
+            for action in ["httpGet", "tcpSocket"] {
+                let place: Vec<&str> = call.iter().copied().chain([action, "host"]).collect();
+                let host = |container: &Value| {
+                    container
+                        .path(&place)
+                        .and_then(Value::as_str)
+                        .filter(|host| !host.is_empty())
+                        .map(str::to_owned)
+                };
+                if host(after).is_some() && host(after) != host(before) {
+                    self.found.push(place.iter().fold(at.clone(), |at, key| at.key(*key)));
+                }
+            }
+        }
+    }
+
+    /// Profiles that annotations name: one that goes, or that lets everything pass.
+    fn profiles(&mut self, before: &Value, after: &Value, place: &[&str]) {
+        let none = Value::Null;
+        let (old, new) = (before.path(place).unwrap_or(&none), after.path(place).unwrap_or(&none));
+        let open = Some("unconfined");
+        let keys =
+            [old, new].into_iter().filter_map(Value::as_object).flat_map(|annotations| annotations.keys());
+        let keys = keys.filter(|key| PROFILES.iter().any(|profile| key.starts_with(profile)));
+        for key in keys.collect::<BTreeSet<_>>() {
+            let (was, is) = (old.get(key).and_then(Value::as_str), new.get(key).and_then(Value::as_str));
+            let at = place.iter().fold(Pointer::ROOT, |at, key| at.key(*key));
+            self.note(was != is && was != open && (is == open || is.is_none()), &at, key);
+        }
+    }
+
+    /// Requests for devices with the rights of their administrator.
+    fn devices(&mut self, before: &Value, after: &Value, place: &[&str]) {
+        let known = by_name(before.path(place));
+        let none = Value::Null;
+        let at = place.iter().fold(Pointer::ROOT, |at, key| at.key(*key));
+        for (index, request) in elements(after.path(place)).iter().enumerate() {
+            let old = name(request).and_then(|name| known.get(name)).and_then(|old| old.get("exactly"));
+            let new = request.get("exactly").unwrap_or(&none);
+            self.switched_on(old.unwrap_or(&none), new, &at.index(index).key("exactly"), "adminAccess");
+        }
+    }
+
+    /// Webhooks that are asked elsewhere than before, that may be passed by, or that are gone.
+    fn webhooks(&mut self, before: &Value, after: &Value) {
+        let (old, new) = (by_name(before.get("webhooks")), by_name(after.get("webhooks")));
+        let at = Pointer::ROOT.key("webhooks");
+        for (index, webhook) in elements(after.get("webhooks")).iter().enumerate() {
+            let known = name(webhook).and_then(|name| old.get(name)).copied();
+            let none = Value::Null;
+            self.other(known.unwrap_or(&none), webhook, &at.index(index), "clientConfig");
+            let ignores =
+                |webhook: &Value| webhook.get("failurePolicy").and_then(Value::as_str) == Some("Ignore");
+            let is_undone = known.is_some_and(|known| !ignores(known)) && ignores(webhook);
+            self.note(is_undone, &at.index(index), "failurePolicy");
+        }
+        self.note(old.keys().any(|name| !new.contains_key(name)), &Pointer::ROOT, "webhooks");
+    }
+
     /// The security context of a Pod or a container.
     fn context(&mut self, before: &Value, after: &Value, at: &Pointer) {
         self.switched_on(before, after, at, "privileged");
+        let nothing = Value::Null;
+        let windows = |context: &Value| context.get("windowsOptions").unwrap_or(&nothing).clone();
+        self.switched_on(&windows(before), &windows(after), &at.key("windowsOptions"), "hostProcess");
         self.undone(before, after, at, "allowPrivilegeEscalation", false);
         self.undone(before, after, at, "runAsNonRoot", true);
         self.undone(before, after, at, "readOnlyRootFilesystem", true);
@@ -114,7 +258,18 @@ impl Gains {
         if selinux(after).is_some() && selinux(after) != selinux(before) {
             self.found.push(at.key("seLinuxOptions").key("type"));
         }
-        self.more(before, after, at, "sysctls");
+        for field in ["user", "role"] {
+            let part = |context: &Value| {
+                let part = context.path(&["seLinuxOptions", field]).and_then(Value::as_str);
+                part.filter(|part| !part.is_empty()).map(str::to_owned)
+            };
+            let is_gain = part(after).is_some() && part(after) != part(before);
+            self.note(is_gain, &at.key("seLinuxOptions"), field);
+        }
+        let known = elements(before.get("sysctls"));
+        let is_unsafe = |sysctl: &Value| name(sysctl).is_none_or(|name| !SYSCTLS.contains(&name));
+        let mut sysctls = elements(after.get("sysctls")).iter().filter(|sysctl| is_unsafe(sysctl));
+        self.note(sysctls.any(|sysctl| !known.contains(sysctl)), at, "sysctls");
         if after.get("procMount").and_then(Value::as_str) == Some("Unmasked") {
             self.other(before, after, at, "procMount");
         }
@@ -164,6 +319,10 @@ impl Gains {
             if host(volume).is_some() && old.and_then(host) != host(volume) {
                 self.found.push(at.index(index).key("hostPath"));
             }
+            let others = volume.as_object().into_iter().flat_map(|members| members.keys());
+            for kind in others.filter(|kind| ***kind != *"hostPath" && !VOLUMES.contains(&&***kind)) {
+                self.note(old.is_none_or(|old| old.get(kind).is_none()), &at.index(index), kind);
+            }
             let tokens = |volume: &Value| {
                 let sources = elements(volume.path(&["projected", "sources"])).iter();
                 sources.filter(|source| source.get("serviceAccountToken").is_some()).count()
@@ -180,9 +339,16 @@ impl Gains {
                 object.path(&["metadata", "labels", ENFORCE]).and_then(Value::as_str).unwrap_or("privileged");
             LEVELS.iter().position(|level| *level == label).unwrap_or(LEVELS.len())
         };
-        if level(after) > level(before) {
-            self.found.push(Pointer::ROOT.key("metadata").key("labels").key(ENFORCE));
-        }
+        let labels = Pointer::ROOT.key("metadata").key("labels");
+        self.note(level(after) > level(before), &labels, ENFORCE);
+        // What older versions of a level ask for is less. Without a label it is the latest.
+        let version = |object: &Value| {
+            let label = object.path(&["metadata", "labels", ENFORCE_VERSION]).and_then(Value::as_str);
+            let minor = label.and_then(|label| label.strip_prefix("v1."));
+            minor.and_then(|minor| minor.parse::<u32>().ok()).unwrap_or(u32::MAX)
+        };
+        let is_enforced = level(after) < LEVELS.len() - 1;
+        self.note(is_enforced && version(after) < version(before), &labels, ENFORCE_VERSION);
     }
 
     /// A field that becomes true.
@@ -248,113 +414,4 @@ fn by_name(list: Option<&Value>) -> BTreeMap<&str, &Value> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn found(kind: &str, before: &str, after: &str) -> Vec<String> {
-        let kind = GroupVersionKind::new(
-            if kind.contains("Role") { "rbac.authorization.k8s.io/v1" } else { "v1" },
-            kind,
-        );
-        let value = |text| Value::from_json(text).unwrap();
-        gained(&kind, &value(before), &value(after)).iter().map(ToString::to_string).collect()
-    }
-
-    /// A Pod with these fields, its container with those.
-    fn pod(fields: &str, container: &str) -> String {
-        format!(r#"{{"spec":{{{fields}"containers":[{{"name":"a","securityContext":{{{container}}}}}]}}}}"#)
-    }
-
-    #[test]
-    fn a_pod_that_is_held_less_tightly_is_told() {
-        let c = "spec.containers[0].securityContext";
-        for (before, after, expected) in [
-            (
-                pod("", ""),
-                pod(r#""hostNetwork":true,"hostPID":true,"#, ""),
-                vec!["spec.hostNetwork".to_owned(), "spec.hostPID".into()],
-            ),
-            (pod("", ""), pod("", r#""privileged":true"#), vec![format!("{c}.privileged")]),
-            (pod("", r#""privileged":true"#), pod("", ""), vec![]),
-            (pod("", ""), pod("", r#""allowPrivilegeEscalation":true"#), vec![]),
-            (
-                pod("", ""),
-                pod(r#""shareProcessNamespace":true,"#, r#""seLinuxOptions":{"type":"spc_t"}"#),
-                vec!["spec.shareProcessNamespace".into(), format!("{c}.seLinuxOptions.type")],
-            ),
-            (
-                pod("", r#""runAsNonRoot":true,"allowPrivilegeEscalation":false"#),
-                pod("", ""),
-                vec![format!("{c}.allowPrivilegeEscalation"), format!("{c}.runAsNonRoot")],
-            ),
-            (
-                pod("", r#""capabilities":{"drop":["ALL"]}"#),
-                pod("", r#""capabilities":{"add":["NET_ADMIN"]}"#),
-                vec![format!("{c}.capabilities.add"), format!("{c}.capabilities.drop")],
-            ),
-            (pod("", ""), pod("", r#""capabilities":{"drop":["ALL"]},"runAsNonRoot":true"#), vec![]),
-            (pod("", r#""runAsUser":1000"#), pod("", r#""runAsUser":0"#), vec![format!("{c}.runAsUser")]),
-            (
-                pod("", ""),
-                pod(r#""volumes":[{"name":"h","hostPath":{"path":"/"}}],"#, ""),
-                vec!["spec.volumes[0].hostPath".into()],
-            ),
-            (
-                pod(r#""automountServiceAccountToken":false,"#, ""),
-                pod("", ""),
-                vec!["spec.automountServiceAccountToken".into()],
-            ),
-            (
-                pod(r#""securityContext":{"seccompProfile":{"type":"RuntimeDefault"}},"#, ""),
-                pod("", ""),
-                vec!["spec.securityContext.seccompProfile".into()],
-            ),
-        ] {
-            assert_eq!(found("Pod", &before, &after), expected, "{after}");
-        }
-    }
-
-    #[test]
-    fn roles_bindings_and_namespaces_can_grant_more() {
-        for (kind, before, after, expected) in [
-            (
-                "Role",
-                r#"{"rules":[{"verbs":["get"]}]}"#,
-                r#"{"rules":[{"verbs":["get"]},{"verbs":["*"]}]}"#,
-                &["rules"][..],
-            ),
-            ("Role", r#"{"rules":[{"verbs":["get"]}]}"#, r#"{"rules":[]}"#, &[]),
-            (
-                "Role",
-                r#"{"rules":[{"verbs":["get","list"],"resources":["*"]}]}"#,
-                r#"{"rules":[{"verbs":["list"],"resources":["pods"],"resourceNames":["a"]}]}"#,
-                &[],
-            ),
-            (
-                "Role",
-                r#"{"rules":[{"verbs":["get"],"resources":["pods"],"resourceNames":["a"]}]}"#,
-                r#"{"rules":[{"verbs":["get"],"resources":["pods"]}]}"#,
-                &["rules"],
-            ),
-            (
-                "ClusterRole",
-                "{}",
-                r#"{"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-edit":"true"}}}"#,
-                &[r#"metadata.labels["rbac.authorization.k8s.io/aggregate-to-edit"]"#],
-            ),
-            ("RoleBinding", r#"{"subjects":[]}"#, r#"{"subjects":[{"name":"a"}]}"#, &["subjects"]),
-            (
-                "ServiceAccount",
-                r#"{"automountServiceAccountToken":false}"#,
-                r#"{"automountServiceAccountToken":true}"#,
-                &["automountServiceAccountToken"],
-            ),
-        ] {
-            assert_eq!(found(kind, before, after), expected, "{kind} {after}");
-        }
-        let namespace = |level: &str| format!(r#"{{"metadata":{{"labels":{{"{ENFORCE}":"{level}"}}}}}}"#);
-        assert_eq!(found("Namespace", &namespace("restricted"), &namespace("baseline")).len(), 1);
-        assert!(found("Namespace", &namespace("baseline"), &namespace("restricted")).is_empty());
-        assert!(found("Namespace", "{}", &namespace("baseline")).is_empty());
-    }
-}
+mod tests;

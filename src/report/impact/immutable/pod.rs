@@ -1,0 +1,194 @@
+//! Pods, and Jobs for the template of theirs.
+
+use crate::value::{Pointer, Text, Value};
+
+use super::{pointer, put, set_back};
+
+/// Annotations that are as good as fields.
+const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+const MIRROR: &str = "kubernetes.io/config.mirror";
+
+/// Nodes on which a Pod stays for a while by itself.
+const TOLERATED: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+
+/// Sets back what a Pod may change; what it changed that it may not, although its like may.
+pub(super) fn changed(old: &Value, new: &mut Value) -> Vec<Pointer> {
+    let mut found = annotations(old, new);
+    // Admission fills in what is left out.
+    for field in ["priority", "preemptionPolicy"] {
+        if new.path(&["spec", field]).is_none() {
+            set_back(old, new, &["spec", field]);
+        }
+    }
+    if list(old, "tolerations") != list(new, "tolerations") && !are_kept(old, new) {
+        found.push(pointer(&["spec", "tolerations"]));
+    }
+    let gates = list(old, "schedulingGates");
+    if list(new, "schedulingGates").iter().any(|gate| !gates.contains(gate)) {
+        found.push(pointer(&["spec", "schedulingGates"]));
+    }
+    let deadline = |object: &Value| object.path(&["spec", "activeDeadlineSeconds"]).cloned();
+    let is_shorter = match (deadline(old), deadline(new)) {
+        (Some(Value::Number(old)), Some(Value::Number(new))) => new.as_f64() <= old.as_f64(),
+        (Some(_), None) => false,
+        _ => true,
+    };
+    if !is_shorter {
+        found.push(pointer(&["spec", "activeDeadlineSeconds"]));
+    }
+    for field in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
+        set_back(old, new, &["spec", field]);
+    }
+    for field in ["containers", "initContainers"] {
+        let (was, is) = (list(old, field), list(new, field));
+        if was.len() == is.len() {
+            set_lists_back(&was, new, &["spec", field], &["image"]);
+        }
+    }
+    if !gates.is_empty() {
+        found.extend(gated(old, new));
+    }
+    found
+}
+
+/// A Pod that waits for its gates can be told more closely where to go.
+fn gated(old: &Value, new: &mut Value) -> Vec<Pointer> {
+    const AFFINITY: &[&str] = &["spec", "affinity", "nodeAffinity"];
+    let mut found = Vec::new();
+    let selector = |object: &Value| {
+        object.path(&["spec", "nodeSelector"]).and_then(Value::as_object).cloned().unwrap_or_default()
+    };
+    let (was, is) = (selector(old), selector(new));
+    if was.iter().any(|(key, value)| is.get(key) != Some(value)) {
+        found.push(pointer(&["spec", "nodeSelector"]));
+    }
+    set_back(old, new, &["spec", "nodeSelector"]);
+    if old.path(AFFINITY) == new.path(AFFINITY) {
+        return found;
+    }
+    let terms = |object: &Value| -> Vec<Value> {
+        let required = object.path(AFFINITY).and_then(|affinity| {
+            affinity.path(&["requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"])
+        });
+        required.and_then(Value::as_array).unwrap_or_default().to_vec()
+    };
+    let (was, is) = (terms(old), terms(new));
+    let only_more = was.len() == is.len() && was.iter().zip(&is).all(|(was, is)| has_all(was, is));
+    if !was.is_empty() && !only_more {
+        found.push(pointer(AFFINITY));
+    }
+    let has_others =
+        ["podAffinity", "podAntiAffinity"].iter().any(|kind| new.path(&["spec", "affinity", kind]).is_some());
+    if old.path(&["spec", "affinity"]).is_none() && !has_others {
+        put(new, &["spec", "affinity"], None);
+    } else {
+        set_back(old, new, AFFINITY);
+    }
+    found
+}
+
+/// Whether a term for nodes begins with all that it had.
+fn has_all(was: &Value, is: &Value) -> bool {
+    let list =
+        |term: &Value, field: &str| term.get(field).and_then(Value::as_array).unwrap_or_default().to_vec();
+    let fields = ["matchExpressions", "matchFields"];
+    let was_empty = fields.iter().all(|field| list(was, field).is_empty());
+    let is_empty = fields.iter().all(|field| list(is, field).is_empty());
+    (!was_empty || is_empty) && fields.iter().all(|field| list(is, field).starts_with(&list(was, field)))
+}
+
+/// Whether all tolerations of before are still there, but for their time.
+fn are_kept(old: &Value, new: &Value) -> bool {
+    let timeless = |mut toleration: Value| {
+        toleration.remove("tolerationSeconds");
+        toleration
+    };
+    let mut tolerations = list(new, "tolerations");
+    for key in TOLERATED {
+        let covers = |toleration: &Value| {
+            let text = |field: &str| toleration.get(field).and_then(Value::as_str).unwrap_or_default();
+            matches!(text("effect"), "" | "NoExecute") && (text("key").is_empty() || text("key") == key)
+        };
+        if !tolerations.iter().any(covers) {
+            let default = [("key", key), ("operator", "Exists"), ("effect", "NoExecute")];
+            let default = default.into_iter().map(|(field, text)| (Text::from(field), Value::from(text)));
+            tolerations.push(default.collect());
+        }
+    }
+    let tolerations: Vec<Value> = tolerations.into_iter().map(timeless).collect();
+    list(old, "tolerations").into_iter().all(|toleration| tolerations.contains(&timeless(toleration)))
+}
+
+fn annotations(old: &Value, new: &Value) -> Vec<Pointer> {
+    let annotations = |object: &Value| {
+        object.path(&["metadata", "annotations"]).and_then(Value::as_object).cloned().unwrap_or_default()
+    };
+    let (was, is) = (annotations(old), annotations(new));
+    let keys = was.keys().chain(is.keys().filter(|key| !was.contains_key(*key)));
+    let is_field = |key: &&Text| key.starts_with(APP_ARMOR) || &***key == MIRROR;
+    let at = pointer(&["metadata", "annotations"]);
+    keys.filter(is_field).filter(|key| was.get(*key) != is.get(*key)).map(|key| at.key(key.clone())).collect()
+}
+
+/// Sets back what a Job may change: of one that is suspended, where its Pods run and what they ask for.
+pub(super) fn job(old: &Value, new: &mut Value) -> Vec<Pointer> {
+    const POD: &[&str] = &["spec", "template", "spec"];
+    let is_indexed = new.path(&["spec", "completionMode"]).and_then(Value::as_str) == Some("Indexed");
+    let completions = new.path(&["spec", "completions"]);
+    if is_indexed && (completions.is_none() || completions == new.path(&["spec", "parallelism"])) {
+        set_back(old, new, &["spec", "completions"]);
+    }
+    if old.path(&["spec", "suspend"]) != Some(&Value::Bool(true)) {
+        return Vec::new();
+    }
+    let found = ties(old, new);
+    let at = |rest: &[&'static str]| -> Vec<&'static str> { POD.iter().chain(rest).copied().collect() };
+    set_back(old, new, &["spec", "template", "metadata"]);
+    for field in ["nodeSelector", "tolerations", "schedulingGates"] {
+        set_back(old, new, &at(&[field]));
+    }
+    let (was, is) = (old.path(&at(&["affinity"])), new.path(&at(&["affinity"])));
+    let other = |affinity: &Value| {
+        let mut affinity = affinity.clone();
+        affinity.remove("nodeAffinity");
+        affinity
+    };
+    let none = Value::empty_object();
+    if was.map_or_else(|| none.clone(), other) == is.map_or_else(|| none.clone(), other) {
+        set_back(old, new, &at(&["affinity"]));
+    }
+    for field in ["containers", "initContainers"] {
+        let place = at(&[field]);
+        let list =
+            |object: &Value| object.path(&place).and_then(Value::as_array).unwrap_or_default().to_vec();
+        let (was, is) = (list(old), list(new));
+        if was.len() == is.len() {
+            set_lists_back(&was, new, &place, &["resources"]);
+        }
+    }
+    found
+}
+
+/// Labels of a template by which a Job knows its Pods.
+fn ties(old: &Value, new: &Value) -> Vec<Pointer> {
+    const TIES: [&str; 4] =
+        ["batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name"];
+    let label = |job: &Value, key: &str| job.path(&["spec", "template", "metadata", "labels", key]).cloned();
+    let is_lost = |key: &&str| label(old, key).is_some() && label(old, key) != label(new, key);
+    let at = pointer(&["spec", "template", "metadata", "labels"]);
+    TIES.into_iter().filter(is_lost).map(|key| at.key(key)).collect()
+}
+
+/// Makes a member of each element what it was.
+fn set_lists_back(was: &[Value], new: &mut Value, place: &[&str], member: &[&str]) {
+    let mut items = new.path(place).and_then(Value::as_array).unwrap_or_default().to_vec();
+    for (was, is) in was.iter().zip(&mut items) {
+        set_back(was, is, member);
+    }
+    let items = (!items.is_empty()).then(|| Value::array(items));
+    put(new, place, items);
+}
+
+fn list(object: &Value, field: &str) -> Vec<Value> {
+    object.path(&["spec", field]).and_then(Value::as_array).unwrap_or_default().to_vec()
+}

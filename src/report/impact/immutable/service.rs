@@ -1,0 +1,78 @@
+//! Services: what was given to them stays.
+
+use crate::value::{Pointer, Value};
+
+use super::pointer;
+
+pub(super) fn changed(old: &Value, new: &Value) -> Vec<Pointer> {
+    let mut found = Vec::new();
+    let (was, is) = (of_type(old), of_type(new));
+    if was != "ExternalName" && is != "ExternalName" {
+        found.extend(addresses(old, new));
+    }
+    if was == "LoadBalancer" && is == "LoadBalancer" {
+        let place = ["spec", "loadBalancerClass"];
+        if old.path(&place) != new.path(&place) {
+            found.push(pointer(&place));
+        }
+        let place = ["spec", "healthCheckNodePort"];
+        let is_checked = |service: &Value| {
+            service.path(&["spec", "externalTrafficPolicy"]).and_then(Value::as_str) == Some("Local")
+        };
+        let is_given = new.path(&place).is_some();
+        if is_checked(old) && is_checked(new) && is_given && old.path(&place) != new.path(&place) {
+            found.push(pointer(&place));
+        }
+    }
+    found
+}
+
+fn of_type(service: &Value) -> String {
+    service.path(&["spec", "type"]).and_then(Value::as_str).unwrap_or("ClusterIP").to_owned()
+}
+
+/// Addresses and their families: what is left out stays, the first may not change, and a second one can be released.
+fn addresses(old: &Value, new: &Value) -> Vec<Pointer> {
+    let mut found = Vec::new();
+    let list = |service: &Value, field: &str| -> Vec<Value> {
+        service.path(&["spec", field]).and_then(Value::as_array).unwrap_or_default().to_vec()
+    };
+    let first = |service: &Value| service.path(&["spec", "clusterIP"]).cloned();
+    let mut was = list(old, "clusterIPs");
+    if was.is_empty() {
+        was.extend(first(old));
+    }
+    let mut is = list(new, "clusterIPs");
+    let mut field = "clusterIPs";
+    if is.is_empty() || is == was {
+        is.clone_from(&was);
+        if let Some(one) = first(new).filter(|one| Some(one) != was.first()) {
+            is = vec![one];
+            field = "clusterIP";
+        }
+    }
+    let is_headless = |addresses: &[Value]| addresses.first().and_then(Value::as_str) == Some("None");
+    if !(is_headless(&was) && is_headless(&is)) && parts(&was, &is) {
+        found.push(pointer(&["spec", field]));
+    }
+    if !is_headless(&was) && !is_headless(&is) {
+        let (were, mut are) = (list(old, "ipFamilies"), list(new, "ipFamilies"));
+        if are.is_empty() {
+            are.clone_from(&were);
+        }
+        if parts(&were, &are) {
+            found.push(pointer(&["spec", "ipFamilies"]));
+        }
+        let policy = ["spec", "ipFamilyPolicy"];
+        let policy = new.path(&policy).or_else(|| old.path(&policy)).and_then(Value::as_str);
+        if (are.len() < were.len() || is.len() < was.len()) && policy != Some("SingleStack") {
+            found.push(pointer(&["spec", "ipFamilyPolicy"]));
+        }
+    }
+    found
+}
+
+/// Whether what both lists have is not the same.
+fn parts(was: &[Value], is: &[Value]) -> bool {
+    was.iter().zip(is).any(|(was, is)| was != is)
+}
