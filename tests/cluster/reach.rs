@@ -40,7 +40,8 @@ fn account(server: &ApiServer) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let authority = server.kubeconfig().with_file_name("certs/apiserver.crt");
     fs::copy(authority, folder.path().join("ca.crt")).expect("it can be copied");
-    fs::write(folder.path().join("token"), token.trim()).expect("the folder takes files");
+    // With the line end that an editor leaves.
+    fs::write(folder.path().join("token"), format!("{}\n", token.trim())).expect("the folder takes files");
     fs::write(folder.path().join("namespace"), "web").expect("the folder takes files");
     folder
 }
@@ -243,6 +244,10 @@ fn certificates_names_and_tokens_are_checked_and_proxies_are_used() {
         (
             &["--certificate-authority", authority][..],
             "Unable to connect to the server: tls: failed to verify certificate: x509: certificate signed by unknown authority",
+        ),
+        (
+            &["--token", "two\nlines"],
+            "Unable to connect to the server: net/http: invalid header field value for \"Authorization\"",
         ),
         (&["--token", "expired"], "error: You must be logged in to the server (Unauthorized)"),
     ] {

@@ -10,6 +10,7 @@ use kube::config::{
     AuthInfo, Cluster, Config, Context, KubeConfigOptions, Kubeconfig, KubeconfigError, NamedAuthInfo,
     NamedCluster, NamedContext,
 };
+use secrecy::ExposeSecret as _;
 
 use super::account::Account;
 use super::fault::chain;
@@ -28,7 +29,7 @@ const CONNECT: Duration = Duration::from_secs(30);
 /// home folder holds, else the cluster around the process; arguments win.
 pub(super) async fn configure(connection: &Connection) -> Result<(Config, Client), ClusterError> {
     let variable = |name: &str| env::var(name).ok();
-    let chosen = match kubeconfig(connection)? {
+    let mut chosen = match kubeconfig(connection)? {
         Found::Kubeconfig(chosen) => *chosen,
         Found::Nothing(why) => {
             let account = Account::find(variable).ok_or(why)?;
@@ -39,6 +40,7 @@ pub(super) async fn configure(connection: &Connection) -> Result<(Config, Client
             chosen
         }
     };
+    chosen.trim_token()?;
     let (kubeconfig, proxy_url) = chosen.effective();
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let mut config = config.map_err(|error| unusable(&error))?;
@@ -71,6 +73,21 @@ struct Chosen {
 }
 
 impl Chosen {
+    /// Takes the line end from a token in a file, as kubectl does, and refuses one that no header can hold.
+    fn trim_token(&mut self) -> Result<(), ClusterError> {
+        let auth = &mut self.auth_info;
+        if let Some(text) = auth.token_file.as_ref().and_then(|path| std::fs::read_to_string(path).ok())
+            && text.trim() != text
+        {
+            (auth.token, auth.token_file) = (Some(text.trim().to_owned().into()), None);
+        }
+        if auth.token.as_ref().is_some_and(|token| token.expose_secret().contains(char::is_control)) {
+            let words = "net/http: invalid header field value for \"Authorization\"";
+            return Err(ClusterError::Unreachable(words.into()));
+        }
+        Ok(())
+    }
+
     /// A kubeconfig of these alone, and the proxy that the cluster is reached through.
     fn effective(self) -> (Kubeconfig, Option<String>) {
         let Self { context, mut cluster, mut auth_info } = self;
