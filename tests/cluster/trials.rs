@@ -6,7 +6,7 @@ use std::thread;
 use serde_json::Value;
 
 use super::rig::apiserver::ApiServer;
-use super::{Policies, asked, changed, filled, kyv, rig};
+use super::{Policies, asked, changed, existing, filled, kyv, rig};
 
 /// Denies `ConfigMaps` of one namespace that belong to team a.
 const DENIAL: &str = "
@@ -102,6 +102,19 @@ fn the_server_is_asked_what_it_would_store_and_stores_nothing() {
     let run = kyv(admin, &["diff", "deploy", "-n", "web", "-p", &negative, "--server-dry-run"]);
     let words = "Deployment.apps \"site\" is invalid: spec.replicas: Invalid value: -3: must be greater than or equal to 0";
     assert!(run.code == Some(3) && run.stdout.contains(words), "{run:?}");
+
+    // An object that is to be another one.
+    for (what, patch) in [
+        ("name", "metadata: {name: other}"),
+        ("namespace", "metadata: {namespace: back}"),
+        ("uid", "metadata: {uid: other}"),
+        ("kind", "kind: Barrow"),
+    ] {
+        let mutate = format!("patchStrategicMerge: {{{patch}}}");
+        let other = existing(&policies, "other", "kinds: [ConfigMap], names: [a]", &mutate);
+        let run = kyv(admin, &["diff", "cm", "a", "-n", "web", "-p", &other, "--server-dry-run"]);
+        assert!(run.code == Some(3) && run.stderr.contains(" 1 refused"), "{what}: {run:?}");
+    }
 
     // Manifests: one is there, one is not, and gets its defaults.
     let path = policies.path("manifests");
