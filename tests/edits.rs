@@ -1,5 +1,8 @@
 //! Edited documents: what did not change stays byte for byte, over documents and changes made at random.
 
+#[path = "edits/places.rs"]
+mod places;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
@@ -13,6 +16,8 @@ use kyv::semantics::Semantics;
 use kyv::value::{Pointer, Segment, Value};
 use kyv::yaml::{Document, Limits, Source, read};
 use proptest::prelude::*;
+
+use places::{at, places};
 
 /// A node of a generated document; its number stays with it through all changes.
 #[derive(Clone, Debug)]
@@ -438,8 +443,7 @@ fn done(deed: Deed, document: &Document, value: &Value, dice: &mut Dice) -> Opti
         after.insert("metadata", metadata);
         return Some((after, may_go));
     }
-    let mut pointers = Vec::new();
-    gather(value, &mut Pointer::default(), &mut pointers);
+    let pointers = places(value);
     let fits = |pointer: &&Pointer| {
         let node = value.pointed(pointer);
         match deed {
@@ -495,30 +499,6 @@ fn rewritten(document: &Document, span: Range<usize>) -> usize {
     let text = &document.source().text()[span];
     let in_lines = text.starts_with("- ") || (!text.starts_with(['{', '[']) && text.contains(": "));
     if in_lines || text.contains(":\n") { 0 } else { text.lines().count().max(1) }
-}
-
-fn at<'v>(value: &'v mut Value, pointer: &Pointer) -> Option<&'v mut Value> {
-    pointer.segments().iter().try_fold(value, |node, segment| match segment {
-        Segment::Key(key) => node.as_object_mut()?.get_mut(key),
-        Segment::Index(index) => node.as_array_mut()?.get_mut(*index),
-    })
-}
-
-fn gather(value: &Value, at: &mut Pointer, found: &mut Vec<Pointer>) {
-    found.push(at.clone());
-    match value {
-        Value::Array(items) => items.iter().enumerate().for_each(|(index, item)| {
-            at.push_index(index);
-            gather(item, at, found);
-            at.pop();
-        }),
-        Value::Object(members) => members.iter().for_each(|(key, member)| {
-            at.push_key(key.clone());
-            gather(member, at, found);
-            at.pop();
-        }),
-        _ => {}
-    }
 }
 
 /// The lines of nothing but a comment, sorted.

@@ -2,6 +2,8 @@
 //! refused with its place. Runs when `KYV_REAL_PROGRAMS` is 1, for its texts come with a Go module.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
 
+#[path = "edits/places.rs"]
+mod places;
 mod rig;
 
 use std::collections::BTreeMap;
@@ -14,6 +16,8 @@ use std::sync::Arc;
 
 use kyv::value::{Pointer, Segment, Value};
 use kyv::yaml::{Document, Fallback, Limits, Source, read};
+
+use places::{at, places};
 
 /// A text of the suite.
 struct Text {
@@ -77,7 +81,7 @@ struct Deed {
 fn lines_of(document: &Document, at: &Pointer) -> Option<Range<usize>> {
     let text = document.source().text();
     let span = document.span(at)?;
-    let start = document.key_position(at)?.offset.min(span.start);
+    let start = document.key_span(at)?.start.min(span.start);
     // Blanks and line breaks before a node are its header's, where it has one.
     let start = start.min(text[..span.start].trim_end().len());
     let start = text[..start].rfind('\n').map_or(0, |line| line + 1);
@@ -104,27 +108,25 @@ fn with_above(document: &Document, lines: Range<usize>) -> Range<usize> {
 }
 
 fn deeds(document: &Document, value: &Value) -> Vec<Deed> {
-    let mut pointers = Vec::new();
-    gather(value, &mut Pointer::default(), &mut pointers);
     let mut deeds = Vec::new();
-    for at in &pointers {
-        let Some(node) = value.pointed(at) else { continue };
-        let Some(mut lines) = lines_of(document, at) else { continue };
-        let parent = at.parent();
+    for place in &places(value) {
+        let Some(node) = value.pointed(place) else { continue };
+        let Some(mut lines) = lines_of(document, place) else { continue };
+        let parent = place.parent();
         // An element with another name is another element.
-        let names_element = matches!(at.segments(), [.., Segment::Index(_), Segment::Key(key)] if matches!(&**key, "key" | "name"));
+        let names_element = matches!(place.segments(), [.., Segment::Index(_), Segment::Key(key)] if matches!(&**key, "key" | "name"));
         if names_element && let Some(list) = lines_of(document, &parent.parent()) {
             lines = with_above(document, list);
         }
         // And so is one of another kind.
-        let replaced = match at.segments().last() {
+        let replaced = match place.segments().last() {
             Some(Segment::Index(_)) => lines_of(document, &parent).map(|list| with_above(document, list)),
             _ => None,
         };
         let replaced = replaced.unwrap_or_else(|| lines.clone());
         let mut add = |what, part, change: &dyn Fn(&mut Value)| {
             let mut after = value.clone();
-            if let Some(node) = pointed(&mut after, at) {
+            if let Some(node) = at(&mut after, place) {
                 change(node);
                 deeds.push(Deed { what, after, part });
             }
@@ -143,10 +145,10 @@ fn deeds(document: &Document, value: &Value) -> Vec<Deed> {
                 add("a mapping", replaced, &|node| *node = [("new", Value::from(1))].into_iter().collect());
             }
         }
-        let Some(last) = at.segments().last() else { continue };
+        let Some(last) = place.segments().last() else { continue };
         let Some(around) = lines_of(document, &parent) else { continue };
         let mut after = value.clone();
-        if let Some(holder) = pointed(&mut after, &parent) {
+        if let Some(holder) = at(&mut after, &parent) {
             match last {
                 Segment::Key(key) => drop(holder.remove(key)),
                 Segment::Index(index) => drop(holder.as_array_mut().unwrap().remove(*index)),
@@ -155,30 +157,6 @@ fn deeds(document: &Document, value: &Value) -> Vec<Deed> {
         }
     }
     deeds
-}
-
-fn pointed<'v>(value: &'v mut Value, pointer: &Pointer) -> Option<&'v mut Value> {
-    pointer.segments().iter().try_fold(value, |node, segment| match segment {
-        Segment::Key(key) => node.as_object_mut()?.get_mut(key),
-        Segment::Index(index) => node.as_array_mut()?.get_mut(*index),
-    })
-}
-
-fn gather(value: &Value, at: &mut Pointer, found: &mut Vec<Pointer>) {
-    found.push(at.clone());
-    match value {
-        Value::Array(items) => items.iter().enumerate().for_each(|(index, item)| {
-            at.push_index(index);
-            gather(item, at, found);
-            at.pop();
-        }),
-        Value::Object(members) => members.iter().for_each(|(key, member)| {
-            at.push_key(key.clone());
-            gather(member, at, found);
-            at.pop();
-        }),
-        _ => {}
-    }
 }
 
 /// The comments that take lines of their own outside a part of a text.

@@ -1,5 +1,7 @@
 //! Rules with targets: one object triggers them, others are changed.
 
+mod refusals;
+
 use crate::patch::Schemas;
 use crate::policy::{Existing, Mutation, Operation, Policy, Rule, Target, TargetSelector};
 use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Unknown};
@@ -15,7 +17,9 @@ use super::policies::{Evaluation, evaluate, not_run, unasked};
 use super::rule::{self, Run};
 use super::targets::{Found, Targets};
 use super::witness::Witness;
-use super::{Engine, LookupError, TargetAccess, TargetRefusal, World, foreach};
+use super::{Engine, LookupError, TargetAccess, World, foreach};
+
+use refusals::{failing, no_object, no_subresource, not_found, refused, with_request};
 
 /// The annotation that tells what was changed last.
 pub const LAST_APPLIED: &str = "policies.kyverno.io/last-applied-patches";
@@ -335,20 +339,6 @@ impl Course {
     }
 }
 
-/// An error of a rule with what the request in the cluster would say of it.
-fn with_request(error: RuleError, rule: &Rule) -> RuleError {
-    let words =
-        format!("failed to mutate existing resource, rule {}, response error: {}", rule.name, error.message);
-    failing(error, &words)
-}
-
-/// An error with the words in which the request in the cluster would fail.
-fn failing(error: RuleError, words: &str) -> RuleError {
-    let message = format!("the UpdateRequest would fail with: {words}");
-    let hint = error.hint.map_or_else(|| message.clone(), |hint| format!("{hint}; {message}"));
-    RuleError { hint: Some(hint), ..error }
-}
-
 /// One rule with the targets that one trigger gives it.
 struct Work<'a> {
     requests: &'a Requests<'a>,
@@ -566,37 +556,4 @@ struct Selected {
     entries: Vec<Found>,
     /// The target in words, if it stands for nothing.
     missing: Option<Text>,
-}
-
-fn refused(refusal: TargetRefusal) -> RuleError {
-    RuleError::new(refusal.message).with_hint(refusal.hint)
-}
-
-fn not_found(selector: &TargetSelector) -> RuleError {
-    if selector.kind.kind.is_empty() {
-        return RuleError::new("the target has no `kind`: no object is found without");
-    }
-    RuleError::new(absence(&selector.kind.group, &selector.kind.kind, &selector.name))
-}
-
-/// What the API server says when an object is to be updated that is not there.
-fn no_object(object: &Value) -> String {
-    let kind = GroupVersionKind::of(object);
-    let name = object.path(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
-    kind.map_or_else(String::new, |kind| absence(&kind.group, &kind.kind, name))
-}
-
-fn absence(group: &str, kind: &str, name: &str) -> String {
-    let mut resource = GroupVersionKind::new("v1", kind).resource();
-    if !group.is_empty() && !group.contains(['*', '?']) {
-        resource = format!("{resource}.{group}");
-    }
-    format!("{resource} \"{name}\" not found")
-}
-
-fn no_subresource(selector: &TargetSelector) -> RuleError {
-    let message = format!("the subresource `{}` of the target is not given", selector.kind.subresource);
-    RuleError::new(message).with_hint(
-        "give it as an object, and its kind under `subresources` of a document of kind Values (`--values FILE`)",
-    )
 }
