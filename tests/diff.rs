@@ -291,6 +291,29 @@ fn objects_that_are_in_no_file_are_printed_canonically() {
 }
 
 #[test]
+fn annotations_that_have_no_diff_to_stand_in_are_said_to_be_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder.path().join("policy.yaml"), POLICIES);
+    write(&folder.path().join("a.yaml"), map("a"));
+    for (arguments, shows) in [
+        (&["diff"][..], true),
+        (&["diff", "-o", "markdown"], true),
+        (&["diff", "-o", "json"], false),
+        (&["mutate"], false),
+        (&["mutate", "-o", "diff"], true),
+        (&["mutate", "-i"], false),
+    ] {
+        let all = [arguments, &["--annotate", "-p", "policy.yaml", "-f", "a.yaml"]].concat();
+        let (_, _, said) = kyv(folder.path(), &all);
+        assert_eq!(
+            said.contains("--annotate shapes diffs, and this run prints none"),
+            !shows,
+            "{arguments:?}: {said}"
+        );
+    }
+}
+
+#[test]
 fn hunks_of_objects_that_are_in_no_file_name_their_rules() {
     let folder = tempfile::tempdir().unwrap();
     write(&folder.path().join("policy.yaml"), POLICIES);

@@ -103,7 +103,7 @@ impl<'a> Least<'a> {
     /// The lines of a node, and of its key if it has one.
     fn lines(&self, at: &Pointer) -> Option<(usize, usize)> {
         let span = self.document.span(at)?;
-        let start = self.document.key_position(at)?.offset.min(span.start);
+        let start = self.document.key_span(at)?.start.min(span.start);
         let end = self.text[..span.end].trim_end().len().max(start + 1) - 1;
         let first = self.line(start);
         Some((self.block(at).map_or(first, |(head, _)| head.min(first)), self.line(end)))
@@ -141,7 +141,7 @@ impl<'a> Least<'a> {
 
     /// Whether an entry stands behind the dash of the list around.
     fn is_inline(&self, at: &Pointer) -> bool {
-        let Some(start) = self.document.key_position(at).map(|position| position.offset) else {
+        let Some(start) = self.document.key_span(at).map(|key| key.start) else {
             return false;
         };
         let line = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
@@ -365,7 +365,7 @@ fn ends_anew(before: &Value, after: &Value) -> bool {
 
 /// Whether a node is a member, and so its first line that of a key.
 fn first_is_key(least: &Least<'_>, at: &Pointer) -> bool {
-    let key = least.document.key_position(at).map(|position| position.offset);
+    let key = least.document.key_span(at).map(|key| key.start);
     key != least.document.span(at).map(|span| span.start)
 }
 

@@ -17,6 +17,8 @@ use crate::source::cluster::{Connection, Impersonation, Secret};
 use crate::value::{GoDuration, Value};
 use crate::yaml::{Limit, Limits};
 
+use super::talk::{About, Talk};
+
 /// Policies, objects, and what the policies may ask for.
 #[derive(Debug, Args)]
 pub(super) struct Inputs {
@@ -441,8 +443,11 @@ pub(super) struct DiffOptions {
 }
 
 impl DiffOptions {
-    /// How a diff on standard output is written.
-    pub(super) fn style(&self) -> DiffStyle {
+    /// How a diff on standard output is written; what would shape one is not passed over in silence where none is.
+    pub(super) fn style(&self, shows_diff: bool, talk: &mut Talk) -> DiffStyle {
+        if self.annotate && !shows_diff {
+            talk.note(About::Other, "--annotate shapes diffs, and this run prints none");
+        }
         DiffStyle { palette: self.color.palette(), context: self.unified, annotate: self.annotate }
     }
 }

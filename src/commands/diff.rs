@@ -100,8 +100,8 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         }
         let session = Session::open(inputs, talk);
         let (format, sum_up) = output.format();
-        let print =
-            Print { format, layout: Layout::Kept, style: style.style(), sum_up, tries: *server_dry_run };
+        let style = style.style(format.shows_diff(), talk);
+        let print = Print { format, layout: Layout::Kept, style, sum_up, tries: *server_dry_run };
         let ledger = show(inputs, session.as_ref(), &print, talk);
         if ledger.is_some_and(|ledger| ledger.tally.changed > 0) {
             talk.worsen(Exit::Changes);

@@ -113,9 +113,10 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
             return talk.error(Exit::Input, NO_CLUSTER);
         }
         let session = Session::open(inputs, talk);
-        let format = (*output).into();
+        let format = Format::from(*output);
         let tries = *server_dry_run;
-        let print = Print { format, layout, style: style.style(), sum_up: SumUp::Line, tries };
+        let style = style.style(format.shows_diff() && !in_place, talk);
+        let print = Print { format, layout, style, sum_up: SumUp::Line, tries };
         if !in_place {
             show(inputs, session.as_ref(), &print, talk);
             return;

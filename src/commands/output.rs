@@ -80,6 +80,11 @@ pub(super) enum Ready {
 }
 
 impl Format {
+    /// Whether a diff is in it.
+    pub(super) const fn shows_diff(self) -> bool {
+        matches!(self, Self::Diff | Self::Markdown)
+    }
+
     /// Makes a piece ready; called on many threads.
     pub(super) fn prepare(self, evaluated: &Evaluated, layout: Layout, style: &DiffStyle) -> Ready {
         let changed = || evaluated.objects.iter().filter(|object| object.report.is_changed());

@@ -93,9 +93,9 @@ impl Document {
         self.found(pointer).map(|found| self.at(found.value.start))
     }
 
-    /// Where the key of a member stands; for an element of a list the element itself.
-    pub fn key_position(&self, pointer: &Pointer) -> Option<Position> {
-        self.found(pointer).map(|found| self.at(found.key.unwrap_or(found.value).start))
+    /// The text of the key of a member, in bytes of the source; for an element of a list the element itself.
+    pub fn key_span(&self, pointer: &Pointer) -> Option<Range<usize>> {
+        self.found(pointer).map(|found| found.key.unwrap_or(found.value))
     }
 
     /// Where a node stands, or the nearest node above it that the document has.

@@ -496,15 +496,16 @@ mod tests {
         let found = documents(&text);
         let found = &found[0];
         let at = |position: Option<Position>| position.map(|at| (at.line, at.column));
+        let key = |place: &Pointer| found.key_span(place).map(|span| found.source().position(span.start));
         let labels = Pointer::ROOT.key("metadata").key("labels");
         assert_eq!(at(found.position(&labels)), Some((5, 11)));
-        assert_eq!(at(found.key_position(&labels)), Some((5, 3)));
+        assert_eq!(at(key(&labels)), Some((5, 3)));
         assert_eq!(at(found.position(&labels.key("true"))), Some((5, 16)));
         assert_eq!(at(found.position(&labels.key("on"))), None);
         assert_eq!(at(Some(found.nearest_position(&labels.key("on")))), Some((5, 3)));
         let list = Pointer::ROOT.key("spec");
         assert_eq!(at(found.position(&list.index(1))), Some((8, 3)));
-        assert_eq!(at(found.key_position(&list.index(1).key("b"))), Some((8, 3)));
+        assert_eq!(at(key(&list.index(1).key("b"))), Some((8, 3)));
         assert_eq!(at(found.position(&list.index(2))), None);
         assert_eq!(at(Some(found.start())), Some((3, 1)));
         let name = found.span(&Pointer::ROOT.key("metadata").key("name")).unwrap();

@@ -198,10 +198,10 @@ impl Marks {
         let mut marks = Self::default();
         for (place, rule) in places {
             let place = base.join(place);
-            let (Some(key), Some(span)) = (document.key_position(&place), document.span(&place)) else {
+            let (Some(key), Some(span)) = (document.key_span(&place), document.span(&place)) else {
                 continue;
             };
-            let first = line(key.offset.min(span.start));
+            let first = line(key.start.min(span.start));
             let last = line(span.end.saturating_sub(1).max(span.start)) + 1;
             marks.starts.entry(first).or_default().insert(*rule);
             if last > first + 1 {

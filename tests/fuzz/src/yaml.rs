@@ -162,7 +162,7 @@ fn check(document: &Document) {
         assert!(position.line > 0 && position.column > 0 && position.offset >= inside.min(position.offset));
         assert!(text.get(span.clone()).is_some(), "the span of `{place}` is no text: {span:?}");
         assert!(
-            document.key_position(place).is_some() && !yaml::excerpt(document.source(), &position).is_empty()
+            document.key_span(place).is_some() && !yaml::excerpt(document.source(), &position).is_empty()
         );
     }
 }
