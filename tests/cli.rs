@@ -75,6 +75,10 @@ impl Folder {
         self.0.path()
     }
 
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path().join(name), text).expect("a file can be written");
+    }
+
     fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path().join(name)).expect("the file is there")
     }
@@ -404,7 +408,7 @@ fn files_are_edited_in_place() {
     assert_eq!(folder.read("in/b.yaml"), SERVICE);
     assert_eq!(fs::metadata(folder.path().join("in/b.yaml")).unwrap().modified().unwrap(), before);
     run().is(0, "", &["3 objects, 0 changed\n"]);
-    check().is(0, "", &["3 objects, 0 changed\n"]);
+    check().is(0, "", &["3 objects, 0 would change\n"]);
 }
 
 #[test]
@@ -449,10 +453,34 @@ fn nothing_is_edited_when_anything_fails() {
         "",
         &["nothing was written because of these errors; --keep-going would write 1 file"],
     );
-    run(&["-f", "bad.yaml"]).is(2, "", &["bad.yaml:1:1"]);
+    run(&["-f", "bad.yaml"]).is(2, "", &["bad.yaml:1:1", "nothing was written because of these errors"]);
+    let all_failed = run(&["-f", "secret.yaml"]);
+    assert!(all_failed.stderr.contains("2 objects, 1 would be changed by 1 rule"), "{}", all_failed.stderr);
     assert_eq!(folder.read("map.yaml"), MAP);
+    run(&["-f", "bad.yaml", "--keep-going"]).is(2, "", &["bad.yaml:1:1", "map.yaml: 1 object changed"]);
+    assert_eq!((folder.read("map.yaml"), folder.read("bad.yaml")), (LABELLED.to_owned(), "]".to_owned()));
+    folder.write("map.yaml", MAP);
     run(&["-f", "secret.yaml", "--keep-going"]).is(3, "", &["map.yaml: 1 object changed"]);
     assert_eq!(folder.read("map.yaml"), LABELLED);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_with_several_names_is_edited_once() {
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("in/map.yaml", MAP)]);
+    std::os::unix::fs::symlink("map.yaml", folder.path().join("in/other.yaml")).unwrap();
+    let run = |more: &[&str]| {
+        folder.write("in/map.yaml", MAP);
+        folder.run(&[&["mutate", "-i", "-p", "policy.yaml", "-f", "in/map.yaml"], more].concat())
+    };
+    for (more, name) in
+        [(&["-f", "in/map.yaml"][..], "in/map.yaml"), (&["-f", "in/other.yaml"], "in/other.yaml")]
+    {
+        let said = format!("note: given more than once, and edited once: {name}\n");
+        run(more).is(0, "", &["in/map.yaml: 1 object changed\n", "1 object, 1 changed by 1 rule", &said]);
+        assert_eq!(folder.read("in/map.yaml"), LABELLED);
+        run(&[more, &["--check"]].concat()).is(1, "", &["in/map.yaml: 1 object would change\n", &said]);
+    }
 }
 
 #[test]
@@ -776,6 +804,37 @@ fn the_version_is_told() {
     assert!(text.starts_with(env!("CARGO_PKG_VERSION")), "{text}");
     let json = Value::from_json(&folder.run(&["version", "-o", "json"]).stdout).unwrap();
     assert_eq!(json.get("version").and_then(Value::as_str), Some(env!("CARGO_PKG_VERSION")));
+    let features = if cfg!(feature = "cluster") { r#"["cli","cluster"]"# } else { r#"["cli"]"# };
+    assert_eq!(json.get("features").map(Value::to_json).as_deref(), Some(features));
+}
+
+#[test]
+fn there_is_a_page_of_the_manual_for_each_command() {
+    let folder = Folder::new(&[]);
+    let listed = folder.run(&["man", "--list"]);
+    let pages: Vec<Vec<&str>> = listed.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    for page in [&[][..], &["diff"], &["jp", "query"], &["man"]] {
+        assert!(pages.iter().any(|words| words == page), "{page:?} in {pages:?}");
+    }
+    for words in pages {
+        let ended = folder.run(&[&["man"], &*words].concat());
+        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+        let name = [&["kubectl-kyv"], &*words].concat().join("\\-");
+        assert!(ended.stdout.contains("\n.TH kubectl-kyv"), "{name}: {}", ended.stdout);
+        let help = folder.run(&[&*words, &["--help"]].concat()).stdout;
+        for long in help.split_whitespace().filter(|word| word.starts_with("--") && !words.is_empty()) {
+            let flag = long.trim_end_matches(|end: char| !end.is_ascii_alphanumeric()).replace('-', "\\-");
+            let flag = flag.split('=').next().unwrap_or_default();
+            assert!(ended.stdout.contains(flag), "{name}: {flag}");
+        }
+    }
+    let unknown = folder.run(&["man", "jp", "nonsense"]);
+    assert_eq!((unknown.code, &*unknown.stdout), (Some(2), ""));
+    assert!(
+        unknown.stderr.contains("no page is about `nonsense`; expected query, function"),
+        "{}",
+        unknown.stderr
+    );
 }
 
 #[test]
@@ -804,6 +863,7 @@ fn help_texts_are_as_they_were_last_read() {
         "fn",
         "version",
         "completion",
+        "man",
     ] {
         let words = command.split('-').filter(|word| !word.is_empty());
         let ended = folder.run(&words.chain(["--help"]).collect::<Vec<_>>());

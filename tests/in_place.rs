@@ -221,3 +221,44 @@ fn what_is_no_text_is_refused_with_its_place() {
     // Those that could be edited are left alone, too.
     assert_eq!(files.edited(), 0);
 }
+
+#[test]
+fn what_somebody_else_writes_meanwhile_is_never_lost() {
+    use std::io::Write as _;
+
+    const THEIRS: &str = "# theirs\n";
+    let files = Files::new((0..200).map(|index| index * 50));
+    let start = Instant::now();
+    assert!(files.start().wait().unwrap().success());
+    let whole_run = start.elapsed();
+    let mut refused = 0;
+    for part in 0..20 {
+        files.restore();
+        let mut run = files.start();
+        std::thread::sleep(whole_run.mul_f64(f64::from(part) / 20.0));
+        let last = &files.files.last().unwrap().0;
+        fs::OpenOptions::new().append(true).open(last).unwrap().write_all(THEIRS.as_bytes()).unwrap();
+        let code = run.wait().unwrap().code();
+        let now = fs::read_to_string(last).unwrap();
+        assert!(now.ends_with(THEIRS), "{part}: exit {code:?}, and their line is lost");
+        let is_edited = now.contains("  labels:\n");
+        assert!(is_edited == (code == Some(0)), "{part}: exit {code:?}\n{now}");
+        refused += usize::from(!is_edited);
+    }
+    assert!(refused > 0, "no write fell between reading and writing");
+}
+
+#[test]
+#[cfg(unix)]
+fn the_owner_of_a_file_stays() {
+    use std::os::unix::fs::{MetadataExt as _, chown};
+
+    let files = Files::new([10]);
+    let path = &files.files[0].0;
+    if chown(path, Some(65_534), Some(65_534)).is_err() {
+        return eprintln!("left out: a file of somebody else, which only root can make");
+    }
+    assert!(files.start().wait().unwrap().success());
+    let now = fs::metadata(path).unwrap();
+    assert_eq!((files.edited(), now.uid(), now.gid()), (1, 65_534, 65_534));
+}

@@ -1,8 +1,8 @@
 //! Files edited in place.
 
-use std::collections::BTreeMap;
-use std::io;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::{fs, io};
 
 use crate::engine::World;
 use crate::source::{Content, Manifests, replace_read_file, still_holds};
@@ -14,7 +14,7 @@ use super::exit::Exit;
 use super::ledger::{Ledger, SumUp};
 use super::output::Layout;
 use super::session::{Session, counted};
-use super::talk::Talk;
+use super::talk::{About, Talk};
 
 /// The files of a run with their new texts.
 #[derive(Debug)]
@@ -47,6 +47,7 @@ impl<'a> Edits<'a> {
     /// Evaluates all files, and then writes those that changed, unless a rule failed.
     pub(super) fn run<W: World>(mut self, session: &Session, world: &W, keep_going: bool, talk: &mut Talk) {
         let manifests = self.manifests;
+        let again = self.given_again();
         let mut ledger = Ledger::default();
         let mut faults = Vec::new();
         let work = Editing { evaluator: session.evaluator(world), layout: self.layout };
@@ -58,21 +59,44 @@ impl<'a> Edits<'a> {
             self.take(&evaluated, edited.map(|edited| edited.text));
             Ok(())
         };
-        let driven = drive(chunks(manifests.pieces()), &work, take, |error| faults.push(error));
+        let mut unread = Vec::new();
+        let pieces = manifests.pieces().filter(|piece| match piece {
+            Ok(piece) => !again.contains(&piece.input),
+            Err(_) => true,
+        });
+        // A file that cannot be read says nothing about the others.
+        let pieces = pieces.filter_map(|piece| match piece {
+            Err(error) if keep_going => {
+                unread.push(error);
+                None
+            }
+            piece => Some(piece),
+        });
+        let driven = drive(chunks(pieces), &work, take, |error| faults.push(error));
         if let Err(error) = driven {
             talk.error(Exit::Input, &error.to_string());
         }
-        for error in &faults {
+        let is_spoilt = talk.exit() == Exit::Input || !faults.is_empty();
+        for error in faults.iter().chain(&unread) {
             talk.error(Exit::of(error), &error.to_string());
         }
-        if talk.exit() == Exit::Input {
-            return;
+        for input in &again {
+            if let Some(path) = manifests.file(*input) {
+                talk.note(
+                    About::Other,
+                    &format!("given more than once, and edited once: {}", path.display()),
+                );
+            }
+        }
+        if is_spoilt {
+            return talk.error(Exit::Input, "nothing was written because of these errors");
         }
         self.turn_page();
         if !self.may_write(talk) {
             return;
         }
         ledger.close(session, SumUp::Nothing, talk);
+        let mut sum_up = SumUp::Would;
         if self.check {
             self.tell(talk);
         } else if talk.exit() == Exit::Evaluation && !keep_going && !self.changed.is_empty() {
@@ -80,10 +104,19 @@ impl<'a> Edits<'a> {
             let message =
                 format!("nothing was written because of these errors; --keep-going would write {files}");
             talk.error(Exit::Evaluation, &message);
-        } else {
-            self.write(talk);
+        } else if self.write(talk) {
+            sum_up = SumUp::Line;
         }
-        ledger.sum_up(SumUp::Line, talk);
+        ledger.sum_up(sum_up, talk);
+    }
+
+    /// The inputs that are files of others before them, by another name or by the same.
+    fn given_again(&self) -> BTreeSet<usize> {
+        let mut known = BTreeSet::new();
+        let real = |input| fs::canonicalize(self.manifests.file(input)?).ok();
+        (0..self.manifests.inputs())
+            .filter(|input| real(*input).is_some_and(|path| !known.insert(path)))
+            .collect()
     }
 
     fn take(&mut self, evaluated: &Evaluated, text: Option<String>) {
@@ -130,7 +163,8 @@ impl<'a> Edits<'a> {
         }
     }
 
-    fn write(&self, talk: &mut Talk) {
+    /// Writes the files, unless one of them is another by now; whether it came to that.
+    fn write(&self, talk: &mut Talk) -> bool {
         let files = || {
             self.changed.iter().filter_map(|(input, edit)| {
                 let read = edit.read.as_ref().map_or("", |read| read.text()).as_bytes();
@@ -143,7 +177,8 @@ impl<'a> Edits<'a> {
             talk.error(Exit::of(&error), &error.to_string());
         }
         if !all {
-            return talk.error(Exit::Input, "nothing was written because of these errors");
+            talk.error(Exit::Input, "nothing was written because of these errors");
+            return false;
         }
         for (path, read, edit) in files() {
             match replace_read_file(path, read, edit.text.as_bytes()) {
@@ -154,6 +189,7 @@ impl<'a> Edits<'a> {
                 Err(error) => talk.error(Exit::of(&error), &error.to_string()),
             }
         }
+        true
     }
 }
 

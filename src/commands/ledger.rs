@@ -65,6 +65,8 @@ pub(super) struct Ledger {
 pub(super) enum SumUp {
     /// In one line.
     Line,
+    /// In one line, of what was not done.
+    Would,
     /// As a table.
     Table,
     /// Not at all: the result does it.
@@ -319,7 +321,8 @@ impl Ledger {
     /// Says what was done.
     pub(super) fn sum_up(&self, sum_up: SumUp, talk: &Talk) {
         match sum_up {
-            SumUp::Line => talk.summary(&self.line()),
+            SumUp::Line => talk.summary(&self.line("changed", "changed")),
+            SumUp::Would => talk.summary(&self.line("would change", "would be changed")),
             SumUp::Table => {
                 talk.summary(summary_table(&self.tally, talk.gaps(), Width::Short).trim_end());
             }
@@ -327,11 +330,11 @@ impl Ledger {
         }
     }
 
-    fn line(&self) -> String {
+    fn line(&self, alone: &str, by: &str) -> String {
         let mut parts = vec![counted(self.tally.objects, "object")];
         parts.push(match self.patched.len() {
-            0 => format!("{} changed", self.tally.changed),
-            rules => format!("{} changed by {}", self.tally.changed, counted(rules, "rule")),
+            0 => format!("{} {alone}", self.tally.changed),
+            rules => format!("{} {by} by {}", self.tally.changed, counted(rules, "rule")),
         });
         if self.tally.errors > 0 {
             parts.push(format!("{} with errors", self.tally.errors));

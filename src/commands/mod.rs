@@ -19,6 +19,7 @@ mod in_place;
 mod jp;
 mod ledger;
 mod live;
+mod man;
 mod mutate;
 mod output;
 mod progress;
@@ -68,6 +69,7 @@ enum Command {
     Fn(function::Arguments),
     Version(version::Arguments),
     Completion(completion::Arguments),
+    Man(man::Arguments),
 }
 
 /// Runs the program with its arguments, the first of which is its own name.
@@ -92,6 +94,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Fn(arguments) }) => function::run(&arguments),
         Ok(Cli { command: Command::Version(arguments) }) => version::run(&arguments),
         Ok(Cli { command: Command::Completion(arguments) }) => completion::run(&arguments),
+        Ok(Cli { command: Command::Man(arguments) }) => man::run(&arguments),
         Err(error) => {
             // A message that cannot be written changes nothing about what it says.
             let _printed = error.print();

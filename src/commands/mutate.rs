@@ -52,10 +52,11 @@ pub(super) struct Arguments {
     /// What to print: the objects, or what changes.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Yaml, help_heading = "Output")]
     output: Output,
-    /// Edit the files given with -f instead of printing; nothing is written if a rule fails.
+    /// Edit the files given with -f instead of printing; nothing is written if a rule fails or a file cannot be read.
     #[arg(short, long, requires = "filename", conflicts_with_all = ["output", "kustomize", "objects"], help_heading = "Output")]
     in_place: bool,
-    /// With -i: write what the other policies changed even if a rule fails.
+    /// With -i: write what the other policies changed even if a rule fails, and the other files even if one cannot
+    /// be read.
     #[arg(long, requires = "in_place", help_heading = "Output")]
     keep_going: bool,
     /// With -i: write nothing, and end with exit code 1 if anything would change.

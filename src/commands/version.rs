@@ -11,6 +11,12 @@ use super::exit::Exit;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The commit that was built, where the build tells it.
 const COMMIT: Option<&str> = option_env!("KYV_COMMIT");
+/// What the build can do besides the engine.
+const FEATURES: &[&str] = &[
+    "cli",
+    #[cfg(feature = "cluster")]
+    "cluster",
+];
 
 /// Print the version.
 #[derive(Debug, Args)]
@@ -36,9 +42,16 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
             if let Some(commit) = COMMIT {
                 version.insert("commit", commit.into());
             }
+            version.insert(
+                "features",
+                FEATURES.iter().map(|feature| Value::from(*feature)).collect::<Vec<_>>().into(),
+            );
             version.to_pretty_json(2)
         }
-        None => COMMIT.map_or_else(|| VERSION.to_owned(), |commit| format!("{VERSION} ({commit})")),
+        None => {
+            let commit = COMMIT.map(|commit| format!(" ({commit})")).unwrap_or_default();
+            format!("{VERSION}{commit}\nfeatures: {}", FEATURES.join(", "))
+        }
     };
     print(&format!("{text}\n"))
 }

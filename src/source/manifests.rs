@@ -116,6 +116,11 @@ impl Manifests {
         self.inputs.push(Input::Text(text));
     }
 
+    /// How many inputs there are.
+    pub const fn inputs(&self) -> usize {
+        self.inputs.len()
+    }
+
     /// The file that is an input; `None` for standard input and other passing things.
     pub fn file(&self, input: usize) -> Option<&Path> {
         match self.inputs.get(input)? {

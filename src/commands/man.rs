@@ -1,0 +1,87 @@
+//! `man`.
+
+use clap::Args;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+
+use super::exit::Exit;
+use super::version::print;
+
+/// Print a page of the manual.
+#[derive(Debug, Args)]
+#[command(help_template = super::HELP, before_help = "\
+Examples:
+  # Read about the command diff
+  kubectl kyv man diff | man -l -
+
+  # The pages that there are
+  kubectl kyv man --list")]
+pub(super) struct Arguments {
+    /// The command that the page is about, such as `jp query`; the program as a whole by default.
+    command: Vec<String>,
+    /// Print the names of all pages.
+    #[arg(long, conflicts_with = "command")]
+    list: bool,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments) -> Exit {
+    let mut program = super::command(None).bin_name("kubectl-kyv").name("kubectl-kyv");
+    program.build();
+    if arguments.list {
+        let mut names = String::new();
+        list(&program, &mut names);
+        return print(&names);
+    }
+    match page(program, &arguments.command) {
+        Ok(text) => print(&text),
+        Err(error) => {
+            // A message that cannot be written changes nothing about what it says.
+            let _printed = error.print();
+            Exit::Input
+        }
+    }
+}
+
+/// The page about a command, in the language of roff.
+fn page(program: clap::Command, words: &[String]) -> Result<String, clap::Error> {
+    let mut command = program;
+    for word in words {
+        let Some(found) = shown(&command).find(|inner| inner.get_name() == word).cloned() else {
+            let names: Vec<_> = shown(&command).map(clap::Command::get_name).collect();
+            let expected = if names.is_empty() { "nothing more".into() } else { names.join(", ") };
+            let message = format!("no page is about `{word}`; expected {expected}");
+            return Err(command.error(clap::error::ErrorKind::InvalidSubcommand, message));
+        };
+        command = found;
+    }
+    // A page has its examples at the end, where the help of a command has them first.
+    let examples = command.get_before_help().map(ToString::to_string);
+    let version = concat!("kubectl-kyv ", env!("CARGO_PKG_VERSION"));
+    let page = Man::new(command.before_help("").after_help("")).source(version).manual("kubectl-kyv");
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    if let Some(examples) = examples {
+        let mut section = Roff::new();
+        section.control("SH", ["EXAMPLES"]).control("nf", []);
+        for line in examples.lines().filter(|line| *line != "Examples:") {
+            section.text([roman(line)]);
+        }
+        section.control("fi", []).to_writer(&mut text)?;
+    }
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn shown(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
+    command.get_subcommands().filter(|inner| !inner.is_hide_set())
+}
+
+/// A line for each page: the words that ask for it; the program's own is an empty line.
+fn list(command: &clap::Command, names: &mut String) {
+    let words = command.get_bin_name().and_then(|name| name.split_once(' ')).map_or("", |(_, words)| words);
+    names.push_str(words);
+    names.push('\n');
+    for inner in shown(command) {
+        list(inner, names);
+    }
+}
