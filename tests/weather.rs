@@ -340,7 +340,7 @@ fn a_kind_or_a_look_up_that_is_refused_is_named_in_every_format() {
         _ => good(ask),
     });
     let folder = Folder::new(&server);
-    let names = |kinds: &[&str], part: &[&str], look_ups: &[&str]| serde_json::json!({"kinds": kinds, "inPart": part, "policies": [], "lookUps": look_ups});
+    let names = |kinds: &[&str], part: &[&str], look_ups: &[&str]| serde_json::json!({"kinds": kinds, "inPart": part, "objects": [], "policies": [], "lookUps": look_ups});
     let team = ["-p", "team.yaml"];
     let kinds = [&team[..], &["configmaps,secrets"]].concat();
     assert_incomplete(&folder, &kinds, "not read: secrets", &names(&["secrets"], &[], &[]));
@@ -378,6 +378,85 @@ fn a_kind_or_a_look_up_that_is_refused_is_named_in_every_format() {
     let run = folder.run(&["diff", "-p", &gone, "configmaps", "-o", "json"]);
     let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((run.code, &value["incomplete"]), (Some(3), &serde_json::Value::Null), "{run:?}");
+}
+
+/// Why an answer is not whole, what is asked for, what is said to be missing, and under which name in JSON.
+type Cause =
+    (fn(&Ask) -> Answer, &'static [&'static str], &'static str, &'static str, &'static [&'static str]);
+
+#[test]
+fn every_cause_is_marked_in_every_format() {
+    fn gone(ask: &Ask) -> Answer {
+        if ask.path.ends_with("/nope") {
+            return status(404, "NotFound", "deployments.apps \"nope\" not found");
+        }
+        match &*ask.path {
+            path if path.ends_with("/deployments/a") => {
+                Answer::Body(200, r#"{"metadata":{"name":"a","namespace":"web"}}"#.into())
+            }
+            "/api/v1/namespaces/web" => Answer::Body(200, r#"{"metadata":{"name":"web"}}"#.into()),
+            "/api/v1/namespaces/nons" => status(404, "NotFound", "namespaces \"nons\" not found"),
+            _ => good(ask),
+        }
+    }
+    fn refused(ask: &Ask) -> Answer {
+        if ask.path.ends_with("/secrets") { status(403, "Forbidden", "not for you") } else { good(ask) }
+    }
+    fn vanished(ask: &Ask) -> Answer {
+        if ask.path.ends_with("/widgets") { status(404, "NotFound", "not found") } else { good(ask) }
+    }
+    fn down(ask: &Ask) -> Answer {
+        match &*ask.path {
+            "/api" | "/apis" => Answer::Body(200, discovery(&ask.path, "example.com")),
+            _ => good(ask),
+        }
+    }
+    let absent = "not found: deployments.apps \"nope\" in web";
+    let nowhere = "not found: deployments.apps \"nope\" in nons";
+    let causes: [Cause; 9] = [
+        (gone, &["deployment", "a", "nope"], absent, "objects", &["deployments.apps \"nope\" in web"]),
+        (
+            gone,
+            &["deployment/nope", "deployment/a"],
+            absent,
+            "objects",
+            &["deployments.apps \"nope\" in web"],
+        ),
+        (
+            gone,
+            &["deployment", "nope", "-n", "nons"],
+            nowhere,
+            "objects",
+            &["deployments.apps \"nope\" in nons"],
+        ),
+        (refused, &["pods,secrets"], "not read: secrets", "kinds", &["secrets"]),
+        // kubectl, which has no way to mark what it prints, prints nothing of the others either.
+        (good, &["pods,gadgets"], "not read: gadgets", "kinds", &["gadgets"]),
+        (good, &["gadgets"], "not read: gadgets", "kinds", &["gadgets"]),
+        (vanished, &["pods,widgets"], "not read: widgets.example.com", "kinds", &["widgets.example.com"]),
+        (
+            down,
+            &["pods,widgets"],
+            "not read: example.com/v1, widgets",
+            "kinds",
+            &["example.com/v1", "widgets"],
+        ),
+        (down, &["-n", "web"], "not read: example.com/v1", "kinds", &["example.com/v1"]),
+    ];
+    for (answer, arguments, gaps, list, what) in causes {
+        let server = Weather::start(answer);
+        let folder = Folder::new(&server);
+        let mut names =
+            serde_json::json!({"kinds": [], "inPart": [], "objects": [], "policies": [], "lookUps": []});
+        names[list] = serde_json::json!(what);
+        assert_incomplete(&folder, &[&["-p", "team.yaml"], arguments].concat(), gaps, &names);
+    }
+    let server = Weather::start(gone);
+    let run =
+        Folder::new(&server).diff(&["deployment", "a", "nope", "nope-either", "-n", "nons", "-o", "summary"]);
+    let told = "Error from server (NotFound): namespaces \"nons\" not found";
+    assert_eq!(run.said().first(), Some(&told), "{run:?}");
+    assert!(run.stdout.contains("\n1 object, 1 would change, 2 objects not found\n"), "{run:?}");
 }
 
 /// What the programs that apply diffs make of one that is marked.
@@ -1315,6 +1394,9 @@ fn webhooks_may_deny_break_or_take_no_dry_run() {
         let run = folder.diff(&["configmaps", "--server-dry-run", "-o", "json"]);
         assert_eq!(run.code, Some(exit), "{reason} {run:?}");
         let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let missing: Vec<String> = ALL.iter().map(|name| format!("dry run of {name}")).collect();
+        let missing = if exit == 4 { missing } else { Vec::new() };
+        assert_eq!(value["summary"]["notReadable"]["lookUps"], serde_json::json!(missing));
         let told = serde_json::json!({"verdict": verdict, "message": message});
         assert_eq!(value["objects"][0]["server"], told);
         assert_eq!(value["summary"]["serverDryRun"][verdict], 3);

@@ -117,7 +117,7 @@ impl<'a> Reading<'a> {
 
     /// Takes a page in; gives what is wrong with it.
     fn take(&mut self, batch: Batch) -> Option<SourceError> {
-        let Batch { selection: index, objects, is_last, is_inconsistent } = batch;
+        let Batch { selection: index, objects, absent, is_last, is_inconsistent } = batch;
         let selection = self.selections.get(index)?;
         let name = selection.resource.full_name();
         if is_inconsistent {
@@ -134,8 +134,10 @@ impl<'a> Reading<'a> {
                 self.name = name;
                 None
             }
-            // Nothing is missing that there is.
-            Err(error) if error.is_not_found() && !selection.names.is_empty() => Some(error.into()),
+            Err(cause) if cause.is_not_found() && !selection.names.is_empty() => {
+                let what = absent.map_or(name, |object| selection.told(&object));
+                Some(SourceError::Absent { what, cause })
+            }
             Err(cause) => {
                 self.cause = Some(cause.clone());
                 self.done[index] = true;
@@ -228,7 +230,7 @@ fn named(wanted: &Wanted, cluster: &dyn Cluster, talk: &mut Talk) -> Option<Vec<
         };
         talk.fault(&SourceError::Unread { what: vec![name], in_part: false, cause });
     }
-    (!selections.is_empty()).then_some(selections)
+    Some(selections)
 }
 
 /// The kinds that the policies can match.

@@ -218,6 +218,14 @@ pub struct Selection {
     pub fields: Option<String>,
 }
 
+impl Selection {
+    /// One of its objects, as it is told.
+    pub fn told(&self, name: &str) -> String {
+        let place = self.namespace.as_ref().map_or_else(String::new, |namespace| format!(" in {namespace}"));
+        format!("{} \"{name}\"{place}", self.resource.full_name())
+    }
+}
+
 /// Whether this can stand as one segment of a path.
 fn check_name(name: &str) -> Result<(), SelectionError> {
     if name.is_empty() {
