@@ -796,11 +796,9 @@ fn the_kinds_are_those_that_the_policies_can_match() {
         .write("some.yaml", &policy("some", "[Pod, apps/v1/Deployment, Namespace, Job, Pod/status]", ""));
     let run = folder.run(&["diff", "-p", &some, "-n", "web"]);
     assert_eq!((run.code, run.changed()), (Some(1), vec!["Pod/web/one", "Deployment/web/one"]), "{run:?}");
-    assert_eq!(
-        run.said(),
-        ["note: these belong to no namespace and are left out, -A reads them: namespaces"],
-        "{run:?}"
-    );
+    let outside = "note: these belong to no namespace and are left out, -A reads them: namespaces";
+    let unserved = "note: rules name kinds that the cluster does not serve: Job";
+    assert_eq!(run.said(), [outside, unserved], "{run:?}");
     assert_eq!(listed(&server), ["/api/v1/namespaces/web/pods", "/apis/apps/v1/namespaces/web/deployments"]);
 
     let server = Weather::start(good);
@@ -808,6 +806,11 @@ fn the_kinds_are_those_that_the_policies_can_match() {
     let run = folder.run(&["diff", "-p", &some, "-A"]);
     assert_eq!(run.code, Some(1), "{run:?}");
     assert_eq!(listed(&server), ["/api/v1/namespaces", "/api/v1/pods", "/apis/apps/v1/deployments"]);
+
+    // With --strict a kind that is not served is an error.
+    let run = folder.run(&["diff", "-p", &some, "-A", "--strict"]);
+    let told = "error: rules name kinds that the cluster does not serve: Job (--strict)";
+    assert_eq!((run.code, run.said()), (Some(3), vec![told]), "{run:?}");
 
     // A category is its kinds.
     let run = folder.run(&["diff", "-p", &some, "some,pods", "-n", "web"]);
@@ -911,6 +914,152 @@ fn manifests_do_not_wait_for_a_silent_server_again_and_again() {
     let run = folder.diff(&["-f", &manifests, "--live"]);
     let words = "Error from server (ServiceUnavailable): down";
     assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
+}
+
+#[test]
+fn manifests_without_a_namespace_are_those_of_the_context() {
+    let server = Weather::start(|ask| match &*ask.path {
+        path if path.ends_with("/configmaps/one") => {
+            let namespace = path.split('/').nth(4).unwrap_or_default();
+            let was = format!(
+                r#"{{"metadata":{{"name":"one","namespace":"{namespace}"}},"data":{{"was":"in-{namespace}"}}}}"#
+            );
+            Answer::Body(200, was)
+        }
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let manifest = folder.write("one.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}");
+    let labels =
+        "old: \"{{ request.oldObject.data.was || 'none' }}\", namespace: \"{{ request.namespace }}\"";
+    let text = policy("old", "[ConfigMap]", "").replace("team: a", labels);
+    let policy = folder.write("old.yaml", &text);
+    for (arguments, old, namespace) in [
+        (&["--live"][..], "in-web", "web"),
+        (&["--live", "-n", ""], "in-web", "web"),
+        (&["--live", "-n", "back"], "in-back", "back"),
+        (&["-n", "back"], "none", "back"),
+        (&[], "none", "default"),
+    ] {
+        let run = folder.run(&[&["diff", "-p", &policy, "-f", &manifest], arguments].concat());
+        assert_eq!(run.code, Some(1), "{run:?}");
+        let told = run.stdout.contains(&format!("old: {old}"))
+            && run.stdout.contains(&format!("namespace: {namespace}"));
+        assert!(told, "{arguments:?} {run:?}");
+    }
+}
+
+#[test]
+fn kinds_that_the_manifests_define_are_not_missed() {
+    let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gears.example.com}\n\
+                      spec: {group: example.com, scope: Namespaced, names: {kind: Gear, plural: gears}, versions: []}\n";
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    let gear = "{apiVersion: example.com/v1, kind: Gear, metadata: {name: g}}\n";
+    let knob = "{apiVersion: example.com/v1, kind: Knob, metadata: {name: k}}\n";
+    let both = folder.write("both.yaml", &format!("{gear}---\n{knob}---\n{definition}"));
+    let crd = folder.write("crd.yaml", definition);
+    let unserved = |kinds: &str| {
+        format!(
+            "note: the cluster serves no {kinds}: such objects are evaluated as new ones, and of custom kinds --crds alone tells how their lists merge"
+        )
+    };
+    let told = |arguments: &[&str]| -> Vec<String> {
+        let run = folder.diff(&[&["-f", &both, "--live"], arguments].concat());
+        run.said().into_iter().filter(|line| line.contains("example.com/v1")).map(str::to_owned).collect()
+    };
+    let defined = "note: the manifests define Gear (example.com/v1): where lists of such objects are to merge by their keys, --crds takes the definition, too";
+    let knobs = "CustomResourceDefinition (apiextensions.k8s.io/v1), Knob (example.com/v1)";
+    assert_eq!(told(&[]), [&*unserved(knobs), defined]);
+    assert_eq!(told(&["--crds", &crd]), [unserved(knobs)]);
+}
+
+#[test]
+fn who_gives_policies_may_be_asked_for_more() {
+    let server = Weather::start(|ask| match &*ask.path {
+        "/apis" => {
+            let kyverno = r#"{"metadata":{"name":"kyverno.io"},"versions":[{"version":"v1","resources":[{"resource":"clusterpolicies","responseKind":{"group":"kyverno.io","version":"v1","kind":"ClusterPolicy"},"scope":"Cluster","verbs":["get","list"]}]}]}"#;
+            let served = discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{kyverno},"));
+            Answer::Body(200, served)
+        }
+        "/apis/kyverno.io/v1/clusterpolicies" => Answer::Body(200, r#"{"metadata":{},"items":[]}"#.into()),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let selector = "exclude: {any: [{resources: {namespaceSelector: {matchLabels: {tier: back}}}}]}";
+    let policy = folder.write("selector.yaml", &policy("selector", "[ConfigMap]", selector));
+    let manifest = folder.write("one.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}");
+    for (arguments, remedy) in [
+        (&["--cluster-policies"][..], "(`--live` asks the cluster for them)"),
+        (&[], "(`--values` or a Namespace among the objects gives them)"),
+    ] {
+        let run = folder.run(&[&["diff", "-p", &policy, "-f", &manifest], arguments].concat());
+        assert!(run.code == Some(1) && run.stderr.contains(remedy), "{arguments:?} {run:?}");
+    }
+}
+
+#[test]
+fn a_server_that_never_answers_is_told_with_its_limit() {
+    let server = Weather::start(|_| Answer::Hang);
+    let folder = Folder::new(&server);
+    let run = folder.diff(&["configmaps", "--request-timeout=1s"]);
+    let words =
+        "Unable to connect to the server: no answer within 1s (--request-timeout gives another limit)";
+    assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
+    // It takes the connection and does not begin to speak TLS.
+    let address = format!("https://{}", server.authority());
+    let run = folder.diff(&["configmaps", "--request-timeout=1s", "--server", &address]);
+    let words = "Unable to connect to the server: no connection within 1s";
+    assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
+}
+
+#[test]
+fn an_object_is_read_once_whatever_version_rules_name() {
+    let server = Weather::start(|ask| match &*ask.path {
+        "/apis" => {
+            let resource = |version: &str| {
+                format!(
+                    r#"{{"version":"{version}","resources":[{{"resource":"scalers","responseKind":{{"group":"autoscaling","version":"{version}","kind":"Scaler"}},"scope":"Namespaced","verbs":["get","list"]}}]}}"#
+                )
+            };
+            let group = format!(
+                r#"{{"metadata":{{"name":"autoscaling"}},"versions":[{},{}]}}"#,
+                resource("v2"),
+                resource("v1")
+            );
+            Answer::Body(200, discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{group},")))
+        }
+        path if path.contains("/scalers") && path.ends_with("/one") => {
+            Answer::Body(200, r#"{"metadata":{"name":"one","namespace":"web"}}"#.into())
+        }
+        path if path.ends_with("/scalers") => Answer::Body(200, page(&["one"], "")),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let first = folder.write("first.yaml", &policy("first", "[autoscaling/v1/Scaler]", ""));
+    let second = folder.write("second.yaml", &policy("second", "[autoscaling/v2/Scaler]", ""));
+    let third = folder.write("third.yaml", &policy("third", "[autoscaling/*/Scaler]", ""));
+    let note = "note: scalers.autoscaling are read once, as autoscaling/v2: autoscaling/v1/Scaler in a rule sees none of them";
+    let idle = "note: 1 rule selected no object: first/r";
+    let run = folder.run(&["diff", "-p", &first, "-p", &second, "-n", "web"]);
+    assert_eq!(
+        (run.code, run.changed(), run.said()),
+        (Some(1), vec!["Scaler/web/one"], vec![note, idle]),
+        "{run:?}"
+    );
+    // The version that most rules see.
+    let run = folder.run(&["diff", "-p", &first, "-p", &third, "-n", "web"]);
+    assert_eq!((run.code, run.changed(), run.said()), (Some(1), vec!["Scaler/web/one"], vec![]), "{run:?}");
+    let run = folder.run(&["diff", "-p", &first, "-p", &second, "-n", "web", "--strict"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    for arguments in [
+        &["scalers.v1.autoscaling,scalers.v2.autoscaling"][..],
+        &["scalers.v1.autoscaling/one", "scalers/one"],
+        &["scalers.v1.autoscaling,scalers", "one"],
+    ] {
+        let run = folder.run(&[&["diff", "-p", &third], arguments].concat());
+        assert_eq!((run.code, run.changed()), (Some(1), vec!["Scaler/web/one"]), "{run:?}");
+    }
 }
 
 #[test]

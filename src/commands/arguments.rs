@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, Command, ValueEnum};
 use jiff::Timestamp;
 
 use crate::engine::{self, DottedName};
@@ -44,7 +44,20 @@ pub(super) struct Inputs {
     )]
     pub(super) filename: Vec<PathBuf>,
     /// Look into the directories below those given with -f, too.
-    #[arg(short = 'R', long, requires = "filename", help_heading = "Input")]
+    #[arg(
+        short = 'R',
+        long,
+        requires = "filename",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        value_parser = truth,
+        value_name = "BOOL",
+        default_value = "false",
+        default_missing_value = "true",
+        hide_default_value = true,
+        help_heading = "Input"
+    )]
     pub(super) recursive: bool,
     /// Objects: a directory with a kustomization, built by kubectl or kustomize.
     #[arg(
@@ -55,8 +68,9 @@ pub(super) struct Inputs {
         help_heading = "Input"
     )]
     pub(super) kustomize: Option<PathBuf>,
-    /// The namespace of live objects; that of the context by default. Manifests without a namespace are
-    /// evaluated in it, else in default; it is never written out.
+    /// The namespace of live objects, and that in which manifests without one are evaluated; it is never
+    /// written out. By default that of the context where a cluster is asked (live objects, --live), as with
+    /// kubectl apply, else default.
     #[arg(short, long, value_name = "NAME", help_heading = "Input")]
     pub(super) namespace: Option<String>,
 
@@ -168,6 +182,44 @@ pub(super) struct Inputs {
 /// The arguments that give objects without a cluster.
 const OFFLINE: [&str; 2] = ["filename", "kustomize"];
 
+/// The arguments of kubectl's grammar that have one value. The last one given counts, as there: a script may add to
+/// what an alias says.
+const OF_KUBECTL: [&str; 22] = [
+    "all_namespaces",
+    "as_uid",
+    "as_user",
+    "certificate_authority",
+    "chunk_size",
+    "client_certificate",
+    "client_key",
+    "cluster",
+    "context",
+    "field_selector",
+    "insecure_skip_tls_verify",
+    "kubeconfig",
+    "kustomize",
+    "namespace",
+    "output",
+    "recursive",
+    "request_timeout",
+    "selector",
+    "server",
+    "tls_server_name",
+    "token",
+    "user",
+];
+
+/// Lets the last one count of arguments that kubectl has, in a command that takes live objects.
+pub(super) fn as_kubectl(command: Command) -> Command {
+    let has = |command: &Command, name: &str| command.get_arguments().any(|known| known.get_id() == name);
+    if !has(&command, "all_namespaces") {
+        return command;
+    }
+    OF_KUBECTL.into_iter().fold(command, |command, name| {
+        if has(&command, name) { command.mut_arg(name, |known| known.overrides_with(name)) } else { command }
+    })
+}
+
 /// Objects of a cluster.
 #[derive(Debug, Args)]
 pub(super) struct Live {
@@ -176,7 +228,20 @@ pub(super) struct Live {
     #[arg(value_name = "TYPE", conflicts_with_all = OFFLINE)]
     pub(super) objects: Vec<String>,
     /// Live objects of all namespaces, whatever -n says.
-    #[arg(short = 'A', long, conflicts_with_all = OFFLINE, help_heading = "Cluster")]
+    #[arg(
+        short = 'A',
+        long,
+        conflicts_with_all = OFFLINE,
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        value_parser = truth,
+        value_name = "BOOL",
+        default_value = "false",
+        default_missing_value = "true",
+        hide_default_value = true,
+        help_heading = "Cluster"
+    )]
     pub(super) all_namespaces: bool,
     /// Live objects with these labels, such as app=web,tier!=db.
     #[arg(short = 'l', long, value_name = "LABELS", conflicts_with_all = OFFLINE, help_heading = "Cluster")]
@@ -252,7 +317,18 @@ pub(super) struct Reach {
     #[arg(long, value_name = "NAME", help_heading = "Cluster")]
     pub(super) tls_server_name: Option<String>,
     /// Take the server's certificate as it is: whoever answers is believed.
-    #[arg(long, conflicts_with = "certificate_authority", help_heading = "Cluster")]
+    #[arg(
+        long,
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        value_parser = truth,
+        value_name = "BOOL",
+        default_value = "false",
+        default_missing_value = "true",
+        hide_default_value = true,
+        help_heading = "Cluster"
+    )]
     pub(super) insecure_skip_tls_verify: bool,
     /// How long one request may take, such as 30s or 2m; 0 for as long as it takes.
     #[arg(
@@ -316,9 +392,14 @@ impl Reach {
 }
 
 impl Inputs {
-    /// The namespace in which objects without one are evaluated.
+    /// The namespace that was given; as with kubectl, an empty one is none.
+    pub(super) fn given_namespace(&self) -> Option<&str> {
+        self.namespace.as_deref().filter(|name| !name.is_empty())
+    }
+
+    /// The namespace in which objects without one are evaluated where no cluster tells another.
     pub(super) fn namespace(&self) -> &str {
-        self.namespace.as_deref().filter(|name| !name.is_empty()).unwrap_or("default")
+        self.given_namespace().unwrap_or("default")
     }
 
     /// Whether the objects are those of a cluster.
@@ -485,6 +566,15 @@ fn operation(text: &str) -> Result<Operation, String> {
         let names: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
         format!("expected one of {}", names.join(", "))
     })
+}
+
+/// Reads what kubectl takes for true and false.
+fn truth(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err("expected true or false".to_owned()),
+    }
 }
 
 /// How many objects a page has at most. kubectl takes any number, and what is below 1 for no limit.

@@ -232,9 +232,14 @@ impl Ledger {
         let unlabelled: Vec<&Text> = self.unlabelled.iter().filter(|name| !absent.contains(name)).collect();
         if !unlabelled.is_empty() {
             let names = listed(unlabelled.iter().map(ToString::to_string));
+            let remedy = if session.has_unasked_cluster() {
+                "`--live` asks the cluster for them"
+            } else {
+                "`--values` or a Namespace among the objects gives them"
+            };
             let text = format!(
                 "rules select by the labels of namespaces that were not given and count as having none: {names} \
-                 (`--values` or a Namespace among the objects gives them)"
+                 ({remedy})"
             );
             talk.note(About::Omission, &text);
         }

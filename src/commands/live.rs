@@ -9,13 +9,15 @@ use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::pattern;
 use crate::policy::KindSelector;
-use crate::source::cluster::{Batch, Cluster, ClusterError, Listed, Pages, Selection, Unknown, Wanted};
+use crate::source::cluster::{
+    Batch, Cluster, ClusterError, Listed, Pages, Resource, Selection, Unknown, Wanted,
+};
 use crate::source::{Content, Manifests, Piece, SourceError};
 
 use super::arguments::Inputs;
 use super::driver::{CHUNK_BYTES, Chunk, Show};
 use super::exit::Exit;
-use super::ledger::Ledger;
+use super::ledger::{Ledger, listed};
 use super::progress::Kinds;
 use super::session::{Session, add_targets};
 use super::talk::{About, Talk};
@@ -33,7 +35,7 @@ pub(super) fn run(
     let session = session?;
     let cluster = session.cluster.as_ref()?;
     let selections = if wanted.types.is_empty() {
-        fitting(&wanted, &**cluster, &session.kind_selectors(), talk)?
+        fitting(&wanted, &**cluster, session, talk)?
     } else {
         named(&wanted, &**cluster, talk)?
     };
@@ -237,9 +239,10 @@ fn named(wanted: &Wanted, cluster: &dyn Cluster, talk: &mut Talk) -> Option<Vec<
 fn fitting(
     wanted: &Wanted,
     cluster: &dyn Cluster,
-    selectors: &[KindSelector],
+    session: &Session,
     talk: &mut Talk,
 ) -> Option<Vec<Selection>> {
+    let selectors = &session.kind_selectors();
     let (fitting, served) =
         match wanted.fitting(selectors, cluster).and_then(|found| Ok((found, cluster.resources()?))) {
             Ok(found) => found,
@@ -248,12 +251,10 @@ fn fitting(
                 return None;
             }
         };
-    let is_served =
-        |selector: &KindSelector| served.iter().any(|resource| selector.matches(&resource.kind, "", false));
     for down in unknown_kinds(cluster) {
         let is_meant = |selector: &&KindSelector| {
             pattern::matches(&selector.group, &down.group)
-                && (&*selector.group != "*" || selector.only_kind().is_none() || !is_served(selector))
+                && (&*selector.group != "*" || selector.only_kind().is_none() || !served.serves(selector))
         };
         if selectors.iter().any(|selector| is_meant(&selector)) {
             talk.fault(&unread(&down));
@@ -266,6 +267,32 @@ fn fitting(
         let text =
             format!("these belong to no namespace and are left out, -A reads them: {}", names.join(", "));
         talk.note(About::Other, &text);
+    }
+    let is_down = |selector: &&KindSelector| {
+        served.unknown().iter().any(|down| pattern::matches(&selector.group, &down.group))
+    };
+    let unserved: Vec<String> = session
+        .written_kind_selectors()
+        .iter()
+        .filter(|selector| !served.serves(selector) && !is_down(selector))
+        .map(|selector| selector.text.to_string())
+        .collect();
+    if !unserved.is_empty() {
+        let text =
+            format!("rules name kinds that the cluster does not serve: {}", listed(unserved.into_iter()));
+        talk.note(About::Omission, &text);
+    }
+    let read: Vec<Resource> = fitting.selections.iter().map(|selection| selection.resource.clone()).collect();
+    for selector in selectors {
+        if let Some(resource) = served.in_another_version(selector, &read) {
+            let text = format!(
+                "{} are read once, as {}: {} in a rule sees none of them",
+                resource.full_name(),
+                resource.kind.api_version(),
+                selector.text
+            );
+            talk.note(About::Omission, &text);
+        }
     }
     if fitting.selections.is_empty() {
         talk.note(About::Omission, "the cluster serves no kind here that the policies can match");

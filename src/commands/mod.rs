@@ -38,6 +38,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use arguments::as_kubectl;
 use exit::Exit;
 
 /// The help of a command, in the order that kubectl has: examples before options, usage last.
@@ -123,7 +124,7 @@ fn command(program: Option<&OsString>) -> clap::Command {
         Some(name) if !name.starts_with("kubectl-") => name.into_owned(),
         _ => "kubectl kyv".to_owned(),
     };
-    let command = Cli::command();
+    let command = Cli::command().mut_subcommands(as_kubectl);
     command.bin_name(name)
 }
 

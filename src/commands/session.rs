@@ -144,7 +144,8 @@ impl Session {
         let recorded = cluster.as_ref().and_then(|cluster| cluster.now());
         let now = inputs.now.or(recorded).unwrap_or(now);
         let namespace = match &cluster {
-            Some(cluster) if inputs.live.live && inputs.namespace.is_none() => {
+            // Where kubectl apply would put it.
+            Some(cluster) if inputs.asks_for_context() && inputs.given_namespace().is_none() => {
                 cluster.default_namespace().to_owned()
             }
             _ => inputs.namespace().to_owned(),
@@ -248,6 +249,11 @@ impl Session {
         self.live
     }
 
+    /// Whether there is a cluster that gives policies and is not asked for what they want to know.
+    pub(super) const fn has_unasked_cluster(&self) -> bool {
+        self.cluster.is_some() && self.stored.is_none() && !self.live
+    }
+
     /// The namespaces that the manifests name and the cluster does not have.
     pub(super) fn absent_namespaces(&self) -> Vec<Text> {
         self.stored.as_ref().map(|stored| stored.lacks().namespaces).unwrap_or_default()
@@ -262,6 +268,12 @@ impl Session {
     /// The kinds that the rules can match.
     pub(super) fn kind_selectors(&self) -> Vec<KindSelector> {
         kind_selectors(self.engine.policies().policies().iter().flat_map(|policy| &policy.rules))
+    }
+
+    /// The same without rules that autogen made of others.
+    pub(super) fn written_kind_selectors(&self) -> Vec<KindSelector> {
+        let rules = self.engine.policies().policies().iter().flat_map(|policy| &policy.rules);
+        kind_selectors(rules.filter(|rule| rule.generated_from.is_none()))
     }
 
     /// The world of manifests: what the inputs tell of it, and the cluster where it may be asked.
@@ -325,7 +337,8 @@ impl Session {
 
     /// Says what of the manifests' surroundings the cluster does not have, and what follows.
     fn tell_lacks(&self, talk: &mut Talk) {
-        let Lacks { kinds, namespaces } = self.stored.as_ref().map(StoredObjects::lacks).unwrap_or_default();
+        let Lacks { kinds, defined, namespaces } =
+            self.stored.as_ref().map(StoredObjects::lacks).unwrap_or_default();
         if !kinds.is_empty() {
             let text = format!(
                 "the cluster serves no {}: such objects are evaluated as new ones, and of custom kinds --crds alone \
@@ -333,6 +346,22 @@ impl Session {
                 listed(kinds.into_iter())
             );
             talk.note(About::Omission, &text);
+        }
+        let is_given = |group: &Text, kind: &Text| {
+            self.kinds.iter().any(|known| known.group == *group && known.kind == *kind)
+        };
+        let defined: Vec<String> = defined
+            .into_iter()
+            .filter(|(group, kind, _)| !is_given(group, kind))
+            .map(|(_, _, told)| told)
+            .collect();
+        if !defined.is_empty() {
+            let text = format!(
+                "the manifests define {}: where lists of such objects are to merge by their keys, --crds takes the \
+                 definition, too",
+                listed(defined.into_iter())
+            );
+            talk.note(About::Other, &text);
         }
         if !namespaces.is_empty() {
             let text = format!(
@@ -462,7 +491,7 @@ fn policies(
         names.push("the cluster".into());
         let cluster = cluster?;
         // Policies of other namespaces have nothing to do with what is read.
-        let given = inputs.namespace.as_deref().filter(|name| !name.is_empty());
+        let given = inputs.given_namespace();
         let only = (inputs.is_live() && !inputs.live.all_namespaces)
             .then(|| given.unwrap_or_else(|| cluster.default_namespace()));
         match load_cluster_policies(cluster, only, &mut loader, exceptions) {
