@@ -952,7 +952,7 @@ fn manifests_without_a_namespace_are_those_of_the_context() {
 #[test]
 fn kinds_that_the_manifests_define_are_not_missed() {
     let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gears.example.com}\n\
-                      spec: {group: example.com, scope: Namespaced, names: {kind: Gear, plural: gears}, versions: []}\n";
+                      spec: {group: example.com, scope: Namespaced, names: {kind: Gear, plural: gears}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}\n";
     let server = Weather::start(good);
     let folder = Folder::new(&server);
     let gear = "{apiVersion: example.com/v1, kind: Gear, metadata: {name: g}}\n";

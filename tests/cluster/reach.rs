@@ -188,10 +188,10 @@ fn what_is_wrong_with_the_kubeconfig_is_told_in_kubectls_words() {
         let config = path("config");
         let run = reach(
             &[("KUBECONFIG", &config), ("PATH", "/usr/bin:/bin")],
-            &[&["diff", "cm", "-p", &policies.argument("team")], arguments].concat(),
+            &[&["diff", "cm", "-n", "default", "-p", &policies.argument("team")], arguments].concat(),
         );
         let kubectl = Command::new(server.kubectl())
-            .args(["get", "cm"])
+            .args(["get", "cm", "-n", "default"])
             .args(arguments)
             .env_clear()
             .env("KUBECONFIG", &config)
@@ -201,11 +201,10 @@ fn what_is_wrong_with_the_kubeconfig_is_told_in_kubectls_words() {
             .expect("kubectl starts");
         let kubectl = ended(kubectl);
         // kubectl asks several times and logs that, too.
-        let words: Vec<&str> = kubectl
-            .stderr
-            .lines()
-            .filter(|line| !line.starts_with("E1") && !line.starts_with("E0"))
-            .collect();
+        let is_log = |line: &&str| {
+            line.starts_with('E') && !line.starts_with("Error") || line.starts_with('\t') || *line == " >"
+        };
+        let words: Vec<&str> = kubectl.stderr.lines().filter(|line| !is_log(line)).collect();
         let said = run.stderr.trim_end();
         assert_eq!(
             (run.code, &*run.stdout, said),
