@@ -9,6 +9,7 @@ use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::pattern;
 use crate::policy::KindSelector;
+use crate::render::harmless_name;
 use crate::source::cluster::{
     Batch, Cluster, ClusterError, Listed, Pages, Resource, Selection, Unknown, Wanted,
 };
@@ -58,7 +59,8 @@ pub(super) fn run(
         talk.note(About::Omission, &text);
     }
     if ledger.tally.objects == 0 && talk.exit() < Exit::Cluster {
-        talk.note(About::Other, &nothing(&selections));
+        let (about, text) = nothing(&selections, &**cluster);
+        talk.note(about, &text);
     }
     Some(ledger)
 }
@@ -311,12 +313,15 @@ fn unread(down: &Unknown) -> SourceError {
     SourceError::Unread { what: vec![name], in_part: false, cause }
 }
 
-fn nothing(selections: &[Selection]) -> String {
+/// What is said where no object was found. Who mistypes a namespace must not take that for an answer.
+fn nothing(selections: &[Selection], cluster: &dyn Cluster) -> (About, String) {
     let mut namespaces: Vec<&str> =
         selections.iter().filter_map(|selection| selection.namespace.as_deref()).collect();
     namespaces.dedup();
-    match *namespaces {
-        [namespace] => format!("no resources found in namespace {namespace}"),
-        _ => "no resources found".to_owned(),
+    let [namespace] = *namespaces else { return (About::Other, "no resources found".to_owned()) };
+    let place = cluster.get(&Resource::namespaces(), None, namespace);
+    if place.is_err_and(|error| error.is_not_found()) {
+        return (About::Omission, format!("the cluster has no namespace {}", harmless_name(namespace)));
     }
+    (About::Other, format!("no resources found in namespace {namespace}"))
 }

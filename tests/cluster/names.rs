@@ -176,6 +176,17 @@ fn names_are_read_and_refused_as_kubectl_does() {
         assert!(!kubectl.status.success(), "{flags:?}");
     }
 
+    // Who mistypes a namespace is told, also in a list, of which kubectl says that nothing was found.
+    for (arguments, code, words) in [
+        (&["-n", "nons"][..], 0, "note: the cluster has no namespace nons\n"),
+        (&["cm", "-n", "nons"], 0, "note: the cluster has no namespace nons\n"),
+        (&["cm", "-n", "nons", "--strict"], 3, "error: the cluster has no namespace nons (--strict)\n"),
+        (&["pods", "-n", "web"], 0, "note: no resources found in namespace web\n"),
+    ] {
+        let run = kyv(server.kubeconfig(), &[&["diff", "-p", &all], arguments].concat());
+        assert!(run.code == Some(code) && run.stderr.contains(words), "{arguments:?} {run:?}");
+    }
+
     // Every way to name a kind.
     for kind in [
         "deployments",

@@ -1,7 +1,6 @@
 //! The kinds that a cluster serves, and the names they go by.
 
 use crate::engine::KindScope;
-use crate::pattern;
 use crate::policy::KindSelector;
 use crate::value::{GroupVersionKind, Text};
 
@@ -160,8 +159,8 @@ impl Resources {
 
     /// Whether a selector fits a kind that is served, or one of its subresources may.
     pub fn serves(&self, selector: &KindSelector) -> bool {
-        let is_of_a_subresource = !pattern::matches(&selector.subresource, "");
-        is_of_a_subresource || self.all.iter().any(|resource| selector.matches(&resource.kind, "", false))
+        !selector.means_objects()
+            || self.all.iter().any(|resource| selector.matches(&resource.kind, "", false))
     }
 
     /// Of the kinds that are read, the first that a selector fits in other versions alone.
