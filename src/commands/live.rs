@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::vec;
 
+use indexmap::IndexSet;
 use rayon::current_num_threads;
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
@@ -11,7 +12,7 @@ use crate::pattern;
 use crate::policy::KindSelector;
 use crate::render::harmless_name;
 use crate::source::cluster::{
-    Batch, Cluster, ClusterError, Listed, Pages, Resource, Selection, Unknown, Wanted,
+    Batch, Cluster, ClusterError, Listed, Pages, Resource, Resources, Selection, Unknown, Wanted,
 };
 use crate::source::{Content, Manifests, Piece, SourceError};
 
@@ -270,36 +271,44 @@ fn fitting(
             format!("these belong to no namespace and are left out, -A reads them: {}", names.join(", "));
         talk.note(About::Other, &text);
     }
-    let is_down = |selector: &&KindSelector| {
+    let is_told = tell_unseen(&session.written_kind_selectors(), &fitting.selections, &served, talk);
+    if fitting.selections.is_empty() && !is_told {
+        talk.note(About::Omission, "the cluster serves no kind here that the policies can match");
+    }
+    Some(fitting.selections)
+}
+
+/// Names what rules name and nothing is read for; whether there is any.
+fn tell_unseen(
+    rules: &[Vec<KindSelector>],
+    selections: &[Selection],
+    served: &Resources,
+    talk: &mut Talk,
+) -> bool {
+    let read: Vec<Resource> = selections.iter().map(|selection| selection.resource.clone()).collect();
+    let is_down = |selector: &KindSelector| {
         served.unknown().iter().any(|down| pattern::matches(&selector.group, &down.group))
     };
-    let unserved: Vec<String> = session
-        .written_kind_selectors()
-        .iter()
-        .filter(|selector| !served.serves(selector) && !is_down(selector))
-        .map(|selector| selector.text.to_string())
-        .collect();
-    if !unserved.is_empty() {
-        let text =
-            format!("rules name kinds that the cluster does not serve: {}", listed(unserved.into_iter()));
-        talk.note(About::Omission, &text);
-    }
-    let read: Vec<Resource> = fitting.selections.iter().map(|selection| selection.resource.clone()).collect();
-    for selector in selectors {
-        if let Some(resource) = served.in_another_version(selector, &read) {
-            let text = format!(
+    let (mut unserved, mut others) = (IndexSet::new(), IndexSet::new());
+    for (rule, selector) in rules.iter().flat_map(|rule| rule.iter().map(move |selector| (rule, selector))) {
+        if served.lacks(selector, rule) && !is_down(selector) {
+            unserved.insert(selector.text.to_string());
+        } else if let Some(resource) = served.in_another_version(selector, rule, &read) {
+            others.insert(format!(
                 "{} are read once, as {}: {} in a rule sees none of them",
                 resource.full_name(),
                 resource.kind.api_version(),
                 selector.text
-            );
-            talk.note(About::Omission, &text);
+            ));
         }
     }
-    if fitting.selections.is_empty() {
-        talk.note(About::Omission, "the cluster serves no kind here that the policies can match");
+    let is_any = !unserved.is_empty();
+    if is_any {
+        let names = listed(unserved.into_iter());
+        talk.note(About::Omission, &format!("rules name kinds that the cluster does not serve: {names}"));
     }
-    Some(fitting.selections)
+    others.iter().for_each(|text| talk.note(About::Omission, text));
+    is_any
 }
 
 /// The APIs whose kinds the cluster cannot tell.

@@ -1,5 +1,6 @@
 //! What a run works with, made from its arguments.
 
+use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -270,10 +271,11 @@ impl Session {
         kind_selectors(self.engine.policies().policies().iter().flat_map(|policy| &policy.rules))
     }
 
-    /// The same without rules that autogen made of others.
-    pub(super) fn written_kind_selectors(&self) -> Vec<KindSelector> {
+    /// The same rule by rule, without those that autogen made of others.
+    pub(super) fn written_kind_selectors(&self) -> Vec<Vec<KindSelector>> {
         let rules = self.engine.policies().policies().iter().flat_map(|policy| &policy.rules);
-        kind_selectors(rules.filter(|rule| rule.generated_from.is_none()))
+        let written = rules.filter(|rule| rule.generated_from.is_none());
+        written.map(|rule| kind_selectors(iter::once(rule))).collect()
     }
 
     /// The world of manifests: what the inputs tell of it, and the cluster where it may be asked.

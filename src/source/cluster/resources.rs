@@ -163,16 +163,26 @@ impl Resources {
             || self.all.iter().any(|resource| selector.matches(&resource.kind, "", false))
     }
 
-    /// Of the kinds that are read, the first that a selector fits in other versions alone.
+    /// Whether a selector fits nothing that is served, and no other one of its rule does for it: who names several
+    /// versions of a kind needs one of them alone.
+    pub fn lacks(&self, selector: &KindSelector, rule: &[KindSelector]) -> bool {
+        let any_version = KindSelector { version: "*".into(), ..selector.clone() };
+        let mut others = self.all.iter().filter(|resource| any_version.matches(&resource.kind, "", false));
+        !self.serves(selector) && !others.any(|resource| is_seen(resource, rule))
+    }
+
+    /// Of the kinds that are read, the first that a selector fits in other versions alone, unless another selector of its
+    /// rule fits it as it is read.
     pub fn in_another_version<'r>(
         &self,
         selector: &KindSelector,
+        rule: &[KindSelector],
         read: &'r [Resource],
     ) -> Option<&'r Resource> {
         let mut fitting = self.all.iter().filter(|resource| selector.matches(&resource.kind, "", false));
         fitting.find_map(|resource| {
             let read = read.iter().find(|read| read.is_same_as(resource))?;
-            (!selector.matches(&read.kind, "", false)).then_some(read)
+            (!is_seen(read, rule)).then_some(read)
         })
     }
 
@@ -218,6 +228,11 @@ impl Resources {
             None => KindScope::Unknown,
         }
     }
+}
+
+/// Whether one of a rule's selectors fits a kind.
+fn is_seen(resource: &Resource, rule: &[KindSelector]) -> bool {
+    rule.iter().any(|selector| selector.matches(&resource.kind, "", false))
 }
 
 /// A name as one segment of a path.
@@ -352,9 +367,17 @@ mod tests {
             ("Pod", None),
             ("*", None),
         ] {
-            let found = served.in_another_version(&selector(text), &read).map(Resource::full_name);
+            let rule = [selector(text)];
+            let found = served.in_another_version(&rule[0], &rule, &read).map(Resource::full_name);
             assert_eq!(found.as_deref(), missed, "{text}");
         }
+        // A rule that names a kind in several versions sees it in one of them.
+        let rule =
+            ["apps/v1/Deployment", "apps/v1beta1/Deployment", "apps/v9/Deployment", "v9/Pod"].map(selector);
+        assert_eq!(served.in_another_version(&rule[1], &rule, &read), None);
+        let lacking: Vec<bool> = rule.iter().map(|selector| served.lacks(selector, &rule)).collect();
+        assert_eq!(lacking, [false, false, false, true]);
+        assert!(served.lacks(&rule[2], &rule[2..]));
     }
 
     #[test]
