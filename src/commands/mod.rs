@@ -17,10 +17,12 @@ mod held;
 mod idle;
 mod in_place;
 mod jp;
+mod kubectl;
 mod ledger;
 mod live;
 mod mutate;
 mod output;
+mod policies;
 mod progress;
 mod reach;
 mod remarks;
@@ -38,8 +40,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use arguments::as_kubectl;
 use exit::Exit;
+use kubectl::as_kubectl;
 
 /// The help of a command, in the order that kubectl has: examples before options, usage last.
 const HELP: &str = "{about}\n\n{before-help}{all-args}\n\nUsage:\n  {usage}\n";

@@ -13,12 +13,11 @@ use crate::policy::{KindSelector, PolicyException, PolicyExceptions, PolicySet, 
 use crate::render::harmless_name;
 use crate::source::cluster::{
     Cluster, ClusterWorld, Lacks, LiveKinds, Missed, MissingSchema, Rights, StoredObjects, Subject,
-    load_cluster_policies,
 };
 use crate::source::{
-    Asked, CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, Kustomize, LoadedPolicies,
-    LoadedValues, Location, Manifests, OfflineWorld, OldObjects, Piece, PolicyLoader, SourceError, Walk,
-    custom_kinds, kustomize, load_user, load_values,
+    Asked, CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, Kustomize, LoadedValues, Location,
+    Manifests, OfflineWorld, OldObjects, Piece, SourceError, Walk, custom_kinds, kustomize, load_user,
+    load_values,
 };
 use crate::value::Text;
 
@@ -27,6 +26,7 @@ use super::arguments::Inputs;
 use super::evaluate::Evaluator;
 use super::exit::Exit;
 use super::ledger::listed;
+use super::policies::{kind_selectors, policies};
 use super::reach::connect;
 use super::remarks::{remarks, remarks_on_exceptions};
 use super::spool::Spool;
@@ -477,67 +477,6 @@ pub(super) fn complain(pieces: impl Iterator<Item = Result<Piece, SourceError>>,
     for error in pieces.filter_map(Result::err) {
         talk.error(Exit::of(&error), &error.to_string());
     }
-}
-
-fn policies(
-    inputs: &Inputs,
-    cluster: Option<&Arc<dyn Cluster>>,
-    exceptions: &mut ExceptionLoader,
-    talk: &mut Talk,
-) -> Option<LoadedPolicies> {
-    let mut loader = PolicyLoader::new(inputs.dialect(), inputs.limits());
-    inputs.policy.iter().for_each(|path| loader.path(path));
-    let mut names: Vec<String> = inputs.policy.iter().map(|path| path.display().to_string()).collect();
-    let mut is_whole = true;
-    if inputs.live.cluster_policies {
-        names.push("the cluster".into());
-        let cluster = cluster?;
-        // Policies of other namespaces have nothing to do with what is read.
-        let given = inputs.given_namespace();
-        let only = (inputs.is_live() && !inputs.live.all_namespaces)
-            .then(|| given.unwrap_or_else(|| cluster.default_namespace()));
-        match load_cluster_policies(cluster, only, &mut loader, exceptions) {
-            Ok(unread) => {
-                is_whole = unread.is_empty();
-                unread.into_iter().for_each(|unread| talk.without_policies(unread));
-            }
-            Err(fault) => {
-                talk.fault(&fault.into());
-                return None;
-            }
-        }
-    }
-    let names = names.join(", ");
-    match loader.finish(&names) {
-        Ok(loaded) => Some(loaded),
-        Err(refused) => {
-            let is_void =
-                |error: &&SourceError| matches!(error, SourceError::NoPolicy { path } if *path == names);
-            // There may be policies among those that could not be read, which was said.
-            for error in refused.errors.iter().filter(|error| is_whole || !is_void(error)) {
-                talk.error(Exit::of(error), &error.to_string());
-            }
-            talk.announce(refused.corners, inputs.semantics.into());
-            None
-        }
-    }
-}
-
-/// The kinds that rules can match.
-pub(super) fn kind_selectors<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<KindSelector> {
-    let mut selectors: Vec<KindSelector> = Vec::new();
-    for rule in rules.filter(|rule| rule.not_evaluated().is_none()) {
-        let found = match rule.matching.kind_selectors() {
-            Some(kinds) => kinds.into_iter().cloned().collect(),
-            None => vec![KindSelector::parse("*")],
-        };
-        for selector in found {
-            if !selectors.contains(&selector) {
-                selectors.push(selector);
-            }
-        }
-    }
-    selectors
 }
 
 fn settings(inputs: &Inputs, schemas: Schemas, values: LoadedValues, user: Option<UserInfo>) -> Settings {
