@@ -939,6 +939,7 @@ fn manifests_without_a_namespace_are_those_of_the_context() {
         (&["--live", "-n", ""], "in-web", "web"),
         (&["--live", "-n", "back"], "in-back", "back"),
         (&["-n", "back"], "none", "back"),
+        (&["-A", "-A=false", "-R=false"], "none", "default"),
         (&[], "none", "default"),
     ] {
         let run = folder.run(&[&["diff", "-p", &policy, "-f", &manifest], arguments].concat());
@@ -947,6 +948,17 @@ fn manifests_without_a_namespace_are_those_of_the_context() {
             && run.stdout.contains(&format!("namespace: {namespace}"));
         assert!(told, "{arguments:?} {run:?}");
     }
+}
+
+#[test]
+fn manifests_are_not_those_of_all_namespaces() {
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    let manifest = folder.write("one.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}");
+    let run = folder.diff(&["-f", &manifest, "-A"]);
+    let words = "error: -A reads live objects: manifests say themselves which namespace they are in";
+    assert_eq!((run.code, run.said(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
+    assert_eq!(server.asked(), [""; 0]);
 }
 
 #[test]

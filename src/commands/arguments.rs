@@ -195,7 +195,6 @@ pub(super) struct Live {
     #[arg(
         short = 'A',
         long,
-        conflicts_with_all = OFFLINE,
         action = ArgAction::Set,
         num_args = 0..=1,
         require_equals = true,

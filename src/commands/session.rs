@@ -106,6 +106,13 @@ impl Session {
             talk.error(Exit::Input, NO_OBJECTS);
             return None;
         }
+        if inputs.live.all_namespaces && !inputs.is_live() {
+            talk.error(
+                Exit::Input,
+                "-A reads live objects: manifests say themselves which namespace they are in",
+            );
+            return None;
+        }
         if inputs.stdin_count() > 1 {
             talk.error(Exit::Input, "standard input (-) can be given once only");
             return None;

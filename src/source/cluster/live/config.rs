@@ -1,7 +1,7 @@
 //! The configuration of a cluster, found where kubectl finds it.
 
 use std::env;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,12 +141,8 @@ impl Chosen {
         ] {
             let Some(path) = path.filter(|path| !path.is_empty()) else { continue };
             if let Err(error) = std::fs::read(path) {
-                let why = match error.kind() {
-                    ErrorKind::NotFound => format!("open {path}: no such file or directory"),
-                    ErrorKind::PermissionDenied => format!("open {path}: permission denied"),
-                    ErrorKind::IsADirectory => format!("read {path}: is a directory"),
-                    _ => format!("read {path}: {error}"),
-                };
+                let act = if error.kind() == ErrorKind::IsADirectory { "read" } else { "open" };
+                let why = format!("{act} {path}: {}", plain(&error));
                 let owner = if owner.is_empty() { String::new() } else { format!(" for {owner}") };
                 return Err(ClusterError::UnreadableFile(format!("{what} {path}{owner} due to {why}")));
             }
@@ -310,11 +306,23 @@ pub(super) fn names(connection: &Connection) -> [Vec<String>; 3] {
 
 fn unusable(error: &KubeconfigError) -> ClusterError {
     ClusterError::Config(match error {
-        KubeconfigError::ReadConfig(error, path) => format!("cannot read {}: {error}", path.display()),
+        KubeconfigError::ReadConfig(error, path) => {
+            format!("cannot read {}: {}", path.display(), plain(error))
+        }
         // What the reader says shows lines of the file, and with them tokens.
         KubeconfigError::Parse(fault) => format!("it cannot be understood{}", place(&fault.to_string())),
         other => chain(other),
     })
+}
+
+/// What the system says of a file, without its number.
+fn plain(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "no such file or directory".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        ErrorKind::IsADirectory => "is a directory".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 /// Where a reader of YAML found a fault.
