@@ -340,7 +340,7 @@ fn a_kind_or_a_look_up_that_is_refused_is_named_in_every_format() {
         _ => good(ask),
     });
     let folder = Folder::new(&server);
-    let names = |kinds: &[&str], part: &[&str], look_ups: &[&str]| serde_json::json!({"kinds": kinds, "inPart": part, "policies": [], "lookUps": look_ups});
+    let names = |kinds: &[&str], part: &[&str], look_ups: &[&str]| serde_json::json!({"kinds": kinds, "inPart": part, "objects": [], "policies": [], "lookUps": look_ups});
     let team = ["-p", "team.yaml"];
     let kinds = [&team[..], &["configmaps,secrets"]].concat();
     assert_incomplete(&folder, &kinds, "not read: secrets", &names(&["secrets"], &[], &[]));
@@ -378,6 +378,85 @@ fn a_kind_or_a_look_up_that_is_refused_is_named_in_every_format() {
     let run = folder.run(&["diff", "-p", &gone, "configmaps", "-o", "json"]);
     let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((run.code, &value["incomplete"]), (Some(3), &serde_json::Value::Null), "{run:?}");
+}
+
+/// Why an answer is not whole, what is asked for, what is said to be missing, and under which name in JSON.
+type Cause =
+    (fn(&Ask) -> Answer, &'static [&'static str], &'static str, &'static str, &'static [&'static str]);
+
+#[test]
+fn every_cause_is_marked_in_every_format() {
+    fn gone(ask: &Ask) -> Answer {
+        if ask.path.ends_with("/nope") {
+            return status(404, "NotFound", "deployments.apps \"nope\" not found");
+        }
+        match &*ask.path {
+            path if path.ends_with("/deployments/a") => {
+                Answer::Body(200, r#"{"metadata":{"name":"a","namespace":"web"}}"#.into())
+            }
+            "/api/v1/namespaces/web" => Answer::Body(200, r#"{"metadata":{"name":"web"}}"#.into()),
+            "/api/v1/namespaces/nons" => status(404, "NotFound", "namespaces \"nons\" not found"),
+            _ => good(ask),
+        }
+    }
+    fn refused(ask: &Ask) -> Answer {
+        if ask.path.ends_with("/secrets") { status(403, "Forbidden", "not for you") } else { good(ask) }
+    }
+    fn vanished(ask: &Ask) -> Answer {
+        if ask.path.ends_with("/widgets") { status(404, "NotFound", "not found") } else { good(ask) }
+    }
+    fn down(ask: &Ask) -> Answer {
+        match &*ask.path {
+            "/api" | "/apis" => Answer::Body(200, discovery(&ask.path, "example.com")),
+            _ => good(ask),
+        }
+    }
+    let absent = "not found: deployments.apps \"nope\" in web";
+    let nowhere = "not found: deployments.apps \"nope\" in nons";
+    let causes: [Cause; 9] = [
+        (gone, &["deployment", "a", "nope"], absent, "objects", &["deployments.apps \"nope\" in web"]),
+        (
+            gone,
+            &["deployment/nope", "deployment/a"],
+            absent,
+            "objects",
+            &["deployments.apps \"nope\" in web"],
+        ),
+        (
+            gone,
+            &["deployment", "nope", "-n", "nons"],
+            nowhere,
+            "objects",
+            &["deployments.apps \"nope\" in nons"],
+        ),
+        (refused, &["pods,secrets"], "not read: secrets", "kinds", &["secrets"]),
+        // kubectl, which has no way to mark what it prints, prints nothing of the others either.
+        (good, &["pods,gadgets"], "not read: gadgets", "kinds", &["gadgets"]),
+        (good, &["gadgets"], "not read: gadgets", "kinds", &["gadgets"]),
+        (vanished, &["pods,widgets"], "not read: widgets.example.com", "kinds", &["widgets.example.com"]),
+        (
+            down,
+            &["pods,widgets"],
+            "not read: example.com/v1, widgets",
+            "kinds",
+            &["example.com/v1", "widgets"],
+        ),
+        (down, &["-n", "web"], "not read: example.com/v1", "kinds", &["example.com/v1"]),
+    ];
+    for (answer, arguments, gaps, list, what) in causes {
+        let server = Weather::start(answer);
+        let folder = Folder::new(&server);
+        let mut names =
+            serde_json::json!({"kinds": [], "inPart": [], "objects": [], "policies": [], "lookUps": []});
+        names[list] = serde_json::json!(what);
+        assert_incomplete(&folder, &[&["-p", "team.yaml"], arguments].concat(), gaps, &names);
+    }
+    let server = Weather::start(gone);
+    let run =
+        Folder::new(&server).diff(&["deployment", "a", "nope", "nope-either", "-n", "nons", "-o", "summary"]);
+    let told = "Error from server (NotFound): namespaces \"nons\" not found";
+    assert_eq!(run.said().first(), Some(&told), "{run:?}");
+    assert!(run.stdout.contains("\n1 object, 1 would change, 2 objects not found\n"), "{run:?}");
 }
 
 /// What the programs that apply diffs make of one that is marked.
@@ -717,11 +796,9 @@ fn the_kinds_are_those_that_the_policies_can_match() {
         .write("some.yaml", &policy("some", "[Pod, apps/v1/Deployment, Namespace, Job, Pod/status]", ""));
     let run = folder.run(&["diff", "-p", &some, "-n", "web"]);
     assert_eq!((run.code, run.changed()), (Some(1), vec!["Pod/web/one", "Deployment/web/one"]), "{run:?}");
-    assert_eq!(
-        run.said(),
-        ["note: these belong to no namespace and are left out, -A reads them: namespaces"],
-        "{run:?}"
-    );
+    let outside = "note: these belong to no namespace and are left out, -A reads them: namespaces";
+    let unserved = "note: rules name kinds that the cluster does not serve: Job";
+    assert_eq!(run.said(), [outside, unserved], "{run:?}");
     assert_eq!(listed(&server), ["/api/v1/namespaces/web/pods", "/apis/apps/v1/namespaces/web/deployments"]);
 
     let server = Weather::start(good);
@@ -729,6 +806,11 @@ fn the_kinds_are_those_that_the_policies_can_match() {
     let run = folder.run(&["diff", "-p", &some, "-A"]);
     assert_eq!(run.code, Some(1), "{run:?}");
     assert_eq!(listed(&server), ["/api/v1/namespaces", "/api/v1/pods", "/apis/apps/v1/deployments"]);
+
+    // With --strict a kind that is not served is an error.
+    let run = folder.run(&["diff", "-p", &some, "-A", "--strict"]);
+    let told = "error: rules name kinds that the cluster does not serve: Job (--strict)";
+    assert_eq!((run.code, run.said()), (Some(3), vec![told]), "{run:?}");
 
     // A category is its kinds.
     let run = folder.run(&["diff", "-p", &some, "some,pods", "-n", "web"]);
@@ -832,6 +914,164 @@ fn manifests_do_not_wait_for_a_silent_server_again_and_again() {
     let run = folder.diff(&["-f", &manifests, "--live"]);
     let words = "Error from server (ServiceUnavailable): down";
     assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
+}
+
+#[test]
+fn manifests_without_a_namespace_are_those_of_the_context() {
+    let server = Weather::start(|ask| match &*ask.path {
+        path if path.ends_with("/configmaps/one") => {
+            let namespace = path.split('/').nth(4).unwrap_or_default();
+            let was = format!(
+                r#"{{"metadata":{{"name":"one","namespace":"{namespace}"}},"data":{{"was":"in-{namespace}"}}}}"#
+            );
+            Answer::Body(200, was)
+        }
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let manifest = folder.write("one.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}");
+    let labels =
+        "old: \"{{ request.oldObject.data.was || 'none' }}\", namespace: \"{{ request.namespace }}\"";
+    let text = policy("old", "[ConfigMap]", "").replace("team: a", labels);
+    let policy = folder.write("old.yaml", &text);
+    for (arguments, old, namespace) in [
+        (&["--live"][..], "in-web", "web"),
+        (&["--live", "-n", ""], "in-web", "web"),
+        (&["--live", "-n", "back"], "in-back", "back"),
+        (&["-n", "back"], "none", "back"),
+        (&["-A", "-A=false", "-R=false"], "none", "default"),
+        (&[], "none", "default"),
+    ] {
+        let run = folder.run(&[&["diff", "-p", &policy, "-f", &manifest], arguments].concat());
+        assert_eq!(run.code, Some(1), "{run:?}");
+        let told = run.stdout.contains(&format!("old: {old}"))
+            && run.stdout.contains(&format!("namespace: {namespace}"));
+        assert!(told, "{arguments:?} {run:?}");
+    }
+}
+
+#[test]
+fn manifests_are_not_those_of_all_namespaces() {
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    let manifest = folder.write("one.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}");
+    let run = folder.diff(&["-f", &manifest, "-A"]);
+    let words = "error: -A reads live objects: manifests say themselves which namespace they are in";
+    assert_eq!((run.code, run.said(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
+    assert_eq!(server.asked(), [""; 0]);
+}
+
+#[test]
+fn kinds_that_the_manifests_define_are_not_missed() {
+    let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gears.example.com}\n\
+                      spec: {group: example.com, scope: Namespaced, names: {kind: Gear, plural: gears}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}\n";
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    let gear = "{apiVersion: example.com/v1, kind: Gear, metadata: {name: g}}\n";
+    let knob = "{apiVersion: example.com/v1, kind: Knob, metadata: {name: k}}\n";
+    let both = folder.write("both.yaml", &format!("{gear}---\n{knob}---\n{definition}"));
+    let crd = folder.write("crd.yaml", definition);
+    let unserved = |kinds: &str| {
+        format!(
+            "note: the cluster serves no {kinds}: such objects are evaluated as new ones, and of custom kinds --crds alone tells how their lists merge"
+        )
+    };
+    let told = |arguments: &[&str]| -> Vec<String> {
+        let run = folder.diff(&[&["-f", &both, "--live"], arguments].concat());
+        run.said().into_iter().filter(|line| line.contains("example.com/v1")).map(str::to_owned).collect()
+    };
+    let defined = "note: the manifests define Gear (example.com/v1): where lists of such objects are to merge by their keys, --crds takes the definition, too";
+    let knobs = "CustomResourceDefinition (apiextensions.k8s.io/v1), Knob (example.com/v1)";
+    assert_eq!(told(&[]), [&*unserved(knobs), defined]);
+    assert_eq!(told(&["--crds", &crd]), [unserved(knobs)]);
+}
+
+#[test]
+fn who_gives_policies_may_be_asked_for_more() {
+    let server = Weather::start(|ask| match &*ask.path {
+        "/apis" => {
+            let kyverno = r#"{"metadata":{"name":"kyverno.io"},"versions":[{"version":"v1","resources":[{"resource":"clusterpolicies","responseKind":{"group":"kyverno.io","version":"v1","kind":"ClusterPolicy"},"scope":"Cluster","verbs":["get","list"]}]}]}"#;
+            let served = discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{kyverno},"));
+            Answer::Body(200, served)
+        }
+        "/apis/kyverno.io/v1/clusterpolicies" => Answer::Body(200, r#"{"metadata":{},"items":[]}"#.into()),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let selector = "exclude: {any: [{resources: {namespaceSelector: {matchLabels: {tier: back}}}}]}";
+    let policy = folder.write("selector.yaml", &policy("selector", "[ConfigMap]", selector));
+    let manifest = folder.write("one.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}");
+    for (arguments, remedy) in [
+        (&["--cluster-policies"][..], "(`--live` asks the cluster for them)"),
+        (&[], "(`--values` or a Namespace among the objects gives them)"),
+    ] {
+        let run = folder.run(&[&["diff", "-p", &policy, "-f", &manifest], arguments].concat());
+        assert!(run.code == Some(1) && run.stderr.contains(remedy), "{arguments:?} {run:?}");
+    }
+}
+
+#[test]
+fn a_server_that_never_answers_is_told_with_its_limit() {
+    let server = Weather::start(|_| Answer::Hang);
+    let folder = Folder::new(&server);
+    let run = folder.diff(&["configmaps", "--request-timeout=1s"]);
+    let words =
+        "Unable to connect to the server: no answer within 1s (--request-timeout gives another limit)";
+    assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
+    // It takes the connection and does not begin to speak TLS.
+    let address = format!("https://{}", server.authority());
+    let run = folder.diff(&["configmaps", "--request-timeout=1s", "--server", &address]);
+    let words = "Unable to connect to the server: no connection within 1s";
+    assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
+}
+
+#[test]
+fn an_object_is_read_once_whatever_version_rules_name() {
+    let server = Weather::start(|ask| match &*ask.path {
+        "/apis" => {
+            let resource = |version: &str| {
+                format!(
+                    r#"{{"version":"{version}","resources":[{{"resource":"scalers","responseKind":{{"group":"autoscaling","version":"{version}","kind":"Scaler"}},"scope":"Namespaced","verbs":["get","list"]}}]}}"#
+                )
+            };
+            let group = format!(
+                r#"{{"metadata":{{"name":"autoscaling"}},"versions":[{},{}]}}"#,
+                resource("v2"),
+                resource("v1")
+            );
+            Answer::Body(200, discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{group},")))
+        }
+        path if path.contains("/scalers") && path.ends_with("/one") => {
+            Answer::Body(200, r#"{"metadata":{"name":"one","namespace":"web"}}"#.into())
+        }
+        path if path.ends_with("/scalers") => Answer::Body(200, page(&["one"], "")),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let first = folder.write("first.yaml", &policy("first", "[autoscaling/v1/Scaler]", ""));
+    let second = folder.write("second.yaml", &policy("second", "[autoscaling/v2/Scaler]", ""));
+    let third = folder.write("third.yaml", &policy("third", "[autoscaling/*/Scaler]", ""));
+    let note = "note: scalers.autoscaling are read once, as autoscaling/v2: autoscaling/v1/Scaler in a rule sees none of them";
+    let idle = "note: 1 rule selected no object: first/r";
+    let run = folder.run(&["diff", "-p", &first, "-p", &second, "-n", "web"]);
+    assert_eq!(
+        (run.code, run.changed(), run.said()),
+        (Some(1), vec!["Scaler/web/one"], vec![note, idle]),
+        "{run:?}"
+    );
+    // The version that most rules see.
+    let run = folder.run(&["diff", "-p", &first, "-p", &third, "-n", "web"]);
+    assert_eq!((run.code, run.changed(), run.said()), (Some(1), vec!["Scaler/web/one"], vec![]), "{run:?}");
+    let run = folder.run(&["diff", "-p", &first, "-p", &second, "-n", "web", "--strict"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    for arguments in [
+        &["scalers.v1.autoscaling,scalers.v2.autoscaling"][..],
+        &["scalers.v1.autoscaling/one", "scalers/one"],
+        &["scalers.v1.autoscaling,scalers", "one"],
+    ] {
+        let run = folder.run(&[&["diff", "-p", &third], arguments].concat());
+        assert_eq!((run.code, run.changed()), (Some(1), vec!["Scaler/web/one"]), "{run:?}");
+    }
 }
 
 #[test]
@@ -1315,6 +1555,9 @@ fn webhooks_may_deny_break_or_take_no_dry_run() {
         let run = folder.diff(&["configmaps", "--server-dry-run", "-o", "json"]);
         assert_eq!(run.code, Some(exit), "{reason} {run:?}");
         let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let missing: Vec<String> = ALL.iter().map(|name| format!("dry run of {name}")).collect();
+        let missing = if exit == 4 { missing } else { Vec::new() };
+        assert_eq!(value["summary"]["notReadable"]["lookUps"], serde_json::json!(missing));
         let told = serde_json::json!({"verdict": verdict, "message": message});
         assert_eq!(value["objects"][0]["server"], told);
         assert_eq!(value["summary"]["serverDryRun"][verdict], 3);

@@ -4,7 +4,7 @@ use crate::policy::{Mutation, Policy, RequestFilters, Rule};
 use crate::source::CustomKind;
 use crate::source::cluster::{Cluster, KyvernoConfiguration, LiveKinds, custom_kinds_of};
 
-use super::session::kind_selectors;
+use super::policies::kind_selectors;
 use super::talk::Talk;
 
 /// The custom kinds of a cluster that the policies can match and that were not given. `None` if the cluster does

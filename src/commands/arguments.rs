@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use jiff::Timestamp;
 
 use crate::engine::{self, DottedName};
@@ -14,8 +14,10 @@ use crate::semantics::{Dialect, Legacy, Semantics};
 use crate::source::assignment;
 #[cfg(feature = "cluster")]
 use crate::source::cluster::{Connection, Impersonation, Secret};
-use crate::value::{GoDuration, Value};
+use crate::value::Value;
 use crate::yaml::{Limit, Limits};
+
+use super::kubectl::{chunk_size, extra, request_timeout, truth};
 
 use super::talk::{About, Talk};
 
@@ -44,7 +46,20 @@ pub(super) struct Inputs {
     )]
     pub(super) filename: Vec<PathBuf>,
     /// Look into the directories below those given with -f, too.
-    #[arg(short = 'R', long, requires = "filename", help_heading = "Input")]
+    #[arg(
+        short = 'R',
+        long,
+        requires = "filename",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        value_parser = truth,
+        value_name = "BOOL",
+        default_value = "false",
+        default_missing_value = "true",
+        hide_default_value = true,
+        help_heading = "Input"
+    )]
     pub(super) recursive: bool,
     /// Objects: a directory with a kustomization, built by kubectl or kustomize.
     #[arg(
@@ -55,8 +70,9 @@ pub(super) struct Inputs {
         help_heading = "Input"
     )]
     pub(super) kustomize: Option<PathBuf>,
-    /// The namespace of live objects; that of the context by default. Manifests without a namespace are
-    /// evaluated in it, else in default; it is never written out.
+    /// The namespace of live objects, and that in which manifests without one are evaluated; it is never
+    /// written out. By default that of the context where a cluster is asked (live objects, --live), as with
+    /// kubectl apply, else default.
     #[arg(short, long, value_name = "NAME", help_heading = "Input")]
     pub(super) namespace: Option<String>,
 
@@ -176,7 +192,19 @@ pub(super) struct Live {
     #[arg(value_name = "TYPE", conflicts_with_all = OFFLINE)]
     pub(super) objects: Vec<String>,
     /// Live objects of all namespaces, whatever -n says.
-    #[arg(short = 'A', long, conflicts_with_all = OFFLINE, help_heading = "Cluster")]
+    #[arg(
+        short = 'A',
+        long,
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        value_parser = truth,
+        value_name = "BOOL",
+        default_value = "false",
+        default_missing_value = "true",
+        hide_default_value = true,
+        help_heading = "Cluster"
+    )]
     pub(super) all_namespaces: bool,
     /// Live objects with these labels, such as app=web,tier!=db.
     #[arg(short = 'l', long, value_name = "LABELS", conflicts_with_all = OFFLINE, help_heading = "Cluster")]
@@ -252,7 +280,18 @@ pub(super) struct Reach {
     #[arg(long, value_name = "NAME", help_heading = "Cluster")]
     pub(super) tls_server_name: Option<String>,
     /// Take the server's certificate as it is: whoever answers is believed.
-    #[arg(long, conflicts_with = "certificate_authority", help_heading = "Cluster")]
+    #[arg(
+        long,
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        value_parser = truth,
+        value_name = "BOOL",
+        default_value = "false",
+        default_missing_value = "true",
+        hide_default_value = true,
+        help_heading = "Cluster"
+    )]
     pub(super) insecure_skip_tls_verify: bool,
     /// How long one request may take, such as 30s or 2m; 0 for as long as it takes.
     #[arg(
@@ -316,9 +355,14 @@ impl Reach {
 }
 
 impl Inputs {
-    /// The namespace in which objects without one are evaluated.
+    /// The namespace that was given; as with kubectl, an empty one is none.
+    pub(super) fn given_namespace(&self) -> Option<&str> {
+        self.namespace.as_deref().filter(|name| !name.is_empty())
+    }
+
+    /// The namespace in which objects without one are evaluated where no cluster tells another.
     pub(super) fn namespace(&self) -> &str {
-        self.namespace.as_deref().filter(|name| !name.is_empty()).unwrap_or("default")
+        self.given_namespace().unwrap_or("default")
     }
 
     /// Whether the objects are those of a cluster.
@@ -485,28 +529,6 @@ fn operation(text: &str) -> Result<Operation, String> {
         let names: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
         format!("expected one of {}", names.join(", "))
     })
-}
-
-/// How many objects a page has at most. kubectl takes any number, and what is below 1 for no limit.
-fn chunk_size(text: &str) -> Result<u32, String> {
-    let number: i64 = text.parse().map_err(|error| format!("{error}"))?;
-    Ok(u32::try_from(number.max(0)).unwrap_or(u32::MAX))
-}
-
-/// Reads what kubectl takes for a time: seconds, or Go's way to write a duration.
-fn request_timeout(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().ok().map(Duration::from_secs);
-    let time = seconds.or_else(|| Duration::try_from_secs_f64(GoDuration::read(text)?.as_seconds()).ok());
-    time.ok_or_else(|| {
-        "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a \
-         corresponding time unit (e.g. 1s | 2m | 3h)"
-            .to_owned()
-    })
-}
-
-fn extra(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
-    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// Reads a limit of the input or the evaluation.

@@ -38,7 +38,9 @@ impl Exit {
     /// How a run ends that met this error.
     pub(super) const fn of(error: &SourceError) -> Self {
         match error {
-            SourceError::Cluster(error) | SourceError::Unread { cause: error, .. } => match error {
+            SourceError::Cluster(error)
+            | SourceError::Unread { cause: error, .. }
+            | SourceError::Absent { cause: error, .. } => match error {
                 ClusterError::Interrupted => Self::Interrupted,
                 error if error.is_configuration() => Self::Input,
                 _ => Self::Cluster,

@@ -19,6 +19,9 @@ use super::talk::{About, Talk};
 /// So many names are listed in one note.
 const LISTED: usize = 10;
 
+/// So many objects are remembered that the API server did not answer for.
+const MOST_UNANSWERED: usize = 1000;
+
 /// The versions whose differences are known.
 const MEASURED: &str = "1.19.";
 
@@ -120,7 +123,13 @@ impl Ledger {
             match report.trial.as_deref() {
                 None | Some(Trial::Accepted { .. }) => {}
                 Some(Trial::Refused(_)) => talk.worsen(Exit::Evaluation),
-                Some(Trial::Unanswered(_)) => talk.worsen(Exit::Cluster),
+                Some(Trial::Unanswered(_)) => {
+                    talk.worsen(Exit::Cluster);
+                    if self.tally.trials.unanswered <= MOST_UNANSWERED {
+                        let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
+                        talk.missed(&format!("dry run of {name}"));
+                    }
+                }
             }
             if let Some(line) = trial_line(report) {
                 if self.untaken.len() < LISTED {
@@ -225,9 +234,14 @@ impl Ledger {
         let unlabelled: Vec<&Text> = self.unlabelled.iter().filter(|name| !absent.contains(name)).collect();
         if !unlabelled.is_empty() {
             let names = listed(unlabelled.iter().map(ToString::to_string));
+            let remedy = if session.has_unasked_cluster() {
+                "`--live` asks the cluster for them"
+            } else {
+                "`--values` or a Namespace among the objects gives them"
+            };
             let text = format!(
                 "rules select by the labels of namespaces that were not given and count as having none: {names} \
-                 (`--values` or a Namespace among the objects gives them)"
+                 ({remedy})"
             );
             talk.note(About::Omission, &text);
         }

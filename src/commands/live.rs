@@ -4,18 +4,22 @@ use std::path::Path;
 use std::sync::Arc;
 use std::vec;
 
+use indexmap::IndexSet;
 use rayon::current_num_threads;
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::pattern;
 use crate::policy::KindSelector;
-use crate::source::cluster::{Batch, Cluster, ClusterError, Listed, Pages, Selection, Unknown, Wanted};
+use crate::render::harmless_name;
+use crate::source::cluster::{
+    Batch, Cluster, ClusterError, Listed, Pages, Resource, Resources, Selection, Unknown, Wanted,
+};
 use crate::source::{Content, Manifests, Piece, SourceError};
 
 use super::arguments::Inputs;
 use super::driver::{CHUNK_BYTES, Chunk, Show};
 use super::exit::Exit;
-use super::ledger::Ledger;
+use super::ledger::{Ledger, listed};
 use super::progress::Kinds;
 use super::session::{Session, add_targets};
 use super::talk::{About, Talk};
@@ -33,7 +37,7 @@ pub(super) fn run(
     let session = session?;
     let cluster = session.cluster.as_ref()?;
     let selections = if wanted.types.is_empty() {
-        fitting(&wanted, &**cluster, &session.kind_selectors(), talk)?
+        fitting(&wanted, &**cluster, session, talk)?
     } else {
         named(&wanted, &**cluster, talk)?
     };
@@ -56,7 +60,8 @@ pub(super) fn run(
         talk.note(About::Omission, &text);
     }
     if ledger.tally.objects == 0 && talk.exit() < Exit::Cluster {
-        talk.note(About::Other, &nothing(&selections));
+        let (about, text) = nothing(&selections, &**cluster);
+        talk.note(about, &text);
     }
     Some(ledger)
 }
@@ -117,7 +122,7 @@ impl<'a> Reading<'a> {
 
     /// Takes a page in; gives what is wrong with it.
     fn take(&mut self, batch: Batch) -> Option<SourceError> {
-        let Batch { selection: index, objects, is_last, is_inconsistent } = batch;
+        let Batch { selection: index, objects, absent, is_last, is_inconsistent } = batch;
         let selection = self.selections.get(index)?;
         let name = selection.resource.full_name();
         if is_inconsistent {
@@ -134,8 +139,10 @@ impl<'a> Reading<'a> {
                 self.name = name;
                 None
             }
-            // Nothing is missing that there is.
-            Err(error) if error.is_not_found() && !selection.names.is_empty() => Some(error.into()),
+            Err(cause) if cause.is_not_found() && !selection.names.is_empty() => {
+                let what = absent.map_or(name, |object| selection.told(&object));
+                Some(SourceError::Absent { what, cause })
+            }
             Err(cause) => {
                 self.cause = Some(cause.clone());
                 self.done[index] = true;
@@ -228,16 +235,17 @@ fn named(wanted: &Wanted, cluster: &dyn Cluster, talk: &mut Talk) -> Option<Vec<
         };
         talk.fault(&SourceError::Unread { what: vec![name], in_part: false, cause });
     }
-    (!selections.is_empty()).then_some(selections)
+    Some(selections)
 }
 
 /// The kinds that the policies can match.
 fn fitting(
     wanted: &Wanted,
     cluster: &dyn Cluster,
-    selectors: &[KindSelector],
+    session: &Session,
     talk: &mut Talk,
 ) -> Option<Vec<Selection>> {
+    let selectors = &session.kind_selectors();
     let (fitting, served) =
         match wanted.fitting(selectors, cluster).and_then(|found| Ok((found, cluster.resources()?))) {
             Ok(found) => found,
@@ -246,12 +254,10 @@ fn fitting(
                 return None;
             }
         };
-    let is_served =
-        |selector: &KindSelector| served.iter().any(|resource| selector.matches(&resource.kind, "", false));
     for down in unknown_kinds(cluster) {
         let is_meant = |selector: &&KindSelector| {
             pattern::matches(&selector.group, &down.group)
-                && (&*selector.group != "*" || selector.only_kind().is_none() || !is_served(selector))
+                && (&*selector.group != "*" || selector.only_kind().is_none() || !served.serves(selector))
         };
         if selectors.iter().any(|selector| is_meant(&selector)) {
             talk.fault(&unread(&down));
@@ -265,10 +271,44 @@ fn fitting(
             format!("these belong to no namespace and are left out, -A reads them: {}", names.join(", "));
         talk.note(About::Other, &text);
     }
-    if fitting.selections.is_empty() {
+    let is_told = tell_unseen(&session.written_kind_selectors(), &fitting.selections, &served, talk);
+    if fitting.selections.is_empty() && !is_told {
         talk.note(About::Omission, "the cluster serves no kind here that the policies can match");
     }
     Some(fitting.selections)
+}
+
+/// Names what rules name and nothing is read for; whether there is any.
+fn tell_unseen(
+    rules: &[Vec<KindSelector>],
+    selections: &[Selection],
+    served: &Resources,
+    talk: &mut Talk,
+) -> bool {
+    let read: Vec<Resource> = selections.iter().map(|selection| selection.resource.clone()).collect();
+    let is_down = |selector: &KindSelector| {
+        served.unknown().iter().any(|down| pattern::matches(&selector.group, &down.group))
+    };
+    let (mut unserved, mut others) = (IndexSet::new(), IndexSet::new());
+    for (rule, selector) in rules.iter().flat_map(|rule| rule.iter().map(move |selector| (rule, selector))) {
+        if served.lacks(selector, rule) && !is_down(selector) {
+            unserved.insert(selector.text.to_string());
+        } else if let Some(resource) = served.in_another_version(selector, rule, &read) {
+            others.insert(format!(
+                "{} are read once, as {}: {} in a rule sees none of them",
+                resource.full_name(),
+                resource.kind.api_version(),
+                selector.text
+            ));
+        }
+    }
+    let is_any = !unserved.is_empty();
+    if is_any {
+        let names = listed(unserved.into_iter());
+        talk.note(About::Omission, &format!("rules name kinds that the cluster does not serve: {names}"));
+    }
+    others.iter().for_each(|text| talk.note(About::Omission, text));
+    is_any
 }
 
 /// The APIs whose kinds the cluster cannot tell.
@@ -282,12 +322,15 @@ fn unread(down: &Unknown) -> SourceError {
     SourceError::Unread { what: vec![name], in_part: false, cause }
 }
 
-fn nothing(selections: &[Selection]) -> String {
+/// What is said where no object was found. Who mistypes a namespace must not take that for an answer.
+fn nothing(selections: &[Selection], cluster: &dyn Cluster) -> (About, String) {
     let mut namespaces: Vec<&str> =
         selections.iter().filter_map(|selection| selection.namespace.as_deref()).collect();
     namespaces.dedup();
-    match *namespaces {
-        [namespace] => format!("no resources found in namespace {namespace}"),
-        _ => "no resources found".to_owned(),
+    let [namespace] = *namespaces else { return (About::Other, "no resources found".to_owned()) };
+    let place = cluster.get(&Resource::namespaces(), None, namespace);
+    if place.is_err_and(|error| error.is_not_found()) {
+        return (About::Omission, format!("the cluster has no namespace {}", harmless_name(namespace)));
     }
+    (About::Other, format!("no resources found in namespace {namespace}"))
 }

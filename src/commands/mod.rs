@@ -17,11 +17,13 @@ mod held;
 mod idle;
 mod in_place;
 mod jp;
+mod kubectl;
 mod ledger;
 mod live;
 mod man;
 mod mutate;
 mod output;
+mod policies;
 mod progress;
 mod reach;
 mod remarks;
@@ -40,6 +42,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use exit::Exit;
+use kubectl::as_kubectl;
 
 /// The help of a command, in the order that kubectl has: examples before options, usage last.
 const HELP: &str = "{about}\n\n{before-help}{all-args}\n\nUsage:\n  {usage}\n";
@@ -126,7 +129,7 @@ fn command(program: Option<&OsString>) -> clap::Command {
         Some(name) if !name.starts_with("kubectl-") => name.into_owned(),
         _ => "kubectl kyv".to_owned(),
     };
-    let command = Cli::command();
+    let command = Cli::command().mut_subcommands(as_kubectl);
     command.bin_name(name)
 }
 

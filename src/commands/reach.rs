@@ -36,6 +36,11 @@ fn live(inputs: &Inputs, talk: &mut Talk) -> Option<Arc<dyn Cluster>> {
         talk.error(Exit::Input, text);
         return None;
     }
+    if connection.insecure_skip_tls_verify && connection.certificate_authority.is_some() {
+        let text = "specifying a root certificates file with the insecure flag is not allowed";
+        talk.error(Exit::Input, text);
+        return None;
+    }
     match LiveCluster::connect(&connection) {
         Ok(cluster) => {
             if inputs.is_live() {

@@ -1,5 +1,6 @@
 //! What a run works with, made from its arguments.
 
+use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,12 +13,11 @@ use crate::policy::{KindSelector, PolicyException, PolicyExceptions, PolicySet, 
 use crate::render::harmless_name;
 use crate::source::cluster::{
     Cluster, ClusterWorld, Lacks, LiveKinds, Missed, MissingSchema, Rights, StoredObjects, Subject,
-    load_cluster_policies,
 };
 use crate::source::{
-    Asked, CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, Kustomize, LoadedPolicies,
-    LoadedValues, Location, Manifests, OfflineWorld, OldObjects, Piece, PolicyLoader, SourceError, Walk,
-    custom_kinds, kustomize, load_user, load_values,
+    Asked, CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, Kustomize, LoadedValues, Location,
+    Manifests, OfflineWorld, OldObjects, Piece, SourceError, Walk, custom_kinds, kustomize, load_user,
+    load_values,
 };
 use crate::value::Text;
 
@@ -26,6 +26,7 @@ use super::arguments::Inputs;
 use super::evaluate::Evaluator;
 use super::exit::Exit;
 use super::ledger::listed;
+use super::policies::{kind_selectors, policies};
 use super::reach::connect;
 use super::remarks::{remarks, remarks_on_exceptions};
 use super::spool::Spool;
@@ -105,6 +106,13 @@ impl Session {
             talk.error(Exit::Input, NO_OBJECTS);
             return None;
         }
+        if inputs.live.all_namespaces && !inputs.is_live() {
+            talk.error(
+                Exit::Input,
+                "-A reads live objects: manifests say themselves which namespace they are in",
+            );
+            return None;
+        }
         if inputs.stdin_count() > 1 {
             talk.error(Exit::Input, "standard input (-) can be given once only");
             return None;
@@ -144,7 +152,8 @@ impl Session {
         let recorded = cluster.as_ref().and_then(|cluster| cluster.now());
         let now = inputs.now.or(recorded).unwrap_or(now);
         let namespace = match &cluster {
-            Some(cluster) if inputs.live.live && inputs.namespace.is_none() => {
+            // Where kubectl apply would put it.
+            Some(cluster) if inputs.asks_for_context() && inputs.given_namespace().is_none() => {
                 cluster.default_namespace().to_owned()
             }
             _ => inputs.namespace().to_owned(),
@@ -248,6 +257,11 @@ impl Session {
         self.live
     }
 
+    /// Whether there is a cluster that gives policies and is not asked for what they want to know.
+    pub(super) const fn has_unasked_cluster(&self) -> bool {
+        self.cluster.is_some() && self.stored.is_none() && !self.live
+    }
+
     /// The namespaces that the manifests name and the cluster does not have.
     pub(super) fn absent_namespaces(&self) -> Vec<Text> {
         self.stored.as_ref().map(|stored| stored.lacks().namespaces).unwrap_or_default()
@@ -262,6 +276,13 @@ impl Session {
     /// The kinds that the rules can match.
     pub(super) fn kind_selectors(&self) -> Vec<KindSelector> {
         kind_selectors(self.engine.policies().policies().iter().flat_map(|policy| &policy.rules))
+    }
+
+    /// The same rule by rule, without those that autogen made of others.
+    pub(super) fn written_kind_selectors(&self) -> Vec<Vec<KindSelector>> {
+        let rules = self.engine.policies().policies().iter().flat_map(|policy| &policy.rules);
+        let written = rules.filter(|rule| rule.generated_from.is_none());
+        written.map(|rule| kind_selectors(iter::once(rule))).collect()
     }
 
     /// The world of manifests: what the inputs tell of it, and the cluster where it may be asked.
@@ -325,7 +346,8 @@ impl Session {
 
     /// Says what of the manifests' surroundings the cluster does not have, and what follows.
     fn tell_lacks(&self, talk: &mut Talk) {
-        let Lacks { kinds, namespaces } = self.stored.as_ref().map(StoredObjects::lacks).unwrap_or_default();
+        let Lacks { kinds, defined, namespaces } =
+            self.stored.as_ref().map(StoredObjects::lacks).unwrap_or_default();
         if !kinds.is_empty() {
             let text = format!(
                 "the cluster serves no {}: such objects are evaluated as new ones, and of custom kinds --crds alone \
@@ -333,6 +355,22 @@ impl Session {
                 listed(kinds.into_iter())
             );
             talk.note(About::Omission, &text);
+        }
+        let is_given = |group: &Text, kind: &Text| {
+            self.kinds.iter().any(|known| known.group == *group && known.kind == *kind)
+        };
+        let defined: Vec<String> = defined
+            .into_iter()
+            .filter(|(group, kind, _)| !is_given(group, kind))
+            .map(|(_, _, told)| told)
+            .collect();
+        if !defined.is_empty() {
+            let text = format!(
+                "the manifests define {}: where lists of such objects are to merge by their keys, --crds takes the \
+                 definition, too",
+                listed(defined.into_iter())
+            );
+            talk.note(About::Other, &text);
         }
         if !namespaces.is_empty() {
             let text = format!(
@@ -446,67 +484,6 @@ pub(super) fn complain(pieces: impl Iterator<Item = Result<Piece, SourceError>>,
     for error in pieces.filter_map(Result::err) {
         talk.error(Exit::of(&error), &error.to_string());
     }
-}
-
-fn policies(
-    inputs: &Inputs,
-    cluster: Option<&Arc<dyn Cluster>>,
-    exceptions: &mut ExceptionLoader,
-    talk: &mut Talk,
-) -> Option<LoadedPolicies> {
-    let mut loader = PolicyLoader::new(inputs.dialect(), inputs.limits());
-    inputs.policy.iter().for_each(|path| loader.path(path));
-    let mut names: Vec<String> = inputs.policy.iter().map(|path| path.display().to_string()).collect();
-    let mut is_whole = true;
-    if inputs.live.cluster_policies {
-        names.push("the cluster".into());
-        let cluster = cluster?;
-        // Policies of other namespaces have nothing to do with what is read.
-        let given = inputs.namespace.as_deref().filter(|name| !name.is_empty());
-        let only = (inputs.is_live() && !inputs.live.all_namespaces)
-            .then(|| given.unwrap_or_else(|| cluster.default_namespace()));
-        match load_cluster_policies(cluster, only, &mut loader, exceptions) {
-            Ok(unread) => {
-                is_whole = unread.is_empty();
-                unread.into_iter().for_each(|unread| talk.without_policies(unread));
-            }
-            Err(fault) => {
-                talk.fault(&fault.into());
-                return None;
-            }
-        }
-    }
-    let names = names.join(", ");
-    match loader.finish(&names) {
-        Ok(loaded) => Some(loaded),
-        Err(refused) => {
-            let is_void =
-                |error: &&SourceError| matches!(error, SourceError::NoPolicy { path } if *path == names);
-            // There may be policies among those that could not be read, which was said.
-            for error in refused.errors.iter().filter(|error| is_whole || !is_void(error)) {
-                talk.error(Exit::of(error), &error.to_string());
-            }
-            talk.announce(refused.corners, inputs.semantics.into());
-            None
-        }
-    }
-}
-
-/// The kinds that rules can match.
-pub(super) fn kind_selectors<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<KindSelector> {
-    let mut selectors: Vec<KindSelector> = Vec::new();
-    for rule in rules.filter(|rule| rule.not_evaluated().is_none()) {
-        let found = match rule.matching.kind_selectors() {
-            Some(kinds) => kinds.into_iter().cloned().collect(),
-            None => vec![KindSelector::parse("*")],
-        };
-        for selector in found {
-            if !selectors.contains(&selector) {
-                selectors.push(selector);
-            }
-        }
-    }
-    selectors
 }
 
 fn settings(inputs: &Inputs, schemas: Schemas, values: LoadedValues, user: Option<UserInfo>) -> Settings {

@@ -68,6 +68,10 @@ impl Talk {
                 }
                 cause
             }
+            SourceError::Absent { what, cause } => {
+                self.gaps.absent.push(harmless_name(what));
+                cause
+            }
             _ => return self.error(Exit::of(error), &error.to_string()),
         };
         let exit = Exit::of(error);

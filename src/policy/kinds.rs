@@ -63,6 +63,11 @@ impl KindSelector {
         (!pattern::is_wildcard(&self.kind)).then_some(&self.kind)
     }
 
+    /// Whether objects themselves can fit, and not their subresources alone.
+    pub fn means_objects(&self) -> bool {
+        pattern::matches(&self.subresource, "")
+    }
+
     /// Whether nothing at all can fit.
     pub fn is_unusable(&self) -> bool {
         self.kind.is_empty()

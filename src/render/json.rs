@@ -173,6 +173,7 @@ fn gaps_json(gaps: &Gaps) -> Value {
     let lists = [
         ("kinds", names(&gaps.unread)),
         ("inPart", names(&gaps.in_part)),
+        ("objects", names(&gaps.absent)),
         ("policies", names(&gaps.policies)),
         ("lookUps", names(&gaps.missed)),
     ];

@@ -174,14 +174,15 @@ fn totals(tally: &Tally, gaps: &Gaps) -> String {
     if tally.errors > 0 {
         let _ = write!(line, ", {} with errors", tally.errors);
     }
-    for (kinds, what) in [
-        (&gaps.unread, "not readable"),
-        (&gaps.in_part, "readable in part"),
-        (&gaps.policies, "of policies not readable"),
+    for (names, [one, more], what) in [
+        (&gaps.absent, ["object", "objects"], "not found"),
+        (&gaps.unread, ["kind", "kinds"], "not readable"),
+        (&gaps.in_part, ["kind", "kinds"], "readable in part"),
+        (&gaps.policies, ["kind", "kinds"], "of policies not readable"),
     ] {
-        if !kinds.is_empty() {
-            let number = kinds.len();
-            let _ = write!(line, ", {number} {} {what}", if number == 1 { "kind" } else { "kinds" });
+        if !names.is_empty() {
+            let number = names.len();
+            let _ = write!(line, ", {number} {} {what}", if number == 1 { one } else { more });
         }
     }
     line.push_str(&trials_line(&tally.trials));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// So many look-ups are named in words.
+/// So many objects and look-ups are named in words.
 const NAMED: usize = 10;
 
 /// What a cluster was asked for and did not give.
@@ -12,6 +12,8 @@ pub struct Gaps {
     pub unread: Vec<String>,
     /// Kinds of which some objects could be read.
     pub in_part: Vec<String>,
+    /// Objects that were named and are not there.
+    pub absent: Vec<String>,
     /// Kinds of policies that could not be read, so that other objects may change, or change otherwise.
     pub policies: Vec<String>,
     /// What was to be looked up for an object and could not be.
@@ -23,6 +25,7 @@ impl Gaps {
     pub const fn is_empty(&self) -> bool {
         self.unread.is_empty()
             && self.in_part.is_empty()
+            && self.absent.is_empty()
             && self.policies.is_empty()
             && self.missed.is_empty()
     }
@@ -34,6 +37,7 @@ impl fmt::Display for Gaps {
         let lists = [
             ("not read", &self.unread, usize::MAX),
             ("read in part", &self.in_part, usize::MAX),
+            ("not found", &self.absent, NAMED),
             ("policies not read", &self.policies, usize::MAX),
             ("not looked up", &self.missed, NAMED),
         ];
@@ -61,9 +65,10 @@ mod tests {
         let mut gaps = Gaps { unread: names(&["pods", "secrets"]), ..Gaps::default() };
         assert_eq!(gaps.to_string(), "not read: pods, secrets");
         gaps.in_part = names(&["nodes"]);
+        gaps.absent = names(&["pods \"a\" in web"]);
         gaps.policies = names(&["policies.kyverno.io"]);
         gaps.missed = (0..12).map(|number| format!("/{number}")).collect();
-        let all = "not read: pods, secrets; read in part: nodes; policies not read: policies.kyverno.io; \
+        let all = "not read: pods, secrets; read in part: nodes; not found: pods \"a\" in web; policies not read: policies.kyverno.io; \
                    not looked up: /0, /1, /2, /3, /4, /5, /6, /7, /8, /9 and 2 more";
         assert_eq!(gaps.to_string(), all);
         assert!(!gaps.is_empty() && Gaps::default().is_empty());

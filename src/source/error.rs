@@ -100,6 +100,14 @@ pub enum SourceError {
         /// Why it is missing.
         cause: ClusterError,
     },
+    /// An object that is named is not there.
+    #[error("{cause}")]
+    Absent {
+        /// The object.
+        what: String,
+        /// What the cluster says of it.
+        cause: ClusterError,
+    },
     /// A child program is not installed.
     #[error("{path}: a kustomization needs one of these programs on the PATH: {programs}")]
     NoProgram {
@@ -124,7 +132,7 @@ impl SourceError {
     /// Whether nothing else that is read may count any more. What a cluster refuses leaves the rest as it
     /// is: the answer is incomplete and says so.
     pub const fn spoils_the_rest(&self) -> bool {
-        !matches!(self, Self::Cluster(_) | Self::Unread { .. })
+        !matches!(self, Self::Cluster(_) | Self::Unread { .. } | Self::Absent { .. })
     }
 
     /// An error of the system while reading.

@@ -36,6 +36,10 @@ fn what_the_cluster_refuses_is_told_in_kubectls_words() {
     let kubectl = server.kubectl_with(&["get", "widgets"], "");
     let words = String::from_utf8(kubectl.stderr).expect("kubectl says text");
     assert!(run.stderr.contains(words.trim()), "{run:?} does not say {words}");
+    // kubectl has no way to say that a list lacks something, and prints none. Ours says it in every format.
+    let kubectl = server.kubectl_with(&["get", "cm,widgets", "-n", "back"], "");
+    assert!(!kubectl.status.success() && kubectl.stdout.is_empty(), "{kubectl:?}");
+    assert!(run.stdout.ends_with("# incomplete: not read: widgets\n"), "{run:?}");
 
     // Labels of namespaces that cannot be read, though a policy asks for them.
     server.kubectl_ok(&["create", "clusterrole", "reader", "--verb=get,list", "--resource=configmaps"], "");
@@ -54,12 +58,21 @@ fn what_the_cluster_refuses_is_told_in_kubectls_words() {
 }
 
 /// Arguments that name objects; each is put to kubectl, too.
-const NAMED: [&[&str]; 30] = [
+const NAMED: [&[&str]; 39] = [
     &["configmaps", "nope", "-n", "web"],
     &["cm/nope", "-n", "web"],
     &["pods,svc", "nope"],
     &["ns", "nope"],
     &["nosuch"],
+    &["DEPLOY"],
+    &["Cm", "-n", "web"],
+    &["HPA"],
+    &["ALL"],
+    &["DEPLOYMENTS.APPS"],
+    &["deployments.V1.apps"],
+    &["deploy", "nope", "-n", "nons"],
+    &["deploy/nope", "cm/nope", "-n", "web"],
+    &["nodes", "nope", "-n", "nons"],
     &["nosuch/a"],
     &["widgets.foo"],
     &["widgets.v1.foo"],
@@ -127,6 +140,51 @@ fn names_are_read_and_refused_as_kubectl_does() {
         assert_eq!(run.stderr.lines().next(), Some(&*words(&kubectl)), "{arguments:?} {run:?}");
         let mark = format!("# incomplete: not read: {unread}\n");
         assert_eq!((run.code, run.stdout), (Some(4), mark), "{arguments:?}");
+    }
+
+    // Flags that are given twice, and truth values.
+    for flags in [
+        &["-n", "back", "-n", "web"][..],
+        &["-A", "-A"],
+        &["-A", "--all-namespaces"],
+        &["--all-namespaces=true"],
+        &["-A=false", "-n", "web"],
+        &["-A", "--all-namespaces=F", "-n", "web"],
+        &["-n", "web", "-l", "nosuch", "-l", "!nosuch"],
+        &["-n", "web", "-l", "!nosuch", "--selector=nosuch"],
+        &["-n", "web", "--field-selector", "metadata.name=b", "--field-selector", "metadata.name=a"],
+        &["-n", "web", "--chunk-size=1", "--chunk-size=2"],
+        &["-n", "web", "--request-timeout=1ns", "--request-timeout=30s"],
+        &["-n", "web", "--context=nosuch", "--context="],
+        &["-n", "web", "--as=bob", "--as=admin", "--as-group=nobodies", "--as-group=system:masters"],
+        &["-n", "web", "--insecure-skip-tls-verify=false"],
+        &["-n", ""],
+    ] {
+        let diff = ["diff", "cm", "-p", &all, "-o", "summary", "-o", "json"];
+        let run = kyv(server.kubeconfig(), &[&diff[..], flags].concat());
+        let report: Value = serde_json::from_str(&run.stdout).expect("it is JSON");
+        let objects = report["objects"].as_array().expect("a list").iter();
+        let names: Vec<_> =
+            objects.map(|row| format!("configmap/{}", row["object"]["name"].as_str().unwrap())).collect();
+        let listed = server.kubectl_ok(&[&["get", "cm", "-o", "name"], flags].concat(), "");
+        assert_eq!(names, listed.lines().collect::<Vec<_>>(), "{flags:?} {run:?}");
+    }
+    for flags in [&["-A=maybe"][..], &["-A="], &["--insecure-skip-tls-verify", "--certificate-authority=x"]] {
+        let run = kyv(server.kubeconfig(), &[&["diff", "cm", "-p", &all], flags].concat());
+        assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{flags:?} {run:?}");
+        let kubectl = server.kubectl_with(&[&["get", "cm"], flags].concat(), "");
+        assert!(!kubectl.status.success(), "{flags:?}");
+    }
+
+    // Who mistypes a namespace is told, also in a list, of which kubectl says that nothing was found.
+    for (arguments, code, words) in [
+        (&["-n", "nons"][..], 0, "note: the cluster has no namespace nons\n"),
+        (&["cm", "-n", "nons"], 0, "note: the cluster has no namespace nons\n"),
+        (&["cm", "-n", "nons", "--strict"], 3, "error: the cluster has no namespace nons (--strict)\n"),
+        (&["pods", "-n", "web"], 0, "note: no resources found in namespace web\n"),
+    ] {
+        let run = kyv(server.kubeconfig(), &[&["diff", "-p", &all], arguments].concat());
+        assert!(run.code == Some(code) && run.stderr.contains(words), "{arguments:?} {run:?}");
     }
 
     // Every way to name a kind.

@@ -120,6 +120,109 @@ fn a_program_in_a_pod_reaches_the_cluster_around_it() {
 
 #[cfg(unix)]
 #[test]
+fn what_is_wrong_with_the_kubeconfig_is_told_in_kubectls_words() {
+    use std::os::unix::fs::PermissionsExt as _;
+    if rig::left_out("faults of kubeconfigs") {
+        return;
+    }
+    let server = ApiServer::start();
+    let policies = Policies::new();
+    let folder = policies.0.path();
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("the folder takes files");
+    fs::copy(server.kubeconfig().with_file_name("certs/apiserver.crt"), folder.join("ca.crt"))
+        .expect("it can be copied");
+    let admin = token_in(server.kubeconfig());
+    write("plugin", "#!/bin/sh\ncat \"$(dirname \"$0\")/answer\"\nexit $1\n");
+    fs::set_permissions(folder.join("plugin"), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    write("text", "no certificate");
+    let exec = |command: &str, code: u8, rest: &str| {
+        format!(
+            "exec: {{apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: {command}, args: ['{code}']{rest}}}"
+        )
+    };
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (plugin, text) = (exec("./plugin", 0, ""), path("text"));
+    let by = |status: &str| {
+        format!(
+            r#"{{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{{{status}}}}}"#
+        )
+    };
+    let token = |token: &str| by(&format!(r#""token":"{token}""#));
+    let old = token("x").replace("/v1", "/v1beta1");
+    for (user, answer, arguments, code) in [
+        (&plugin, token(&format!("{admin}\\n")), &[][..], 4),
+        (&plugin, token("a\\nb"), &[], 4),
+        (&plugin, token("a\\u0001"), &[], 4),
+        (&plugin, token(""), &[], 2),
+        (&plugin, by(r#""token":"x","clientKeyData":"y""#), &[], 2),
+        (&plugin, old, &[], 2),
+        (&exec("./plugin", 3, ""), token("x"), &[], 2),
+        (&exec("no-such-program", 0, ""), String::new(), &[], 2),
+        (&exec("no-such-program", 0, ", installHint: 'brew install it'"), String::new(), &[], 2),
+        (&exec("./no-such-program", 0, ""), String::new(), &[], 2),
+        (&exec("./text", 0, ""), String::new(), &[], 2),
+        (&exec("./plugin", 0, "").replace("Never", "Always"), token("x"), &[], 2),
+        (&format!("token: {admin}"), String::new(), &["--certificate-authority", "/nonexistent.crt"], 2),
+        (
+            &format!("token: {admin}"),
+            String::new(),
+            &["--client-certificate", "/nonexistent.crt", "--client-key", &text],
+            2,
+        ),
+        (
+            &format!("token: {admin}"),
+            String::new(),
+            &["--client-certificate", &text, "--client-key", "/nonexistent.key"],
+            2,
+        ),
+    ] {
+        write("answer", &answer);
+        write(
+            "config",
+            &format!(
+                "apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{{name: x, cluster: {{certificate-authority: ca.crt, server: '{}'}}}}]\n\
+                 contexts: [{{name: x, context: {{cluster: x, user: u}}}}]\nusers: [{{name: u, user: {{{user}}}}}]\n",
+                server.address(),
+            ),
+        );
+        let config = path("config");
+        let run = reach(
+            &[("KUBECONFIG", &config), ("PATH", "/usr/bin:/bin")],
+            &[&["diff", "cm", "-n", "default", "-p", &policies.argument("team")], arguments].concat(),
+        );
+        let kubectl = Command::new(server.kubectl())
+            .args(["get", "cm", "-n", "default"])
+            .args(arguments)
+            .env_clear()
+            .env("KUBECONFIG", &config)
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(Stdio::null())
+            .output()
+            .expect("kubectl starts");
+        let kubectl = ended(kubectl);
+        // kubectl asks several times and logs that, too.
+        let is_log = |line: &&str| {
+            line.starts_with('E') && !line.starts_with("Error") || line.starts_with('\t') || *line == " >"
+        };
+        let words: Vec<&str> = kubectl.stderr.lines().filter(|line| !is_log(line)).collect();
+        let said = run.stderr.trim_end();
+        assert_eq!(
+            (run.code, &*run.stdout, said),
+            (Some(code), "", words.join("\n").trim_end()),
+            "{user} {answer} {arguments:?}"
+        );
+    }
+    // A file that holds no certificate is named by both, each in its way.
+    let text = reach(
+        &[("KUBECONFIG", &server.kubeconfig().display().to_string())],
+        &["diff", "cm", "-p", &policies.argument("team"), "--certificate-authority", &text],
+    );
+    assert_eq!(text.code, Some(2), "{text:?}");
+    assert!(text.stderr.contains("unable to load root certificates"), "{text:?}");
+}
+
+#[cfg(unix)]
+#[test]
 fn files_say_as_whom_the_server_is_asked() {
     use std::os::unix::fs::PermissionsExt as _;
     if rig::left_out("users of kubeconfigs") {
@@ -167,11 +270,11 @@ fn files_say_as_whom_the_server_is_asked() {
             4,
             refused("nobody-special"),
         ),
-        (exec("fail", ""), "", &[], 2, "the credential plugin failed with exit status: 3: no luck".to_owned()),
-        (exec("odd", ""), "", &[], 2, "what the credential plugin printed".to_owned()),
+        (exec("fail", ""), "", &[], 2, "no luck\nUnable to connect to the server: getting credentials: exec: executable ".to_owned()),
+        (exec("odd", ""), "", &[], 2, "getting credentials: decoding stdout: ".to_owned()),
         (format!("token: {admin}"), "", &["--client-certificate", "/nonexistent.crt", "--client-key", "/nonexistent.key"], 2, "/nonexistent.crt".to_owned()),
         (format!("token: {admin}"), "", &["--certificate-authority", "/nonexistent.crt"], 2, "/nonexistent.crt".to_owned()),
-        ("exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-program, interactiveMode: Never}".to_owned(), "", &[], 2, "unable to run auth exec".to_owned()),
+        ("exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-program, interactiveMode: Never}".to_owned(), "", &[], 2, "getting credentials: exec: executable no-such-program not found".to_owned()),
         (exec("fail", ""), "", &["--token", &admin], 0, String::new()),
         (format!("token: {admin}"), "tls-server-name: kubernetes", &[], 0, String::new()),
         (format!("token: {admin}"), "tls-server-name: nobody", &[], 4, "certificate not valid for name \"nobody\"".to_owned()),

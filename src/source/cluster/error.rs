@@ -10,6 +10,12 @@ pub enum ClusterError {
     /// The kubeconfig has no such context.
     #[error("Error in configuration: context was not found for specified context: {0}")]
     UnknownContext(String),
+    /// A file that the kubeconfig or an argument names cannot be read.
+    #[error("Error in configuration: unable to read {0}")]
+    UnreadableFile(String),
+    /// The credential plugin of the kubeconfig gives nothing to be known by.
+    #[error("Unable to connect to the server: getting credentials: {0}")]
+    Credentials(String),
     /// The kubeconfig has no such cluster, or one without a server.
     #[error("no server found for cluster \"{0}\"")]
     UnknownCluster(String),
@@ -95,6 +101,8 @@ impl ClusterError {
                 | Self::Unreachable(_)
                 | Self::NotListed(_)
                 | Self::UnknownContext(_)
+                | Self::UnreadableFile(_)
+                | Self::Credentials(_)
         )
     }
 
@@ -152,6 +160,8 @@ impl ClusterError {
             self,
             Self::Config(_)
                 | Self::UnknownContext(_)
+                | Self::UnreadableFile(_)
+                | Self::Credentials(_)
                 | Self::UnknownCluster(_)
                 | Self::UnknownUser(_)
                 | Self::NamesOfCategory

@@ -7,7 +7,7 @@ use std::thread;
 
 use crate::value::Value;
 
-use super::{Cluster, ClusterError, ListQuery, Listed, Selection};
+use super::{Cluster, ClusterError, ListQuery, Listed, Resource, Selection};
 
 /// So many lists are read at once: that whose pages are taken, and the next ones. Most lists of a cluster are short,
 /// and waiting for them one after another would take longer than all else.
@@ -23,6 +23,8 @@ pub struct Batch {
     pub selection: usize,
     /// Objects of its kind, or why there are none; after an error no further list page follows.
     pub objects: Result<Vec<Listed>, ClusterError>,
+    /// The name of the object that is not there, where one was asked for by its name.
+    pub absent: Option<String>,
     /// Whether it is the last of its selection.
     pub is_last: bool,
     /// Whether the list is not of one moment; see [`super::Page::is_inconsistent`].
@@ -116,7 +118,7 @@ impl Iterator for Pages {
         let selection = self.begun - self.open.len();
         let batch = self.open.front()?.recv().unwrap_or_else(|_| {
             let gone = ClusterError::Unreachable("whoever read the list is gone".into());
-            Batch { selection, objects: Err(gone), is_last: true, is_inconsistent: false }
+            Batch { selection, objects: Err(gone), absent: None, is_last: true, is_inconsistent: false }
         });
         self.note(&batch);
         Some(batch)
@@ -138,15 +140,36 @@ impl Reader {
         (!is_over).then_some(())
     }
 
+    /// Reads one object. Where it is not there because its namespace is not, that is told, as kubectl does.
+    fn named(&self, selection: &Selection, name: &str) -> Result<Value, ClusterError> {
+        let namespace = selection.namespace.as_deref();
+        let answer = self.cluster.get(&selection.resource, namespace, name);
+        match (answer, namespace) {
+            (Err(error), Some(namespace)) if error.is_not_found() => {
+                let place = self.cluster.get(&Resource::namespaces(), None, namespace);
+                Err(place.err().filter(ClusterError::is_not_found).unwrap_or(error))
+            }
+            (answer, _) => answer,
+        }
+    }
+
     /// Reads a selection to its end, or until nobody takes it any more.
     fn read(&self, index: usize, selection: &Selection) -> Option<()> {
-        let batch = |objects, is_last| Batch { selection: index, objects, is_last, is_inconsistent: false };
+        let batch = |objects, is_last| Batch {
+            selection: index,
+            objects,
+            absent: None,
+            is_last,
+            is_inconsistent: false,
+        };
         let namespace = selection.namespace.as_deref();
         if let Some(last) = selection.names.len().checked_sub(1) {
             let mut silent = 0;
             for (number, name) in selection.names.iter().enumerate() {
-                let object = self.cluster.get(&selection.resource, namespace, name);
-                let batch = batch(object.map(|object| vec![object.into()]), number == last);
+                let object = self.named(selection, name);
+                let absent = object.as_ref().is_err_and(ClusterError::is_not_found).then(|| name.clone());
+                let objects = object.map(|object| vec![object.into()]);
+                let batch = Batch { absent, ..batch(objects, number == last) };
                 silent = if batch.is_unanswered() { silent + 1 } else { 0 };
                 self.send(batch)?;
                 if silent >= PATIENCE {
@@ -190,7 +213,7 @@ impl Reader {
 mod tests {
     use std::sync::Mutex;
 
-    use crate::source::cluster::{Page, Resource, Resources};
+    use crate::source::cluster::{Page, Resources};
 
     use super::*;
 

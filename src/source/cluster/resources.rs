@@ -72,18 +72,23 @@ impl Resource {
         path
     }
 
-    /// Whether this is the same kind, be it in another version. The events of both groups are the same objects.
-    fn is_same_as(&self, other: &Self) -> bool {
-        let group = |resource: &Self| match &*resource.kind.group {
+    /// What all versions of the kind have in common. The events of both groups are the same objects.
+    pub(super) fn identity(&self) -> (Text, Text) {
+        let group = match &*self.kind.group {
             "events.k8s.io" => Text::default(),
-            _ => resource.kind.group.clone(),
+            _ => self.kind.group.clone(),
         };
-        group(self) == group(other) && self.plural == other.plural
+        (group, self.plural.clone())
     }
 
-    /// Whether it goes by this name, which is in lower case.
+    /// Whether this is the same kind, be it in another version.
+    fn is_same_as(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+
+    /// Whether it goes by this name, in letters of any size.
     fn goes_by(&self, name: &str) -> bool {
-        *self.plural == *name || *self.singular == *name || self.kind.kind.eq_ignore_ascii_case(name)
+        [&self.plural, &self.singular, &self.kind.kind].into_iter().any(|own| own.eq_ignore_ascii_case(name))
     }
 }
 
@@ -134,29 +139,57 @@ impl Resources {
         found
     }
 
-    /// The kinds that can be listed and that one of the selectors fits, each in the fewest versions that
-    /// all selectors see something of.
+    /// The kinds that can be listed and that one of the selectors fits, each once, because its objects are the same in
+    /// every version: in that which most selectors fit, the cluster's first of several. In the cluster's order.
     pub fn fitting<'s>(&self, selectors: impl IntoIterator<Item = &'s KindSelector>) -> Vec<&Resource> {
-        let mut found: Vec<&Resource> = Vec::new();
-        for selector in selectors {
+        let selectors: Vec<&KindSelector> = selectors.into_iter().collect();
+        let mut found: Vec<(usize, &Resource)> = Vec::new();
+        for resource in self.all.iter().filter(|resource| resource.is_listed) {
             let fits =
-                |resource: &&Resource| resource.is_listed && selector.matches(&resource.kind, "", false);
-            for resource in self.all.iter().filter(fits) {
-                let is_known = found.iter().any(|known| known.is_same_as(resource) && fits(known));
-                if !is_known {
-                    found.push(resource);
-                }
+                selectors.iter().filter(|selector| selector.matches(&resource.kind, "", false)).count();
+            match found.iter_mut().find(|(_, known)| known.is_same_as(resource)) {
+                _ if fits == 0 => {}
+                Some(known) if known.0 < fits => *known = (fits, resource),
+                Some(_) => {}
+                None => found.push((fits, resource)),
             }
         }
-        // In the cluster's order, however the policies are written.
-        self.all.iter().filter(|resource| found.iter().any(|known| std::ptr::eq(*known, *resource))).collect()
+        found.into_iter().map(|(_, resource)| resource).collect()
+    }
+
+    /// Whether a selector fits a kind that is served, or one of its subresources may.
+    pub fn serves(&self, selector: &KindSelector) -> bool {
+        !selector.means_objects()
+            || self.all.iter().any(|resource| selector.matches(&resource.kind, "", false))
+    }
+
+    /// Whether a selector fits nothing that is served, and no other one of its rule does for it: who names several
+    /// versions of a kind needs one of them alone.
+    pub fn lacks(&self, selector: &KindSelector, rule: &[KindSelector]) -> bool {
+        let any_version = KindSelector { version: "*".into(), ..selector.clone() };
+        let mut others = self.all.iter().filter(|resource| any_version.matches(&resource.kind, "", false));
+        !self.serves(selector) && !others.any(|resource| is_seen(resource, rule))
+    }
+
+    /// Of the kinds that are read, the first that a selector fits in other versions alone, unless another selector of its
+    /// rule fits it as it is read.
+    pub fn in_another_version<'r>(
+        &self,
+        selector: &KindSelector,
+        rule: &[KindSelector],
+        read: &'r [Resource],
+    ) -> Option<&'r Resource> {
+        let mut fitting = self.all.iter().filter(|resource| selector.matches(&resource.kind, "", false));
+        fitting.find_map(|resource| {
+            let read = read.iter().find(|read| read.is_same_as(resource))?;
+            (!is_seen(read, rule)).then_some(read)
+        })
     }
 
     /// The kind meant by `pods`, `po`, `Pod`, `deployments.apps` or `deployments.v1.apps`, as kubectl
     /// reads it: with a group, one that starts with it will do where none equals it; without, the
-    /// cluster's first.
+    /// cluster's first. The size of letters counts in short names, versions and groups alone.
     pub fn resolve(&self, asked: &str) -> Option<&Resource> {
-        let asked = asked.to_lowercase();
         if let [name, version, group] = *asked.splitn(3, '.').collect::<Vec<_>>()
             && let Some(found) = self.find(name, |kind| *kind.group == *group && *kind.version == *version)
         {
@@ -166,7 +199,7 @@ impl Resources {
             Some((name, group)) => self
                 .find(name, |kind| *kind.group == *group)
                 .or_else(|| self.find(name, |kind| kind.group.starts_with(group))),
-            None => self.find(&asked, |_| true),
+            None => self.find(asked, |_| true),
         }
     }
 
@@ -195,6 +228,11 @@ impl Resources {
             None => KindScope::Unknown,
         }
     }
+}
+
+/// Whether one of a rule's selectors fits a kind.
+fn is_seen(resource: &Resource, rule: &[KindSelector]) -> bool {
+    rule.iter().any(|selector| selector.matches(&resource.kind, "", false))
 }
 
 /// A name as one segment of a path.
@@ -257,7 +295,17 @@ mod tests {
             let found = served.resolve(asked).map(|resource| resource.kind.to_string());
             assert_eq!(found.as_deref(), Some(kind), "{asked}");
         }
-        for asked in ["", "widgets", "pods.apps", "deployments.v2.apps", "."] {
+        for (asked, kind) in
+            [("PODS", "v1/Pod"), ("DEPLOYMENT.v1.apps", "apps/v1/Deployment"), ("PO", "example.com/v1/Po")]
+        {
+            assert_eq!(
+                served.resolve(asked).map(|resource| resource.kind.to_string()).as_deref(),
+                Some(kind),
+                "{asked}"
+            );
+        }
+        let odd = ["DEPLOY", "Ev", "deployments.APPS", "deployments.V1.apps", "DEPLOY.v1.apps"];
+        for asked in ["", "widgets", "pods.apps", "deployments.v2.apps", "."].into_iter().chain(odd) {
             assert_eq!(served.resolve(asked), None, "{asked}");
         }
     }
@@ -281,13 +329,10 @@ mod tests {
             (&["Deployment"], &["apps/v1/Deployment"]),
             (&["apps/v1beta1/Deployment"], &["apps/v1beta1/Deployment"]),
             (&["apps/v1beta1/Deployment", "Deployment"], &["apps/v1beta1/Deployment"]),
-            (
-                &["apps/v1beta1/Deployment", "apps/v1/Deployment"],
-                &["apps/v1/Deployment", "apps/v1beta1/Deployment"],
-            ),
+            (&["apps/v1beta1/Deployment", "apps/v1/Deployment"], &["apps/v1/Deployment"]),
             (&["example.com/*/*", "v1/Event"], &["v1/Event", "example.com/v1/Pod", "example.com/v1/Po"]),
             (&["events.k8s.io/v1/Event"], &["events.k8s.io/v1/Event"]),
-            (&["v1/Event", "events.k8s.io/*/*"], &["v1/Event", "events.k8s.io/v1/Event"]),
+            (&["v1/Event", "events.k8s.io/*/*"], &["events.k8s.io/v1/Event"]),
             (&["Pod/status", "Widget"], &[]),
         ] {
             let selectors: Vec<_> = selectors.iter().map(|text| KindSelector::parse(text)).collect();
@@ -295,6 +340,44 @@ mod tests {
             let found: Vec<String> = found.iter().map(|resource| resource.kind.to_string()).collect();
             assert_eq!(found, expected, "{selectors:?}");
         }
+    }
+
+    #[test]
+    fn selectors_that_see_nothing_of_what_is_read_are_known() {
+        let served = served();
+        let selector = KindSelector::parse;
+        for (text, is_served) in [
+            ("Pod", true),
+            ("Pod/status", true),
+            ("*", true),
+            ("Widget", false),
+            ("apps/v1/Pod", false),
+            ("apps/v2/Deployment", false),
+            ("Wid*", false),
+        ] {
+            assert_eq!(served.serves(&selector(text)), is_served, "{text}");
+        }
+        let read =
+            [served.resolve("deployments").unwrap().clone(), served.resolve("events").unwrap().clone()];
+        for (text, missed) in [
+            ("Deployment", None),
+            ("apps/*/Deployment", None),
+            ("apps/v1beta1/Deployment", Some("deployments.apps")),
+            ("events.k8s.io/v1/Event", Some("events")),
+            ("Pod", None),
+            ("*", None),
+        ] {
+            let rule = [selector(text)];
+            let found = served.in_another_version(&rule[0], &rule, &read).map(Resource::full_name);
+            assert_eq!(found.as_deref(), missed, "{text}");
+        }
+        // A rule that names a kind in several versions sees it in one of them.
+        let rule =
+            ["apps/v1/Deployment", "apps/v1beta1/Deployment", "apps/v9/Deployment", "v9/Pod"].map(selector);
+        assert_eq!(served.in_another_version(&rule[1], &rule, &read), None);
+        let lacking: Vec<bool> = rule.iter().map(|selector| served.lacks(selector, &rule)).collect();
+        assert_eq!(lacking, [false, false, false, true]);
+        assert!(served.lacks(&rule[2], &rule[2..]));
     }
 
     #[test]

@@ -145,17 +145,12 @@ impl Wanted {
             }));
         }
         // `all,pods` means no Pod twice, and an object that is named twice would change twice.
-        let mut whole: Vec<Resource> = Vec::new();
+        let mut whole = BTreeSet::new();
         let mut single = BTreeSet::new();
         selections.retain_mut(|selection| match selection {
-            Ok(selection) if selection.names.is_empty() => {
-                let is_new = !whole.contains(&selection.resource);
-                whole.push(selection.resource.clone());
-                is_new
-            }
+            Ok(selection) if selection.names.is_empty() => whole.insert(selection.resource.identity()),
             Ok(Selection { resource, names, .. }) => {
-                let path = resource.path(None);
-                names.retain(|name| single.insert((path.clone(), name.clone())));
+                names.retain(|name| single.insert((resource.identity(), name.clone())));
                 !names.is_empty()
             }
             Err(_) => true,
@@ -216,6 +211,14 @@ pub struct Selection {
     pub labels: Option<String>,
     /// A field selector.
     pub fields: Option<String>,
+}
+
+impl Selection {
+    /// One of its objects, as it is told.
+    pub fn told(&self, name: &str) -> String {
+        let place = self.namespace.as_ref().map_or_else(String::new, |namespace| format!(" in {namespace}"));
+        format!("{} \"{name}\"{place}", self.resource.full_name())
+    }
 }
 
 /// Whether this can stand as one segment of a path.

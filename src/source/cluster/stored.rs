@@ -18,8 +18,10 @@ pub struct StoredObjects {
     /// The namespace of objects that name none.
     namespace: Text,
     misses: Misses,
-    /// The kinds that the cluster does not serve.
-    unserved: Mutex<BTreeSet<String>>,
+    /// The kinds that the cluster does not serve, by group and kind, and what they are told as.
+    unserved: Mutex<BTreeMap<(Text, Text), String>>,
+    /// The custom kinds that the manifests themselves define, by group and kind.
+    defined: Mutex<BTreeSet<(Text, Text)>>,
     namespaces: Mutex<BTreeMap<Text, Known>>,
     /// The namespaces that the manifests themselves make.
     made: Mutex<BTreeSet<Text>>,
@@ -28,8 +30,10 @@ pub struct StoredObjects {
 /// What a cluster does not have at all, of what manifests name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lacks {
-    /// Kinds, as `Widget (example.com/v1)`.
+    /// Kinds that the manifests do not define either, as `Widget (example.com/v1)`.
     pub kinds: Vec<String>,
+    /// Kinds that they define: as above, with group and kind.
+    pub defined: Vec<(Text, Text, String)>,
     /// Namespaces that the manifests do not make either.
     pub namespaces: Vec<Text>,
 }
@@ -42,6 +46,7 @@ impl StoredObjects {
             namespace,
             misses: Misses::default(),
             unserved: Mutex::default(),
+            defined: Mutex::default(),
             namespaces: Mutex::default(),
             made: Mutex::default(),
         }
@@ -51,6 +56,7 @@ impl StoredObjects {
     /// remembered.
     pub fn find(&self, object: &Value) -> Option<Value> {
         let kind = GroupVersionKind::of(object)?;
+        self.note_definition(&kind, object);
         let served = self.cluster.resources().ok()?;
         let Some(resource) = served.of_kind(&kind) else {
             self.note_unserved(&kind, served.unknown());
@@ -96,9 +102,26 @@ impl StoredObjects {
         let absent = known
             .iter()
             .filter(|(name, is_there)| is_there.get() == Some(&Some(false)) && !made.contains(*name));
+        let defined = self.defined.lock().unwrap_or_else(PoisonError::into_inner);
+        let (own, foreign): (Vec<_>, Vec<_>) = kinds.iter().partition(|(kind, _)| defined.contains(*kind));
         Lacks {
-            kinds: kinds.iter().cloned().collect(),
+            kinds: foreign.into_iter().map(|(_, told)| told.clone()).collect(),
+            defined: own
+                .into_iter()
+                .map(|((group, kind), told)| (group.clone(), kind.clone(), told.clone()))
+                .collect(),
             namespaces: absent.map(|(name, _)| name.clone()).collect(),
+        }
+    }
+
+    /// Remembers the kind that a definition among the manifests makes.
+    fn note_definition(&self, kind: &GroupVersionKind, object: &Value) {
+        if (&*kind.group, &*kind.kind) != ("apiextensions.k8s.io", "CustomResourceDefinition") {
+            return;
+        }
+        let text = |path: &[&str]| object.path(path).and_then(Value::as_text).cloned();
+        if let (Some(group), Some(kind)) = (text(&["spec", "group"]), text(&["spec", "names", "kind"])) {
+            self.defined.lock().unwrap_or_else(PoisonError::into_inner).insert((group, kind));
         }
     }
 
@@ -111,7 +134,8 @@ impl StoredObjects {
                 self.misses.note(Missed { what: name, why, is_told: false });
             }
             None => {
-                self.unserved.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
+                let mut unserved = self.unserved.lock().unwrap_or_else(PoisonError::into_inner);
+                unserved.insert((kind.group.clone(), kind.kind.clone()), name);
             }
         }
     }

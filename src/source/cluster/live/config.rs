@@ -1,10 +1,13 @@
 //! The configuration of a cluster, found where kubectl finds it.
 
 use std::env;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use kube::client::Client;
 use kube::config::{
     AuthInfo, Cluster, Config, Context, KubeConfigOptions, Kubeconfig, KubeconfigError, NamedAuthInfo,
@@ -14,6 +17,7 @@ use secrecy::ExposeSecret as _;
 
 use super::account::Account;
 use super::fault::chain;
+use super::plugin::{Plugin, UNFIT};
 use super::proxy::proxy;
 use super::{ClusterError, Connection};
 
@@ -27,7 +31,7 @@ const CONNECT: Duration = Duration::from_secs(30);
 
 /// Reads the configuration the way kubectl does: the file that is named, else what `KUBECONFIG` or the
 /// home folder holds, else the cluster around the process; arguments win.
-pub(super) async fn configure(connection: &Connection) -> Result<(Config, Client), ClusterError> {
+pub(super) async fn configure(connection: &Connection) -> Result<Configured, ClusterError> {
     let variable = |name: &str| env::var(name).ok();
     let mut chosen = match kubeconfig(connection)? {
         Found::Kubeconfig(chosen) => *chosen,
@@ -41,20 +45,39 @@ pub(super) async fn configure(connection: &Connection) -> Result<(Config, Client
         }
     };
     chosen.trim_token()?;
+    chosen.check_files()?;
+    let plugin = chosen.run_plugin()?.map(Arc::new);
     let (kubeconfig, proxy_url) = chosen.effective();
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let mut config = config.map_err(|error| unusable(&error))?;
+    if config.root_cert.as_ref().is_some_and(Vec::is_empty) {
+        let why = "unable to load root certificates: unable to parse bytes as PEM block";
+        return Err(ClusterError::Config(why.into()));
+    }
     // The library's own choice looks at NO_PROXY for the proxy's address, not for the server's.
     config.proxy_url = proxy(proxy_url.as_deref(), &config.cluster_url, variable)?;
     // Requests are repeated where that is decided with all that is known of them.
     config.default_retry = false;
-    config.connect_timeout = Some(connection.request_timeout.map_or(CONNECT, |limit| limit.min(CONNECT)));
+    config.connect_timeout = Some(connect_limit(connection.request_timeout));
     // So that an audit log tells who read.
     if let (Ok(name), Ok(agent)) = ("user-agent".parse(), AGENT.parse()) {
         config.headers.push((name, agent));
     }
     let client = Client::try_from(config.clone()).map_err(|error| unusable_client(&error))?;
-    Ok((config, client))
+    Ok(Configured { config, client, plugin })
+}
+
+/// What a cluster is asked with.
+pub(super) struct Configured {
+    pub(super) config: Config,
+    pub(super) client: Client,
+    /// What says who asks, if a program does.
+    pub(super) plugin: Option<Arc<Plugin>>,
+}
+
+/// How long a connection may take to come about, where one request may take so long.
+pub(super) fn connect_limit(request: Option<Duration>) -> Duration {
+    request.map_or(CONNECT, |limit| limit.min(CONNECT))
 }
 
 /// What the files and arguments come to.
@@ -82,8 +105,47 @@ impl Chosen {
             (auth.token, auth.token_file) = (Some(text.trim().to_owned().into()), None);
         }
         if auth.token.as_ref().is_some_and(|token| token.expose_secret().contains(char::is_control)) {
-            let words = "net/http: invalid header field value for \"Authorization\"";
-            return Err(ClusterError::Unreachable(words.into()));
+            return Err(ClusterError::Unreachable(UNFIT.into()));
+        }
+        Ok(())
+    }
+
+    /// Runs the program that makes credentials, where nothing else tells who asks: the library would do it several
+    /// times, and end in a panic for a token that no header can hold.
+    fn run_plugin(&mut self) -> Result<Option<Plugin>, ClusterError> {
+        let auth = &mut self.auth_info;
+        let is_known = auth.auth_provider.is_some()
+            || auth.token.is_some()
+            || auth.token_file.is_some()
+            || auth.username.is_some() && auth.password.is_some();
+        let Some(exec) = auth.exec.take().filter(|_| !is_known) else { return Ok(None) };
+        let (plugin, pair) = Plugin::start(&exec, &self.cluster)?;
+        if let Some((certificate, key)) = pair {
+            auth.client_certificate_data = Some(STANDARD.encode(certificate));
+            auth.client_key_data = Some(STANDARD.encode(key).into());
+        }
+        Ok(Some(plugin))
+    }
+
+    /// Looks whether the files with certificates can be read, for what kubectl says of one that cannot.
+    fn check_files(&self) -> Result<(), ClusterError> {
+        let (cluster, auth) = (&self.cluster, &self.auth_info);
+        let authority =
+            cluster.certificate_authority.as_ref().filter(|_| cluster.certificate_authority_data.is_none());
+        let certificate = auth.client_certificate.as_ref().filter(|_| auth.client_certificate_data.is_none());
+        let key = auth.client_key.as_ref().filter(|_| auth.client_key_data.is_none());
+        for (what, path, owner) in [
+            ("certificate-authority", authority, &self.context.cluster),
+            ("client-cert", certificate, self.context.user.as_ref().unwrap_or(&self.context.cluster)),
+            ("client-key", key, self.context.user.as_ref().unwrap_or(&self.context.cluster)),
+        ] {
+            let Some(path) = path.filter(|path| !path.is_empty()) else { continue };
+            if let Err(error) = std::fs::read(path) {
+                let act = if error.kind() == ErrorKind::IsADirectory { "read" } else { "open" };
+                let why = format!("{act} {path}: {}", plain(&error));
+                let owner = if owner.is_empty() { String::new() } else { format!(" for {owner}") };
+                return Err(ClusterError::UnreadableFile(format!("{what} {path}{owner} due to {why}")));
+            }
         }
         Ok(())
     }
@@ -244,11 +306,23 @@ pub(super) fn names(connection: &Connection) -> [Vec<String>; 3] {
 
 fn unusable(error: &KubeconfigError) -> ClusterError {
     ClusterError::Config(match error {
-        KubeconfigError::ReadConfig(error, path) => format!("cannot read {}: {error}", path.display()),
+        KubeconfigError::ReadConfig(error, path) => {
+            format!("cannot read {}: {}", path.display(), plain(error))
+        }
         // What the reader says shows lines of the file, and with them tokens.
         KubeconfigError::Parse(fault) => format!("it cannot be understood{}", place(&fault.to_string())),
         other => chain(other),
     })
+}
+
+/// What the system says of a file, without its number.
+fn plain(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "no such file or directory".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        ErrorKind::IsADirectory => "is a directory".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 /// Where a reader of YAML found a fault.

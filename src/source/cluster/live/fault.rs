@@ -5,6 +5,7 @@ use std::io;
 
 use kube::client::AuthError;
 
+use super::config::connect_limit;
 use super::request::{Failure, Told};
 use super::{ClusterError, LiveCluster};
 
@@ -18,7 +19,12 @@ impl LiveCluster {
                 let reason = if known { told.reason.clone() } else { format!("status {}", told.code) };
                 ClusterError::Refused { reason, message: told.message.clone() }
             }
+            Failure::Broken(error) if is_late(error) => {
+                let limit = connect_limit(self.limit);
+                ClusterError::Unreachable(format!("no connection within {}s", limit.as_secs_f64()))
+            }
             Failure::Broken(error) => fault(error, &self.server),
+            Failure::Nobody(error) => error.clone(),
             Failure::Late(limit) => ClusterError::Unreachable(format!(
                 "no answer within {}s (--request-timeout gives another limit)",
                 limit.as_secs_f64()
@@ -46,6 +52,15 @@ pub(super) fn fault(error: &kube::Error, server: &str) -> ClusterError {
         other if is_torn(other) => ClusterError::Unreachable("unexpected EOF".into()),
         other => ClusterError::Unreachable(in_words(root(other))),
     }
+}
+
+/// Whether the connection did not come about in time.
+fn is_late(error: &kube::Error) -> bool {
+    causes(error).any(|cause| {
+        let system = cause.downcast_ref::<io::Error>();
+        system.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
+            || cause.to_string() == "deadline has elapsed"
+    })
 }
 
 /// What is wrong with a certificate, as kubectl says it.

@@ -4,6 +4,7 @@ mod account;
 mod config;
 mod discovery;
 mod fault;
+mod plugin;
 mod proxy;
 mod request;
 mod wire;
@@ -27,7 +28,8 @@ use super::{
     Subject, Unknown,
 };
 
-use config::configure;
+use config::{Configured, configure};
+use plugin::Plugin;
 use request::{Ask, Failure, Told};
 use wire::list_path;
 
@@ -42,6 +44,7 @@ const PATIENCE: u32 = 3;
 /// All traffic runs on one thread; the calls block until it has an answer.
 pub struct LiveCluster {
     client: Client,
+    plugin: Option<Arc<Plugin>>,
     jobs: UnboundedSender<Job>,
     server: String,
     namespace: String,
@@ -73,10 +76,11 @@ impl LiveCluster {
             .name("cluster".into())
             .spawn(move || serve(&connection, &ready))
             .map_err(|error| ClusterError::Config(format!("cannot start a thread: {error}")))?;
-        let Started { client, jobs, server, namespace } =
+        let Started { client, plugin, jobs, server, namespace } =
             readiness.recv().unwrap_or_else(|_| Err(ended()))?;
         Ok(Self {
             client,
+            plugin,
             jobs,
             server,
             namespace,
@@ -106,10 +110,11 @@ impl LiveCluster {
             let why = "it did not answer several times in a row and is asked no more";
             return Err(ClusterError::Unreachable(why.into()));
         }
-        let (client, limit, mut interrupt) = (self.client.clone(), self.limit, self.interrupter.subscribe());
+        let (client, plugin) = (self.client.clone(), self.plugin.clone());
+        let (limit, mut interrupt) = (self.limit, self.interrupter.subscribe());
         let job = Box::pin(async move {
             let answer = tokio::select! {
-                answer = request::send(&client, &ask, limit) => Ok(answer),
+                answer = request::send(&client, plugin.as_ref(), &ask, limit) => Ok(answer),
                 Ok(_) = interrupt.wait_for(|is_interrupted| *is_interrupted) => Err(ClusterError::Interrupted),
             };
             // Nobody waits any more when the run was given up.
@@ -227,6 +232,7 @@ fn in_a_list(error: ClusterError, query: &ListQuery<'_>) -> ClusterError {
 /// What the thread hands over once it runs.
 struct Started {
     client: Client,
+    plugin: Option<Arc<Plugin>>,
     jobs: UnboundedSender<Job>,
     server: String,
     namespace: String,
@@ -243,7 +249,7 @@ fn serve(connection: &Connection, ready: &mpsc::SyncSender<Result<Started, Clust
         }
     };
     runtime.block_on(async {
-        let started = configure(connection).await.map(|(config, client)| {
+        let started = configure(connection).await.map(|Configured { config, client, plugin }| {
             let (jobs, waiting) = unbounded_channel::<Job>();
             let server = config.cluster_url.authority().map_or_else(
                 || config.cluster_url.host().unwrap_or_default().to_owned(),
@@ -251,7 +257,7 @@ fn serve(connection: &Connection, ready: &mpsc::SyncSender<Result<Started, Clust
             );
             let namespace = Some(config.default_namespace).filter(|namespace| !namespace.is_empty());
             let namespace = namespace.unwrap_or_else(|| "default".to_owned());
-            (Started { client, jobs, server, namespace }, waiting)
+            (Started { client, plugin, jobs, server, namespace }, waiting)
         });
         match started {
             Ok((started, mut waiting)) => {

@@ -1,16 +1,18 @@
 //! One request, repeated where that can help.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use http::Method;
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Method};
 use http_body_util::BodyExt as _;
 use kube::client::{Body, Client};
 use tokio::time::{sleep, timeout};
 
 use crate::value::{Text, Value};
 
-use super::Act;
+use super::plugin::Plugin;
+use super::{Act, ClusterError};
 
 /// No answer is longer: half a gigabyte is many times what a page of the largest objects takes.
 const LONGEST: usize = 512 << 20;
@@ -70,6 +72,8 @@ pub(super) enum Failure {
     Told(Told),
     /// There is no whole answer.
     Broken(kube::Error),
+    /// Nobody says who asks.
+    Nobody(ClusterError),
     /// The time for a request is over.
     Late(Duration),
     /// The answer is too long, or no text.
@@ -90,12 +94,22 @@ pub(super) struct Told {
 }
 
 /// Makes a request.
-pub(super) async fn send(client: &Client, ask: &Ask, limit: Option<Duration>) -> Result<String, Failure> {
+pub(super) async fn send(
+    client: &Client,
+    plugin: Option<&Arc<Plugin>>,
+    ask: &Ask,
+    limit: Option<Duration>,
+) -> Result<String, Failure> {
     let mut tries = 0;
     loop {
+        // Whoever has to log in first may take his time.
+        let who = match plugin {
+            Some(plugin) => plugin.header().await.map_err(Failure::Nobody)?,
+            None => None,
+        };
         let answer = match limit {
-            Some(limit) => timeout(limit, once(client, ask)).await.unwrap_or(Err(Failure::Late(limit))),
-            None => once(client, ask).await,
+            Some(limit) => timeout(limit, once(client, who, ask)).await.unwrap_or(Err(Failure::Late(limit))),
+            None => once(client, who, ask).await,
         };
         let Some(pause) = answer.as_ref().err().and_then(|failure| failure.pause(tries)) else {
             return answer;
@@ -105,9 +119,12 @@ pub(super) async fn send(client: &Client, ask: &Ask, limit: Option<Duration>) ->
     }
 }
 
-async fn once(client: &Client, ask: &Ask) -> Result<String, Failure> {
-    let request =
+async fn once(client: &Client, who: Option<HeaderValue>, ask: &Ask) -> Result<String, Failure> {
+    let mut request =
         http::Request::builder().method(ask.method.clone()).uri(&ask.path).header(ACCEPT, ask.accept);
+    if let Some(who) = who {
+        request = request.header(AUTHORIZATION, who);
+    }
     let request = match &ask.body {
         Some((kind, body)) => request.header(CONTENT_TYPE, *kind).body(Body::from(body.clone().into_bytes())),
         None => request.body(Body::empty()),
@@ -144,7 +161,7 @@ impl Failure {
             }
             Self::Told(Told { code: 429 | 502..=504, .. }) => (tries < BROKEN).then_some(growing),
             Self::Broken(error) => (tries < BROKEN && super::fault::is_torn(error)).then_some(growing),
-            Self::Told(_) | Self::Late(_) | Self::Unfit(_) => None,
+            Self::Told(_) | Self::Nobody(_) | Self::Late(_) | Self::Unfit(_) => None,
         }
     }
 }

@@ -94,6 +94,8 @@ pub(super) fn of_error(error: &ClusterError) -> Value {
     let (name, details): (_, Vec<&str>) = match error {
         ClusterError::Config(why) => ("Config", vec![why]),
         ClusterError::UnknownContext(name) => ("UnknownContext", vec![name]),
+        ClusterError::UnreadableFile(why) => ("UnreadableFile", vec![why]),
+        ClusterError::Credentials(why) => ("Credentials", vec![why]),
         ClusterError::UnknownCluster(name) => ("UnknownCluster", vec![name]),
         ClusterError::UnknownUser(name) => ("UnknownUser", vec![name]),
         ClusterError::NamesOfCategory => ("NamesOfCategory", vec![]),
@@ -120,6 +122,8 @@ pub(super) fn error(value: &Value) -> Option<ClusterError> {
     Some(match (value.get("is")?.as_str()?, &*details) {
         ("Config", [why]) => ClusterError::Config((*why).to_owned()),
         ("UnknownContext", [name]) => ClusterError::UnknownContext((*name).to_owned()),
+        ("UnreadableFile", [why]) => ClusterError::UnreadableFile((*why).to_owned()),
+        ("Credentials", [why]) => ClusterError::Credentials((*why).to_owned()),
         ("UnknownCluster", [name]) => ClusterError::UnknownCluster((*name).to_owned()),
         ("UnknownUser", [name]) => ClusterError::UnknownUser((*name).to_owned()),
         ("NamesOfCategory", []) => ClusterError::NamesOfCategory,

@@ -1,0 +1,73 @@
+//! The policies of a run.
+
+use std::sync::Arc;
+
+use crate::policy::{KindSelector, Rule};
+use crate::source::cluster::{Cluster, load_cluster_policies};
+use crate::source::{ExceptionLoader, LoadedPolicies, PolicyLoader, SourceError};
+
+use super::arguments::Inputs;
+use super::exit::Exit;
+use super::talk::Talk;
+
+/// Loads the policies of the arguments and of the cluster, and the exceptions of the latter. What is wrong is said.
+pub(super) fn policies(
+    inputs: &Inputs,
+    cluster: Option<&Arc<dyn Cluster>>,
+    exceptions: &mut ExceptionLoader,
+    talk: &mut Talk,
+) -> Option<LoadedPolicies> {
+    let mut loader = PolicyLoader::new(inputs.dialect(), inputs.limits());
+    inputs.policy.iter().for_each(|path| loader.path(path));
+    let mut names: Vec<String> = inputs.policy.iter().map(|path| path.display().to_string()).collect();
+    let mut is_whole = true;
+    if inputs.live.cluster_policies {
+        names.push("the cluster".into());
+        let cluster = cluster?;
+        // Policies of other namespaces have nothing to do with what is read.
+        let given = inputs.given_namespace();
+        let only = (inputs.is_live() && !inputs.live.all_namespaces)
+            .then(|| given.unwrap_or_else(|| cluster.default_namespace()));
+        match load_cluster_policies(cluster, only, &mut loader, exceptions) {
+            Ok(unread) => {
+                is_whole = unread.is_empty();
+                unread.into_iter().for_each(|unread| talk.without_policies(unread));
+            }
+            Err(fault) => {
+                talk.fault(&fault.into());
+                return None;
+            }
+        }
+    }
+    let names = names.join(", ");
+    match loader.finish(&names) {
+        Ok(loaded) => Some(loaded),
+        Err(refused) => {
+            let is_void =
+                |error: &&SourceError| matches!(error, SourceError::NoPolicy { path } if *path == names);
+            // There may be policies among those that could not be read, which was said.
+            for error in refused.errors.iter().filter(|error| is_whole || !is_void(error)) {
+                talk.error(Exit::of(error), &error.to_string());
+            }
+            talk.announce(refused.corners, inputs.semantics.into());
+            None
+        }
+    }
+}
+
+/// The kinds that rules can match.
+pub(super) fn kind_selectors<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<KindSelector> {
+    let mut selectors: Vec<KindSelector> = Vec::new();
+    for rule in rules.filter(|rule| rule.not_evaluated().is_none()) {
+        let found = match rule.matching.kind_selectors() {
+            Some(kinds) => kinds.into_iter().cloned().collect(),
+            None => vec![KindSelector::parse("*")],
+        };
+        for selector in found {
+            if !selectors.contains(&selector) {
+                selectors.push(selector);
+            }
+        }
+    }
+    selectors
+}
