@@ -802,6 +802,9 @@ fn help_texts_are_as_they_were_last_read() {
         "jp-function",
         "test",
         "fn",
+        "argocd",
+        "argocd-generate",
+        "argocd-parameters",
         "version",
         "completion",
     ] {

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 use jiff::Timestamp;
 
 use crate::engine::{self, DottedName};
@@ -315,7 +315,20 @@ impl Reach {
     }
 }
 
+/// Inputs and nothing else.
+#[derive(Debug, Parser)]
+struct Alone {
+    #[command(flatten)]
+    inputs: Inputs,
+}
+
 impl Inputs {
+    /// What `-p . -f .` stands for: the defaults of everything else, for a command with flags of its own.
+    pub(super) fn of_manifests() -> Self {
+        let alone = Alone::try_parse_from(["kyv", "--policy=.", "--filename=."]);
+        alone.expect("the flags are those of the inputs").inputs
+    }
+
     /// The namespace in which objects without one are evaluated.
     pub(super) fn namespace(&self) -> &str {
         self.namespace.as_deref().filter(|name| !name.is_empty()).unwrap_or("default")
@@ -494,7 +507,7 @@ fn chunk_size(text: &str) -> Result<u32, String> {
 }
 
 /// Reads what kubectl takes for a time: seconds, or Go's way to write a duration.
-fn request_timeout(text: &str) -> Result<Duration, String> {
+pub(super) fn request_timeout(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().map(Duration::from_secs);
     let time = seconds.or_else(|| Duration::try_from_secs_f64(GoDuration::read(text)?.as_seconds()).ok());
     time.ok_or_else(|| {
