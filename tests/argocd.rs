@@ -209,6 +209,10 @@ fn the_plugin_s_own_paths_lead_out_of_the_application() {
     let beside = beside.to_str().expect("UTF-8");
     place.run(&["generate", "-p", beside], &variables).fails(2, "leads into the application");
     place.generate(&["--userinfo", inside], &[]).fails(2, "--userinfo");
+    let glob = format!("{inside}/../policies/*.yaml");
+    place.run(&["generate", "-p", &glob], &[]).fails(2, "leads into the application");
+    let around = format!("{inside}/../../../policies");
+    place.run(&["generate", "-p", &around], &[]).is(LABELLED);
     place.generate(&["-p", "/nowhere/at/all"], &[]).fails(2, "/nowhere/at/all: cannot be read");
     place.run(&["generate"], &[]).fails(2, "--policy <PATH>");
 }
@@ -414,6 +418,8 @@ fn a_program_has_its_time() {
         .fails(2, "`kustomize build` was ended: rendering took more than 0.5 seconds (--timeout)");
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     assert!(ends(&awaited(&place.path("tree/own"))) && ends(&awaited(&place.path("tree/child"))));
+    place.program("kustomize", &format!("sleep 0.3; printf '{}'", MAP.replace('\n', "\\n")));
+    place.generate(&["--timeout", "0"], &[]).is(LABELLED);
     place.program("kustomize", "exec sleep 60");
     let start = Instant::now();
     place.generate(&[], &[("ARGOCD_EXEC_TIMEOUT", "200ms")]).fails(2, "more than 0.2 seconds");
@@ -439,6 +445,44 @@ fn at_the_head_of_its_group_the_run_ends_the_same_way() {
     let (code, out, err) = finished(late.expect("the program starts"));
     assert_eq!((code, &*out), (Some(2), ""), "{err}");
     assert!(err.contains("more than 0.3 seconds") && ends(&awaited(&place.path("tree/own"))), "{err}");
+}
+
+#[test]
+fn the_readme_s_example_does_what_it_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).expect("it is there");
+    let start = "cd plugin/argocd/example/apps/jobs\n";
+    let block =
+        readme.split("```console\n").find(|block| block.starts_with(start)).expect("the example is there");
+    let commands = block.split("```").next().expect("a block ends");
+    let place = Place::new(&[]);
+    place.program("kubectl", &format!("shift; exec '{PROGRAM}' \"$@\""));
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", commands]).current_dir(root).env_clear().stdin(Stdio::null());
+    shell.env("PATH", format!("{}:/usr/bin:/bin", place.path("bin").display()));
+    let output = shell.output().expect("sh runs");
+    let expected = "---
+apiVersion: batch/v1
+kind: CronJob
+metadata:
+  name: report
+  labels:
+    owner: team-shop
+spec:
+  schedule: 0 6 * * *
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          restartPolicy: Never
+          containers:
+          - name: report
+            image: registry.example/report:latest
+            imagePullPolicy: Always
+";
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{stderr}");
+    assert!(output.status.success(), "{stderr}");
 }
 
 /// The example: its applications and policies.
@@ -635,6 +679,31 @@ fn what_goes_wrong_reaches_argo_cd_as_an_error() {
 
     symlink("/etc/passwd", place.path("tree/app/map/link.yaml")).expect("a link");
     generate("map", "null").refusal();
+}
+
+#[test]
+fn the_flags_of_the_plugin_say_what_applications_may() {
+    if rig::left_out("the flags of the Argo CD plugin in the real plugin server") {
+        return;
+    }
+    let chart = "apiVersion: v2\nname: chart\nversion: 0.1.0\n\
+                 dependencies:\n- {name: part, version: 0.1.0, repository: 'file://../part'}\n";
+    let place = Place::new(&[
+        ("chart/Chart.yaml", chart),
+        ("chart/own.yaml", &label("ConfigMap", "own", "policy")),
+        ("part/Chart.yaml", "apiVersion: v2\nname: part\nversion: 0.1.0\n"),
+        ("part/templates/a.yaml", MAP),
+    ]);
+    let list = r#"[{"name":"policies","array":["own.yaml"]}]"#;
+    let variables = build("app/chart", list);
+    let (policies, tree) = (place.path("policies"), place.path("tree"));
+    let closed = PluginServer::start(&plugin(&policies, &["--app-policies"]), None);
+    let answer = closed.ask("generate", &tree, "app/chart", &variables);
+    assert!(answer.refusal().contains("--remote"), "{}", answer.text);
+    let open = PluginServer::start(&plugin(&policies, &["--app-policies", "--remote"]), None);
+    let manifests = open.ask("generate", &tree, "app/chart", &variables).manifests();
+    assert_eq!(manifests.len(), 1, "{manifests:?}");
+    assert_eq!(manifests[0]["metadata"]["labels"], serde_json::json!({"a": "b", "own": "policy"}));
 }
 
 #[test]

@@ -10,8 +10,8 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::argocd::{Application, Chart, Network, Parameters, Renderer};
-use crate::engine::World;
-use crate::source::{Content, Manifests, SourceError, Walk};
+use crate::engine::{DottedName, World};
+use crate::source::{Content, Manifests, SourceError, Walk, assignment};
 use crate::value::Value;
 use crate::yaml::{Limits, Source, print_document};
 
@@ -68,9 +68,19 @@ pub(super) struct Arguments {
     /// What context entries are answered from: files, directories or globs.
     #[arg(long, value_name = "PATH", help_heading = "Request")]
     context_from: Vec<PathBuf>,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "What imageRegistry entries are answered from: documents of kind Context (cli.kyverno.io) with `images`",
+        help_heading = "Request"
+    )]
+    images: Vec<PathBuf>,
     /// A document of kind Values (cli.kyverno.io) with values for variables.
     #[arg(long, value_name = "FILE", help_heading = "Request")]
     values: Option<PathBuf>,
+    /// A value for a variable, such as request.operation=UPDATE; wins over --values.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment, help_heading = "Request")]
+    set: Vec<(DottedName, Value)>,
     #[arg(
         long,
         value_name = "FILE",
@@ -95,7 +105,7 @@ pub(super) struct Arguments {
     /// Another limit on the size of inputs or on the work of a rule, such as yaml-depth=512 or steps=5000000.
     #[arg(long, value_name = "NAME=N", value_parser = limit, help_heading = "Evaluation")]
     limit: Vec<(String, usize)>,
-    /// How long kustomize and helm may take, such as 45s; they are ended then.
+    /// How long kustomize and helm may take, such as 45s; they are ended then. 0 for as long as it takes.
     #[arg(
         long,
         env = "ARGOCD_EXEC_TIMEOUT",
@@ -425,6 +435,7 @@ fn inputs(
         ("--policy", &*arguments.policy),
         ("--exceptions", &arguments.exceptions),
         ("--context-from", &arguments.context_from),
+        ("--images", &arguments.images),
         ("--values", arguments.values.as_slice()),
         ("--userinfo", arguments.userinfo.as_slice()),
         ("--crds", &arguments.crds),
@@ -461,7 +472,9 @@ fn inputs(
     inputs.namespace = Some(application.namespace.clone());
     inputs.exceptions.clone_from(&arguments.exceptions);
     inputs.context_from.clone_from(&arguments.context_from);
+    inputs.images.clone_from(&arguments.images);
     inputs.values.clone_from(&arguments.values);
+    inputs.set.clone_from(&arguments.set);
     inputs.userinfo.clone_from(&arguments.userinfo);
     inputs.crds.clone_from(&arguments.crds);
     inputs.semantics = arguments.semantics;

@@ -7,9 +7,13 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+#[cfg(unix)]
+use std::time::Instant;
 
-use super::watch::{Ended, GRACE, Watch};
+#[cfg(unix)]
+use super::watch::GRACE;
+use super::watch::{Ended, Watch};
 
 /// How often the clock is looked at while a program runs.
 const TICK: Duration = Duration::from_millis(5);

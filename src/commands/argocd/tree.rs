@@ -40,7 +40,11 @@ impl Tree {
 
     /// Whether a path leads into the tree, links followed.
     pub(super) fn holds(&self, path: &Path) -> bool {
-        path.starts_with(&self.root) || fs::canonicalize(path).is_ok_and(|real| real.starts_with(&self.root))
+        match fs::canonicalize(path) {
+            Ok(real) => real.starts_with(&self.root),
+            // Nothing is there, or it is a glob.
+            Err(_) => !is_out_of_reach(&self.root, &self.folder, path),
+        }
     }
 
     /// The file or folder that a parameter names.

@@ -10,6 +10,7 @@ use crate::commands::exit::Exit;
 use crate::commands::talk::{Manner, Talk};
 
 /// How long a program may take to end once it is told to.
+#[cfg(unix)]
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// What the run is at.
@@ -36,7 +37,8 @@ type Shared = Arc<(Mutex<State>, Condvar)>;
 #[derive(Debug)]
 pub(super) struct Watch {
     shared: Shared,
-    until: Instant,
+    /// When its time is over, if it ever is.
+    until: Option<Instant>,
     /// How long the run may take.
     pub(super) limit: Duration,
 }
@@ -50,13 +52,11 @@ pub(super) struct Ended;
 pub(super) struct Occupied<'a>(&'a Watch);
 
 impl Watch {
-    /// Starts to watch over a run that may take so long.
+    /// Starts to watch over a run that may take so long; as long as it takes for zero.
     pub(super) fn start(limit: Duration) -> io::Result<Self> {
-        let now = Instant::now();
         let shared = Arc::new((Mutex::new(State { phase: Phase::Working, is_ended: false }), Condvar::new()));
         attend(&shared)?;
-        // A time that no clock shows is none.
-        let until = now.checked_add(limit).unwrap_or(now);
+        let until = if limit.is_zero() { None } else { Instant::now().checked_add(limit) };
         Ok(Self { shared, until, limit })
     }
 
@@ -72,7 +72,7 @@ impl Watch {
 
     /// Whether the time is over.
     pub(super) fn is_late(&self) -> bool {
-        Instant::now() >= self.until
+        self.until.is_some_and(|until| Instant::now() >= until)
     }
 
     /// Whether the run is to end.
