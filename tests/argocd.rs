@@ -379,6 +379,11 @@ fn ends(id: &str) -> bool {
 const STUBBORN: &str =
     "trap '' TERM\nsleep 60 &\necho 'kind: half'; echo $! > ../child; echo $$ > ../own; wait; sleep 60";
 
+fn signal(name: &str, child: &Child) {
+    let kill = Command::new("kill").arg(format!("-{name}")).arg(child.id().to_string()).status();
+    assert!(kill.expect("kill runs").success());
+}
+
 fn finished(mut child: Child) -> (Option<i32>, String, String) {
     let (mut out, mut err) = (String::new(), String::new());
     child.stdout.take().expect("a pipe").read_to_string(&mut out).expect("UTF-8");
@@ -396,8 +401,7 @@ fn a_signal_ends_the_run_and_what_it_started() {
         let child = place.command(&arguments, &[]).spawn().expect("the program starts");
         let (own, below) = (awaited(&place.path("tree/own")), awaited(&place.path("tree/child")));
         let start = Instant::now();
-        let kill = Command::new("kill").arg(format!("-{signal}")).arg(child.id().to_string()).status();
-        assert!(kill.expect("kill runs").success());
+        self::signal(signal, &child);
         let (code, out, err) = finished(child);
         assert_eq!((code, &*out, &*err), (Some(130), "", "error: told to end before it was done\n"));
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
@@ -406,6 +410,44 @@ fn a_signal_ends_the_run_and_what_it_started() {
             .and_then(|()| fs::remove_file(place.path("tree/child")))
             .expect("files");
     }
+}
+
+#[test]
+fn a_signal_ends_the_reading_of_manifests() {
+    let place = Place::new(&[]);
+    let pipe = place.path("tree/app/a.yaml");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
+    let policies = place.path("policies");
+    let arguments = ["generate", "-p", policies.to_str().expect("UTF-8")];
+    let child = place.command(&arguments, &[]).spawn().expect("the program starts");
+    // It waits until somebody reads.
+    let writer = fs::OpenOptions::new().write(true).open(&pipe).expect("a pipe");
+    signal("TERM", &child);
+    let (code, out, err) = finished(child);
+    assert_eq!((code, &*out, &*err), (Some(130), "", "error: told to end before it was done\n"));
+    drop(writer);
+}
+
+#[test]
+fn a_signal_does_not_cut_an_answer_that_is_being_taken() {
+    let many: String = (0..2000).map(|_| format!("---\n{MAP}")).collect();
+    let place = Place::new(&[("a.yaml", &many)]);
+    let policies = place.path("policies");
+    let arguments = ["generate", "-q", "-p", policies.to_str().expect("UTF-8")];
+    let start = || {
+        let mut child = place.command(&arguments, &[]).spawn().expect("the program starts");
+        // More than a pipe holds is to come.
+        child.stdout.as_mut().expect("a pipe").read_exact(&mut [0]).expect("something is printed");
+        signal("TERM", &child);
+        child
+    };
+    let (code, out, err) = finished(start());
+    assert_eq!((code, out.len() + 1, &*err), (Some(0), LABELLED.len() * 2000, ""));
+    // One that nobody takes does not keep it.
+    let mut child = start();
+    let since = Instant::now();
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert!(since.elapsed() < Duration::from_secs(10), "{:?}", since.elapsed());
 }
 
 #[test]

@@ -111,7 +111,8 @@ pub struct Parameters {
 
 impl Parameters {
     /// Reads them from the variables of the environment: the list in `ARGOCD_APP_PARAMETERS`, and single ones from
-    /// `ARGOCD_ENV_KYV_…`, where lists stand one a line. The list wins.
+    /// `ARGOCD_ENV_KYV_…`, where lists stand one a line. The list wins. `PARAM_…` is not read: it says the same as the
+    /// list, under names in which parameters can meet.
     ///
     /// # Errors
     ///
