@@ -21,6 +21,7 @@
 //! | [`engine`] | the order Kyverno runs things in; asks [`engine::World`] for everything outside | all above |
 //! | [`suite`] | Kyverno's test documents: selection, comparison | `engine`, `policy`, `report`, `yaml`, `value` |
 //! | [`krm`] | ResourceList, functionConfig, results | `policy`, `report`, `yaml`, `value` |
+//! | [`argocd`] | the Argo CD plugin's environment, parameters, paths, renderers | `pattern`, `value` |
 //! | [`render`] | diff, patch, JSON, tables; masking | `report`, `yaml`, `value` |
 //! | [`source`] | files, standard input, values, child programs, the cluster | `engine`, `policy`, `yaml`, `value` |
 //! | `commands` | arguments, terminal, exit codes | all |
@@ -61,6 +62,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod argocd;
 pub mod engine;
 pub mod jmespath;
 pub mod krm;

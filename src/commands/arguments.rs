@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, ValueEnum};
+use clap::{ArgAction, Args, Parser, ValueEnum};
 use jiff::Timestamp;
 
 use crate::engine::{self, DottedName};
@@ -18,7 +18,6 @@ use crate::value::Value;
 use crate::yaml::{Limit, Limits};
 
 use super::kubectl::{chunk_size, extra, request_timeout, truth};
-
 use super::talk::{About, Talk};
 
 /// Policies, objects, and what the policies may ask for.
@@ -354,7 +353,20 @@ impl Reach {
     }
 }
 
+/// Inputs and nothing else.
+#[derive(Debug, Parser)]
+struct Alone {
+    #[command(flatten)]
+    inputs: Inputs,
+}
+
 impl Inputs {
+    /// What `-p . -f .` stands for: the defaults of everything else, for a command with flags of its own.
+    pub(super) fn of_manifests() -> Self {
+        let alone = Alone::try_parse_from(["kyv", "--policy=.", "--filename=."]);
+        alone.expect("the flags are those of the inputs").inputs
+    }
+
     /// The namespace that was given; as with kubectl, an empty one is none.
     pub(super) fn given_namespace(&self) -> Option<&str> {
         self.namespace.as_deref().filter(|name| !name.is_empty())

@@ -24,7 +24,7 @@ pub(super) enum Exit {
 
 impl Exit {
     /// The code that the shell sees.
-    const fn code(self) -> u8 {
+    pub(super) const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
             Self::Changes => 1,

@@ -4,6 +4,7 @@
 //! the reports. Standard output carries the result and nothing else; everything said goes to standard error.
 
 mod ahead;
+mod argocd;
 mod arguments;
 mod complete;
 mod completion;
@@ -70,6 +71,7 @@ enum Command {
     Jp(jp::Arguments),
     Test(Box<test::Arguments>),
     Fn(function::Arguments),
+    Argocd(argocd::Arguments),
     Version(version::Arguments),
     Completion(completion::Arguments),
     Man(man::Arguments),
@@ -95,6 +97,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Jp(arguments) }) => jp::run(&arguments),
         Ok(Cli { command: Command::Test(arguments) }) => test::run(&arguments),
         Ok(Cli { command: Command::Fn(arguments) }) => function::run(&arguments),
+        Ok(Cli { command: Command::Argocd(arguments) }) => argocd::run(&arguments),
         Ok(Cli { command: Command::Version(arguments) }) => version::run(&arguments),
         Ok(Cli { command: Command::Completion(arguments) }) => completion::run(&arguments),
         Ok(Cli { command: Command::Man(arguments) }) => man::run(&arguments),

@@ -75,6 +75,18 @@ impl Spool {
         if self.is_closed { Ok(()) } else { written }
     }
 
+    /// Prints everything on standard output, to its last byte: that nobody reads on is a failure, too.
+    ///
+    /// # Errors
+    ///
+    /// Any failure to read the temporary file or to write.
+    pub(super) fn deliver(mut self) -> io::Result<()> {
+        let Some(mut file) = self.file.take() else { return self.pass() };
+        file.write_all(&self.buffer)?;
+        file.seek(SeekFrom::Start(0))?;
+        copy(&mut file)
+    }
+
     /// Prints everything that was not printed yet on standard output. That nobody reads on is no error.
     ///
     /// # Errors

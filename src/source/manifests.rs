@@ -121,6 +121,11 @@ impl Manifests {
         self.inputs.len()
     }
 
+    /// Whether any text was added that is no file.
+    pub fn is_rendered(&self) -> bool {
+        self.inputs.iter().any(|input| matches!(input, Input::Text(_)))
+    }
+
     /// The file that is an input; `None` for standard input and other passing things.
     pub fn file(&self, input: usize) -> Option<&Path> {
         match self.inputs.get(input)? {

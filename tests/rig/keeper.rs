@@ -18,8 +18,14 @@ pub(crate) struct Keeper {
 impl Keeper {
     /// Starts a script and waits until it is ready.
     pub(crate) fn start(script: &str, arguments: &[&OsStr]) -> Self {
+        Self::start_with(script, arguments, &[])
+    }
+
+    /// The same, with further variables.
+    pub(crate) fn start_with(script: &str, arguments: &[&OsStr], variables: &[(&str, &OsStr)]) -> Self {
         let mut child = Command::new(tools().join(script))
             .args(arguments)
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

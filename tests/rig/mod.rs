@@ -5,6 +5,7 @@
 #![allow(dead_code, reason = "each test binary uses its part of the rig")]
 
 pub(crate) mod apiserver;
+pub(crate) mod argocd;
 pub(crate) mod force;
 pub(crate) mod gauge;
 mod keeper;

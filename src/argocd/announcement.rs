@@ -1,0 +1,70 @@
+//! What the user interface of Argo CD offers for an application.
+
+use crate::value::Value;
+
+use super::Renderer;
+use super::parameters::{DEFINITIONS, Definition, Shape};
+
+/// The parameters that mean something for an application that is rendered like this, with their defaults, as
+/// Argo CD wants them announced.
+///
+/// That of the renderer is announced by the plugin's configuration, whatever the application is.
+pub fn announcement(renderer: Renderer, takes_policies: bool) -> Value {
+    let is_meant = |definition: &&Definition| match definition.name {
+        "renderer" => false,
+        "policies" => takes_policies,
+        _ => definition.renderer == Some(renderer),
+    };
+    Value::from(DEFINITIONS.iter().filter(is_meant).map(announced).collect::<Vec<_>>())
+}
+
+fn announced(definition: &Definition) -> Value {
+    let mut entry = Value::empty_object();
+    entry.insert("name", definition.name.into());
+    entry.insert("title", definition.title.into());
+    entry.insert("tooltip", definition.tooltip.into());
+    entry.insert("collectionType", definition.shape.word().into());
+    match definition.shape {
+        Shape::Text(default) => entry.insert("string", default.into()),
+        Shape::List => entry.insert("array", Value::from(Vec::new())),
+        Shape::Map => entry.insert("map", Value::empty_object()),
+    };
+    entry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(renderer: Renderer, takes_policies: bool) -> Vec<String> {
+        let list = announcement(renderer, takes_policies);
+        let names = list.as_array().unwrap().iter().map(|entry| entry.get("name").unwrap().as_str().unwrap());
+        names.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn an_application_is_offered_what_means_something_for_it() {
+        assert_eq!(names(Renderer::Kustomize, false), [""; 0]);
+        assert_eq!(names(Renderer::Plain, true), ["recurse", "policies"]);
+        assert_eq!(names(Renderer::Helm, false), ["helm-value-files", "helm-values", "helm-parameters"]);
+    }
+
+    #[test]
+    fn an_entry_has_the_fields_that_argo_cd_reads() {
+        let list = announcement(Renderer::Plain, false);
+        let json = list.to_json();
+        assert!(
+            json.starts_with(r#"[{"name":"recurse","title":"Folders below","tooltip":"true to"#),
+            "{json}"
+        );
+        assert!(json.ends_with(r#","collectionType":"string","string":"false"}]"#), "{json}");
+    }
+
+    #[test]
+    fn the_configuration_announces_the_renderer_as_it_is_read() {
+        let text = include_str!("../../plugin/argocd/plugin.yaml");
+        let plugin = crate::yaml::parse_value(text).unwrap();
+        let announced = plugin.path(&["spec", "parameters", "static"]).unwrap();
+        assert_eq!(*announced, Value::from(vec![super::announced(&DEFINITIONS[0])]));
+    }
+}

@@ -1,0 +1,367 @@
+//! The parameters of an application, as Argo CD hands them over.
+
+use crate::pattern::nearest;
+use crate::value::Value;
+
+use super::{ArgocdError, Renderer};
+
+/// The variable with the parameters.
+const VARIABLE: &str = "ARGOCD_APP_PARAMETERS";
+
+/// What the variables of an application begin with that stand for parameters. Argo CD makes them of
+/// `source.plugin.env`, with variables of the build environment replaced in them.
+const ENVIRONMENT: &str = "ARGOCD_ENV_KYV_";
+
+/// A parameter that an application can have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Definition {
+    pub(super) name: &'static str,
+    pub(super) shape: Shape,
+    /// The one renderer that it means something for, if it is one.
+    pub(super) renderer: Option<Renderer>,
+    pub(super) title: &'static str,
+    pub(super) tooltip: &'static str,
+}
+
+/// What a parameter holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// A text, and what stands for none.
+    Text(&'static str),
+    /// A list of texts.
+    List,
+    /// Texts by name.
+    Map,
+}
+
+impl Shape {
+    /// What Argo CD calls it.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Text(_) => "string",
+            Self::List => "array",
+            Self::Map => "map",
+        }
+    }
+}
+
+/// All parameters.
+pub(super) const DEFINITIONS: [Definition; 6] = [
+    Definition {
+        name: "renderer",
+        shape: Shape::Text("auto"),
+        renderer: None,
+        title: "Renderer",
+        tooltip: "auto, kustomize, helm or plain. auto takes Helm where there is a Chart.yaml, kustomize where there \
+                  is a kustomization, else the manifests as they are",
+    },
+    Definition {
+        name: "recurse",
+        shape: Shape::Text("false"),
+        renderer: Some(Renderer::Plain),
+        title: "Folders below",
+        tooltip: "true to read the manifests of all folders below, too, but those whose names start with a dot",
+    },
+    Definition {
+        name: "helm-value-files",
+        shape: Shape::List,
+        renderer: Some(Renderer::Helm),
+        title: "Value files",
+        tooltip: "Paths of files with values, seen from the chart; later ones win",
+    },
+    Definition {
+        name: "helm-values",
+        shape: Shape::Text(""),
+        renderer: Some(Renderer::Helm),
+        title: "Values",
+        tooltip: "Values as YAML; they win over those of the files",
+    },
+    Definition {
+        name: "helm-parameters",
+        shape: Shape::Map,
+        renderer: Some(Renderer::Helm),
+        title: "Single values",
+        tooltip: "Values by their paths, such as image.tag; they win over all others",
+    },
+    Definition {
+        name: "policies",
+        shape: Shape::List,
+        renderer: None,
+        title: "Policies",
+        tooltip: "Paths of further policies, seen from the application's folder; they run before those of the plugin",
+    },
+];
+
+/// What an application asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parameters {
+    /// What renders it; `None` for whatever its folder shows.
+    pub renderer: Option<Renderer>,
+    /// Whether the manifests of folders below are read, too.
+    pub recurse: bool,
+    /// Files with values, as the application names them.
+    pub value_files: Vec<String>,
+    /// Further values, as YAML.
+    pub values: Option<String>,
+    /// Single values.
+    pub set: Vec<(String, String)>,
+    /// Further policies, as the application names them.
+    pub policies: Vec<String>,
+}
+
+impl Parameters {
+    /// Reads them from the variables of the environment: the list in `ARGOCD_APP_PARAMETERS`, and single ones from
+    /// `ARGOCD_ENV_KYV_…`, where lists stand one a line. The list wins. `PARAM_…` is not read: it says the same as the
+    /// list, under names in which parameters can meet.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with them.
+    pub fn read<'a>(variables: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Self, Vec<ArgocdError>> {
+        let mut read = Self::default();
+        let mut faults = Vec::new();
+        let mut list = "";
+        for (name, value) in variables {
+            if name == VARIABLE {
+                list = value;
+            } else if let Some(rest) = name.strip_prefix(ENVIRONMENT) {
+                let parameter = rest.to_lowercase().replace('_', "-");
+                let known = find(&parameter).and_then(|definition| match definition.shape {
+                    Shape::Text(_) => Ok(Given::Text(value.to_owned())),
+                    Shape::List => {
+                        let lines = value.lines().map(str::trim).filter(|line| !line.is_empty());
+                        Ok(Given::List(lines.map(str::to_owned).collect()))
+                    }
+                    Shape::Map => Err("a parameter with names, which a variable cannot give".to_owned()),
+                });
+                let taken = known.and_then(|given| read.take(&parameter, given));
+                faults.extend(taken.map_err(|fault| ArgocdError::variable(name, fault)).err());
+            }
+        }
+        match entries(list) {
+            Ok(entries) => {
+                for (name, given) in entries {
+                    let known = find(&name).and_then(|definition| given.shaped(definition.shape));
+                    let taken = known.and_then(|given| read.take(&name, given));
+                    faults.extend(taken.map_err(|fault| ArgocdError::parameter(name, fault)).err());
+                }
+            }
+            Err(fault) => faults.push(ArgocdError::variable(VARIABLE, fault)),
+        }
+        if faults.is_empty() { Ok(read) } else { Err(faults) }
+    }
+
+    /// Takes a parameter in whose shape is right.
+    fn take(&mut self, name: &str, given: Given) -> Result<(), String> {
+        match (name, given) {
+            ("renderer", Given::Text(word)) => {
+                let found = Renderer::ALL.into_iter().find(|(known, _)| *known == word);
+                self.renderer = match (&*word, found) {
+                    (_, Some((_, renderer))) => Some(renderer),
+                    ("" | "auto", None) => None,
+                    _ => return Err("expected auto, kustomize, helm or plain".into()),
+                };
+            }
+            ("recurse", Given::Text(word)) => {
+                self.recurse = match &*word {
+                    "true" => true,
+                    "" | "false" => false,
+                    _ => return Err("expected true or false".into()),
+                };
+            }
+            ("helm-values", Given::Text(text)) => self.values = Some(text).filter(|text| !text.is_empty()),
+            ("helm-value-files", Given::List(paths)) => self.value_files = paths,
+            ("policies", Given::List(paths)) => self.policies = paths,
+            ("helm-parameters", Given::Map(values)) => self.set = values,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// What a parameter was given.
+#[derive(Debug)]
+enum Given {
+    Text(String),
+    List(Vec<String>),
+    Map(Vec<(String, String)>),
+    Nothing,
+}
+
+impl Given {
+    /// The same, if the parameter may hold it.
+    fn shaped(self, shape: Shape) -> Result<Self, String> {
+        let found = match (&self, shape) {
+            (Self::Nothing, _)
+            | (Self::Text(_), Shape::Text(_))
+            | (Self::List(_), Shape::List)
+            | (Self::Map(_), Shape::Map) => return Ok(self),
+            (Self::Text(_), _) => "string",
+            (Self::List(_), _) => "array",
+            (Self::Map(_), _) => "map",
+        };
+        Err(format!("expected `{}`, found `{found}`", shape.word()))
+    }
+}
+
+fn find(name: &str) -> Result<&'static Definition, String> {
+    DEFINITIONS.iter().find(|definition| definition.name == name).ok_or_else(|| {
+        let names = || DEFINITIONS.iter().map(|definition| definition.name);
+        match nearest(name, names()) {
+            Some(meant) => format!("there is no such parameter, did you mean {meant}?"),
+            None => {
+                format!("there is no such parameter; there are {}", names().collect::<Vec<_>>().join(", "))
+            }
+        }
+    })
+}
+
+/// The entries of Argo CD's list, which is nothing at all or `null` where there are no parameters.
+fn entries(list: &str) -> Result<Vec<(String, Given)>, String> {
+    if list.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    // What the text holds may be a secret.
+    let list = Value::from_json(list).map_err(|_| "not JSON")?;
+    let items = match &list {
+        Value::Null => return Ok(Vec::new()),
+        Value::Array(items) => items,
+        other => return Err(format!("expected a list, found {}", other.type_name())),
+    };
+    let mut entries: Vec<(String, Given)> = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
+        if name.is_empty() {
+            return Err(format!("[{index}]: expected an object with a name"));
+        }
+        if entries.iter().any(|(earlier, _)| earlier == name) {
+            return Err(format!("{name} stands twice"));
+        }
+        let given = given(item).map_err(|fault| format!("{name}: {fault}"))?;
+        entries.push((name.to_owned(), given));
+    }
+    Ok(entries)
+}
+
+fn given(item: &Value) -> Result<Given, String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned).ok_or("expected texts");
+    let field = |name| item.get(name).filter(|value| !value.is_null());
+    let mut found = Vec::new();
+    if let Some(value) = field("string") {
+        found.push(Given::Text(text(value)?));
+    }
+    if let Some(value) = field("array") {
+        let items = value.as_array().ok_or("`array` holds no list")?;
+        found.push(Given::List(items.iter().map(text).collect::<Result<_, _>>()?));
+    }
+    if let Some(value) = field("map") {
+        let members = value.as_object().ok_or("`map` holds no object")?;
+        let pairs = members.iter().map(|(name, value)| Ok((name.to_string(), text(value)?)));
+        found.push(Given::Map(pairs.collect::<Result<_, &str>>()?));
+    }
+    match found.pop() {
+        Some(_) if !found.is_empty() => Err("more than one of `string`, `array` and `map`".into()),
+        given => Ok(given.unwrap_or(Given::Nothing)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<Parameters, String> {
+        Parameters::read(variables.iter().copied())
+            .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    }
+
+    #[test]
+    fn without_parameters_all_is_at_its_default() {
+        assert_eq!(read(&[]).unwrap(), Parameters::default());
+        for list in
+            ["", "null", "[]", " null\n", r#"[{"name":"renderer"}]"#, r#"[{"name":"renderer","string":""}]"#]
+        {
+            assert_eq!(read(&[(VARIABLE, list)]).unwrap(), Parameters::default(), "{list}");
+        }
+    }
+
+    #[test]
+    fn each_parameter_is_read_in_its_shape() {
+        let list = r#"[{"name":"renderer","string":"helm"},{"array":["a.yaml","b.yaml"],"name":"helm-value-files"},
+            {"name":"helm-values","string":"a: 1"},{"map":{"image.tag":"1","x":"$(id)"},"name":"helm-parameters"},
+            {"name":"recurse","string":"true"},{"name":"policies","array":["p"],"string":null}]"#;
+        let expected = Parameters {
+            renderer: Some(Renderer::Helm),
+            recurse: true,
+            value_files: vec!["a.yaml".into(), "b.yaml".into()],
+            values: Some("a: 1".into()),
+            set: vec![("image.tag".into(), "1".into()), ("x".into(), "$(id)".into())],
+            policies: vec!["p".into()],
+        };
+        assert_eq!(read(&[(VARIABLE, list)]).unwrap(), expected);
+    }
+
+    #[test]
+    fn variables_of_the_application_stand_for_parameters_that_the_list_does_not_have() {
+        let variables = [
+            ("ARGOCD_ENV_KYV_RENDERER", "plain"),
+            ("ARGOCD_ENV_KYV_HELM_VALUE_FILES", "a.yaml\n b.yaml\n\n"),
+            ("ARGOCD_ENV_OTHER", "x"),
+            ("PARAM_RENDERER", "nonsense"),
+        ];
+        let parameters = read(&variables).unwrap();
+        assert_eq!(parameters.renderer, Some(Renderer::Plain));
+        assert_eq!(parameters.value_files, ["a.yaml", "b.yaml"]);
+        let list = r#"[{"name":"renderer","string":"kustomize"}]"#;
+        let both = [&[(VARIABLE, list)][..], &variables].concat();
+        assert_eq!(read(&both).unwrap().renderer, Some(Renderer::Kustomize));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_without_its_value() {
+        for (variable, value, expected) in [
+            (VARIABLE, "{", "ARGOCD_APP_PARAMETERS: not JSON"),
+            (VARIABLE, "{}", "ARGOCD_APP_PARAMETERS: expected a list, found object"),
+            (VARIABLE, "[1]", "ARGOCD_APP_PARAMETERS: [0]: expected an object with a name"),
+            (
+                VARIABLE,
+                r#"[{"name":"render","string":"helm"}]"#,
+                "parameter render: there is no such parameter, did you mean renderer?",
+            ),
+            (
+                VARIABLE,
+                r#"[{"name":"renderer","string":"s3cret"}]"#,
+                "parameter renderer: expected auto, kustomize, helm or plain",
+            ),
+            (
+                VARIABLE,
+                r#"[{"name":"policies","string":"s3cret"}]"#,
+                "parameter policies: expected `array`, found `string`",
+            ),
+            (
+                VARIABLE,
+                r#"[{"name":"policies","array":[1]}]"#,
+                "ARGOCD_APP_PARAMETERS: policies: expected texts",
+            ),
+            (VARIABLE, r#"[{"name":"recurse","string":"yes"}]"#, "parameter recurse: expected true or false"),
+            (
+                VARIABLE,
+                r#"[{"name":"recurse"},{"name":"recurse"}]"#,
+                "ARGOCD_APP_PARAMETERS: recurse stands twice",
+            ),
+            (
+                VARIABLE,
+                r#"[{"name":"recurse","string":"a","array":[]}]"#,
+                "ARGOCD_APP_PARAMETERS: recurse: more than one of `string`, `array` and `map`",
+            ),
+            ("ARGOCD_ENV_KYV_RECURSE", "s3cret", "ARGOCD_ENV_KYV_RECURSE: expected true or false"),
+            (
+                "ARGOCD_ENV_KYV_HELM_PARAMETERS",
+                "s3cret",
+                "ARGOCD_ENV_KYV_HELM_PARAMETERS: a parameter with names, which a variable cannot give",
+            ),
+        ] {
+            assert_eq!(read(&[(variable, value)]).unwrap_err(), expected);
+        }
+        assert!(read(&[("ARGOCD_ENV_KYV_X", "")]).unwrap_err().contains("there are renderer, recurse"));
+    }
+}

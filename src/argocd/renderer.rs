@@ -1,0 +1,263 @@
+//! What makes manifests of an application, and how it is called.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use super::{Application, ArgocdError};
+
+/// The names of a kustomization.
+const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// The variables that a program gets. Kustomizations may ask for any variable and put it into a manifest, so
+/// nothing that could be a secret is among them.
+const HANDED_ON: [&str; 20] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "TMPDIR",
+    "TZ",
+    "LANG",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "HELM_CACHE_HOME",
+    "HELM_CONFIG_HOME",
+    "HELM_DATA_HOME",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    // Without these nothing runs on Windows.
+    "APPDATA",
+    "LOCALAPPDATA",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "USERPROFILE",
+];
+
+/// What else is needed to fetch something.
+const FOR_FETCHING: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSH_AUTH_SOCK"];
+const FOR_FETCHING_WITH_GIT: [&str; 2] = ["GIT_", "ARGOCD_GIT_"];
+
+/// What keeps a program from fetching: proxies that nobody answers at, and no protocol for git.
+const NO_FETCHING: [(&str, &str); 5] = [
+    ("HTTP_PROXY", "http://127.0.0.1:9"),
+    ("HTTPS_PROXY", "http://127.0.0.1:9"),
+    ("NO_PROXY", ""),
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+];
+
+/// What makes manifests of an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renderer {
+    /// `kustomize build`.
+    Kustomize,
+    /// `helm template`.
+    Helm,
+    /// Nothing: the files are manifests.
+    Plain,
+}
+
+/// Whether programs may fetch what an application names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// They may.
+    Open,
+    /// They are kept from it.
+    Closed,
+}
+
+/// What a chart is rendered with.
+#[derive(Clone, Copy, Debug)]
+pub struct Chart<'a> {
+    /// The application.
+    pub application: &'a Application,
+    /// Files with values, the later ones winning; absolute.
+    pub value_files: &'a [PathBuf],
+    /// Whether further values come on standard input, winning over the files.
+    pub values_on_stdin: bool,
+    /// Single values, winning over everything.
+    pub set: &'a [(String, String)],
+}
+
+impl Renderer {
+    /// All of them, by the words that name them.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("kustomize", Self::Kustomize), ("helm", Self::Helm), ("plain", Self::Plain)];
+
+    /// The word that names it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Kustomize => "kustomize",
+            Self::Helm => "helm",
+            Self::Plain => "plain",
+        }
+    }
+
+    /// What a folder with these files is rendered by: a chart by Helm, a kustomization by kustomize.
+    pub fn of_folder<'a>(names: impl Iterator<Item = &'a OsStr>) -> Self {
+        let mut found = Self::Plain;
+        for name in names {
+            if name == "Chart.yaml" {
+                return Self::Helm;
+            }
+            if KUSTOMIZATIONS.iter().any(|known| name == *known) {
+                found = Self::Kustomize;
+            }
+        }
+        found
+    }
+
+    /// The variables that its program gets, out of those that there are.
+    pub fn environment(
+        variables: impl Iterator<Item = (OsString, OsString)>,
+        network: Network,
+    ) -> Vec<(OsString, OsString)> {
+        let is_any_of =
+            |name: &str, names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let is_wanted = |name: &str| {
+            is_any_of(name, &HANDED_ON)
+                || network == Network::Open
+                    && (is_any_of(name, &FOR_FETCHING)
+                        || FOR_FETCHING_WITH_GIT.iter().any(|prefix| name.starts_with(prefix)))
+        };
+        let mut kept: Vec<_> = variables.filter(|(name, _)| name.to_str().is_some_and(is_wanted)).collect();
+        if network == Network::Closed {
+            kept.extend(NO_FETCHING.iter().map(|(name, value)| (name.into(), value.into())));
+        }
+        kept
+    }
+}
+
+impl Chart<'_> {
+    /// The arguments of `helm` that render the chart of the current folder.
+    ///
+    /// # Errors
+    ///
+    /// Names that Helm would take for something else.
+    pub fn arguments(&self) -> Result<Vec<OsString>, ArgocdError> {
+        let Application { namespace, kube_version, api_versions, .. } = self.application;
+        let mut arguments: Vec<OsString> =
+            vec!["template".into(), self.application.release()?.into(), ".".into(), "--include-crds".into()];
+        let mut give = |flag: &str, value: &OsStr| {
+            let mut argument = OsString::from(flag);
+            argument.push("=");
+            argument.push(value);
+            arguments.push(argument);
+        };
+        if !namespace.is_empty() {
+            give("--namespace", namespace.as_ref());
+        }
+        if !kube_version.is_empty() {
+            give("--kube-version", kube_version.as_ref());
+        }
+        for version in api_versions {
+            give("--api-versions", version.as_ref());
+        }
+        for file in self.value_files {
+            // Helm reads a line of comma-separated values here.
+            if file.as_os_str().as_encoded_bytes().iter().any(|byte| b",\"\n".contains(byte)) {
+                let fault =
+                    "a comma, quote or line break in the path of a file, which Helm would read as two";
+                return Err(ArgocdError::parameter("helm-value-files", fault));
+            }
+            give("--values", file.as_os_str());
+        }
+        if self.values_on_stdin {
+            give("--values", "-".as_ref());
+        }
+        for (name, value) in self.set {
+            if name.is_empty() || name.contains(['=', ',']) {
+                let fault = "a name that is empty or holds `=` or `,`";
+                return Err(ArgocdError::parameter("helm-parameters", fault));
+            }
+            give("--set", format!("{name}={}", escaped(value)).as_ref());
+        }
+        Ok(arguments)
+    }
+}
+
+/// A value in the syntax of `helm --set`, in which it stands for itself.
+fn escaped(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for (index, c) in value.chars().enumerate() {
+        if matches!(c, '\\' | ',') || index == 0 && c == '{' {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(names: &[&str]) -> Renderer {
+        Renderer::of_folder(names.iter().map(OsStr::new))
+    }
+
+    #[test]
+    fn a_folder_shows_what_renders_it() {
+        assert_eq!(found(&["a.yaml", "README.md"]), Renderer::Plain);
+        assert_eq!(found(&[]), Renderer::Plain);
+        for name in KUSTOMIZATIONS {
+            assert_eq!(found(&["a.yaml", name]), Renderer::Kustomize);
+        }
+        assert_eq!(found(&["kustomization.yaml", "Chart.yaml"]), Renderer::Helm);
+        assert_eq!(found(&["chart.yaml"]), Renderer::Plain);
+    }
+
+    #[test]
+    fn programs_get_no_variable_that_could_be_a_secret() {
+        let given =
+            ["PATH", "ARGOCD_ENV_TOKEN", "AWS_SECRET_ACCESS_KEY", "https_proxy", "GIT_ASKPASS", "PARAM_X"];
+        let given = || given.iter().map(|name| (OsString::from(name), OsString::from("x")));
+        let names = |network| {
+            let kept = Renderer::environment(given(), network);
+            kept.into_iter().map(|(name, value)| format!("{}={}", name.display(), value.display()))
+        };
+        let closed: Vec<_> = names(Network::Closed).collect();
+        assert_eq!(closed[..2], ["PATH=x", "HTTP_PROXY=http://127.0.0.1:9"]);
+        assert!(closed.contains(&"GIT_ALLOW_PROTOCOL=none".to_owned()), "{closed:?}");
+        assert_eq!(names(Network::Open).collect::<Vec<_>>(), ["PATH=x", "https_proxy=x", "GIT_ASKPASS=x"]);
+    }
+
+    #[test]
+    fn a_chart_is_rendered_as_argo_cd_does_it() {
+        let application = Application {
+            name: "ns_web".into(),
+            namespace: "shop".into(),
+            kube_version: "1.36.0".into(),
+            api_versions: vec!["v1".into(), "apps/v1".into()],
+            ..Application::default()
+        };
+        let files = [PathBuf::from("/t/prod values.yaml")];
+        let set = [("a.b".to_owned(), "$(id) `x`; {1},\\".to_owned()), ("c".to_owned(), "{1}".to_owned())];
+        let chart =
+            Chart { application: &application, value_files: &files, values_on_stdin: true, set: &set };
+        let expected = [
+            "template",
+            "web",
+            ".",
+            "--include-crds",
+            "--namespace=shop",
+            "--kube-version=1.36.0",
+            "--api-versions=v1",
+            "--api-versions=apps/v1",
+            "--values=/t/prod values.yaml",
+            "--values=-",
+            r"--set=a.b=$(id) `x`; {1}\,\\",
+            r"--set=c=\{1}",
+        ];
+        assert_eq!(chart.arguments().unwrap(), expected);
+        for (files, set) in [
+            (vec![PathBuf::from("/t/a,b.yaml")], vec![]),
+            (vec![], vec![("a=b".to_owned(), String::new())]),
+            (vec![], vec![(String::new(), String::new())]),
+        ] {
+            let chart = Chart { value_files: &files, set: &set, ..chart };
+            assert!(chart.arguments().is_err());
+        }
+    }
+}

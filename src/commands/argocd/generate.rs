@@ -1,0 +1,486 @@
+//! `argocd generate`: an application rendered, and its objects as the policies leave them.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::argocd::{Application, Chart, Network, Parameters, Renderer};
+use crate::engine::{DottedName, World};
+use crate::source::{Content, Manifests, SourceError, Walk, assignment};
+use crate::value::Value;
+use crate::yaml::{Limits, Source, print_document};
+
+use super::parameters::found;
+use super::program::{Program, ProgramError, Rendered};
+use super::tree::Tree;
+use super::watch::{ENDED, Watch};
+use crate::commands::arguments::{Early, Inputs, Side, limit};
+use crate::commands::driver::{Work, chunks, drive};
+use crate::commands::evaluate::{Evaluated, Evaluator};
+use crate::commands::exit::Exit;
+use crate::commands::kubectl::request_timeout;
+use crate::commands::ledger::{Ledger, SumUp, listed};
+use crate::commands::session::{RunWorld, Session, counted, with_pool};
+use crate::commands::spool::Spool;
+use crate::commands::talk::{About, Manner, Talk};
+
+const EXAMPLES: &str = "\
+Examples:
+  # In the configuration of a plugin, with the policies mounted into its sidecar
+  generate:
+    command: [kubectl-kyv, argocd, generate, -p, /etc/kyv/policies]
+
+  # By hand, in the folder of an application
+  kubectl kyv argocd generate -p ~/policies";
+
+/// Render the application in the current folder, mutated by policies.
+///
+/// A chart is rendered by helm, a kustomization by kustomize; else the manifests are taken as they are. The
+/// parameters of the application say more; Argo CD hands them over in the environment.
+///
+/// The flags are the plugin's own: paths are absolute and lead out of the application, which so cannot change
+/// what they hold. Standard output is the whole answer or empty, and never empty with exit code 0.
+#[derive(Debug, Args)]
+#[command(before_help = EXAMPLES, help_template = crate::commands::HELP)]
+pub(super) struct Arguments {
+    /// Policies: a file, a directory with all below it, or a glob.
+    #[arg(short, long = "policy", value_name = "PATH", required = true, help_heading = "Input")]
+    policy: Vec<PathBuf>,
+    /// Let applications name further policies of their own, by the parameter `policies`. They run before the
+    /// others.
+    #[arg(long, help_heading = "Input")]
+    app_policies: bool,
+    /// Let kustomize and helm fetch what applications name: remote bases, and the dependencies of charts.
+    #[arg(long, help_heading = "Input")]
+    remote: bool,
+
+    #[arg(
+        long,
+        value_name = "PATH",
+        help = "PolicyExceptions (kyverno.io/v2): a file, a directory with all below it, or a glob",
+        help_heading = "Request"
+    )]
+    exceptions: Vec<PathBuf>,
+    /// What context entries are answered from: files, directories or globs.
+    #[arg(long, value_name = "PATH", help_heading = "Request")]
+    context_from: Vec<PathBuf>,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "What imageRegistry entries are answered from: documents of kind Context (cli.kyverno.io) with `images`",
+        help_heading = "Request"
+    )]
+    images: Vec<PathBuf>,
+    /// A document of kind Values (cli.kyverno.io) with values for variables.
+    #[arg(long, value_name = "FILE", help_heading = "Request")]
+    values: Option<PathBuf>,
+    /// A value for a variable, such as request.operation=UPDATE; wins over --values.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment, help_heading = "Request")]
+    set: Vec<(DottedName, Value)>,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "A document of kind UserInfo (cli.kyverno.io): who sends the requests",
+        help_heading = "Request"
+    )]
+    userinfo: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "PATH",
+        help = "CustomResourceDefinitions: how lists of custom resources merge, and which kinds have namespaces",
+        help_heading = "Request"
+    )]
+    crds: Vec<PathBuf>,
+
+    /// Which side is taken where Kyverno's documentation and its controllers differ.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Side::Documented, help_heading = "Evaluation")]
+    semantics: Side,
+    /// What the early `overlay` and `patches` of rules mean.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Early::Doc, help_heading = "Evaluation")]
+    legacy: Early,
+    /// Another limit on the size of inputs or on the work of a rule, such as yaml-depth=512 or steps=5000000.
+    #[arg(long, value_name = "NAME=N", value_parser = limit, help_heading = "Evaluation")]
+    limit: Vec<(String, usize)>,
+    /// How long kustomize and helm may take, such as 45s; they are ended then. 0 for as long as it takes.
+    #[arg(
+        long,
+        env = "ARGOCD_EXEC_TIMEOUT",
+        value_name = "TIME",
+        value_parser = request_timeout,
+        default_value = "90s",
+        help_heading = "Evaluation"
+    )]
+    timeout: Duration,
+
+    /// Take an application without a single object for what it is. Argo CD deletes what it had where it prunes.
+    #[arg(long, help_heading = "Output")]
+    allow_empty: bool,
+    /// Print errors only on standard error, no notes and no summary.
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments) -> Exit {
+    let manner = Manner { quiet: arguments.quiet, strict: false };
+    with_pool(0, manner, |talk| {
+        // Whatever was said, stdout is empty unless this was reached without an error.
+        if let Some(run) = Run::prepare(arguments, talk) {
+            run.answer(talk);
+        }
+    })
+}
+
+/// A run that knows what to do.
+struct Run<'a> {
+    arguments: &'a Arguments,
+    watch: Watch,
+    application: Application,
+    parameters: Parameters,
+    tree: Tree,
+    inputs: Inputs,
+}
+
+impl<'a> Run<'a> {
+    /// Reads what the application asks for. Everything that is wrong is said; `None` if anything is.
+    fn prepare(arguments: &'a Arguments, talk: &mut Talk) -> Option<Self> {
+        let mut fail = |message: &str| talk.error(Exit::Input, message);
+        let watch = Watch::start(arguments.timeout)
+            .map_err(|error| fail(&format!("signals cannot be waited for: {error}")))
+            .ok()?;
+        let variables = super::variables();
+        let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+        let application = Application::read(|name| value(name).cloned());
+        let application = application.map_err(|error| fail(&error.to_string())).ok();
+        let parameters = Parameters::read(variables.iter().map(|(name, value)| (&**name, &**value)));
+        let parameters =
+            parameters.map_err(|errors| errors.iter().for_each(|error| fail(&error.to_string()))).ok();
+        let (application, parameters) = (application?, parameters?);
+        let tree = Tree::around(&application.source_path)
+            .map_err(|error| fail(&format!("the application's folder cannot be read: {error}")))
+            .ok()?;
+        tree.check().map_err(|error| fail(&error.to_string())).ok()?;
+        let inputs = inputs(arguments, &application, &parameters, &tree);
+        let inputs = inputs.map_err(|errors| errors.iter().for_each(|error| fail(error))).ok()?;
+        Some(Self { arguments, watch, application, parameters, tree, inputs })
+    }
+
+    fn answer(&self, talk: &mut Talk) {
+        let Some(session) = Session::open(&self.inputs, talk) else { return };
+        let mut notes = Vec::new();
+        let manifests = match self.render(&mut notes) {
+            Ok(manifests) => manifests,
+            Err(Failure::Ended) => return talk.error(Exit::Interrupted, ENDED),
+            Err(Failure::Said(message)) => return talk.error(Exit::Input, &message),
+        };
+        let world = session.world(&self.inputs, &manifests);
+        let mut ledger = Ledger::default();
+        match self.evaluate(&session, &world, &manifests, &mut ledger, &mut notes, talk) {
+            Ok(spool) if talk.exit() == Exit::Done => {
+                for note in &notes {
+                    talk.note(About::Other, note);
+                }
+                ledger.close(&session, SumUp::Line, talk);
+                // A note is never an error here, but what else is said may be.
+                if talk.exit() == Exit::Done {
+                    self.print(spool, talk);
+                }
+            }
+            // What was wrong was said. The rest would stand before it in the user interface.
+            Ok(_) => {}
+            Err(error) => talk.error(Exit::Input, &format!("the result cannot be kept: {error}")),
+        }
+    }
+
+    fn print(&self, spool: Spool, talk: &mut Talk) {
+        let Ok(_occupied) = self.watch.print() else { return talk.error(Exit::Interrupted, ENDED) };
+        if let Err(error) = spool.deliver() {
+            talk.error(Exit::Input, &format!("the result cannot be written: {error}"));
+        }
+    }
+
+    /// The manifests of the application.
+    fn render(&self, notes: &mut Vec<String>) -> Result<Manifests, Failure> {
+        let limits = self.inputs.limits();
+        let mut manifests = Manifests::new(limits);
+        let renderer = match self.parameters.renderer {
+            Some(renderer) => renderer,
+            None => found().map_err(|error| {
+                Failure::Said(format!("the application's folder cannot be read: {error}"))
+            })?,
+        };
+        let text = match renderer {
+            Renderer::Kustomize => self.kustomize(&limits, notes)?,
+            Renderer::Helm => self.helm(&limits, notes)?,
+            Renderer::Plain => {
+                let walk = if self.parameters.recurse { Walk::DeepWithoutDots } else { Walk::Flat };
+                return match manifests.add(Path::new("."), walk) {
+                    Ok(()) => Ok(manifests),
+                    Err(SourceError::EmptyDirectory { .. }) if self.arguments.allow_empty => Ok(manifests),
+                    Err(SourceError::EmptyDirectory { .. }) => {
+                        let below = " (those below are read with the parameter `recurse`)";
+                        let below = if self.parameters.recurse { "" } else { below };
+                        Err(Failure::Said(format!(
+                            "no kustomization, no chart, and no file ending in .json, .yaml or .yml in the \
+                             application's folder{below}"
+                        )))
+                    }
+                    Err(error) => Err(Failure::Said(error.to_string())),
+                };
+            }
+        };
+        manifests.add_text(text);
+        Ok(manifests)
+    }
+
+    fn kustomize(&self, limits: &Limits, notes: &mut Vec<String>) -> Result<Arc<Source>, Failure> {
+        self.program("kustomize", vec!["build".into(), ".".into()], None, limits, notes)
+    }
+
+    fn helm(&self, limits: &Limits, notes: &mut Vec<String>) -> Result<Arc<Source>, Failure> {
+        let Parameters { value_files, values, set, .. } = &self.parameters;
+        let files = value_files.iter().map(|path| self.tree.find(path)).collect::<Result<Vec<_>, _>>();
+        let files = files.map_err(|fault| Failure::Said(format!("parameter helm-value-files: {fault}")))?;
+        let chart = Chart {
+            application: &self.application,
+            value_files: &files,
+            values_on_stdin: values.is_some(),
+            set,
+        };
+        let arguments = chart.arguments().map_err(|error| Failure::Said(error.to_string()))?;
+        if self.arguments.remote {
+            self.program(
+                "helm",
+                ["dependency", "build", "."].map(OsString::from).into(),
+                None,
+                limits,
+                notes,
+            )?;
+        }
+        let input = values.as_ref().map(|values| unlinked(values)).transpose();
+        let input =
+            input.map_err(|error| Failure::Said(format!("a temporary file cannot be made: {error}")))?;
+        self.program("helm", arguments, input, limits, notes)
+    }
+
+    /// What a program prints.
+    fn program(
+        &self,
+        name: &'static str,
+        arguments: Vec<OsString>,
+        input: Option<File>,
+        limits: &Limits,
+        notes: &mut Vec<String>,
+    ) -> Result<Arc<Source>, Failure> {
+        let network = if self.arguments.remote { Network::Open } else { Network::Closed };
+        let environment = Renderer::environment(std::env::vars_os(), network);
+        let program = Program { name, arguments, environment, folder: &self.tree.folder, input };
+        let title = program.title();
+        let Rendered { output, talk } =
+            program.run(limits.bytes, &self.watch).map_err(|error| match error {
+                ProgramError::Ended => Failure::Ended,
+                error => {
+                    let text = error.to_string();
+                    let is_cut_off = ["proxyconnect", "' not allowed", "missing in charts"]
+                        .iter()
+                        .any(|sign| text.contains(sign));
+                    let hint =
+                        "\nnothing is fetched for an application unless the plugin is started with --remote";
+                    let hint = if is_cut_off && network == Network::Closed { hint } else { "" };
+                    Failure::Said(format!("{text}{hint}"))
+                }
+            })?;
+        notes.extend(talk.lines().map(|line| format!("{name}: {line}")));
+        Source::from_bytes(title, output).map(Arc::new).map_err(|error| Failure::Said(error.to_string()))
+    }
+
+    /// The answer, not printed yet. What is wrong is said.
+    fn evaluate(
+        &self,
+        session: &Session,
+        world: &RunWorld,
+        manifests: &Manifests,
+        ledger: &mut Ledger,
+        notes: &mut Vec<String>,
+        talk: &mut Talk,
+    ) -> io::Result<Spool> {
+        let mut spool = Spool::new();
+        let mut faults = Vec::new();
+        let mut passed_over = Vec::new();
+        let mut objects = 0;
+        let is_plain = !manifests.is_rendered();
+        let take = |(evaluated, made): (Evaluated, Made)| {
+            match made {
+                Made::Objects(text) => {
+                    ledger.take(&evaluated, talk);
+                    objects += evaluated.objects.len();
+                    return spool.push(&text);
+                }
+                Made::NoObject if is_plain => passed_over.push(place(&evaluated)),
+                Made::NoObject => {
+                    let text = "neither apiVersion nor kind: this is no object";
+                    talk.error(Exit::Input, &format!("{}: {text}", place(&evaluated)));
+                }
+                Made::Half => {
+                    let text = "an object needs both apiVersion and kind";
+                    talk.error(Exit::Input, &format!("{}: {text}", place(&evaluated)));
+                }
+                Made::Nothing => {}
+            }
+            Ok(())
+        };
+        let work = Printing { evaluator: session.evaluator(world) };
+        drive(chunks(manifests.pieces()), &work, take, |error| faults.push(error))?;
+        for error in &faults {
+            // Without the line itself, which may be a secret's: this is for all who may see the application.
+            let text = error.to_string();
+            talk.error(Exit::of(error), text.lines().next().unwrap_or_default());
+        }
+        session.tell_faults(world, talk);
+        if !passed_over.is_empty() {
+            let documents = counted(passed_over.len(), "document");
+            let names = listed(passed_over.into_iter());
+            notes.push(format!("{documents} without apiVersion and kind left out: {names}"));
+        }
+        if objects == 0 && talk.exit() == Exit::Done && !self.arguments.allow_empty {
+            let text = "no object was rendered; taken for an answer, that would empty the application (--allow-empty)";
+            talk.error(Exit::Input, text);
+        }
+        Ok(spool)
+    }
+}
+
+/// Why there are no manifests.
+enum Failure {
+    /// The run was told to end.
+    Ended,
+    /// What is to be said.
+    Said(String),
+}
+
+/// What a document is made into.
+enum Made {
+    /// Objects, as text.
+    Objects(String),
+    /// Something that is no object at all.
+    NoObject,
+    /// Something that is half an object.
+    Half,
+    /// Nothing stands there.
+    Nothing,
+}
+
+/// Evaluates and prints documents.
+struct Printing<'a, W> {
+    evaluator: Evaluator<'a, W>,
+}
+
+impl<W: World> Work for Printing<'_, W> {
+    type Made = (Evaluated, Made);
+    type World = W;
+
+    fn evaluator(&self) -> &Evaluator<'_, W> {
+        &self.evaluator
+    }
+
+    fn make(&self, evaluated: Evaluated) -> Self::Made {
+        let Some(value) = evaluated.after.as_ref().or_else(|| evaluated.piece.value()) else {
+            return (evaluated, Made::Nothing);
+        };
+        let has = |field| value.get(field).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+        let made = match (value, has("apiVersion"), has("kind")) {
+            (Value::Null, ..) => Made::Nothing,
+            (_, true, true) => {
+                // One form for all, which no reader takes for JSON or for two documents.
+                let mut text = String::new();
+                print_document(value, &mut text);
+                Made::Objects(text)
+            }
+            (_, false, false) => Made::NoObject,
+            _ => Made::Half,
+        };
+        (evaluated, made)
+    }
+}
+
+/// Where a document stands.
+fn place(evaluated: &Evaluated) -> String {
+    match &evaluated.piece.content {
+        Content::Document(document) => format!("{}:{}", document.source().name(), document.start().line),
+        Content::Object(_) => evaluated.input_name().to_owned(),
+    }
+}
+
+/// A file without a name that holds a text, to be read from its start.
+fn unlinked(text: &str) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
+}
+
+/// The inputs of the run: the plugin's own, and what it lets the application add.
+fn inputs(
+    arguments: &Arguments,
+    application: &Application,
+    parameters: &Parameters,
+    tree: &Tree,
+) -> Result<Inputs, Vec<String>> {
+    let mut faults = Vec::new();
+    let own = [
+        ("--policy", &*arguments.policy),
+        ("--exceptions", &arguments.exceptions),
+        ("--context-from", &arguments.context_from),
+        ("--images", &arguments.images),
+        ("--values", arguments.values.as_slice()),
+        ("--userinfo", arguments.userinfo.as_slice()),
+        ("--crds", &arguments.crds),
+    ];
+    for (flag, path) in own.iter().flat_map(|(flag, paths)| paths.iter().map(move |path| (flag, path))) {
+        let shown = path.display();
+        if !path.is_absolute() {
+            faults.push(format!("{flag} {shown}: not absolute, so that it would lead into the application"));
+        } else if tree.holds(path) {
+            faults.push(format!("{flag} {shown}: leads into the application, which could change it"));
+        }
+    }
+    let mut policies = Vec::new();
+    if !parameters.policies.is_empty() && !arguments.app_policies {
+        faults.push(
+            "parameter policies: this plugin takes no policies of applications (it would with --app-policies)"
+                .into(),
+        );
+    } else {
+        for path in &parameters.policies {
+            match tree.find(path) {
+                Ok(path) => policies.push(path),
+                Err(fault) => faults.push(format!("parameter policies: {fault}")),
+            }
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    policies.extend(arguments.policy.iter().cloned());
+    let mut inputs = Inputs::of_manifests();
+    inputs.policy = policies;
+    inputs.filename = vec![OsStr::new(".").into()];
+    inputs.namespace = Some(application.namespace.clone());
+    inputs.exceptions.clone_from(&arguments.exceptions);
+    inputs.context_from.clone_from(&arguments.context_from);
+    inputs.images.clone_from(&arguments.images);
+    inputs.values.clone_from(&arguments.values);
+    inputs.set.clone_from(&arguments.set);
+    inputs.userinfo.clone_from(&arguments.userinfo);
+    inputs.crds.clone_from(&arguments.crds);
+    inputs.semantics = arguments.semantics;
+    inputs.legacy = arguments.legacy;
+    inputs.limit.clone_from(&arguments.limit);
+    inputs.quiet = arguments.quiet;
+    Ok(inputs)
+}

@@ -1,0 +1,45 @@
+//! `argocd parameters`: what the user interface offers for an application.
+
+use std::fs;
+
+use clap::Args;
+
+use crate::argocd::{self, Renderer, announcement};
+
+use crate::commands::exit::Exit;
+use crate::commands::talk::{Manner, Talk};
+use crate::commands::version::print;
+
+/// Announce the parameters of the application in the current folder, as JSON.
+///
+/// Only those that mean something for it are announced.
+#[derive(Debug, Args)]
+#[command(help_template = crate::commands::HELP)]
+pub(super) struct Arguments {
+    /// Announce that applications may name further policies, as generate lets them with the same flag.
+    #[arg(long)]
+    app_policies: bool,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments) -> Exit {
+    let variables = super::variables();
+    let pairs = variables.iter().map(|(name, value)| (&**name, &**value));
+    // Of an application with wrong parameters the right ones are still to be told.
+    let chosen = argocd::Parameters::read(pairs).ok().and_then(|parameters| parameters.renderer);
+    match chosen.map_or_else(found, Ok) {
+        Ok(renderer) => print(&format!("{}\n", announcement(renderer, arguments.app_policies).to_json())),
+        Err(error) => {
+            let mut talk = Talk::new(Manner::default());
+            talk.error(Exit::Input, &format!("the application's folder cannot be read: {error}"));
+            talk.exit()
+        }
+    }
+}
+
+/// What the current folder is rendered by.
+pub(super) fn found() -> std::io::Result<Renderer> {
+    let names = fs::read_dir(".")?.map(|entry| entry.map(|entry| entry.file_name()));
+    let names = names.collect::<Result<Vec<_>, _>>()?;
+    Ok(Renderer::of_folder(names.iter().map(|name| &**name)))
+}

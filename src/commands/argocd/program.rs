@@ -1,0 +1,206 @@
+//! A program that renders an application: run within its time, and ended with everything that it started.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+#[cfg(unix)]
+use std::time::Instant;
+
+#[cfg(unix)]
+use super::watch::GRACE;
+use super::watch::{Ended, Watch};
+
+/// How often the clock is looked at while a program runs.
+const TICK: Duration = Duration::from_millis(5);
+
+/// So much of what a program says is kept.
+const TALK: u64 = 16 << 10;
+
+/// A program and what it is given.
+#[derive(Debug)]
+pub(super) struct Program<'a> {
+    pub(super) name: &'static str,
+    pub(super) arguments: Vec<OsString>,
+    pub(super) environment: Vec<(OsString, OsString)>,
+    pub(super) folder: &'a Path,
+    pub(super) input: Option<File>,
+}
+
+/// What a program that succeeded has written.
+#[derive(Debug)]
+pub(super) struct Rendered {
+    pub(super) output: Vec<u8>,
+    /// On standard error.
+    pub(super) talk: String,
+}
+
+/// Why a program gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ProgramError {
+    #[error("`{0}` is not on the PATH")]
+    Absent(&'static str),
+    #[error("`{program}` cannot be run: {cause}")]
+    Unrunnable { program: String, cause: io::Error },
+    #[error("`{program}` failed: {status}{}{talk}", if talk.is_empty() { "" } else { ": " })]
+    Failed { program: String, status: ExitStatus, talk: String },
+    #[error("`{program}` writes more than {most} bytes (limit yaml-bytes)")]
+    Endless { program: String, most: usize },
+    #[error("`{program}` was ended: rendering took more than {} seconds (--timeout)", .limit.as_secs_f32())]
+    Late { program: String, limit: Duration },
+    #[error("{}", super::watch::ENDED)]
+    Ended,
+}
+
+impl From<Ended> for ProgramError {
+    fn from(_: Ended) -> Self {
+        Self::Ended
+    }
+}
+
+/// Something that a thread has read to its end.
+enum Part {
+    Output(io::Result<Vec<u8>>),
+    Talk(io::Result<Vec<u8>>),
+}
+
+impl Program<'_> {
+    /// What messages call it.
+    pub(super) fn title(&self) -> String {
+        let command = self.arguments.first().map(|first| first.to_string_lossy()).unwrap_or_default();
+        format!("{} {command}", self.name)
+    }
+
+    /// Runs it.
+    pub(super) fn run(self, most: usize, watch: &Watch) -> Result<Rendered, ProgramError> {
+        let title = self.title();
+        let unrunnable = |cause| ProgramError::Unrunnable { program: title.clone(), cause };
+        let _occupied = watch.render()?;
+        let mut child = match self.start() {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                return Err(ProgramError::Absent(self.name));
+            }
+            child => child.map_err(unrunnable)?,
+        };
+        let parts = read(&mut child, most);
+        let (mut output, mut talk, mut status) = (None, None, None);
+        let status = loop {
+            match parts.recv_timeout(TICK) {
+                Ok(Part::Output(read)) => output = Some(read),
+                Ok(Part::Talk(read)) => talk = Some(read),
+                Err(RecvTimeoutError::Timeout) => {}
+                // Both are read and the program goes on.
+                Err(RecvTimeoutError::Disconnected) => thread::sleep(TICK),
+            }
+            if status.is_none() {
+                status = child.try_wait().map_err(unrunnable)?;
+            }
+            if let (Some(status), true, true) = (status, output.is_some(), talk.is_some()) {
+                break status;
+            }
+            if watch.is_ended() {
+                end(&mut child);
+                return Err(ProgramError::Ended);
+            }
+            if watch.is_late() {
+                watch.end();
+                end(&mut child);
+                return Err(ProgramError::Late { program: title, limit: watch.limit });
+            }
+        };
+        let output = output.unwrap_or_else(|| Ok(Vec::new())).map_err(unrunnable)?;
+        let talk = talk.unwrap_or_else(|| Ok(Vec::new())).map_err(unrunnable)?;
+        let talk = String::from_utf8_lossy(&talk).trim().to_owned();
+        // One byte past the limit was read: the program may have ended by the closed pipe.
+        if output.len() > most {
+            return Err(ProgramError::Endless { program: title, most });
+        }
+        if !status.success() {
+            return Err(ProgramError::Failed { program: title, status, talk });
+        }
+        Ok(Rendered { output, talk })
+    }
+
+    fn start(&self) -> io::Result<Child> {
+        let mut command = Command::new(self.name);
+        command.args(&self.arguments).current_dir(self.folder);
+        command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(match &self.input {
+            Some(file) => file.try_clone()?.into(),
+            None => Stdio::null(),
+        });
+        #[cfg(unix)]
+        if !is_leader() {
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        }
+        command.spawn()
+    }
+}
+
+/// Reads what a program writes, each stream in a thread of its own: neither may wait for the other.
+fn read(child: &mut Child, most: usize) -> mpsc::Receiver<Part> {
+    let (send, parts) = mpsc::channel();
+    let most = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    if let Some(pipe) = child.stdout.take() {
+        let send = send.clone();
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let read = pipe.take(most).read_to_end(&mut bytes);
+            send.send(Part::Output(read.map(|_| bytes)))
+        });
+    }
+    if let Some(mut pipe) = child.stderr.take() {
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let read = pipe.by_ref().take(TALK).read_to_end(&mut bytes);
+            let read = read.and_then(|_| io::copy(&mut pipe, &mut io::sink()));
+            send.send(Part::Talk(read.map(|_| bytes)))
+        });
+    }
+    parts
+}
+
+/// Whether this process leads its group, as whatever the plugin server starts does.
+///
+/// The server ends the whole group when its time is over, and this process at once, so programs must stay in the
+/// group. Elsewhere each gets a group of its own, to be ended with whatever it has started.
+#[cfg(unix)]
+fn is_leader() -> bool {
+    rustix::process::getpgrp() == rustix::process::getpid()
+}
+
+/// Ends a program and what it has started: first it is asked to.
+#[cfg(unix)]
+fn end(child: &mut Child) {
+    use rustix::process::{Pid, Signal, getpid, kill_process_group};
+
+    let own = is_leader();
+    let group = if own { getpid() } else { Pid::from_child(child) };
+    let _may_be_over = kill_process_group(group, Signal::TERM);
+    let until = Instant::now() + GRACE;
+    while Instant::now() < until && matches!(child.try_wait(), Ok(None)) {
+        thread::sleep(TICK);
+    }
+    if own {
+        // What else is in the group gets the server's last signal.
+        kill(child);
+    } else {
+        let _may_be_over = kill_process_group(group, Signal::KILL);
+        let _reaped = child.wait();
+    }
+}
+
+#[cfg(not(unix))]
+fn end(child: &mut Child) {
+    kill(child);
+}
+
+fn kill(child: &mut Child) {
+    let _may_be_over = child.kill();
+    let _reaped = child.wait();
+}

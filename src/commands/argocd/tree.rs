@@ -1,0 +1,96 @@
+//! The tree that was unpacked for an application, and what must not lead out of it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::argocd::{below, is_out_of_reach, tree_of};
+
+/// So many folders may be nested.
+const DEEPEST: usize = 256;
+
+/// The folder of an application and the tree around it, links followed.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) folder: PathBuf,
+    root: PathBuf,
+}
+
+/// Why something of an application is not read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TreeError {
+    /// The system refused.
+    #[error("{path}: cannot be read: {cause}")]
+    Unreadable { path: String, cause: io::Error },
+    /// A link.
+    #[error("{path}: a link that leads out of what was unpacked for the application")]
+    Link { path: String },
+    /// Too many folders in each other.
+    #[error("{path}: more than {DEEPEST} folders in each other")]
+    TooDeep { path: String },
+}
+
+impl Tree {
+    /// The tree of the current folder.
+    pub(super) fn around(source_path: &str) -> io::Result<Self> {
+        let folder = fs::canonicalize(std::env::current_dir()?)?;
+        let root = tree_of(&folder, source_path);
+        Ok(Self { folder, root })
+    }
+
+    /// Whether a path leads into the tree, links followed.
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        match fs::canonicalize(path) {
+            Ok(real) => real.starts_with(&self.root),
+            // Nothing is there, or it is a glob.
+            Err(_) => !is_out_of_reach(&self.root, &self.folder, path),
+        }
+    }
+
+    /// The file or folder that a parameter names.
+    pub(super) fn find(&self, path: &str) -> Result<PathBuf, String> {
+        let found = self.folder.join(below(path).map_err(|fault| format!("{path}: {fault}"))?);
+        match fs::canonicalize(&found) {
+            Ok(real) if real.starts_with(&self.root) => Ok(real),
+            Ok(_) => Err(TreeError::Link { path: path.to_owned() }.to_string()),
+            Err(cause) => Err(TreeError::Unreadable { path: path.to_owned(), cause }.to_string()),
+        }
+    }
+
+    /// Looks for links that lead out of the tree: whatever is read of it later, a program's own reading included,
+    /// stays in it.
+    pub(super) fn check(&self) -> Result<(), TreeError> {
+        let mut open = vec![(self.root.clone(), 0)];
+        while let Some((folder, depth)) = open.pop() {
+            let unreadable = |cause| TreeError::Unreadable { path: self.shown(&folder), cause };
+            if depth > DEEPEST {
+                return Err(TreeError::TooDeep { path: self.shown(&folder) });
+            }
+            for entry in fs::read_dir(&folder).map_err(unreadable)? {
+                let entry = entry.map_err(unreadable)?;
+                let kind = entry.file_type().map_err(unreadable)?;
+                if kind.is_dir() {
+                    open.push((entry.path(), depth + 1));
+                } else if kind.is_symlink() && self.is_left_by(&folder, &entry.path()).map_err(unreadable)? {
+                    return Err(TreeError::Link { path: self.shown(&entry.path()) });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_left_by(&self, folder: &Path, link: &Path) -> io::Result<bool> {
+        match fs::canonicalize(link) {
+            Ok(real) => Ok(!real.starts_with(&self.root)),
+            // Nothing is there now, or it leads in a ring.
+            Err(_) => Ok(is_out_of_reach(&self.root, folder, &fs::read_link(link)?)),
+        }
+    }
+
+    /// A path as the application knows it.
+    fn shown(&self, path: &Path) -> String {
+        let known =
+            path.strip_prefix(&self.folder).or_else(|_| path.strip_prefix(&self.root)).unwrap_or(path);
+        if known.as_os_str().is_empty() { ".".to_owned() } else { known.display().to_string() }
+    }
+}

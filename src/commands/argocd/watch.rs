@@ -1,0 +1,160 @@
+//! What ends a run before it is done: a signal, or the time it has.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+#[cfg(unix)]
+use crate::commands::exit::Exit;
+#[cfg(unix)]
+use crate::commands::talk::{Manner, Talk};
+
+/// How long a program may take to end once it is told to.
+#[cfg(unix)]
+pub(super) const GRACE: Duration = Duration::from_secs(2);
+
+/// What the run is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Reading and evaluating: it may end at any time.
+    Working,
+    /// A program runs, and must be ended first.
+    Rendering,
+    /// The answer is being printed, and it is whole or none.
+    Printing,
+}
+
+#[derive(Debug)]
+struct State {
+    phase: Phase,
+    /// Whether the run is to end.
+    is_ended: bool,
+}
+
+type Shared = Arc<(Mutex<State>, Condvar)>;
+
+/// Watches over a run.
+#[derive(Debug)]
+pub(super) struct Watch {
+    shared: Shared,
+    /// When its time is over, if it ever is.
+    until: Option<Instant>,
+    /// How long the run may take.
+    pub(super) limit: Duration,
+}
+
+/// The run was told to end.
+#[derive(Debug)]
+pub(super) struct Ended;
+
+/// A phase in which the run does not end at once, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Occupied<'a>(&'a Watch);
+
+impl Watch {
+    /// Starts to watch over a run that may take so long; as long as it takes for zero.
+    pub(super) fn start(limit: Duration) -> io::Result<Self> {
+        let shared = Arc::new((Mutex::new(State { phase: Phase::Working, is_ended: false }), Condvar::new()));
+        attend(&shared)?;
+        let until = if limit.is_zero() { None } else { Instant::now().checked_add(limit) };
+        Ok(Self { shared, until, limit })
+    }
+
+    /// Says that a program is going to run.
+    pub(super) fn render(&self) -> Result<Occupied<'_>, Ended> {
+        self.enter(Phase::Rendering)
+    }
+
+    /// Says that the answer is going to be printed.
+    pub(super) fn print(&self) -> Result<Occupied<'_>, Ended> {
+        self.enter(Phase::Printing)
+    }
+
+    /// Whether the time is over.
+    pub(super) fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// Whether the run is to end.
+    pub(super) fn is_ended(&self) -> bool {
+        lock(&self.shared).is_ended
+    }
+
+    /// Ends the run from within: a signal that comes now is its own.
+    pub(super) fn end(&self) {
+        lock(&self.shared).is_ended = true;
+    }
+
+    fn enter(&self, phase: Phase) -> Result<Occupied<'_>, Ended> {
+        let mut state = lock(&self.shared);
+        if state.is_ended {
+            return Err(Ended);
+        }
+        state.phase = phase;
+        Ok(Occupied(self))
+    }
+}
+
+impl Drop for Occupied<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.shared).phase = Phase::Working;
+        self.0.shared.1.notify_all();
+    }
+}
+
+fn lock(shared: &Shared) -> MutexGuard<'_, State> {
+    // No state is ever half made.
+    shared.0.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends the run when a signal says so.
+#[cfg(unix)]
+fn attend(shared: &Shared) -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    let shared = Arc::clone(shared);
+    let watch = move || {
+        for _signal in signals.forever() {
+            let mut state = lock(&shared);
+            if state.is_ended {
+                continue;
+            }
+            state.is_ended = true;
+            let patience = match state.phase {
+                Phase::Working => Duration::ZERO,
+                Phase::Rendering => GRACE + GRACE,
+                Phase::Printing => GRACE,
+            };
+            let phase = state.phase;
+            let (state, _) = shared
+                .1
+                .wait_timeout_while(state, patience, |state| state.phase == phase && phase != Phase::Working)
+                .unwrap_or_else(PoisonError::into_inner);
+            if phase != Phase::Working && state.phase != phase {
+                // The run is ending by itself: with an error, or with an answer that was printed whole.
+                continue;
+            }
+            leave();
+        }
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(watch).map(drop)
+}
+
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
+fn attend(_: &Shared) -> io::Result<()> {
+    Ok(())
+}
+
+/// Ends the process, wherever the run is. What was not printed never will be.
+#[cfg(unix)]
+#[expect(clippy::exit, reason = "the run itself may wait for something that does not come")]
+fn leave() -> ! {
+    Talk::new(Manner::default()).error(Exit::Interrupted, ENDED);
+    std::process::exit(Exit::Interrupted.code().into())
+}
+
+/// What is said of a run that was told to end.
+pub(super) const ENDED: &str = "told to end before it was done";
