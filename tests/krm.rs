@@ -28,6 +28,7 @@ fn main() -> ExitCode {
     trials.push(Trial::test("without a ResourceList the bare name is bad usage", bare));
     trials.push(Trial::test("nothing but one ResourceList is answered", one_document));
     trials.push(Trial::test("an answer that nobody reads is a failure", unread));
+    trials.push(Trial::test("the schema is that of the type", schema));
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
@@ -121,5 +122,17 @@ fn unread() -> Result<(), Failed> {
     let stderr = String::from_utf8(output.stderr)?;
     assert!(!output.status.success());
     assert!(stderr.contains("the result cannot be written"), "{stderr}");
+    Ok(())
+}
+
+/// `UPDATE=1` writes it.
+fn schema() -> Result<(), Failed> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("krm-function/crd.yaml");
+    let mut expected = String::new();
+    kyv::yaml::print(&kyv::krm::definition(), &mut expected);
+    if std::env::var_os("UPDATE").is_some_and(|value| value == "1") {
+        fs::write(&path, &expected)?;
+    }
+    assert_eq!(fs::read_to_string(&path)?, expected, "run with UPDATE=1");
     Ok(())
 }

@@ -19,6 +19,20 @@ pub fn is_internal(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || NAMES.contains(&name)
 }
 
+/// What the orchestrator says of an item (`path`, `index`) under today's name or the earlier one.
+pub(super) fn bookkeeping<'a>(item: &'a Value, name: &str) -> Option<&'a str> {
+    let annotations = item.path(&["metadata", "annotations"])?;
+    let current = annotations.get(&format!("internal.config.kubernetes.io/{name}"));
+    current.or_else(|| annotations.get(&format!("config.kubernetes.io/{name}")))?.as_str()
+}
+
+/// The path of the file that an orchestrator read an item from, and will write it to: an item that does not
+/// come back is a file that is deleted. What kustomize builds has no files, though it may have such paths.
+pub fn file_path(item: &Value) -> Option<&str> {
+    let built = item.path(&["metadata", "annotations", "kustomize.config.k8s.io/id"]).is_some();
+    bookkeeping(item, "path").filter(|_| !built)
+}
+
 /// The internal annotations that were taken from an object, and how they stood there.
 #[derive(Clone, Debug, Default)]
 pub struct Hidden {
@@ -122,6 +136,15 @@ mod tests {
             )
         );
         assert_eq!(hidden.restore(&shown), item);
+    }
+
+    #[test]
+    fn what_kustomize_builds_comes_from_no_file() {
+        let path = r#""config.kubernetes.io/path":"a.yaml""#;
+        let item = |rest: &str| json(&format!(r#"{{"metadata":{{"annotations":{{{path}{rest}}}}}}}"#));
+        assert_eq!(file_path(&item("")), Some("a.yaml"));
+        assert_eq!(file_path(&item(r#","kustomize.config.k8s.io/id":"kind: Pod""#)), None);
+        assert_eq!(file_path(&json("{}")), None);
     }
 
     #[test]
