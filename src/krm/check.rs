@@ -1,11 +1,29 @@
 //! What no orchestrator passes on, or could take back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::value::{ObjectRef, Value};
 
 use super::annotations::bookkeeping;
 use super::is_resource;
+
+/// Where an item stands: the package (there may be packages within packages), the path in it, and the number of
+/// the document.
+fn place(item: &Value) -> Option<(Option<&str>, &str, &str)> {
+    let index = bookkeeping(item, "index").unwrap_or("0");
+    Some((bookkeeping(item, "package-path"), bookkeeping(item, "path")?, index))
+}
+
+/// The numbers of the items that stand where one before them stands. kpt refuses an answer with such items, and
+/// then says nothing of the reasons in it.
+pub fn twins<'a>(items: &[&'a Value]) -> Vec<usize> {
+    let mut places = BTreeSet::new();
+    let twin = |(number, item): (usize, &&'a Value)| {
+        let taken = place(item).is_some_and(|place| !places.insert(place));
+        taken.then_some(number)
+    };
+    items.iter().enumerate().filter_map(twin).collect()
+}
 
 /// What is wrong with the items as a whole: a resource without a name, and items that cannot be told apart.
 /// `label` names an item by its number.
@@ -21,7 +39,7 @@ pub fn faults(items: &[&Value], function_config: &Value, label: &dyn Fn(usize) -
         };
         if let Some(path) = path {
             let index = bookkeeping(item, "index").unwrap_or("0");
-            if let Some(first) = places.insert((path, index), number) {
+            if let Some(first) = places.insert(place(item), number) {
                 fault(
                     first,
                     format!("are one document ({path}, index {index}): do two selectors choose it?"),
@@ -99,6 +117,8 @@ mod tests {
             ["items[0] and items[1] are one document (a.yaml, index 0): do two selectors choose it?"]
         );
         assert!(pair(here, there).is_empty());
+        let inner = format!(r#"{here},"internal.config.kubernetes.io/package-path":"/p/inner""#);
+        assert!(pair(here, &inner).is_empty());
         let id = r#","internal.config.kubernetes.io/id":"7""#;
         assert_eq!(
             pair(&format!("{here}{id}"), &format!("{there}{id}")),

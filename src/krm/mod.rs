@@ -14,7 +14,7 @@ mod schema;
 
 pub use annotations::{Hidden, file_path, hide, is_internal};
 pub use answer::{Fate, Reply, answer_text};
-pub use check::faults;
+pub use check::{faults, twins};
 pub use config::{ConfigFault, FunctionConfig, Mode, OnError, PolicyInput};
 pub use list::{ListFault, ResourceList, is_resource, is_same_object};
 pub use results::{Gravity, Severity, change_words, failure, file, file_of, results, sort};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::krm::{Reply, ResourceList, answer_text, failure};
+use crate::krm::{Fate, Reply, ResourceList, answer_text, failure, twins};
 use crate::source::{Location, read_text};
 use crate::value::Value;
 use crate::yaml::{self, Document, Limits, Source};
@@ -114,7 +114,14 @@ fn reply(given: &Given<'_>, talk: &mut Talk) -> Reply {
             let first = |fault: &String| failure(fault.lines().next().unwrap_or_default());
             let results = faults.iter().map(first).collect();
             faults.iter().for_each(|fault| talk.error(Exit::Input, fault));
-            Reply::unchanged(given.items.len(), results)
+            let mut reply = Reply::unchanged(given.items.len(), results);
+            let items: Vec<_> = given.items.iter().map(|item| item.value).collect();
+            for twin in twins(&items) {
+                if let Some(fate) = reply.items.get_mut(twin) {
+                    *fate = Fate::Dropped;
+                }
+            }
+            reply
         }
     }
 }
