@@ -121,19 +121,21 @@ impl Function {
             shows_secrets: false,
             keeps_whole: false,
         };
-        let evaluated: Vec<Option<(Evaluated, Hidden)>> = subjects
-            .par_iter()
-            .map(|subject| subject.is_evaluated.then(|| evaluated(&evaluator, &subject.value)))
-            .collect();
-        let evaluated =
-            if self.engine.has_targets() { with_targets(&evaluator, evaluated) } else { evaluated };
         let gravity = self.gravity();
+        let evaluated =
+            |subject: &Subject| subject.is_evaluated.then(|| evaluated(&evaluator, &subject.value));
+        let ran = |subject: &Subject, evaluated: Option<(Evaluated, Hidden)>| {
+            evaluated.map(|(evaluated, hidden)| ran(&evaluated, &hidden, subject, gravity))
+        };
+        if !self.engine.has_targets() {
+            // No report outlives its item: there may be many.
+            return subjects.par_iter().map(|subject| ran(subject, evaluated(subject))).collect();
+        }
+        let all = subjects.par_iter().map(evaluated).collect();
         subjects
             .par_iter()
-            .zip(evaluated)
-            .map(|(subject, evaluated)| {
-                evaluated.map(|(evaluated, hidden)| ran(&evaluated, &hidden, subject, gravity))
-            })
+            .zip(with_targets(&evaluator, all))
+            .map(|(subject, evaluated)| ran(subject, evaluated))
             .collect()
     }
 
