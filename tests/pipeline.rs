@@ -9,3 +9,5 @@ mod kpt;
 #[path = "pipeline/kustomize.rs"]
 mod kustomize;
 mod rig;
+#[path = "pipeline/schema.rs"]
+mod schema;
