@@ -17,5 +17,5 @@ pub use answer::{Fate, Reply, answer_text};
 pub use check::{faults, twins};
 pub use config::{ConfigFault, FunctionConfig, Mode, OnError, PolicyInput};
 pub use list::{ListFault, ResourceList, is_resource, is_same_object};
-pub use results::{Gravity, Severity, change_words, failure, file, file_of, results, sort};
+pub use results::{Gravity, Severity, change_words, failure, file, file_of, results, sort, warning};
 pub use schema::definition;

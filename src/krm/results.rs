@@ -27,9 +27,14 @@ impl Severity {
     }
 }
 
-/// A result about no object in particular.
+/// A failure that is of no object in particular.
 pub fn failure(message: &str) -> Value {
     result(message, Severity::Error)
+}
+
+/// A warning about no object in particular.
+pub fn warning(message: &str) -> Value {
+    result(message, Severity::Warning)
 }
 
 fn result(message: &str, severity: Severity) -> Value {

@@ -6,7 +6,7 @@ use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, Pa
 
 use crate::krm::{
     Fate, Gravity, Hidden, Mode, OnError, Reply, Severity, change_words, file_of, file_path, hide,
-    is_resource, is_same_object, results, sort,
+    is_resource, is_same_object, results, sort, warning,
 };
 use crate::policy::PolicyKind;
 use crate::render::{Masked, Origin, harmless_name, lines, mask_beside};
@@ -18,6 +18,9 @@ use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 use super::given::{Given, Node};
 use super::load::Function;
 use super::{About, Evaluated, Evaluator, Exit, Talk, run_targets};
+
+/// What renders is expected to give the same each time.
+const TIMED: &str = "a policy looks at the time: another run may give another result";
 
 /// What is evaluated.
 #[derive(Clone, Debug)]
@@ -45,6 +48,10 @@ impl Function {
         let failed = self.tell(&ran, talk);
         let mut results: Vec<Value> =
             ran.iter_mut().flatten().flat_map(|ran| std::mem::take(&mut ran.results)).collect();
+        if self.world.was_asked_for_time() {
+            talk.note(About::Other, TIMED);
+            results.push(warning(TIMED));
+        }
         sort(&mut results);
         if mode == Mode::Validate {
             // What kustomize validates must not come back, what comes from files must.
