@@ -157,7 +157,7 @@ fn config_map(name: &str, labels: &str) -> String {
     format!("- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: {name}\n{labels}")
 }
 
-/// A ResourceList with these items, and a function that labels ConfigMaps by their data.
+/// A ResourceList with these items, and a function that labels their maps by their data.
 fn list(items: &str, fields: &str) -> String {
     format!(
         "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n{items}functionConfig:\n  \

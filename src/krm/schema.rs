@@ -4,7 +4,7 @@ use crate::value::Value;
 
 use super::fields::{FIELDS, Shape};
 
-/// The CustomResourceDefinition of a `Kyv`. No cluster needs it: editors and reviewers do.
+/// The definition of a `Kyv` as a custom resource. No cluster needs it: editors and reviewers do.
 pub fn definition() -> Value {
     let spec = object([
         ("description", "What a function is to do.".into()),

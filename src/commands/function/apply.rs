@@ -1,6 +1,7 @@
 //! The policies over the items, and what the function replies.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
 
@@ -324,7 +325,7 @@ fn violations(
         }
         let words = change_words(rule, gravity, &|text| masked.message(text));
         let line = format!("{origin}: {name}: {}/{}: {words}", policy.policy, rule.rule);
-        out.push_str(&format!("{word}: {}\n", harmless_name(&line)));
+        let _ = writeln!(out, "{word}: {}", harmless_name(&line));
     }
     out
 }

@@ -181,7 +181,7 @@ fn context_from(
         match input {
             PolicyInput::Path(path) => loader.path(Path::new(&**path)),
             PolicyInput::Inline(_) | PolicyInput::Stream(_) => {
-                loader.node(given.config.document, &inline.index(index))
+                loader.node(given.config.document, &inline.index(index));
             }
         }
     }
