@@ -1,6 +1,6 @@
 //! The policies over the items, and what the function replies.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
@@ -200,12 +200,17 @@ fn added(given: &Given<'_>, objects: Vec<Value>, results: Vec<Value>) -> Reply {
             *fate = Fate::Dropped;
         }
     }
+    let mut there = BTreeMap::new();
+    for (index, item) in given.items.iter().enumerate() {
+        if let Some(object) =
+            ObjectRef::of(item.value).filter(|_| is_resource(item.value, given.config.value))
+        {
+            there.entry(object).or_insert(index);
+        }
+    }
     for object in objects {
-        let identity = ObjectRef::of(&object);
-        let there = given.items.iter().position(|item| {
-            is_resource(item.value, given.config.value) && ObjectRef::of(item.value) == identity
-        });
-        match there.and_then(|index| given.items.get(index).zip(reply.items.get_mut(index))) {
+        let index = ObjectRef::of(&object).and_then(|identity| there.get(&identity).copied());
+        match index.and_then(|index| given.items.get(index).zip(reply.items.get_mut(index))) {
             Some((item, fate)) => {
                 let (shown, hidden) = hide(item.value);
                 if shown != object {
