@@ -90,6 +90,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(words) = completed(&arguments) {
         return complete::run(words).into();
     }
+    if let Some((config, rest)) = function::plugin_config(&arguments) {
+        return function::run_plugin(config, rest).into();
+    }
     let exit = match parse(&arguments) {
         Ok(Cli { command: Command::Mutate(arguments) }) => mutate::run(&arguments),
         Ok(Cli { command: Command::Diff(arguments) }) => diff::run(&arguments),

@@ -19,6 +19,20 @@ pub fn is_internal(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || NAMES.contains(&name)
 }
 
+/// What the orchestrator says of an item (`path`, `index`) under today's name or the earlier one.
+pub(super) fn bookkeeping<'a>(item: &'a Value, name: &str) -> Option<&'a str> {
+    let annotations = item.path(&["metadata", "annotations"])?;
+    let current = annotations.get(&format!("internal.config.kubernetes.io/{name}"));
+    current.or_else(|| annotations.get(&format!("config.kubernetes.io/{name}")))?.as_str()
+}
+
+/// The path of the file that an orchestrator read an item from, and will write it to: an item that does not
+/// come back is a file that is deleted. What kustomize builds has no files, though it may have such paths.
+pub fn file_path(item: &Value) -> Option<&str> {
+    let built = item.path(&["metadata", "annotations", "kustomize.config.k8s.io/id"]).is_some();
+    bookkeeping(item, "path").filter(|_| !built)
+}
+
 /// The internal annotations that were taken from an object, and how they stood there.
 #[derive(Clone, Debug, Default)]
 pub struct Hidden {
@@ -102,7 +116,52 @@ fn metadata_of(object: &mut Value) -> Option<&mut Map> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::{Strategy, prop_assert, prop_assert_eq, proptest};
+    use proptest::sample::select;
+
     use super::*;
+
+    /// Annotations of an object, internal ones and others mixed.
+    fn annotations() -> impl Strategy<Value = Map> {
+        let prefixes = ["", "own.example.org/", "config.kubernetes.io/local-", PREFIXES[0], PREFIXES[1]];
+        let made = (select(prefixes.to_vec()).prop_map(str::to_owned), "[a-c]{1,2}");
+        let name = proptest::prop_oneof![
+            made.prop_map(|(prefix, rest)| prefix + &rest),
+            select(NAMES.to_vec()).prop_map(str::to_owned)
+        ];
+        vec((name, "[a-z\\n'0-9]{0,4}"), 0..6).prop_map(|pairs| {
+            pairs.iter().map(|(name, value)| (Text::from(&**name), Value::from(&**value))).collect()
+        })
+    }
+
+    fn internal(object: &Value) -> Vec<(Text, Value)> {
+        let all = object.path(&["metadata", "annotations"]).and_then(Value::as_object);
+        let internal = all.into_iter().flatten().filter(|(name, _)| is_internal(name));
+        internal.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_policy_writes_the_internal_annotations_are_those_that_came(
+            came in annotations(), written in annotations()
+        ) {
+            let object = |annotations: Map| -> Value {
+                let metadata: Value = [("name", Value::from("x")), ("annotations", Value::object(annotations))].into_iter().collect();
+                [("metadata", metadata)].into_iter().collect()
+            };
+            let item = object(came);
+            let (shown, hidden) = hide(&item);
+            prop_assert!(internal(&shown).is_empty());
+            prop_assert_eq!(hidden.restore(&shown).to_json(), item.to_json());
+            let restored = hidden.restore(&object(written.clone()));
+            prop_assert_eq!(internal(&restored), internal(&item));
+            let others = restored.path(&["metadata", "annotations"]).and_then(Value::as_object);
+            for (name, value) in written.iter().filter(|(name, _)| !is_internal(name)) {
+                prop_assert_eq!(others.and_then(|others| others.get(name)), Some(value));
+            }
+        }
+    }
 
     fn json(text: &str) -> Value {
         Value::from_json(text).unwrap()
@@ -122,6 +181,15 @@ mod tests {
             )
         );
         assert_eq!(hidden.restore(&shown), item);
+    }
+
+    #[test]
+    fn what_kustomize_builds_comes_from_no_file() {
+        let path = r#""config.kubernetes.io/path":"a.yaml""#;
+        let item = |rest: &str| json(&format!(r#"{{"metadata":{{"annotations":{{{path}{rest}}}}}}}"#));
+        assert_eq!(file_path(&item("")), Some("a.yaml"));
+        assert_eq!(file_path(&item(r#","kustomize.config.k8s.io/id":"kind: Pod""#)), None);
+        assert_eq!(file_path(&json("{}")), None);
     }
 
     #[test]

@@ -8,31 +8,66 @@ use crate::yaml::{self, Document, Limits, Source};
 
 use super::ResourceList;
 
-/// The answer to a list, in block YAML. `items` holds for each item what it became, `None` where it
-/// stayed as it is. Items keep their comments, quotes and order of keys; those that changed are edited.
-pub fn answer_text(
-    document: &Document,
-    list: &ResourceList,
-    items: &[Option<Value>],
-    results: Vec<Value>,
-) -> String {
-    let whole: Vec<Value> = list
-        .items
-        .iter()
-        .enumerate()
-        .map(|(index, item)| items.get(index).and_then(Option::as_ref).unwrap_or(item).clone())
-        .collect();
+/// What becomes of an item.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Fate {
+    /// It stays as it came.
+    #[default]
+    Kept,
+    /// It is another now.
+    Became(Value),
+    /// It does not come back.
+    Dropped,
+}
+
+/// What a function answers.
+#[derive(Clone, Debug, Default)]
+pub struct Reply {
+    /// The fate of each item.
+    pub items: Vec<Fate>,
+    /// The objects that come behind the items.
+    pub added: Vec<Value>,
+    /// What there is to say.
+    pub results: Vec<Value>,
+}
+
+impl Reply {
+    /// The items as they came, with results.
+    pub fn unchanged(items: usize, results: Vec<Value>) -> Self {
+        Self { items: vec![Fate::Kept; items], added: Vec::new(), results }
+    }
+
+    /// What an item becomes, if it becomes another.
+    fn became(&self, item: usize) -> Option<&Value> {
+        match self.items.get(item) {
+            Some(Fate::Became(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn is_dropped(&self, item: usize) -> bool {
+        self.items.get(item) == Some(&Fate::Dropped)
+    }
+}
+
+/// The answer to a list, in block YAML. Items keep their comments, quotes and order of keys; those that
+/// changed are edited.
+pub fn answer_text(document: &Document, list: &ResourceList, mut reply: Reply) -> String {
+    let results = std::mem::take(&mut reply.results);
+    let items = list.items.iter().enumerate().filter(|(index, _)| !reply.is_dropped(*index));
+    let mut whole: Vec<Value> =
+        items.map(|(index, item)| reply.became(index).unwrap_or(item).clone()).collect();
+    whole.extend(reply.added.iter().cloned());
     let answer = list.answer(whole, results);
     let mut canonical = String::new();
     if document.is_json() {
         yaml::print(&answer, &mut canonical);
         return canonical;
     }
-    let edited = edited(document, items);
-    let unchanged = vec![None; items.len()];
+    let edited = edited(document, &reply);
     let text = match &edited {
-        Some(edited) => spliced(edited, list, &unchanged, &answer),
-        None => spliced(document, list, items, &answer),
+        Some(edited) => spliced(edited, list, &reply, true, &answer),
+        None => spliced(document, list, &reply, false, &answer),
     };
     match text {
         // An alias that lost its anchor, and whatever else a copied text cannot carry.
@@ -45,12 +80,12 @@ pub fn answer_text(
 }
 
 /// The document with what its items became; `None` where nothing did, or where it cannot be edited.
-fn edited(document: &Document, items: &[Option<Value>]) -> Option<Document> {
+fn edited(document: &Document, reply: &Reply) -> Option<Document> {
     let mut value = document.value()?.clone();
     let slots = value.as_object_mut()?.get_mut("items")?.as_array_mut()?;
     let mut changed = false;
-    for (slot, became) in slots.iter_mut().zip(items) {
-        if let Some(became) = became {
+    for (index, slot) in slots.iter_mut().enumerate() {
+        if let Some(became) = reply.became(index) {
             *slot = became.clone();
             changed = true;
         }
@@ -64,27 +99,36 @@ fn edited(document: &Document, items: &[Option<Value>]) -> Option<Document> {
     documents.into_iter().find(|document| document.value() == Some(&value))
 }
 
+/// The answer with the items' own lines. Items that changed are taken from the document only if it was edited.
 fn spliced(
     document: &Document,
     list: &ResourceList,
-    items: &[Option<Value>],
+    reply: &Reply,
+    is_edited: bool,
     answer: &Value,
 ) -> Option<String> {
     let chunks = chunks(document)?;
     let mut out = String::with_capacity(document.text().len() + 1024);
     for (key, value) in answer.as_object()? {
-        if &**key != "items" {
+        if &**key != "items" || value.as_array().is_some_and(|items| items.is_empty()) {
             let member: Value = [(key.clone(), value.clone())].into_iter().collect();
             yaml::print(&member, &mut out);
             continue;
         }
         out.push_str("items:\n");
-        for ((item, became), chunk) in list.items.iter().zip(items).zip(&chunks) {
-            let copied = became.is_none() && copy(document.source().text().get(chunk.clone())?, &mut out);
-            if !copied {
-                let item = became.as_ref().unwrap_or(item).clone();
-                yaml::print(&Value::array(vec![item]), &mut out);
+        for (index, (item, chunk)) in list.items.iter().zip(&chunks).enumerate() {
+            if reply.is_dropped(index) {
+                continue;
             }
+            let became = reply.became(index);
+            let copied = (is_edited || became.is_none())
+                && copy(document.source().text().get(chunk.clone())?, &mut out);
+            if !copied {
+                yaml::print(&Value::array(vec![became.unwrap_or(item).clone()]), &mut out);
+            }
+        }
+        if !reply.added.is_empty() {
+            yaml::print(&Value::array(reply.added.clone()), &mut out);
         }
     }
     (chunks.len() == list.items.len()).then_some(out)
@@ -147,14 +191,11 @@ fn line_end(text: &str, offset: usize) -> usize {
 }
 
 /// Copies the lines of an item with its dash in the first column; `false`, with nothing copied, where
-/// they cannot be moved there and for an item in flow style.
+/// they cannot be moved there.
 fn copy(chunk: &str, out: &mut String) -> bool {
     let Some(dash) = chunk.lines().find(|line| !line.trim_start().starts_with('#')) else { return false };
     let item = dash.trim_start_matches(' ');
     let indent = dash.len() - item.len();
-    if item.trim_start_matches(['-', ' ']).starts_with(['{', '[', '"', '\'']) {
-        return false;
-    }
     let length = out.len();
     for line in chunk.lines() {
         let lead = line.len() - line.trim_start_matches(' ').len();
@@ -177,9 +218,12 @@ mod tests {
         let source = Arc::new(Source::new("stdin", text));
         let document = yaml::read(&source, &Limits::default()).unwrap().remove(0);
         let list = ResourceList::from_value(document.value().unwrap()).unwrap();
-        let became = |index| changed.contains(&index).then(|| Value::from_json(r#"{"a":0}"#).unwrap());
-        let items: Vec<_> = (0..list.items.len()).map(became).collect();
-        answer_text(&document, &list, &items, Vec::new())
+        let fate = |index| match changed.contains(&index) {
+            true => Fate::Became(Value::from_json(r#"{"a":0}"#).unwrap()),
+            false => Fate::Kept,
+        };
+        let items = (0..list.items.len()).map(fate).collect();
+        answer_text(&document, &list, Reply { items, ..Reply::default() })
     }
 
     const HEAD: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n";
@@ -203,10 +247,10 @@ mod tests {
     #[test]
     fn what_cannot_be_copied_is_printed_anew() {
         for (items, changed, expected) in [
-            ("- {b: 'x'}\n- c: 'y'\n", &[][..], "- b: x\n- c: 'y'\n"),
-            ("- &x {b: 'x'}\n- c: *x\n", &[], "- b: x\n- c:\n    b: x\n"),
-            ("- b: &x 'y'\n- c: *x\n", &[0], "- a: 0\n- c: 'y'\n"),
+            ("- b: &x 'y'\n- c: *x\n", &[0][..], "- a: 0\n- c: 'y'\n"),
             ("- b: &x 'y'\n- c: *x\n", &[], "- b: &x 'y'\n- c: *x\n"),
+            ("- {b: 'x'}\n- c: 'y'\n", &[], "- {b: 'x'}\n- c: 'y'\n"),
+            ("- &x {b: 'x'}\n- c: *x\n", &[], "- b: x\n- c:\n    b: x\n"),
         ] {
             let text = format!("{HEAD}items:\n{items}");
             assert_eq!(answer(&text, changed), format!("{HEAD}items:\n{expected}"), "{items}");
@@ -214,6 +258,20 @@ mod tests {
         assert_eq!(answer(&format!("{HEAD}items: [{{b: 'x'}}]\n"), &[]), format!("{HEAD}items:\n- b: x\n"));
         let json = r#"{"kind":"ResourceList","apiVersion":"config.kubernetes.io/v1","items":[{"b":"x"}]}"#;
         assert_eq!(answer(json, &[]), format!("{HEAD}items:\n- b: x\n"));
+    }
+
+    #[test]
+    fn items_may_go_and_come() {
+        let text = format!("{HEAD}items:\n# one\n- b: 'x'\n# two\n- b: 'y'\n");
+        let source = Arc::new(Source::new("stdin", &*text));
+        let document = yaml::read(&source, &Limits::default()).unwrap().remove(0);
+        let list = ResourceList::from_value(document.value().unwrap()).unwrap();
+        let added = vec![Value::from_json(r#"{"c":1}"#).unwrap()];
+        let items = vec![Fate::Dropped, Fate::Kept];
+        let reply = Reply { items, added, ..Reply::default() };
+        assert_eq!(answer_text(&document, &list, reply), format!("{HEAD}items:\n# two\n- b: 'y'\n- c: 1\n"));
+        let reply = Reply { items: vec![Fate::Dropped; 2], ..Reply::default() };
+        assert_eq!(answer_text(&document, &list, reply), format!("{HEAD}items: []\n"));
     }
 
     #[test]

@@ -4,15 +4,20 @@ use crate::policy::{Operation, nearest};
 use crate::semantics::{Legacy, Semantics};
 use crate::value::{Map, Pointer, Text, Value};
 
-use super::results::Severity;
+use super::Severity;
+use super::fields::{FIELDS, words_of};
 
 /// What a function is asked to do.
 #[derive(Clone, Debug)]
 pub struct FunctionConfig {
+    /// What comes of the policies.
+    pub mode: Mode,
     /// The policies, paths and whole ones in the order given.
     pub policies: Vec<PolicyInput>,
     /// Whether policies among the items are run too.
     pub policies_from_items: bool,
+    /// The paths of the manifests that [`Mode::Generate`] adds.
+    pub manifests: Vec<Text>,
     /// A `Values` document.
     pub values: Option<Value>,
     /// What context entries are answered from: paths and whole objects.
@@ -29,6 +34,20 @@ pub struct FunctionConfig {
     pub legacy: Legacy,
     /// What a rule that cannot be evaluated does.
     pub on_error: OnError,
+    /// How grave it is that a policy would change an object, in [`Mode::Validate`].
+    pub severity: Severity,
+}
+
+/// What a function does with what its policies say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// It changes the items.
+    #[default]
+    Mutate,
+    /// It adds objects, changed.
+    Generate,
+    /// It changes nothing, and objects that a policy would change are violations.
+    Validate,
 }
 
 /// Where policies, and exceptions from them, come from.
@@ -73,30 +92,13 @@ pub struct ConfigFault {
     pub message: String,
 }
 
-/// The fields of `spec`, and of a ConfigMap's `data` (there `inline` too).
-const FIELDS: [&str; 12] = [
-    "mode",
-    "policies",
-    "policiesFromItems",
-    "manifests",
-    "values",
-    "userInfo",
-    "exceptions",
-    "contextFrom",
-    "operation",
-    "semantics",
-    "legacy",
-    "onError",
-];
-const LATER: [&str; 2] = ["manifests", "severity"];
-
 impl FunctionConfig {
     /// Reads a `Kyv` or a ConfigMap.
     ///
     /// # Errors
     ///
-    /// Every fault: another kind, unknown fields, values of a wrong type, fields that this version does
-    /// not act on.
+    /// Every fault: another kind, unknown fields, values of a wrong type, fields that mean nothing in the
+    /// mode.
     pub fn from_value(config: &Value) -> Result<Self, Vec<ConfigFault>> {
         let text = |key| config.get(key).and_then(Value::as_str).unwrap_or_default();
         let (fields, at) = match (text("apiVersion"), text("kind")) {
@@ -147,47 +149,76 @@ impl Reader {
 
     fn config(&mut self, members: &Map) -> FunctionConfig {
         let inline = self.form == Form::Strings;
+        let names = || FIELDS.iter().map(|field| field.name);
         for key in members.keys() {
-            let known = FIELDS.contains(&&**key) || &**key == "severity" || (inline && &**key == "inline");
-            if !known {
-                let message = match nearest(key, FIELDS.into_iter()) {
-                    Some(meant) => format!("unknown field, did you mean `{meant}`?"),
-                    None => format!("unknown field; known are {}", FIELDS.join(", ")),
-                };
-                self.fault(Some(key), message);
-            } else if LATER.contains(&&**key) {
-                self.fault(Some(key), "not acted on by this version");
+            if names().any(|name| name == &**key) || (inline && &**key == "inline") {
+                continue;
+            }
+            let message = match nearest(key, names()) {
+                Some(meant) => format!("unknown field, did you mean `{meant}`?"),
+                None => format!("unknown field; known are {}", names().collect::<Vec<_>>().join(", ")),
+            };
+            self.fault(Some(key), message);
+        }
+        let mode = match self.word(members, "mode").as_deref() {
+            Some("generate") => Mode::Generate,
+            Some("validate") => Mode::Validate,
+            _ => Mode::Mutate,
+        };
+        for (field, of_mode, name) in
+            [("manifests", Mode::Generate, "generate"), ("severity", Mode::Validate, "validate")]
+        {
+            if mode != of_mode && members.get(field).is_some_and(|value| !value.is_null()) {
+                self.fault(Some(field), format!("it means something in mode {name} only"));
             }
         }
-        if let Some(mode) = self.word(members, "mode", &["mutate", "generate", "validate"])
-            && mode != "mutate"
-        {
-            self.fault(Some("mode"), format!("mode {mode} is not acted on by this version"));
+        let manifests = self.paths(members, "manifests");
+        if mode == Mode::Generate && manifests.is_empty() {
+            self.fault(Some("manifests"), "mode generate needs the paths of manifests");
         }
         let mut policies = self.inputs(members, "policies", "a policy");
         if let (true, Some(Value::String(stream))) = (inline, members.get("inline")) {
             policies.push(PolicyInput::Stream(stream.clone()));
         }
         FunctionConfig {
+            mode,
             policies,
             policies_from_items: self.flag(members, "policiesFromItems"),
+            manifests,
             context_from: self.inputs(members, "contextFrom", "an object"),
             values: self.document(members, "values"),
             user_info: self.document(members, "userInfo"),
             exceptions: self.inputs(members, "exceptions", "an exception"),
-            operation: self
-                .word(members, "operation", &["CREATE", "UPDATE", "DELETE", "CONNECT"])
-                .and_then(|word| Operation::parse(&word)),
-            semantics: match self.word(members, "semantics", &["documented", "kyverno"]).as_deref() {
+            operation: self.word(members, "operation").and_then(|word| Operation::parse(&word)),
+            semantics: match self.word(members, "semantics").as_deref() {
                 Some("kyverno") => Semantics::Kyverno,
                 _ => Semantics::Documented,
             },
             legacy: self.legacy(members),
-            on_error: match self.word(members, "onError", &["fail", "warn"]).as_deref() {
+            on_error: match self.word(members, "onError").as_deref() {
                 Some("warn") => OnError::Warn,
                 _ => OnError::Fail,
             },
+            severity: match self.word(members, "severity").as_deref() {
+                Some("warning") => Severity::Warning,
+                Some("info") => Severity::Info,
+                _ => Severity::Error,
+            },
         }
+    }
+
+    fn paths(&mut self, members: &Map, field: &str) -> Vec<Text> {
+        let mut found = Vec::new();
+        for (index, input) in self.inputs(members, field, "").into_iter().enumerate() {
+            match input {
+                PolicyInput::Path(path) if &*path != "-" => found.push(path),
+                _ => {
+                    let pointer = self.at.key(field).index(index);
+                    self.faults.push(ConfigFault { pointer, message: "expected a path".into() });
+                }
+            }
+        }
+        found
     }
 
     fn inputs(&mut self, members: &Map, field: &str, what: &str) -> Vec<PolicyInput> {
@@ -207,7 +238,8 @@ impl Reader {
                         Value::Object(_) => found.push(PolicyInput::Inline(item.clone())),
                         other => {
                             let pointer = self.at.key(field).index(index);
-                            let message = format!("expected a path or {what}, found {}", other.type_name());
+                            let or_what = if what.is_empty() { String::new() } else { format!(" or {what}") };
+                            let message = format!("expected a path{or_what}, found {}", other.type_name());
                             self.faults.push(ConfigFault { pointer, message });
                         }
                     }
@@ -222,7 +254,7 @@ impl Reader {
     }
 
     fn legacy(&mut self, members: &Map) -> Legacy {
-        let word = self.word(members, "legacy", &Legacy::ALL.map(|(name, _)| name));
+        let word = self.word(members, "legacy");
         let named = Legacy::ALL.into_iter().find(|(name, _)| word.as_deref() == Some(name));
         named.map_or_else(Legacy::default, |(_, legacy)| legacy)
     }
@@ -244,7 +276,8 @@ impl Reader {
         }
     }
 
-    fn word(&mut self, members: &Map, field: &str, words: &[&str]) -> Option<String> {
+    fn word(&mut self, members: &Map, field: &str) -> Option<String> {
+        let words = words_of(field);
         match members.get(field) {
             None | Some(Value::Null) => None,
             Some(Value::String(word)) if words.contains(&&**word) => Some(word.to_string()),
@@ -307,6 +340,35 @@ mod tests {
             assert_eq!(config.legacy, Legacy::Native);
             assert!(config.policies_from_items);
             assert_eq!(config.operation, Some(Operation::Update));
+        }
+    }
+
+    #[test]
+    fn the_words_of_the_early_syntax_are_those_of_its_readings() {
+        assert_eq!(words_of("legacy"), Legacy::ALL.map(|(name, _)| name));
+    }
+
+    #[test]
+    fn a_mode_has_its_fields_and_only_these() {
+        let kyv =
+            |spec: &str| read(&format!(r#"{{"apiVersion":"kyv.dev/v1alpha1","kind":"Kyv","spec":{spec}}}"#));
+        let config = kyv(r#"{"mode":"generate","manifests":["a","b/"]}"#).unwrap();
+        assert_eq!((config.mode, config.manifests.len()), (Mode::Generate, 2));
+        let config = kyv(r#"{"mode":"validate","severity":"info"}"#).unwrap();
+        assert_eq!((config.mode, config.severity), (Mode::Validate, Severity::Info));
+        let strings =
+            r#"{"apiVersion":"v1","kind":"ConfigMap","data":{"mode":"generate","manifests":"a\nb"}}"#;
+        assert_eq!(read(strings).unwrap().manifests, [Text::from("a"), Text::from("b")]);
+        for (spec, reason) in [
+            (r#"{"mode":"generate"}"#, "spec.manifests: mode generate needs"),
+            (r#"{"manifests":["a"]}"#, "spec.manifests: it means something in mode generate only"),
+            (r#"{"severity":"error"}"#, "spec.severity: it means something in mode validate only"),
+            (r#"{"mode":"generate","manifests":[{}]}"#, "spec.manifests[0]: expected a path"),
+            (r#"{"mode":"generate","manifests":["-"]}"#, "spec.manifests[0]: expected a path"),
+            (r#"{"mode":"verify"}"#, "spec.mode: expected one of mutate, generate, validate"),
+        ] {
+            let faults = kyv(spec).unwrap_err();
+            assert!(faults.iter().any(|fault| fault.contains(reason)), "{spec}: {faults:?}");
         }
     }
 

@@ -91,8 +91,8 @@ fn list(value: Option<&Value>, field: &'static str) -> Result<Vec<Value>, ListFa
     }
 }
 
-/// Whether an item is an object of a cluster: not a file of kpt or kustomize, not kept local, not the
-/// function's own configuration.
+/// Whether an item is an object of a cluster: not a file of kpt, kustomize or the Kyverno CLI, not kept local,
+/// not the function's own configuration.
 pub fn is_resource(item: &Value, function_config: &Value) -> bool {
     let text = |path: &[&str]| item.path(path).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text(&["apiVersion"]), text(&["kind"]));
@@ -102,12 +102,13 @@ pub fn is_resource(item: &Value, function_config: &Value) -> bool {
         && group != "kpt.dev"
         && group != "kustomize.config.k8s.io"
         && group != "kyv.dev"
+        && group != "cli.kyverno.io"
         && (local.is_empty() || local == "false")
         && !is_same_object(item, function_config)
 }
 
 /// Whether two values are one object: an orchestrator may have annotated one of them.
-fn is_same_object(item: &Value, other: &Value) -> bool {
+pub fn is_same_object(item: &Value, other: &Value) -> bool {
     let same = |path: &[&str]| item.path(path) == other.path(path);
     item.path(&["metadata", "name"]).is_some()
         && same(&["apiVersion"])

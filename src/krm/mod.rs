@@ -5,12 +5,17 @@
 
 mod annotations;
 mod answer;
+mod check;
 mod config;
+mod fields;
 mod list;
 mod results;
+mod schema;
 
-pub use annotations::{Hidden, hide, is_internal};
-pub use answer::answer_text;
-pub use config::{ConfigFault, FunctionConfig, OnError, PolicyInput};
-pub use list::{ListFault, ResourceList, is_resource};
-pub use results::{Severity, failure, results};
+pub use annotations::{Hidden, file_path, hide, is_internal};
+pub use answer::{Fate, Reply, answer_text};
+pub use check::{faults, twins};
+pub use config::{ConfigFault, FunctionConfig, Mode, OnError, PolicyInput};
+pub use list::{ListFault, ResourceList, is_resource, is_same_object};
+pub use results::{Gravity, Severity, change_words, failure, file, file_of, results, sort, warning};
+pub use schema::definition;

@@ -1,7 +1,9 @@
 //! The results of a function.
 
-use crate::report::{ObjectReport, Outcome};
+use crate::report::{ObjectReport, Outcome, RuleReport};
 use crate::value::{Change, ChangeKind, ObjectRef, Value};
+
+use super::annotations::bookkeeping;
 
 /// How grave a result is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,37 +27,50 @@ impl Severity {
     }
 }
 
-/// A result about no object in particular.
+/// A failure that is of no object in particular.
 pub fn failure(message: &str) -> Value {
     result(message, Severity::Error)
+}
+
+/// A warning about no object in particular.
+pub fn warning(message: &str) -> Value {
+    result(message, Severity::Warning)
 }
 
 fn result(message: &str, severity: Severity) -> Value {
     [("message", Value::from(message)), ("severity", severity.word().into())].into_iter().collect()
 }
 
-/// The results of one item: one `info` for each rule that changed it, one of the given severity for each
-/// rule that could not be evaluated. Scalar changes carry the values, unless the object is a Secret.
-/// `shown` takes secrets out of messages.
+/// How grave the results are.
+#[derive(Clone, Copy, Debug)]
+pub struct Gravity {
+    /// That a rule could not be evaluated.
+    pub errors: Severity,
+    /// That a policy would change the object; `None` where it does change it.
+    pub violations: Option<Severity>,
+}
+
+/// The results of one item: one for each rule that changed it or would, one for each rule that could not be
+/// evaluated. Scalar changes carry the values, unless the object is a Secret. `file` is the item's, from
+/// [`file_of`]; `shown` takes secrets out of messages.
 pub fn results(
     report: &ObjectReport,
-    item: &Value,
-    errors: Severity,
+    file: Option<&Value>,
+    gravity: Gravity,
     shown: &dyn Fn(&str) -> String,
 ) -> Vec<Value> {
     let mut found = Vec::new();
     for (policy, rule) in report.rules() {
         let mut row = match &rule.outcome {
             Outcome::Error(error) => {
-                result(&format!("{}/{}: {}", policy.policy, rule.rule, shown(&error.message)), errors)
+                let message = format!("{}/{}: {}", policy.policy, rule.rule, shown(&error.message));
+                result(&message, gravity.errors)
             }
-            Outcome::Patched { .. } if !policy.has_error() => {
+            Outcome::Patched { .. } if !policy.has_error() && report.is_changed() => {
                 let changes = rule.changes();
-                let paths: Vec<String> = changes.iter().map(|change| change.pointer.to_string()).collect();
-                let by = rule.trigger.as_ref().map_or_else(String::new, |by| format!(" (triggered by {by})"));
-                let paths = shown(&paths.join(", "));
-                let message = format!("{}/{}: changed {paths}{by}", policy.policy, rule.rule);
-                let mut row = result(&message, Severity::Info);
+                let message =
+                    format!("{}/{}: {}", policy.policy, rule.rule, change_words(rule, gravity, shown));
+                let mut row = result(&message, gravity.violations.unwrap_or(Severity::Info));
                 if let [change] = &*changes {
                     row.insert("field", field(change, report, shown));
                 }
@@ -65,11 +80,13 @@ pub fn results(
                 continue;
             }
         };
-        if let Some(object) = &report.object {
-            row.insert("resourceRef", reference(object));
+        match report.object.as_ref().filter(|object| !object.name.is_empty()) {
+            Some(object) => row.insert("resourceRef", reference(object)),
+            // A field is one of the object that is referred to.
+            None => drop(row.remove("field")),
         }
-        if let Some(file) = file(item) {
-            row.insert("file", file);
+        if let Some(file) = file {
+            row.insert("file", file.clone());
         }
         row.insert(
             "tags",
@@ -80,6 +97,14 @@ pub fn results(
         found.push(row);
     }
     found
+}
+
+/// What a rule changed or would, in words.
+pub fn change_words(rule: &RuleReport, gravity: Gravity, shown: &dyn Fn(&str) -> String) -> String {
+    let paths: Vec<String> = rule.changes().iter().map(|change| change.pointer.to_string()).collect();
+    let by = rule.trigger.as_ref().map_or_else(String::new, |by| format!(" (triggered by {by})"));
+    let verb = if gravity.violations.is_some() { "would change" } else { "changed" };
+    format!("{verb} {}{by}", shown(&paths.join(", ")))
 }
 
 fn reference(object: &ObjectRef) -> Value {
@@ -116,14 +141,57 @@ fn field(change: &Change, report: &ObjectReport, shown: &dyn Fn(&str) -> String)
 }
 
 /// Where the item stands in the package, from the orchestrator's annotations.
-fn file(item: &Value) -> Option<Value> {
-    let annotations = item.path(&["metadata", "annotations"])?;
-    let either = |name: &str| {
-        let current = annotations.get(&format!("internal.config.kubernetes.io/{name}"));
-        current.or_else(|| annotations.get(&format!("config.kubernetes.io/{name}")))?.as_str()
-    };
-    let mut file: Value = [("path", Value::from(either("path")?))].into_iter().collect();
-    let index = either("index").and_then(|index| index.parse::<i64>().ok()).unwrap_or(0);
-    file.insert("index", index.into());
-    Some(file)
+pub fn file_of(item: &Value) -> Option<Value> {
+    let index = bookkeeping(item, "index").and_then(|index| index.parse().ok()).unwrap_or(0);
+    Some(file(bookkeeping(item, "path")?, index))
+}
+
+/// A file of the package, and the number of the document in it.
+pub fn file(path: &str, index: i64) -> Value {
+    [("path", Value::from(path)), ("index", index.into())].into_iter().collect()
+}
+
+/// Puts results in the order in which the orchestrators' own library has them: by file, severity, object and
+/// message.
+pub fn sort(results: &mut [Value]) {
+    results.sort_by_cached_key(|result| {
+        let text = |path: &[&str]| result.path(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let index = result.path(&["file", "index"]).map_or_else(String::new, Value::to_json);
+        let severity = match &*text(&["severity"]) {
+            "error" => 0,
+            "warning" => 1,
+            _ => 2,
+        };
+        let object = ["apiVersion", "kind", "namespace", "name"].map(|name| text(&["resourceRef", name]));
+        // A number with more digits is a greater one.
+        (text(&["file", "path"]), index.len(), index, severity, object, text(&["message"]))
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_stand_by_file_severity_object_and_message() {
+        let result = |file: &str, severity: &str, name: &str, message: &str| {
+            let file = if file.is_empty() { String::new() } else { format!(r#""file":{file},"#) };
+            let text = format!(
+                r#"{{"message":"{message}","severity":"{severity}",{file}"resourceRef":{{"kind":"Pod","name":"{name}"}}}}"#
+            );
+            Value::from_json(&text).unwrap()
+        };
+        let sorted = [
+            result("", "error", "b", "m"),
+            result("", "info", "a", "m"),
+            result("", "info", "b", "l"),
+            result("", "info", "b", "m"),
+            result(r#"{"path":"a.yaml","index":2}"#, "info", "a", "m"),
+            result(r#"{"path":"a.yaml","index":10}"#, "error", "a", "m"),
+            result(r#"{"path":"b.yaml","index":0}"#, "warning", "a", "m"),
+        ];
+        let mut mixed: Vec<Value> = sorted.iter().rev().cloned().collect();
+        sort(&mut mixed);
+        assert_eq!(mixed, sorted);
+    }
 }

@@ -1,6 +1,8 @@
 //! The outside, as far as the inputs tell of it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 
@@ -22,11 +24,13 @@ pub struct OfflineWorld {
     scopes: BTreeMap<(Text, Text), KindScope>,
     objects: GivenObjects,
     input_names: InputNames,
+    /// Whether anybody asked what time it is.
+    timed: Arc<AtomicBool>,
 }
 
 impl OfflineWorld {
     /// A world at a time, with a seed for all chance.
-    pub const fn new(now: Timestamp, seed: u64) -> Self {
+    pub fn new(now: Timestamp, seed: u64) -> Self {
         Self {
             now,
             seed,
@@ -34,7 +38,13 @@ impl OfflineWorld {
             scopes: BTreeMap::new(),
             objects: GivenObjects::NONE,
             input_names: InputNames::FLAGS,
+            timed: Arc::default(),
         }
+    }
+
+    /// Whether some expression asked what time it is: at another time the outcome may be another.
+    pub fn was_asked_for_time(&self) -> bool {
+        self.timed.load(Ordering::Relaxed)
     }
 
     /// Says how a user gives what is missing.
@@ -74,6 +84,7 @@ impl OfflineWorld {
 
 impl World for OfflineWorld {
     fn now(&self) -> Timestamp {
+        self.timed.store(true, Ordering::Relaxed);
         self.now
     }
 

@@ -1,0 +1,219 @@
+//! What a function needs, loaded as its configuration says.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::engine::{Engine, InputNames, Settings};
+use crate::krm::{self, FunctionConfig, Mode, PolicyInput, hide};
+use crate::patch::Schemas;
+use crate::policy::{PolicyException, PolicyExceptions, PolicySet, Rule};
+use crate::semantics::Dialect;
+use crate::source::{
+    ExceptionLoader, GivenLoader, GivenObjects, LoadedExceptions, LoadedPolicies, OfflineWorld, PolicyLoader,
+    SourceError, user_in, values_in,
+};
+use crate::value::{Pointer, Value};
+use crate::yaml::{self, Limits, Source};
+
+use super::apply::Subject;
+use super::given::Given;
+use super::make::Manufacture;
+use super::{About, Talk, planned, remarks, remarks_on_exceptions};
+
+/// A function, configured.
+pub(super) struct Function {
+    pub(super) engine: Engine,
+    pub(super) world: OfflineWorld,
+    pub(super) config: FunctionConfig,
+    /// What mode generate adds.
+    pub(super) made: Vec<Subject>,
+    pub(super) remarks: Vec<(About, String)>,
+}
+
+impl Function {
+    /// Loads whatever the configuration names.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the configuration, what it names, and the items as a whole.
+    pub(super) fn open(given: &Given<'_>, talk: &mut Talk) -> Result<Self, Vec<String>> {
+        let limits = Limits::default();
+        if given.config.value.is_null() {
+            return Err(vec![
+                "no functionConfig: it is where a Kyv (kyv.dev/v1alpha1) or a ConfigMap names the policies"
+                    .into(),
+            ]);
+        }
+        let config = FunctionConfig::from_value(given.config.value)
+            .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let items: Vec<&Value> = given.items.iter().map(|item| item.value).collect();
+        let label = |number: usize| match given.items.get(number) {
+            Some(item) => item.origin().to_string(),
+            None => String::new(),
+        };
+        let mut faults = krm::faults(&items, given.config.value, &label);
+        let loaded = policies(given, &config, limits, talk);
+        let loaded = loaded.map_err(|errors| faults.extend(errors)).ok();
+        let values =
+            config.values.as_ref().map(|value| values_in(&printed("values", value), &limits)).transpose();
+        let user =
+            config.user_info.as_ref().map(|value| user_in(&printed("userInfo", value), &limits)).transpose();
+        let objects = context_from(given, &config, limits);
+        let said = |errors: Vec<SourceError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let values =
+            values.map_err(|errors| faults.extend(said(errors))).unwrap_or_default().unwrap_or_default();
+        let user = user.map_err(|errors| faults.extend(said(errors))).unwrap_or_default();
+        let objects = objects.map_err(|errors| faults.extend(said(errors))).unwrap_or_default();
+        let exceptions = exceptions(given, &config, limits);
+        let exceptions = exceptions.map_err(|errors| faults.extend(errors)).unwrap_or_default();
+        let made = Manufacture::load(&config.manifests, given.config.value, limits);
+        let made = made.map_err(|errors| faults.extend(errors)).unwrap_or_default();
+        let Some(loaded) = loaded.filter(|_| faults.is_empty()) else { return Err(faults) };
+        let planned = planned(&loaded);
+        if !planned.is_empty() {
+            return Err(planned);
+        }
+        let mut notes = remarks(&loaded, talk);
+        notes.extend(remarks_on_exceptions(&exceptions, &loaded.policies));
+        notes.extend(made.notes.into_iter().map(|note| (About::Other, note)));
+        notes.extend(values.notes.into_iter().map(|note| (About::Omission, note)));
+        let settings = Settings {
+            semantics: config.semantics,
+            schemas: Schemas::kubernetes(),
+            values: values.values,
+            user,
+            exceptions: PolicyExceptions::new(exceptions.exceptions),
+            operation: config.operation,
+            ..Settings::default()
+        };
+        let engine = Engine::new(PolicySet::new(loaded.policies), settings);
+        let named = match config.mode {
+            Mode::Generate => made.subjects.iter().map(|made| &made.value).collect(),
+            Mode::Mutate | Mode::Validate => items,
+        };
+        let world = world(&engine, &named, objects);
+        Ok(Self { engine, world, config, made: made.subjects, remarks: notes })
+    }
+}
+
+/// The policies that the configuration names, and if it says so those among the items.
+fn policies(
+    given: &Given<'_>,
+    config: &FunctionConfig,
+    limits: Limits,
+    talk: &mut Talk,
+) -> Result<LoadedPolicies, Vec<String>> {
+    let dialect = Dialect { semantics: config.semantics, legacy: config.legacy };
+    let mut loader = PolicyLoader::new(dialect, limits);
+    let mut strays = Vec::new();
+    let mut node = |loader: &mut PolicyLoader, at: &Pointer, value: &Value| {
+        if !loader.node(given.config.document, at, value) {
+            strays.push(format!("{at}: neither a path nor a policy"));
+        }
+    };
+    let inline = given.config.at.key("spec").key("policies");
+    for (index, input) in config.policies.iter().enumerate() {
+        match input {
+            PolicyInput::Path(path) => loader.path(Path::new(&**path)),
+            PolicyInput::Inline(policy) => node(&mut loader, &inline.index(index), policy),
+            PolicyInput::Stream(text) => {
+                loader.text(&Arc::new(Source::new("functionConfig.data.inline", &**text)));
+            }
+        }
+    }
+    if config.policies_from_items {
+        for item in &given.items {
+            loader.node(item.document, &item.at, &hide(item.value).0);
+        }
+    }
+    let name = if config.policies_from_items { "functionConfig and items" } else { "functionConfig" };
+    match loader.finish(name) {
+        Ok(loaded) if strays.is_empty() => Ok(loaded),
+        Ok(_) => Err(strays),
+        Err(refused) => {
+            talk.announce(refused.corners, config.semantics);
+            strays.extend(refused.errors.iter().map(ToString::to_string));
+            Err(strays)
+        }
+    }
+}
+
+/// The exceptions that the configuration names.
+fn exceptions(
+    given: &Given<'_>,
+    config: &FunctionConfig,
+    limits: Limits,
+) -> Result<LoadedExceptions, Vec<String>> {
+    let mut loader = ExceptionLoader::new(config.semantics, limits);
+    let mut strays = Vec::new();
+    let at = given.config.at.key("spec").key("exceptions");
+    for (index, input) in config.exceptions.iter().enumerate() {
+        match input {
+            PolicyInput::Path(path) => loader.path(Path::new(&**path)),
+            PolicyInput::Inline(exception) => {
+                let at = at.index(index);
+                if !loader.node(given.config.document, &at, exception) {
+                    strays.push(format!("{at}: neither a path nor an exception"));
+                }
+            }
+            // Only policies are given as a stream.
+            PolicyInput::Stream(_) => {}
+        }
+    }
+    match loader.finish() {
+        Ok(loaded) if strays.is_empty() => Ok(loaded),
+        Ok(_) => Err(strays),
+        Err(errors) => Err(strays.into_iter().chain(errors.iter().map(ToString::to_string)).collect()),
+    }
+}
+
+/// What context entries are answered from. The items answer nothing: they are no part of the cluster yet.
+fn context_from(
+    given: &Given<'_>,
+    config: &FunctionConfig,
+    limits: Limits,
+) -> Result<GivenObjects, Vec<SourceError>> {
+    let mut loader = GivenLoader::new("default", &[], limits);
+    let inline = given.config.at.key("spec").key("contextFrom");
+    for (index, input) in config.context_from.iter().enumerate() {
+        match input {
+            PolicyInput::Path(path) => loader.path(Path::new(&**path)),
+            PolicyInput::Inline(_) | PolicyInput::Stream(_) => {
+                loader.node(given.config.document, &inline.index(index));
+            }
+        }
+    }
+    loader.finish()
+}
+
+/// What is known of the cluster that the items are meant for: the namespaces among them, and what was given.
+fn world(engine: &Engine, items: &[&Value], objects: GivenObjects) -> OfflineWorld {
+    let mut world = OfflineWorld::new(Timestamp::now(), 0);
+    world.set_objects(objects);
+    world.set_input_names(InputNames::FUNCTION);
+    let mut rules = engine.policies().policies().iter().flat_map(|policy| &policy.rules);
+    let mut exceptions = engine.settings().exceptions.all().iter();
+    if rules.any(Rule::asks_for_namespace_labels)
+        || exceptions.any(PolicyException::asks_for_namespace_labels)
+    {
+        for item in items {
+            let is = |field, text| item.get(field).and_then(Value::as_str) == Some(text);
+            if is("kind", "Namespace") && is("apiVersion", "v1") {
+                world.add_namespace(item);
+            }
+        }
+    }
+    for (name, labels) in &engine.settings().values.namespaces {
+        world.set_namespace_labels(name.clone(), labels.clone());
+    }
+    world
+}
+
+/// A document of the configuration, as a text of its own.
+fn printed(field: &str, value: &Value) -> Arc<Source> {
+    let mut text = String::new();
+    yaml::print(value, &mut text);
+    Arc::new(Source::new(format!("functionConfig.{field}"), text))
+}

@@ -1,0 +1,89 @@
+//! What mode generate adds: the objects of manifests.
+
+use std::path::Path;
+
+use crate::krm::{faults, file, is_resource};
+use crate::render::Origin;
+use crate::source::{Content, Manifests, Piece, Walk};
+use crate::value::{GroupVersionKind, Pointer, Text, Value};
+use crate::yaml::Limits;
+
+use super::apply::Subject;
+
+/// The objects of manifests, before any policy.
+#[derive(Debug, Default)]
+pub(super) struct Manufacture {
+    pub(super) subjects: Vec<Subject>,
+    /// What was left out.
+    pub(super) notes: Vec<String>,
+}
+
+impl Manufacture {
+    /// Reads the manifests that these paths stand for, folders with all that is below them.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be read or is no object, and objects that cannot be told apart.
+    pub(super) fn load(paths: &[Text], function_config: &Value, limits: Limits) -> Result<Self, Vec<String>> {
+        let mut made = Self::default();
+        let mut errors = Vec::new();
+        let mut manifests = Manifests::new(limits);
+        for path in paths {
+            if let Err(error) = manifests.add(Path::new(&**path), Walk::DeepWithoutDots) {
+                errors.push(error.to_string());
+            }
+        }
+        let mut numbers: Vec<i64> = Vec::new();
+        for piece in manifests.pieces() {
+            match piece {
+                Ok(piece) => {
+                    numbers.resize(numbers.len().max(piece.input + 1), 0);
+                    let number = numbers.get_mut(piece.input).map_or(0, |number| {
+                        *number += 1;
+                        *number - 1
+                    });
+                    made.add(&piece, number, function_config, &mut errors);
+                }
+                Err(error) => errors.push(error.to_string()),
+            }
+        }
+        let values: Vec<&Value> = made.subjects.iter().map(|subject| &subject.value).collect();
+        let label = |number: usize| {
+            made.subjects.get(number).map_or_else(String::new, |made| made.origin.to_string())
+        };
+        errors.extend(faults(&values, function_config, &label));
+        if !paths.is_empty() && made.subjects.is_empty() && errors.is_empty() {
+            errors.push("functionConfig: spec.manifests: no resource among the manifests".into());
+        }
+        if errors.is_empty() { Ok(made) } else { Err(errors) }
+    }
+
+    fn add(&mut self, piece: &Piece, number: i64, function_config: &Value, errors: &mut Vec<String>) {
+        let (Content::Document(document), Some(value)) = (&piece.content, piece.value()) else { return };
+        let name = document.source().name();
+        let is_list = GroupVersionKind::of(value).is_some_and(|kind| kind.kind.ends_with("List"));
+        let items = value.get("items").and_then(Value::as_array).filter(|_| is_list);
+        let at = Pointer::ROOT.key("items");
+        let objects: Vec<(Pointer, &Value)> = match items {
+            Some(items) => items.iter().enumerate().map(|(index, item)| (at.index(index), item)).collect(),
+            None => vec![(Pointer::ROOT, value)],
+        };
+        for (at, object) in objects {
+            let origin = Origin { name: name.into(), line: Some(document.nearest_position(&at).line) };
+            let Some(kind) = GroupVersionKind::of(object) else {
+                errors.push(format!("{origin}: no object: apiVersion or kind is missing"));
+                continue;
+            };
+            if !is_resource(object, function_config) {
+                self.notes.push(format!("{origin}: the {} is no resource and is left out", kind.kind));
+                continue;
+            }
+            self.subjects.push(Subject {
+                value: object.clone(),
+                origin,
+                file: Some(file(name, number)),
+                is_evaluated: true,
+            });
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `fn`: the KRM function. A `ResourceList` comes in, a `ResourceList` goes out.
+
+mod apply;
+mod given;
+mod load;
+mod make;
+mod plugin;
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::krm::{Fate, Reply, ResourceList, answer_text, failure, twins};
+use crate::source::{Location, read_text};
+use crate::value::Value;
+use crate::yaml::{self, Document, Limits, Source};
+
+use super::HELP;
+use super::evaluate::{Evaluated, Evaluator};
+use super::exit::Exit;
+use super::held::run_targets;
+use super::remarks::{planned, remarks, remarks_on_exceptions};
+use super::session::with_pool;
+use super::talk::{About, Manner, Talk};
+
+use given::Given;
+use load::Function;
+
+pub(super) use plugin::{plugin_config, run as run_plugin};
+
+const EXAMPLES: &str = "\
+Examples:
+  # A transformer of a kustomization: transformers: [kyv.yaml], with this annotation in kyv.yaml
+  #   config.kubernetes.io/function: \"exec: {path: kubectl-kyv}\"
+  kustomize build --enable-alpha-plugins --enable-exec overlays/prod
+
+  # All resources of a kpt package
+  kpt fn eval PACKAGE --exec kubectl-kyv --fn-config kyv.yaml
+
+  # By hand
+  kpt fn source PACKAGE --fn-config kyv.yaml | kubectl kyv fn";
+
+/// Run as a KRM function: a ResourceList in, a ResourceList out.
+///
+/// The functionConfig is a Kyv (kyv.dev/v1alpha1) or a ConfigMap and names the policies. Whoever calls the
+/// program without arguments and with a ResourceList on standard input gets the same.
+///
+/// On failure the items come out as they came in, with the reasons as results and on standard error.
+#[derive(Debug, Args)]
+#[command(name = "fn", before_help = EXAMPLES, help_template = HELP)]
+pub(super) struct Arguments {}
+
+/// Runs the command.
+pub(super) fn run(_arguments: &Arguments) -> Exit {
+    let source = read_text(&Location::Stdin, &Limits::default());
+    run_on(source.map_err(|error| vec![error.to_string()]).and_then(|source| document(&source)))
+}
+
+/// Runs as a function if nobody says what else to do and standard input holds a ResourceList; `None`
+/// where it does not.
+pub(super) fn detect() -> Option<Exit> {
+    if io::stdin().is_terminal() {
+        return None;
+    }
+    let source = read_text(&Location::Stdin, &Limits::default()).ok()?;
+    if !source.text().contains("ResourceList") {
+        return None;
+    }
+    let document = document(&source);
+    let is_other = |document: &Document| {
+        document.value().and_then(|value| value.get("kind")).and_then(Value::as_str) != Some("ResourceList")
+    };
+    // One that is cut off or otherwise broken gets its reason, not a usage text.
+    (!document.as_ref().is_ok_and(is_other)).then(|| run_on(document))
+}
+
+fn run_on(document: Result<Document, Vec<String>>) -> Exit {
+    with_pool(0, Manner::default(), |talk| match document {
+        Ok(document) => serve(&document, talk),
+        Err(errors) => errors.iter().for_each(|error| talk.error(Exit::Input, error)),
+    })
+}
+
+/// The one document of standard input.
+fn document(source: &Arc<Source>) -> Result<Document, Vec<String>> {
+    let mut documents = yaml::read(source, &Limits::default())
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    documents.retain(|document| document.value().is_some());
+    let found = documents.len();
+    match documents.pop() {
+        Some(document) if found == 1 => Ok(document),
+        _ => Err(vec![format!("stdin: expected one document of kind ResourceList, found {found} documents")]),
+    }
+}
+
+/// Answers a document.
+fn serve(document: &Document, talk: &mut Talk) {
+    let list = match document.value().map(ResourceList::from_value) {
+        Some(Ok(list)) => list,
+        Some(Err(fault)) => return talk.error(Exit::Input, &format!("stdin: {fault}")),
+        None => return,
+    };
+    let reply = reply(&Given::of_list(document, &list), talk);
+    print(&answer_text(document, &list, reply), talk);
+}
+
+/// What the function replies. What kept it from its work is said.
+fn reply(given: &Given<'_>, talk: &mut Talk) -> Reply {
+    match Function::open(given, talk) {
+        Ok(function) => function.reply(given, talk),
+        Err(faults) => {
+            // The line that standard error shows besides means nothing in a result.
+            let first = |fault: &String| failure(fault.lines().next().unwrap_or_default());
+            let results = faults.iter().map(first).collect();
+            faults.iter().for_each(|fault| talk.error(Exit::Input, fault));
+            let mut reply = Reply::unchanged(given.items.len(), results);
+            let items: Vec<_> = given.items.iter().map(|item| item.value).collect();
+            for twin in twins(&items) {
+                if let Some(fate) = reply.items.get_mut(twin) {
+                    *fate = Fate::Dropped;
+                }
+            }
+            reply
+        }
+    }
+}
+
+/// Prints an answer. Half of one must not pass for a whole one, so nothing is forgiven here, not even a
+/// closed pipe.
+fn print(text: &str, talk: &mut Talk) {
+    let mut out = io::stdout().lock();
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        talk.error(Exit::Input, &format!("the result cannot be written: {error}"));
+    }
+}

@@ -1,0 +1,91 @@
+//! The plugin of kustomize's earlier kind: its configuration in a file that is the first argument, a stream
+//! of objects on standard input, and one on standard output.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::CommandFactory as _;
+
+use crate::krm::Fate;
+use crate::source::{Location, read_text};
+use crate::value::Pointer;
+use crate::yaml::{self, Document, Limits, Source};
+
+use super::given::{Given, Node};
+use super::{Exit, Manner, Talk, document, print, reply, with_pool};
+use crate::commands::Cli;
+
+/// What kustomize sets for such a plugin; each is left out if it is too long.
+const VARIABLES: [&str; 2] = ["KUSTOMIZE_PLUGIN_CONFIG_ROOT", "KUSTOMIZE_PLUGIN_CONFIG_STRING"];
+
+/// The arguments behind the program's name, if kustomize runs it as a plugin: the file with the configuration,
+/// and what that asks to be given besides.
+pub(in crate::commands) fn plugin_config(arguments: &[OsString]) -> Option<(&Path, &[OsString])> {
+    let (first, rest) = arguments.get(1..)?.split_first()?;
+    let path = Path::new(first);
+    (VARIABLES.iter().any(|name| env::var_os(name).is_some())
+        && Cli::command().find_subcommand(first).is_none()
+        && path.is_file())
+    .then_some((path, rest))
+}
+
+/// Runs as such a plugin.
+pub(in crate::commands) fn run(config: &Path, rest: &[OsString]) -> Exit {
+    with_pool(0, Manner::default(), |talk| {
+        if !rest.is_empty() {
+            talk.error(Exit::Input, "argsOneLiner and argsFromFile mean nothing here: all is said in spec");
+        }
+        match (read_config(config), read_items()) {
+            (Ok(config), Ok(items)) if rest.is_empty() => serve(&config, &items, talk),
+            (config, items) => {
+                for error in config.err().into_iter().chain(items.err()).flatten() {
+                    talk.error(Exit::Input, &error);
+                }
+            }
+        }
+    })
+}
+
+/// The configuration, named as in messages about a function: the name of a passing file tells nobody anything.
+fn read_config(path: &Path) -> Result<Document, Vec<String>> {
+    let location = Location::File { path: path.to_owned(), named: true };
+    let source = read_text(&location, &Limits::default()).map_err(|error| vec![error.to_string()])?;
+    document(&Source::new("functionConfig", source.text()).into())
+}
+
+fn read_items() -> Result<Vec<Document>, Vec<String>> {
+    let source = read_text(&Location::Stdin, &Limits::default()).map_err(|error| vec![error.to_string()])?;
+    yaml::read(&source, &Limits::default()).map_err(|errors| errors.iter().map(ToString::to_string).collect())
+}
+
+fn serve(config: &Document, documents: &[Document], talk: &mut Talk) {
+    let Some(value) = config.value() else { return };
+    let config = Node { document: config, at: Pointer::ROOT, value };
+    let given = Given::of_documents(config, documents);
+    let reply = reply(&given, talk);
+    // There is no place for results, and nothing but the whole answer is one.
+    if talk.exit() != Exit::Done {
+        return;
+    }
+    let mut out = String::new();
+    let mut fates = reply.items.iter();
+    for document in documents {
+        let fate = document.value().and_then(|_| fates.next()).unwrap_or(&Fate::Kept);
+        match fate {
+            Fate::Kept => out.push_str(document.text()),
+            Fate::Became(value) => out.push_str(&document.edited(value).text),
+            Fate::Dropped => {}
+        }
+    }
+    for object in &reply.added {
+        if !out.is_empty() {
+            if !out.ends_with('\n') {
+                out.push('\n');
+            }
+            out.push_str("---\n");
+        }
+        yaml::print(object, &mut out);
+    }
+    print(&out, talk);
+}

@@ -1,0 +1,128 @@
+//! What no orchestrator passes on, or could take back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::value::{ObjectRef, Value};
+
+use super::annotations::bookkeeping;
+use super::is_resource;
+
+/// Where an item stands: the package (there may be packages within packages), the path in it, and the number of
+/// the document.
+fn place(item: &Value) -> Option<(Option<&str>, &str, &str)> {
+    let index = bookkeeping(item, "index").unwrap_or("0");
+    Some((bookkeeping(item, "package-path"), bookkeeping(item, "path")?, index))
+}
+
+/// The numbers of the items that stand where one before them stands. kpt refuses an answer with such items, and
+/// then says nothing of the reasons in it.
+pub fn twins<'a>(items: &[&'a Value]) -> Vec<usize> {
+    let mut places = BTreeSet::new();
+    let twin = |(number, item): (usize, &&'a Value)| {
+        let taken = place(item).is_some_and(|place| !places.insert(place));
+        taken.then_some(number)
+    };
+    items.iter().enumerate().filter_map(twin).collect()
+}
+
+/// What is wrong with the items as a whole: a resource without a name, and items that cannot be told apart.
+/// `label` names an item by its number.
+pub fn faults(items: &[&Value], function_config: &Value, label: &dyn Fn(usize) -> String) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut places = BTreeMap::new();
+    let mut ids = BTreeMap::new();
+    let mut objects = BTreeMap::new();
+    for (number, item) in items.iter().enumerate() {
+        let path = bookkeeping(item, "path");
+        let mut fault = |first: usize, text: String| {
+            faults.push(format!("{} and {} {text}", label(first), label(number)));
+        };
+        if let Some(path) = path {
+            let index = bookkeeping(item, "index").unwrap_or("0");
+            if let Some(first) = places.insert(place(item), number) {
+                fault(
+                    first,
+                    format!("are one document ({path}, index {index}): do two selectors choose it?"),
+                );
+                continue;
+            }
+        }
+        let id = item.path(&["metadata", "annotations", "internal.config.kubernetes.io/id"]);
+        if let Some(id) = id.and_then(Value::as_str)
+            && let Some(first) = ids.insert(id, number)
+        {
+            fault(first, format!("have the same internal.config.kubernetes.io/id: {id}"));
+            continue;
+        }
+        if !is_resource(item, function_config) {
+            continue;
+        }
+        let Some(object) = ObjectRef::of(item) else { continue };
+        if object.name.is_empty() {
+            if !object.kind.kind.ends_with("List") {
+                faults.push(format!("{}: the {} has no metadata.name", label(number), object.kind.kind));
+            }
+        } else if path.is_none() && item.path(&["metadata", "name"]).is_some() {
+            let text = format!("are both {} {object}", object.kind.api_version());
+            if let Some(first) = objects.insert(object, number) {
+                fault(first, text);
+            }
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(items: &str) -> Vec<String> {
+        let items = Value::from_json(items).unwrap();
+        let items: Vec<&Value> = items.as_array().unwrap().iter().collect();
+        faults(&items, &Value::Null, &|number| format!("items[{number}]"))
+    }
+
+    #[test]
+    fn resources_have_names_but_lists_and_files_of_the_orchestrators_need_none() {
+        assert_eq!(
+            found(
+                r#"[{"apiVersion":"v1","kind":"Pod"},{"apiVersion":"v1","kind":"Pod","metadata":{"name":""}}]"#
+            ),
+            ["items[0]: the Pod has no metadata.name", "items[1]: the Pod has no metadata.name"]
+        );
+        assert!(
+            found(
+                r#"[{"apiVersion":"v1","kind":"PodList","items":[]},{"a":1},
+                {"apiVersion":"kustomize.config.k8s.io/v1beta1","kind":"Kustomization"},
+                {"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"a-"}},
+                {"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"a-"}}]"#
+            )
+            .is_empty()
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_told_apart_is_named() {
+        let pod = |annotations: &str| {
+            format!(
+                r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"a","namespace":"n","annotations":{{{annotations}}}}}}}"#
+            )
+        };
+        let (here, there) =
+            (r#""config.kubernetes.io/path":"a.yaml""#, r#""internal.config.kubernetes.io/path":"b.yaml""#);
+        let pair = |first: &str, second: &str| found(&format!("[{},{}]", pod(first), pod(second)));
+        assert_eq!(pair("", ""), ["items[0] and items[1] are both v1 Pod/n/a"]);
+        assert_eq!(
+            pair(here, here),
+            ["items[0] and items[1] are one document (a.yaml, index 0): do two selectors choose it?"]
+        );
+        assert!(pair(here, there).is_empty());
+        let inner = format!(r#"{here},"internal.config.kubernetes.io/package-path":"/p/inner""#);
+        assert!(pair(here, &inner).is_empty());
+        let id = r#","internal.config.kubernetes.io/id":"7""#;
+        assert_eq!(
+            pair(&format!("{here}{id}"), &format!("{there}{id}")),
+            ["items[0] and items[1] have the same internal.config.kubernetes.io/id: 7"]
+        );
+    }
+}
