@@ -61,7 +61,7 @@ impl Evaluation {
 
     /// What its change means for a cluster.
     pub(super) fn impact(&self) -> Impact {
-        Impact::of(&self.report.before, &self.report.after, self.is_update)
+        self.report.impact(self.is_update)
     }
 
     /// The object as it was and as it is, all of it.

@@ -72,6 +72,11 @@ impl Ledger {
         !self.is_blank() && self.known().texts.hold(text)
     }
 
+    /// Whether a key of an object is secret or holds what is.
+    pub fn hides_key(&self, key: &str) -> bool {
+        !self.is_blank() && self.known().texts.hides_key(key)
+    }
+
     /// Whether what is secret in a text would be found in a longer one.
     pub fn finds(&self, text: &str) -> bool {
         self.known().texts.spans(text).is_some_and(|spans| !spans.is_empty())
@@ -86,7 +91,7 @@ impl Ledger {
     /// Notes a value that was made of others, among which are secret ones: all of its texts, keys and numbers that do not
     /// stand among the others are secret now. `stand_in` is the same, made of what stands in for the others.
     pub fn note(&self, made: &Value, stand_in: Option<&Value>, given: &[&Value]) {
-        let mut parts = BTreeSet::new();
+        let (mut parts, mut keys) = (BTreeSet::new(), BTreeSet::new());
         let mut open = given.to_vec();
         while let Some(node) = open.pop() {
             match node {
@@ -95,13 +100,13 @@ impl Ledger {
                 Value::String(text) => drop(parts.insert(text.clone())),
                 Value::Array(items) => open.extend(items.iter()),
                 Value::Object(members) => {
-                    parts.extend(members.keys().cloned());
+                    keys.extend(members.keys().cloned());
                     open.extend(members.values());
                 }
             }
         }
         let mut known = self.known();
-        Notes { known: &mut known, parts: &parts, keeps_stand_ins: self.keeps_stand_ins }
+        Notes { known: &mut known, parts: &parts, keys: &keys, keeps_stand_ins: self.keeps_stand_ins }
             .take(made, stand_in);
     }
 
@@ -183,31 +188,37 @@ const OLD_ELEMENTS: usize = 100;
 
 impl Secrets {
     fn of(known: Known) -> Self {
-        Self { parts: vec![Arc::new(known)] }
+        Self { parts: vec![Arc::new(known)], ..Self::default() }
     }
 }
 
 /// The notes on one value.
 struct Notes<'a> {
     known: &'a mut Known,
-    /// The texts, keys and numbers that it was made of.
+    /// The texts and numbers that it was made of.
     parts: &'a BTreeSet<Text>,
+    /// The keys in what it was made of.
+    keys: &'a BTreeSet<Text>,
     keeps_stand_ins: bool,
 }
 
 impl Notes<'_> {
+    fn is_given(&self, text: &str) -> bool {
+        self.parts.contains(text) || self.keys.contains(text)
+    }
+
     /// The depth of the recursion is that of the value, which its maker bounds.
     fn take(&mut self, made: &Value, stand_in: Option<&Value>) {
         match made {
             Value::Null | Value::Bool(_) => {}
             Value::Number(number) => {
-                if !self.parts.contains(&*number.to_string()) {
+                if !self.is_given(&number.to_string()) {
                     self.known.texts.add_number(number);
                     self.stands_in(&number.to_string().into(), stand_in);
                 }
             }
             Value::String(text) => {
-                if !self.parts.contains(text) {
+                if !self.is_given(text) {
                     self.known.texts.add_made(text, false);
                     self.stands_in(text, stand_in);
                 }
@@ -221,7 +232,13 @@ impl Notes<'_> {
                 let others: Option<&Map> = stand_in.and_then(Value::as_object);
                 for (index, (key, member)) in members.iter().enumerate() {
                     let other = others.and_then(|others| others.get_index(index));
-                    if !self.parts.contains(key) {
+                    if self.keys.contains(key) {
+                        // It was the name of something before.
+                    } else if self.parts.contains(key) {
+                        if self.known.texts.knows(key) {
+                            self.known.texts.add_key(key, false);
+                        }
+                    } else {
                         // The names in what a Secret holds are words of everywhere.
                         let is_word = key.len() < 8 && key.bytes().all(|byte| byte.is_ascii_alphabetic());
                         self.known.texts.add_key(key, is_word);

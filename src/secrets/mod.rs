@@ -11,6 +11,7 @@
 //! same way: each text that is made is made again of stand-ins, if that is wanted.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod keys;
 mod ledger;
 mod seeds;
 mod texts;
@@ -20,6 +21,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::value::{Map, Text, Value};
+
+use keys::KeyMasks;
 
 pub use ledger::Ledger;
 pub use seeds::{Fields, LAST_APPLIED, STAND_IN, STAND_IN_ENCODED, fields, is_secret};
@@ -53,16 +56,27 @@ impl StandIns {
                 Value::array(items.iter().map(|item| self.of(item, texts)).collect::<Option<_>>()?)
             }
             Value::Object(members) => {
-                let member = |(key, member): (&Text, &Value)| {
-                    let key = match self.0.get(key) {
-                        Some(Value::String(other)) if texts.is_made_key(key) => other.clone(),
-                        _ => key.clone(),
-                    };
-                    Some((key, self.of(member, texts)?))
-                };
-                Value::object(members.iter().map(member).collect::<Option<Map>>()?)
+                let mut others = Map::default();
+                for (key, member) in members.iter() {
+                    let (key, member) = (self.of_key(key, texts)?, self.of(member, texts)?);
+                    // Two keys that are alike would be one.
+                    if others.insert(key, member).is_some() {
+                        return None;
+                    }
+                }
+                Value::object(others)
             }
         })
+    }
+
+    fn of_key(&self, key: &Text, texts: &Texts) -> Option<Text> {
+        if !texts.hides_key(key) {
+            return Some(key.clone());
+        }
+        match self.of_text(key, texts)? {
+            Value::String(other) => Some(other),
+            _ => None,
+        }
     }
 
     fn of_text(&self, text: &Text, texts: &Texts) -> Option<Value> {
@@ -94,6 +108,7 @@ impl StandIns {
 #[derive(Clone, Debug, Default)]
 pub struct Secrets {
     parts: Vec<Arc<Known>>,
+    key_masks: KeyMasks,
 }
 
 impl Secrets {
@@ -121,7 +136,7 @@ impl Secrets {
         let mut parts = self.parts.iter();
         let mut texts = parts.next().map(|part| part.texts.clone()).unwrap_or_default();
         parts.for_each(|part| texts.extend(&part.texts));
-        texts
+        texts.with_key_masks(&self.key_masks)
     }
 
     /// The texts that must not be shown where two states of an object are, the values of which are added if it is a
@@ -237,7 +252,8 @@ impl Known {
                     let kept =
                         is_metadata && matches!(&**key, "name" | "namespace" | "uid" | "resourceVersion");
                     let member = if kept { member.clone() } else { self.covered(member, false) };
-                    (self.texts.hidden_name(key).unwrap_or_else(|| key.clone()), member)
+                    let shown = || self.texts.shown_key(key);
+                    (self.stand_ins.of_key(key, &self.texts).unwrap_or_else(shown), member)
                 };
                 members.iter().map(member).collect()
             }

@@ -170,8 +170,8 @@ impl<'a> Gather<'a, '_> {
     ) -> Anchor {
         let wanted = written.and_then(|written| written.pointed(overlay));
         Anchor {
-            overlay: overlay.to_string(),
-            object: self.shade.text(&at.to_string()),
+            overlay: self.object_report.shown_place(overlay).to_string(),
+            object: self.shade.text(&self.object_report.shown_place(at).to_string()),
             reason: reason.to_owned(),
             wanted: wanted.map(|wanted| self.shade.at(at, wanted)),
             found: found.map(|found| self.shade.at(at, found)),
