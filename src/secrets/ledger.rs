@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::value::{Map, Text, Value};
 
-use super::seeds::{forms, is_secret};
+use super::seeds::{forms, is_secret, odd_values};
 use super::{Known, Secrets, StandIns};
 
 /// The secrets of one evaluation: the values of the Secrets that it came across, and whatever was made of them so far.
@@ -60,6 +60,13 @@ impl Ledger {
             }
             texts.add(&text);
         });
+        for odd in odd_values(secret) {
+            match odd {
+                Value::String(text) => texts.add(text),
+                Value::Number(number) => texts.add_number(number),
+                _ => {}
+            }
+        }
     }
 
     /// Whether a value is secret or holds what is.
@@ -286,6 +293,22 @@ mod tests {
             ledger.stand_in(&json(r#"["hunter2","a hunter2",5,"x"]"#)),
             Some(json(r#"["masked1","a masked1",5,"masked2"]"#))
         );
+    }
+
+    #[test]
+    fn values_of_odd_types_are_known() {
+        let ledger = Ledger::new(false);
+        ledger.see(&json(r#"{"kind":"Secret","data":{"a":5,"b":{"c":["d-word",true]},"e":"dGV4dA=="},"stringData":"whole"}"#));
+        for (value, holds) in [
+            ("5", true),
+            ("\"d-word\"", true),
+            ("6", false),
+            ("true", false),
+            ("\"text\"", true),
+            ("\"whole\"", true),
+        ] {
+            assert_eq!(ledger.holds(&json(value)), holds, "{value}");
+        }
     }
 
     #[test]

@@ -49,6 +49,26 @@ pub fn fields(object: &Value) -> Fields {
     found
 }
 
+/// Values that no Secret in a cluster has: whatever is written where texts belong.
+pub(super) fn odd_values(secret: &Value) -> impl Iterator<Item = &Value> {
+    let fields = ["data", "stringData"].into_iter().filter_map(|field| secret.get(field));
+    let mut open: Vec<&Value> = fields.collect();
+    let mut depth = vec![0; open.len()];
+    std::iter::from_fn(move || {
+        loop {
+            let (node, depth_of) = (open.pop()?, depth.pop()?);
+            let before = open.len();
+            match node {
+                Value::Object(members) => open.extend(members.values()),
+                Value::Array(items) => open.extend(items.iter()),
+                Value::String(_) if depth_of == 1 => {}
+                _ => return Some(node),
+            }
+            depth.resize(open.len().max(before), depth_of + 1);
+        }
+    })
+}
+
 /// The annotation of a Secret that repeats it.
 pub(super) fn last_applied(secret: &Value) -> Option<&Text> {
     secret.path(&["metadata", "annotations", LAST_APPLIED]).and_then(Value::as_text)

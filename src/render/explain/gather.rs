@@ -206,7 +206,7 @@ impl<'a> Gather<'a, '_> {
         let mut shown: BTreeMap<_, Vec<Result<Value, String>>> = BTreeMap::new();
         for seen in &trace.variables {
             let value = match &seen.value {
-                Ok(value) => Ok(self.shade.answer(&seen.expression, value)),
+                Ok(value) => Ok(self.shade.value(value)),
                 Err(error) => Err(self.shade.text(error)),
             };
             let known = shown.entry((seen.turn, &seen.expression)).or_default();
@@ -304,7 +304,7 @@ impl<'a> Gather<'a, '_> {
             let written = block.and_then(|block| block.pointed(&condition.pointer));
             let side = |name: &str, value: &Value| {
                 let written = written.and_then(|written| written.get(name));
-                let shown = self.shade.from(written, value);
+                let shown = self.shade.value(value);
                 (shown, written.filter(|written| *written != value).cloned())
             };
             let (key, key_written) = side("key", &condition.key);
