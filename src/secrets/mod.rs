@@ -14,6 +14,7 @@
 mod keys;
 mod ledger;
 mod seeds;
+mod shape;
 mod texts;
 
 use std::sync::Arc;
@@ -25,7 +26,8 @@ use crate::value::{Map, Text, Value};
 use keys::KeyMasks;
 
 pub use ledger::Ledger;
-pub use seeds::{Fields, LAST_APPLIED, STAND_IN, STAND_IN_ENCODED, fields, is_secret};
+pub use seeds::{Fields, LAST_APPLIED, fields, is_secret};
+pub use shape::{STAND_IN, STAND_IN_ENCODED};
 pub use texts::Texts;
 
 /// What is shown in the place of a secret.
@@ -126,6 +128,25 @@ impl Secrets {
         }
     }
 
+    /// The same, of which nothing was shown yet.
+    #[must_use]
+    pub fn unshown(&self) -> Self {
+        Self { parts: self.parts.clone(), ..Self::default() }
+    }
+
+    /// A value that was made of what stands in for these Secrets, made of their values again.
+    pub fn uncovered(&self, value: &Value) -> Value {
+        let mut pairs: Vec<(&str, &str)> = Vec::new();
+        for (text, other) in self.parts.iter().flat_map(|part| &part.stand_ins.0) {
+            if let Some(other) = other.as_str().filter(|other| *other != MASK && **other != **text) {
+                pairs.push((other, text));
+            }
+        }
+        // What holds another one goes first.
+        pairs.sort_by_key(|(other, _)| std::cmp::Reverse(other.len()));
+        if pairs.is_empty() { value.clone() } else { uncovered(value, &pairs) }
+    }
+
     /// The Secrets that were seen.
     pub fn objects(&self) -> impl Iterator<Item = &Value> {
         self.parts.iter().flat_map(|part| &part.secrets)
@@ -163,6 +184,25 @@ impl Secrets {
         let mut other = self.stand_in(object);
         keep_identity(&mut other, object, keeps_names);
         other
+    }
+}
+
+/// The depth of the recursion is that of the value, which its reader bounds.
+fn uncovered(value: &Value, pairs: &[(&str, &str)]) -> Value {
+    let text = |text: &Text| -> Text {
+        if let Some((_, own)) = pairs.iter().find(|(other, _)| *other == &**text) {
+            return (*own).into();
+        }
+        let inside = pairs.iter().filter(|(other, _)| other.len() > STAND_IN.len() && text.contains(other));
+        inside.fold(text.to_string(), |text, (other, own)| text.replace(other, own)).into()
+    };
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        Value::String(own) => Value::String(text(own)),
+        Value::Array(items) => Value::array(items.iter().map(|item| uncovered(item, pairs)).collect()),
+        Value::Object(members) => {
+            members.iter().map(|(key, member)| (text(key), uncovered(member, pairs))).collect()
+        }
     }
 }
 
@@ -280,7 +320,7 @@ mod tests {
         assert_eq!(
             shown,
             json(
-                r#"{"kind":"Secret","metadata":{"annotations":{"copy":"masked1","kubectl.kubernetes.io/last-applied-configuration":"***"}},"data":{"a":"bWFza2VkMQ==","b":"bWFza2VkMg==","c":"bWFza2VkMQ=="}}"#
+                r#"{"kind":"Secret","metadata":{"annotations":{"copy":"masked1","kubectl.kubernetes.io/last-applied-configuration":"***"}},"data":{"a":"bWFza2VkMQ==","b":"azAy","c":"bWFza2VkMQ=="}}"#
             )
         );
         assert_eq!(STANDARD.decode("bWFza2VkMQ==").unwrap(), b"masked1");
