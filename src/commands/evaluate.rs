@@ -305,7 +305,7 @@ impl<W: World> Evaluator<'_, W> {
         let Some(world) = self.world.rehearsal().filter(|_| !report.secrets.is_empty()) else { return };
         let object = report.object.as_ref().map_or_else(String::new, ToString::to_string);
         for rule in differing(report, &run(world), self.engine.settings().trace) {
-            self.world.take_difference(&rule, &object);
+            self.world.take_difference(&rule, &object, true);
         }
     }
 

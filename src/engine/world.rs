@@ -235,8 +235,8 @@ pub trait World: Sync {
         None
     }
 
-    /// Takes it in that a rule comes out otherwise for an object when the run is replayed.
-    fn take_difference(&self, _rule: &str, _object: &str) {}
+    /// Takes it in that a rule comes out otherwise for an object when the run is replayed, or may where that was not tried.
+    fn take_difference(&self, _rule: &str, _object: &str, _is_tried: bool) {}
 }
 
 /// A world that knows nothing: the epoch, no chance, no namespaces, the kinds built into Kubernetes.

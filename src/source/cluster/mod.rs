@@ -126,8 +126,8 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// Takes it in that a rule comes out otherwise for an object when the run is replayed.
-    fn take_difference(&self, _rule: &str, _object: &str) {}
+    /// Takes it in that a rule comes out otherwise for an object when the run is replayed, or may where that was not tried.
+    fn take_difference(&self, _rule: &str, _object: &str, _is_tried: bool) {}
 
     /// The namespace that is meant where none is given.
     fn default_namespace(&self) -> &str;

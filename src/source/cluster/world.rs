@@ -314,9 +314,9 @@ impl<W: World> World for ClusterWorld<W> {
         self.rehearsal.as_deref().map(|world| world as _)
     }
 
-    fn take_difference(&self, rule: &str, object: &str) {
+    fn take_difference(&self, rule: &str, object: &str, is_tried: bool) {
         if let Some(cluster) = &self.cluster {
-            cluster.take_difference(rule, object);
+            cluster.take_difference(rule, object, is_tried);
         }
     }
 

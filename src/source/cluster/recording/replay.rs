@@ -211,11 +211,14 @@ impl Cluster for RecordedCluster {
             remarks.push(told.to_owned());
         }
         let rows = self.head.get(OTHERWISE).and_then(Value::as_array).unwrap_or_default();
-        let named = rows.iter().filter_map(|row| {
-            let objects = row.get("objects").and_then(number)?;
-            Some((row.get("rule")?.as_str()?, objects, row.get("first")?.as_str()?))
-        });
-        remarks.extend(told_otherwise(named));
+        for tried in [true, false] {
+            let named = rows.iter().filter(|row| row.get("tried") == Some(&tried.into()));
+            let named = named.filter_map(|row| {
+                let objects = row.get("objects").and_then(number)?;
+                Some((row.get("rule")?.as_str()?, objects, row.get("first")?.as_str()?))
+            });
+            remarks.extend(told_otherwise(named, tried));
+        }
         let left_out = self.head.get(LEFT_OUT).and_then(number).unwrap_or_default();
         let answers = if left_out == 1 { "answer" } else { "answers" };
         let told = format!(
@@ -235,7 +238,10 @@ fn number(value: &Value) -> Option<usize> {
 const NAMED: usize = 10;
 
 /// What is said of rules that come out otherwise in a replay: each with the number of objects, and the first of them.
-pub(super) fn told_otherwise<'r>(rules: impl Iterator<Item = (&'r str, usize, &'r str)>) -> Option<String> {
+pub(super) fn told_otherwise<'r>(
+    rules: impl Iterator<Item = (&'r str, usize, &'r str)>,
+    is_tried: bool,
+) -> Option<String> {
     let mut named: Vec<String> = rules
         .map(|(rule, objects, first)| match objects {
             1 => format!("{rule} on {first}"),
@@ -247,11 +253,17 @@ pub(super) fn told_otherwise<'r>(rules: impl Iterator<Item = (&'r str, usize, &'
     if more > 0 {
         named.push(format!("and {more} more"));
     }
-    (!named.is_empty()).then(|| {
+    let named = named.join("; ");
+    let told = if is_tried {
         format!(
             "what these rules do depends on what the values of Secrets are, and a replay prints something else where \
-             texts stand in for them (--record with --show-secrets keeps the values): {}",
-            named.join("; ")
+             texts stand in for them (--record with --show-secrets keeps the values): {named}"
         )
-    })
+    } else {
+        format!(
+            "these rules with targets look at Secrets, and it was not tried whether a replay prints the same where texts \
+             stand in for the values (--record with --show-secrets keeps them): {named}"
+        )
+    };
+    (!named.is_empty()).then_some(told)
 }

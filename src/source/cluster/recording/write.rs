@@ -39,8 +39,8 @@ pub struct RecordingCluster {
     failed: OnceLock<ClusterError>,
     copies: Arc<Mutex<Copies>>,
     is_interrupted: AtomicBool,
-    /// The rules that come out otherwise in a replay: how many objects, and the first of them.
-    otherwise: Mutex<BTreeMap<String, (usize, String)>>,
+    /// The rules that come out otherwise in a replay, as was tried, or may: for how many objects, and the first of them.
+    otherwise: Mutex<BTreeMap<(String, bool), (usize, String)>>,
     known: Mutex<Known>,
     resources: OnceLock<Result<Arc<Resources>, ClusterError>>,
 }
@@ -173,11 +173,14 @@ impl RecordingCluster {
             head.insert(STANDS_IN, true.into());
         }
         let otherwise = self.otherwise.lock().unwrap_or_else(PoisonError::into_inner);
-        let rows = otherwise.iter().map(|(rule, (objects, first))| {
-            let objects = Value::from(i64::try_from(*objects).unwrap_or(i64::MAX));
-            [("rule", Value::from(rule.as_str())), ("objects", objects), ("first", first.as_str().into())]
-                .into_iter()
-                .collect()
+        let rows = otherwise.iter().map(|((rule, is_tried), (objects, first))| {
+            let row = [
+                ("rule", Value::from(rule.as_str())),
+                ("tried", (*is_tried).into()),
+                ("objects", i64::try_from(*objects).unwrap_or(i64::MAX).into()),
+                ("first", first.as_str().into()),
+            ];
+            row.into_iter().collect()
         });
         let rows: Vec<Value> = rows.collect();
         if !rows.is_empty() {
@@ -364,9 +367,10 @@ impl Cluster for RecordingCluster {
         Some(Arc::new(RecordedCluster::growing(&self.folder, namespace, self.now, copies)))
     }
 
-    fn take_difference(&self, rule: &str, object: &str) {
+    fn take_difference(&self, rule: &str, object: &str, is_tried: bool) {
         let mut otherwise = self.otherwise.lock().unwrap_or_else(PoisonError::into_inner);
-        match otherwise.get_mut(rule) {
+        let rule = (rule.to_owned(), is_tried);
+        match otherwise.get_mut(&rule) {
             Some((objects, first)) => {
                 *objects += 1;
                 // Threads come in any order.
@@ -374,7 +378,7 @@ impl Cluster for RecordingCluster {
                     object.clone_into(first);
                 }
             }
-            None => drop(otherwise.insert(rule.to_owned(), (1, object.to_owned()))),
+            None => drop(otherwise.insert(rule, (1, object.to_owned()))),
         }
     }
 
@@ -408,9 +412,11 @@ impl Cluster for RecordingCluster {
             remarks.push("the recording is not complete: the run was interrupted".to_owned());
         }
         let otherwise = self.otherwise.lock().unwrap_or_else(PoisonError::into_inner);
-        let named =
-            otherwise.iter().map(|(rule, (objects, first))| (rule.as_str(), *objects, first.as_str()));
-        remarks.extend(told_otherwise(named));
+        for tried in [true, false] {
+            let named = otherwise.iter().filter(|((_, is_tried), _)| *is_tried == tried);
+            let named = named.map(|((rule, _), (objects, first))| (rule.as_str(), *objects, first.as_str()));
+            remarks.extend(told_otherwise(named, tried));
+        }
         drop(otherwise);
         if lost > 0 {
             let answers = if lost == 1 { "answer" } else { "answers" };
