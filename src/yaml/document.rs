@@ -106,11 +106,6 @@ impl Document {
         }
     }
 
-    /// The text of a member's key as it is written, in bytes of the source; `None` for what is no member.
-    pub fn key_span(&self, pointer: &Pointer) -> Option<Range<usize>> {
-        self.found(pointer)?.key
-    }
-
     /// The text of a node as it is written, in bytes of the source.
     pub fn span(&self, pointer: &Pointer) -> Option<Range<usize>> {
         self.found(pointer).map(|found| found.value)
