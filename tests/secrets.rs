@@ -9,11 +9,12 @@ use jiff::Timestamp;
 use kyv::engine::{Engine, InputNames, KindScope, Lookup, LookupError, Settings, World};
 use kyv::policy::{self, PolicySet};
 use kyv::render::{
-    DiffStyle, Explanation, Origin, Palette, RuleSources, lines, object_json, shown_message, unified_diff,
+    DiffStyle, Explanation, Origin, Palette, RuleSources, impact_json, lines, markdown, object_json,
+    shown_message, tally_json, unified_diff,
 };
-use kyv::report::ObjectReport;
+use kyv::report::{Gaps, ObjectReport, Tally};
 use kyv::semantics::Semantics;
-use kyv::value::{GroupVersionKind, Value};
+use kyv::value::{Change, GroupVersionKind, Value};
 use kyv::yaml;
 
 /// The values of the Secret, by key.
@@ -248,16 +249,11 @@ fn shown(report: &ObjectReport) -> Vec<(&'static str, String)> {
         ("explain", explanation.text(Semantics::Documented, true, Palette::Plain)),
         ("explain json", explanation.json().to_json()),
     ];
+    let place = |change: &Change| report.shown_place(&change.pointer).to_string();
     for (_, rule) in report.rules() {
         all.push((
             "change",
-            shown_message(
-                report,
-                &format!(
-                    "{:?}",
-                    rule.changes().iter().map(|change| change.pointer.to_string()).collect::<Vec<_>>()
-                ),
-            ),
+            shown_message(report, &format!("{:?}", rule.changes().iter().map(place).collect::<Vec<_>>())),
         ));
     }
     all
@@ -348,6 +344,101 @@ fn nothing_that_functions_make_of_a_secret_is_shown() {
     leaks.dedup();
     assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));
     assert!(changed > 700, "only {changed} reports change their object");
+}
+
+/// A policy that writes keys, some of which are made of the Secret.
+const KEYS: &str = r#"
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: keys}
+spec:
+  rules:
+  - name: first
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    context: [{name: secret, apiCall: {urlPath: /api/v1/namespaces/shop/secrets/db}}]
+    mutate:
+      patchStrategicMerge:
+        data:
+          "{{ base64_decode(secret.data.word) }}": one
+          "{{ base64_decode(secret.data.other) }}": two
+          "x-{{ base64_decode(secret.data.other) }}": three
+          "y{{ base64_decode(secret.data.short) }}": four
+  - name: second
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    context: [{name: secret, apiCall: {urlPath: /api/v1/namespaces/shop/secrets/db}}]
+    mutate:
+      foreach:
+      - list: '[secret]'
+        patchesJson6902: |
+          - {op: remove, path: '/data/{{ base64_decode(element.data.word) }}'}
+          - {op: add, path: '/data/z{{ base64_decode(element.data.other) }}', value: five}
+          - {op: add, path: '/data/{{ to_upper(base64_decode(element.data.word)) }}', value: six}
+  - name: third
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    context: [{name: secret, apiCall: {urlPath: /api/v1/namespaces/shop/secrets/db}}]
+    preconditions:
+      all:
+      - key: "{{ object_from_lists(['{{ base64_decode(secret.data.short) }}', '{{ base64_decode(secret.data.word) }}'], ['seven', 'eight']) }}"
+        operator: NotEquals
+        value: none
+    mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}
+"#;
+
+#[test]
+fn keys_that_are_made_of_a_secret_stay_apart() {
+    let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}, data: {a: LONG, Zq7Hunter-Sesame: zero}}";
+    // It takes more to write it again than to change it.
+    let map = yaml::parse_value(&map.replace("LONG", &"b".repeat(400))).expect("YAML");
+    let policy = policy::parse(&yaml::parse_value(KEYS).expect("YAML"), Semantics::Documented);
+    let settings = Settings { trace: true, ..Settings::default() };
+    let engine = Engine::new(PolicySet::new(vec![policy.expect("a policy")]), settings);
+    let report = engine.mutate(&map, None, &Cluster(secret()));
+    let all = shown(&report);
+    for (format, text) in &all {
+        for secret in ["Zq7Hunter", "ZQ7HUNTER", "Vx3Open", "hQ"] {
+            assert!(!text.contains(secret), "{format} shows {secret}: {text}");
+        }
+    }
+    let of = |format: &str| all.iter().find(|(name, _)| *name == format).map_or("", |(_, text)| text);
+    // A key has the same mask in every format.
+    let diff = "-  '***': zero\n+  '*** (2)': two\n+  '*** (3)': three\n+  '*** (4)': four\n\
+                +  '*** (5)': five\n+  '*** (6)': six\n";
+    assert!(of("diff").contains(diff), "{}", of("diff"));
+    let json = Value::from_json(of("json")).expect("JSON");
+    let patch = |of: &Value| of.get("patch").and_then(Value::as_array).unwrap_or_default().to_vec();
+    let first = json.path(&["rules"]).and_then(|rules| rules.at(0)).map(patch).unwrap_or_default();
+    let paths: Vec<_> = first.iter().filter_map(|row| row.get("path")?.as_str()).collect();
+    assert_eq!(paths, ["/data/***", "/data/*** (2)", "/data/*** (3)", "/data/*** (4)"], "{json:?}");
+    for line in [
+        "data.***: \"zero\" → \"one\"",
+        "data[\"*** (2)\"]: \"two\" added",
+        "data[\"*** (3)\"]: \"three\" added",
+    ] {
+        assert!(of("explain").contains(line), "{line}: {}", of("explain"));
+    }
+}
+
+#[test]
+fn what_a_change_means_is_told_without_the_secrets_in_keys() {
+    let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}, immutable: true, data: {a: b}}";
+    let policy = policy::parse(&yaml::parse_value(KEYS).expect("YAML"), Semantics::Documented);
+    let engine = Engine::new(PolicySet::new(vec![policy.expect("a policy")]), Settings::default());
+    let report = engine.mutate(&yaml::parse_value(map).expect("YAML"), None, &Cluster(secret()));
+    let mut tally = Tally::default();
+    tally.add(&report, true);
+    let told = [
+        impact_json(&report.impact(true)).expect("a refused update").to_json(),
+        tally_json(&tally, &Gaps::default()).to_json(),
+        markdown(
+            &tally,
+            &Gaps::default(),
+            &unified_diff(&report, &Origin::default(), &DiffStyle::default()),
+            0,
+        ),
+    ];
+    for told in told {
+        assert!(["Hunter", "Vx3Open", "hQ"].iter().all(|secret| !told.contains(secret)), "{told}");
+    }
 }
 
 #[test]

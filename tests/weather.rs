@@ -1236,6 +1236,12 @@ fn with_a_secret() -> Weather {
     })
 }
 
+/// What is said of a recording without the values of Secrets, and of its replay.
+const MASKED: &str = "note: values of Secrets are masked in the recording: a policy that looks at them may do something \
+                      else in a replay (--show-secrets records them)\n";
+const STAND_INS: &str = "note: texts stand in for the values of Secrets in the recording: a policy that looks at them may do \
+                         something else than on the cluster (--record with --show-secrets keeps the values)\n";
+
 const SECRETS: [&str; 4] = ["aHVudGVyMiE=", "hunter2!", "cGxhaW5seQ==", "plainly"];
 
 fn recorded(folder: &Path) -> Vec<(String, String)> {
@@ -1292,14 +1298,7 @@ fn a_replay_needs_no_server_and_prints_the_same_bytes() {
         let replayed = run(&["--replay", "tape", "--kubeconfig", "not-there"]);
         assert_eq!(server.asked().len(), asked);
         assert_eq!((replayed.code, &replayed.stdout), (live.code, &live.stdout), "{replayed:?}");
-        assert_eq!(
-            live.stderr.replace(
-                "note: values of Secrets are masked in the recording: a policy that looks at them may do something \
-                 else in a replay (--show-secrets records them)\n",
-                ""
-            ),
-            replayed.stderr
-        );
+        assert_eq!(live.stderr.replace(MASKED, STAND_INS), replayed.stderr);
         for shown in [&live, &replayed] {
             assert!(
                 SECRETS.iter().all(|secret| !shown.stdout.contains(secret) && !shown.stderr.contains(secret))
@@ -1333,7 +1332,7 @@ fn with_what_is_made_of_a_secret() -> Weather {
     ];
     let secret = r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"login","namespace":"web","annotations":
         {"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":{\"token\":\"b2xkLXRva2Vu\"}}","copy":"hunter2-sesame"}},
-        "data":{"token":"aHVudGVyMi1zZXNhbWU=","word":"YXBw","nested":"WTIwdGFIVnVkR1Z5TWc9PQ=="}}"#;
+        "data":{"token":"aHVudGVyMi1zZXNhbWU=","word":"YXBw","count":"NDIxNw==","nested":"WTIwdGFIVnVkR1Z5TWc9PQ=="}}"#;
     Weather::start(move |ask| {
         match &*ask.path {
         "/api/v1/namespaces/web/configmaps" => Answer::Body(
@@ -1433,6 +1432,150 @@ fn nothing_made_of_a_secret_is_recorded_and_the_replay_finds_its_answers() {
     assert!(shown.stdout.contains("upper: HUNTER2-SESAME"), "{shown:?}");
     let replayed = folder.run(&["diff", "configmaps", "-p", &made, "--replay", "tape", "--show-secrets"]);
     assert_eq!((replayed.code, &replayed.stdout), (shown.code, &shown.stdout));
+}
+
+/// A policy for `ConfigMaps` that sees the decoded values of the Secret as `word` and `short`.
+fn looking(name: &str, rest: &str, metadata: &str) -> String {
+    let context = "context:\n    - {name: login, apiCall: {urlPath: /api/v1/namespaces/web/secrets/login}}\n    \
+                   - {name: word, variable: {jmesPath: base64_decode(login.data.token)}}\n    \
+                   - {name: short, variable: {jmesPath: base64_decode(login.data.word)}}";
+    policy(name, "[ConfigMap]", &format!("{context}{rest}")).replace("labels: {team: a}", metadata)
+}
+
+#[test]
+fn a_replay_prints_the_same_bytes_or_names_the_rules_that_come_out_otherwise() {
+    let server = with_what_is_made_of_a_secret();
+    let folder = Folder::new(&server);
+    let only_if = |key: &str, value: &str| {
+        format!(
+            "\n    preconditions: {{all: [{{key: '{{{{ {key} }}}}', operator: Equals, value: '{value}'}}]}}"
+        )
+    };
+    let label = "labels: {team: a}";
+    for (name, is_same, text) in [
+        (
+            "inside",
+            true,
+            looking("inside", "", "annotations: {made: 'x{{ short }}y', upper: '{{ to_upper(short) }}'}"),
+        ),
+        (
+            "keys",
+            true,
+            looking(
+                "keys",
+                "",
+                "labels: {'{{ word }}': a, '{{ short }}': b, 'x{{ short }}': c, 'x-{{ word }}': d}",
+            ),
+        ),
+        (
+            "cut",
+            true,
+            looking(
+                "cut",
+                "",
+                "annotations: {made: '{{ truncate(word, `2`) }}', hash: '{{ sha256(short) }}'}",
+            ),
+        ),
+        ("met", false, looking("met", &only_if("word", "hunter2-sesame"), label)),
+        ("unmet", true, looking("unmet", &only_if("word", "other"), label)),
+        ("long", false, looking("long", "", "labels: {long: '{{ length(word) }}'}")),
+        ("parts", false, looking("parts", "", "annotations: {made: \"{{ split(word, '-')[1] }}\"}")),
+        (
+            "number",
+            true,
+            looking(
+                "number",
+                &only_if("to_number(base64_decode(login.data.count)) > `1`", "true")
+                    .replace("'true'", "true"),
+                label,
+            ),
+        ),
+    ] {
+        let path = folder.write(&format!("{name}.yaml"), &text);
+        for output in [&["diff"][..], &["diff", "-o", "json"], &["explain"], &["explain", "-o", "json"]] {
+            let run = |more: &[&str]| folder.run(&[output, &["configmaps", "-p", &path], more].concat());
+            let live = run(&["--record", "tape"]);
+            let replayed = run(&["--replay", "tape", "--kubeconfig", "not-there"]);
+            let told = format!(
+                "note: what these rules do depends on what the values of Secrets are, and a replay prints something else where \
+                 texts stand in for them (--record with --show-secrets keeps the values): {name}/r on 3 objects, first \
+                 ConfigMap/web/a\n"
+            );
+            assert_eq!(live.stdout == replayed.stdout, is_same, "{name} {output:?} {live:?} {replayed:?}");
+            for run in [&live, &replayed] {
+                assert_eq!(run.stderr.contains(&told), !is_same, "{name} {output:?} {run:?}");
+                assert_eq!(run.stderr.contains("depends on"), !is_same, "{name} {output:?} {run:?}");
+            }
+            for (file, text) in recorded(&folder.0.path().join("tape")) {
+                assert!(!text.contains("hunter2-sesame"), "{name} {output:?} {file} {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_manifest_may_ask_by_its_own_secret() {
+    let server = with_what_is_made_of_a_secret();
+    let folder = Folder::new(&server);
+    let own = folder.write(
+        "own.yaml",
+        "{apiVersion: v1, kind: Secret, metadata: {name: other, namespace: web}, data: {token: aHVudGVyMi14}}",
+    );
+    let context = "context:\n    - name: tier\n      apiCall:\n        \
+                   urlPath: \"/api/v1/namespaces/web/configmaps/cm-{{ split(base64_decode(request.object.data.token), '-')[0] }}\"\n        \
+                   jmesPath: data.tier";
+    let text =
+        policy("own", "[Secret]", context).replace("labels: {team: a}", "annotations: {tier: '{{ tier }}'}");
+    let policies = folder.write("asks.yaml", &text);
+    for output in [&["diff"][..], &["diff", "-o", "json"], &["explain"]] {
+        let run =
+            |more: &[&str]| folder.run(&[output, &["-f", &own, "--live", "-p", &policies], more].concat());
+        let live = run(&["--record", "tape"]);
+        assert!(live.code.is_some_and(|code| code < 2) && !live.stderr.contains("depends on"), "{live:?}");
+        let replayed = run(&["--replay", "tape", "--kubeconfig", "not-there"]);
+        assert_eq!((replayed.code, &replayed.stdout), (live.code, &live.stdout), "{output:?} {replayed:?}");
+        for (file, text) in recorded(&folder.0.path().join("tape")) {
+            assert!(!format!("{file} {text}").contains("hunter2"), "{output:?} {file} {text}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_recording_is_not_complete() {
+    let is_hanging = |ask: &Ask| is_second_page(ask) || ask.path.ends_with("/configmaps/a");
+    let server = Weather::start(move |ask| if is_hanging(ask) { Answer::Hang } else { good(ask) });
+    let folder = Folder::new(&server);
+    let manifest = folder.write("a.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}");
+    for objects in [&["configmaps,secrets"][..], &["-f", &manifest, "--live"]] {
+        let asked = server.asked().len();
+        let arguments = [&["diff", "-p", "team.yaml", "--record", "tape"], objects].concat();
+        let child = folder.command(&arguments).spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let hangs = |path: &String| path.contains("continue=2") || path.ends_with("/configmaps/a");
+        while !server.asked().iter().skip(asked).any(hangs) {
+            assert!(Instant::now() < deadline, "what hangs is never asked for");
+            thread::sleep(Duration::from_millis(10));
+        }
+        let started = Instant::now();
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        let run = ended(child.wait_with_output().unwrap());
+        assert!(started.elapsed() < Duration::from_secs(5), "{run:?}");
+        assert_eq!(run.code, Some(130), "{run:?}");
+        let told = "note: the recording is not complete: the run was interrupted\n";
+        assert!(run.stderr.contains(told), "{run:?}");
+        let head = fs::read_to_string(folder.0.path().join("tape/recording.json")).unwrap();
+        assert!(head.contains("\"complete\": false"), "{head}");
+        let replayed = folder.run(&[&["diff", "-p", "team.yaml", "--replay", "tape"], objects].concat());
+        let told = "note: the recording is not complete: the run that made it was interrupted\n";
+        assert!(replayed.code == Some(4) && replayed.stderr.contains(told), "{replayed:?}");
+        assert!(replayed.stdout.contains("# incomplete: "), "{replayed:?}");
+    }
+    // The next run makes a whole one of it.
+    assert_eq!(folder.diff(&["secrets", "--record", "tape"]).code, Some(1));
+    let head = fs::read_to_string(folder.0.path().join("tape/recording.json")).unwrap();
+    assert!(head.contains("\"complete\": true"), "{head}");
+    assert!(!folder.diff(&["secrets", "--replay", "tape"]).stderr.contains("not complete"));
 }
 
 #[test]

@@ -8,6 +8,8 @@ use crate::source::cluster::StoredObjects;
 use crate::source::{Content, OldObjects, Piece};
 use crate::value::{Change, GroupVersionKind, Pointer, Segment, Text, Value};
 
+use super::rehearsal::differing;
+
 /// What evaluation needs besides the objects.
 #[derive(Debug)]
 pub(super) struct Evaluator<'a, W> {
@@ -61,7 +63,7 @@ impl Evaluation {
 
     /// What its change means for a cluster.
     pub(super) fn impact(&self) -> Impact {
-        Impact::of(&self.report.before, &self.report.after, self.is_update)
+        self.report.impact(self.is_update)
     }
 
     /// The object as it was and as it is, all of it.
@@ -184,6 +186,11 @@ impl<W: World> Evaluator<'_, W> {
         let stored = self.old.find(object).unwrap_or(object);
         let mut report = self.engine.mutate(object, Some(stored), self.world);
         self.tell_secrets(object, &report);
+        self.rehearse(&report, |world| {
+            let twin = report.secrets.stand_in_object(object, true);
+            let stored = self.old.find(object).unwrap_or(&twin);
+            self.engine.mutate(&twin, Some(stored), world)
+        });
         let again =
             if self.twice && report.is_changed() { self.again(Some(stored), &report) } else { Vec::new() };
         let whole = (self.engine.has_targets() || self.keeps_whole)
@@ -237,6 +244,10 @@ impl<W: World> Evaluator<'_, W> {
                 if let Some(asked) = &asked {
                     self.tell_secrets(asked, &report);
                 }
+                self.rehearse(&report, |world| {
+                    let twin = asked.as_ref().map(|asked| report.secrets.stand_in_object(asked, true));
+                    self.engine.mutate(value, given.or(twin.as_ref()), world)
+                });
                 let after = report.is_changed().then(|| report.after.clone());
                 let again =
                     if self.twice && after.is_some() { self.again(stored, &report) } else { Vec::new() };
@@ -286,6 +297,15 @@ impl<W: World> Evaluator<'_, W> {
     pub(super) fn tell_secrets(&self, object: &Value, report: &ObjectReport) {
         if !report.secrets.is_empty() && self.world.keeps_stand_ins() {
             self.world.take_secrets(object, &report.secrets);
+        }
+    }
+
+    /// Tries what a replay of the run comes to, where it is recorded and Secrets had a part in it.
+    fn rehearse(&self, report: &ObjectReport, run: impl FnOnce(&dyn World) -> ObjectReport) {
+        let Some(world) = self.world.rehearsal().filter(|_| !report.secrets.is_empty()) else { return };
+        let object = report.object.as_ref().map_or_else(String::new, ToString::to_string);
+        for rule in differing(report, &run(world), self.engine.settings().trace) {
+            self.world.take_difference(&rule, &object, true);
         }
     }
 

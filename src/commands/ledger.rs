@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::Rule;
 use crate::render::{Width, lines, missing_targets, shown_message, summary_table, trial_line, trials_line};
-use crate::report::{Outcome, RunningKyverno, Tally, Trial};
+use crate::report::{ObjectReport, Outcome, RunningKyverno, Tally, Trial};
 use crate::semantics::{Corners, Semantics};
 use crate::source::Content;
 use crate::source::cluster::{InstalledKyverno, MissingSchema};
@@ -143,7 +143,7 @@ impl Ledger {
                 self.unsettled.push(format!(
                     "{}: {name}: {}",
                     evaluated.origin(object),
-                    shown_message(report, &second_run(unsettled))
+                    shown_message(report, &second_run(unsettled, report))
                 ));
             }
         }
@@ -389,19 +389,20 @@ impl Ledger {
 }
 
 /// What a second run does to an object, in words.
-fn second_run(unsettled: &Unsettled) -> String {
+fn second_run(unsettled: &Unsettled, report: &ObjectReport) -> String {
     let Unsettled { policy, rule, changes } = unsettled;
     match changes {
         Ok(changes) => {
-            let paths: BTreeSet<String> = changes.iter().map(path).collect();
+            let paths: BTreeSet<String> = changes.iter().map(|change| path(change, report)).collect();
             format!("{policy}/{rule}: a second run would change {}", listed(paths.into_iter()))
         }
         Err(message) => format!("{policy}/{rule}: a second run would fail: {message}"),
     }
 }
 
-fn path(change: &Change) -> String {
-    if change.pointer.is_root() { "the whole object".to_owned() } else { change.pointer.to_string() }
+fn path(change: &Change, report: &ObjectReport) -> String {
+    let place = report.shown_place(&change.pointer);
+    if place.is_root() { "the whole object".to_owned() } else { place.to_string() }
 }
 
 /// The first names, and how many more there are.

@@ -27,6 +27,7 @@ mod output;
 mod policies;
 mod progress;
 mod reach;
+mod rehearsal;
 mod remarks;
 mod session;
 mod spool;

@@ -43,7 +43,8 @@ fn live(inputs: &Inputs, talk: &mut Talk) -> Option<Arc<dyn Cluster>> {
     }
     match LiveCluster::connect(&connection) {
         Ok(cluster) => {
-            if inputs.is_live() {
+            // What a recording has to say of an interrupted run is said by its end.
+            if inputs.is_live() || inputs.live.record.is_some() {
                 cluster.outlive_interrupts();
             }
             Some(Arc::new(cluster))

@@ -287,8 +287,19 @@ impl Session {
 
     /// The world of manifests: what the inputs tell of it, and the cluster where it may be asked.
     pub(super) fn world(&self, inputs: &Inputs, manifests: &Manifests) -> RunWorld {
-        let given = self.offline_world(inputs, manifests);
         let cluster = self.cluster.clone().filter(|_| inputs.asks_for_context());
+        let rehearsal = cluster.as_ref().and_then(|cluster| cluster.rehearsal());
+        let rehearsal = rehearsal.map(|cluster| self.world_on(inputs, manifests, Some(cluster)));
+        self.world_on(inputs, manifests, cluster).with_rehearsal(rehearsal)
+    }
+
+    fn world_on(
+        &self,
+        inputs: &Inputs,
+        manifests: &Manifests,
+        cluster: Option<Arc<dyn Cluster>>,
+    ) -> RunWorld {
+        let given = self.offline_world(inputs, manifests);
         let rights = match (&inputs.live.check_rights, &inputs.live.reach.as_user) {
             (Some(subject), _) => Some(Rights::of(Subject::named(subject))),
             (None, Some(user)) => Some(Rights::own(user)),

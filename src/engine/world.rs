@@ -229,6 +229,14 @@ pub trait World: Sync {
 
     /// Takes in what is known of secrets in an object that the world gave.
     fn take_secrets(&self, _object: &Value, _secrets: &Secrets) {}
+
+    /// The world as a replay of this run will find it, so far; `None` where that is no other.
+    fn rehearsal(&self) -> Option<&dyn World> {
+        None
+    }
+
+    /// Takes it in that a rule comes out otherwise for an object when the run is replayed, or may where that was not tried.
+    fn take_difference(&self, _rule: &str, _object: &str, _is_tried: bool) {}
 }
 
 /// A world that knows nothing: the epoch, no chance, no namespaces, the kinds built into Kubernetes.

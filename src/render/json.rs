@@ -114,7 +114,7 @@ fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport) -> Value
         Outcome::Skipped(reason) => {
             row.insert("reason", reason.to_string().into());
             if let SkipReason::Anchor { overlay, at, .. } = reason {
-                let place = |pointer: &Pointer| Value::from(pointer.to_json_pointer());
+                let place = |at: &Pointer| Value::from(report.shown_place(at).to_json_pointer());
                 row.insert("overlayPath", place(overlay));
                 row.insert("objectPath", place(at));
             }

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use crate::secrets::Secrets;
 use crate::semantics::Corners;
-use crate::value::{Change, ObjectRef, Text, Value, changes};
+use crate::value::{Change, ObjectRef, Pointer, Text, Value, changes};
 
 pub use gaps::Gaps;
 pub use impact::Impact;
@@ -110,6 +110,23 @@ impl ObjectReport {
     /// What leads from the object as it was to the object as it is.
     pub fn changes(&self) -> Vec<Change> {
         changes(&self.before, &self.after)
+    }
+
+    /// A place in the object, with secrets masked that stand in keys.
+    pub fn shown_place(&self, place: &Pointer) -> Pointer {
+        if self.shows_secrets || self.secrets.is_empty() {
+            return place.clone();
+        }
+        self.secrets.texts_with(&[&self.before, &self.after]).shown_place(place)
+    }
+
+    /// What the change of the object means for a cluster; whether the object exists already, and so is updated.
+    pub fn impact(&self, is_update: bool) -> Impact {
+        let mut impact = Impact::of(&self.before, &self.after, is_update);
+        for place in impact.immutable.iter_mut().chain(&mut impact.privilege) {
+            *place = self.shown_place(place);
+        }
+        impact
     }
 
     /// Every corner between the two semantics that the object came through.

@@ -245,8 +245,7 @@ impl Tally {
     pub fn add(&mut self, report: &ObjectReport, is_update: bool) {
         let Some(object) = &report.object else { return };
         let (is_changed, has_error) = (report.is_changed(), report.has_error());
-        let impact =
-            if is_changed { Impact::of(&report.before, &report.after, is_update) } else { Impact::default() };
+        let impact = report.impact(is_update);
         let fate = Counts::of(is_changed, has_error, &impact);
         self.objects += 1;
         self.changed += fate.changed;

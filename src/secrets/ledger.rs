@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::value::{Map, Text, Value};
 
-use super::seeds::{forms, is_secret};
+use super::seeds::{forms, is_secret, odd_values};
 use super::{Known, Secrets, StandIns};
 
 /// The secrets of one evaluation: the values of the Secrets that it came across, and whatever was made of them so far.
@@ -60,6 +60,13 @@ impl Ledger {
             }
             texts.add(&text);
         });
+        for odd in odd_values(secret) {
+            match odd {
+                Value::String(text) => texts.add(text),
+                Value::Number(number) => texts.add_number(number),
+                _ => {}
+            }
+        }
     }
 
     /// Whether a value is secret or holds what is.
@@ -70,6 +77,11 @@ impl Ledger {
     /// Whether a text is secret or holds what is.
     pub fn holds_text(&self, text: &str) -> bool {
         !self.is_blank() && self.known().texts.hold(text)
+    }
+
+    /// Whether a key of an object is secret or holds what is.
+    pub fn hides_key(&self, key: &str) -> bool {
+        !self.is_blank() && self.known().texts.hides_key(key)
     }
 
     /// Whether what is secret in a text would be found in a longer one.
@@ -86,7 +98,7 @@ impl Ledger {
     /// Notes a value that was made of others, among which are secret ones: all of its texts, keys and numbers that do not
     /// stand among the others are secret now. `stand_in` is the same, made of what stands in for the others.
     pub fn note(&self, made: &Value, stand_in: Option<&Value>, given: &[&Value]) {
-        let mut parts = BTreeSet::new();
+        let (mut parts, mut keys) = (BTreeSet::new(), BTreeSet::new());
         let mut open = given.to_vec();
         while let Some(node) = open.pop() {
             match node {
@@ -95,13 +107,13 @@ impl Ledger {
                 Value::String(text) => drop(parts.insert(text.clone())),
                 Value::Array(items) => open.extend(items.iter()),
                 Value::Object(members) => {
-                    parts.extend(members.keys().cloned());
+                    keys.extend(members.keys().cloned());
                     open.extend(members.values());
                 }
             }
         }
         let mut known = self.known();
-        Notes { known: &mut known, parts: &parts, keeps_stand_ins: self.keeps_stand_ins }
+        Notes { known: &mut known, parts: &parts, keys: &keys, keeps_stand_ins: self.keeps_stand_ins }
             .take(made, stand_in);
     }
 
@@ -183,31 +195,37 @@ const OLD_ELEMENTS: usize = 100;
 
 impl Secrets {
     fn of(known: Known) -> Self {
-        Self { parts: vec![Arc::new(known)] }
+        Self { parts: vec![Arc::new(known)], ..Self::default() }
     }
 }
 
 /// The notes on one value.
 struct Notes<'a> {
     known: &'a mut Known,
-    /// The texts, keys and numbers that it was made of.
+    /// The texts and numbers that it was made of.
     parts: &'a BTreeSet<Text>,
+    /// The keys in what it was made of.
+    keys: &'a BTreeSet<Text>,
     keeps_stand_ins: bool,
 }
 
 impl Notes<'_> {
+    fn is_given(&self, text: &str) -> bool {
+        self.parts.contains(text) || self.keys.contains(text)
+    }
+
     /// The depth of the recursion is that of the value, which its maker bounds.
     fn take(&mut self, made: &Value, stand_in: Option<&Value>) {
         match made {
             Value::Null | Value::Bool(_) => {}
             Value::Number(number) => {
-                if !self.parts.contains(&*number.to_string()) {
+                if !self.is_given(&number.to_string()) {
                     self.known.texts.add_number(number);
                     self.stands_in(&number.to_string().into(), stand_in);
                 }
             }
             Value::String(text) => {
-                if !self.parts.contains(text) {
+                if !self.is_given(text) {
                     self.known.texts.add_made(text, false);
                     self.stands_in(text, stand_in);
                 }
@@ -221,7 +239,13 @@ impl Notes<'_> {
                 let others: Option<&Map> = stand_in.and_then(Value::as_object);
                 for (index, (key, member)) in members.iter().enumerate() {
                     let other = others.and_then(|others| others.get_index(index));
-                    if !self.parts.contains(key) {
+                    if self.keys.contains(key) {
+                        // It was the name of something before.
+                    } else if self.parts.contains(key) {
+                        if self.known.texts.knows(key) {
+                            self.known.texts.add_key(key, false);
+                        }
+                    } else {
                         // The names in what a Secret holds are words of everywhere.
                         let is_word = key.len() < 8 && key.bytes().all(|byte| byte.is_ascii_alphabetic());
                         self.known.texts.add_key(key, is_word);
@@ -267,8 +291,24 @@ mod tests {
         assert!(!ledger.holds(&"ax".into()));
         assert_eq!(
             ledger.stand_in(&json(r#"["hunter2","a hunter2",5,"x"]"#)),
-            Some(json(r#"["masked1","a masked1",5,"masked2"]"#))
+            Some(json(r#"["masked1","a masked1",5,"k02"]"#))
         );
+    }
+
+    #[test]
+    fn values_of_odd_types_are_known() {
+        let ledger = Ledger::new(false);
+        ledger.see(&json(r#"{"kind":"Secret","data":{"a":5,"b":{"c":["d-word",true]},"e":"dGV4dA=="},"stringData":"whole"}"#));
+        for (value, holds) in [
+            ("5", true),
+            ("\"d-word\"", true),
+            ("6", false),
+            ("true", false),
+            ("\"text\"", true),
+            ("\"whole\"", true),
+        ] {
+            assert_eq!(ledger.holds(&json(value)), holds, "{value}");
+        }
     }
 
     #[test]

@@ -11,8 +11,10 @@
 //! same way: each text that is made is made again of stand-ins, if that is wanted.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod keys;
 mod ledger;
 mod seeds;
+mod shape;
 mod texts;
 
 use std::sync::Arc;
@@ -21,8 +23,11 @@ use indexmap::IndexMap;
 
 use crate::value::{Map, Text, Value};
 
+use keys::KeyMasks;
+
 pub use ledger::Ledger;
-pub use seeds::{Fields, LAST_APPLIED, STAND_IN, STAND_IN_ENCODED, fields, is_secret};
+pub use seeds::{Fields, LAST_APPLIED, fields, is_secret};
+pub use shape::{STAND_IN, STAND_IN_ENCODED};
 pub use texts::Texts;
 
 /// What is shown in the place of a secret.
@@ -53,16 +58,27 @@ impl StandIns {
                 Value::array(items.iter().map(|item| self.of(item, texts)).collect::<Option<_>>()?)
             }
             Value::Object(members) => {
-                let member = |(key, member): (&Text, &Value)| {
-                    let key = match self.0.get(key) {
-                        Some(Value::String(other)) if texts.is_made_key(key) => other.clone(),
-                        _ => key.clone(),
-                    };
-                    Some((key, self.of(member, texts)?))
-                };
-                Value::object(members.iter().map(member).collect::<Option<Map>>()?)
+                let mut others = Map::default();
+                for (key, member) in members.iter() {
+                    let (key, member) = (self.of_key(key, texts)?, self.of(member, texts)?);
+                    // Two keys that are alike would be one.
+                    if others.insert(key, member).is_some() {
+                        return None;
+                    }
+                }
+                Value::object(others)
             }
         })
+    }
+
+    fn of_key(&self, key: &Text, texts: &Texts) -> Option<Text> {
+        if !texts.hides_key(key) {
+            return Some(key.clone());
+        }
+        match self.of_text(key, texts)? {
+            Value::String(other) => Some(other),
+            _ => None,
+        }
     }
 
     fn of_text(&self, text: &Text, texts: &Texts) -> Option<Value> {
@@ -94,6 +110,7 @@ impl StandIns {
 #[derive(Clone, Debug, Default)]
 pub struct Secrets {
     parts: Vec<Arc<Known>>,
+    key_masks: KeyMasks,
 }
 
 impl Secrets {
@@ -111,6 +128,25 @@ impl Secrets {
         }
     }
 
+    /// The same, of which nothing was shown yet.
+    #[must_use]
+    pub fn unshown(&self) -> Self {
+        Self { parts: self.parts.clone(), ..Self::default() }
+    }
+
+    /// A value that was made of what stands in for these Secrets, made of their values again.
+    pub fn uncovered(&self, value: &Value) -> Value {
+        let mut pairs: Vec<(&str, &str)> = Vec::new();
+        for (text, other) in self.parts.iter().flat_map(|part| &part.stand_ins.0) {
+            if let Some(other) = other.as_str().filter(|other| *other != MASK && **other != **text) {
+                pairs.push((other, text));
+            }
+        }
+        // What holds another one goes first.
+        pairs.sort_by_key(|(other, _)| std::cmp::Reverse(other.len()));
+        if pairs.is_empty() { value.clone() } else { uncovered(value, &pairs) }
+    }
+
     /// The Secrets that were seen.
     pub fn objects(&self) -> impl Iterator<Item = &Value> {
         self.parts.iter().flat_map(|part| &part.secrets)
@@ -121,7 +157,7 @@ impl Secrets {
         let mut parts = self.parts.iter();
         let mut texts = parts.next().map(|part| part.texts.clone()).unwrap_or_default();
         parts.for_each(|part| texts.extend(&part.texts));
-        texts
+        texts.with_key_masks(&self.key_masks)
     }
 
     /// The texts that must not be shown where two states of an object are, the values of which are added if it is a
@@ -148,6 +184,25 @@ impl Secrets {
         let mut other = self.stand_in(object);
         keep_identity(&mut other, object, keeps_names);
         other
+    }
+}
+
+/// The depth of the recursion is that of the value, which its reader bounds.
+fn uncovered(value: &Value, pairs: &[(&str, &str)]) -> Value {
+    let text = |text: &Text| -> Text {
+        if let Some((_, own)) = pairs.iter().find(|(other, _)| *other == &**text) {
+            return (*own).into();
+        }
+        let inside = pairs.iter().filter(|(other, _)| other.len() > STAND_IN.len() && text.contains(other));
+        inside.fold(text.to_string(), |text, (other, own)| text.replace(other, own)).into()
+    };
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        Value::String(own) => Value::String(text(own)),
+        Value::Array(items) => Value::array(items.iter().map(|item| uncovered(item, pairs)).collect()),
+        Value::Object(members) => {
+            members.iter().map(|(key, member)| (text(key), uncovered(member, pairs))).collect()
+        }
     }
 }
 
@@ -237,7 +292,8 @@ impl Known {
                     let kept =
                         is_metadata && matches!(&**key, "name" | "namespace" | "uid" | "resourceVersion");
                     let member = if kept { member.clone() } else { self.covered(member, false) };
-                    (self.texts.hidden_name(key).unwrap_or_else(|| key.clone()), member)
+                    let shown = || self.texts.shown_key(key);
+                    (self.stand_ins.of_key(key, &self.texts).unwrap_or_else(shown), member)
                 };
                 members.iter().map(member).collect()
             }
@@ -264,7 +320,7 @@ mod tests {
         assert_eq!(
             shown,
             json(
-                r#"{"kind":"Secret","metadata":{"annotations":{"copy":"masked1","kubectl.kubernetes.io/last-applied-configuration":"***"}},"data":{"a":"bWFza2VkMQ==","b":"bWFza2VkMg==","c":"bWFza2VkMQ=="}}"#
+                r#"{"kind":"Secret","metadata":{"annotations":{"copy":"masked1","kubectl.kubernetes.io/last-applied-configuration":"***"}},"data":{"a":"bWFza2VkMQ==","b":"azAy","c":"bWFza2VkMQ=="}}"#
             )
         );
         assert_eq!(STANDARD.decode("bWFza2VkMQ==").unwrap(), b"masked1");

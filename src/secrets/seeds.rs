@@ -9,12 +9,7 @@ use indexmap::IndexMap;
 use crate::value::{Map, Text, Value};
 
 use super::MASK;
-
-/// What the texts begin with that stand in for values. They fit into names, labels and paths, and are no pattern.
-pub const STAND_IN: &str = "masked";
-
-/// The same, encoded.
-pub const STAND_IN_ENCODED: &str = "bWFza2Vk";
+use super::shape::stand_in;
 
 /// The annotation that repeats what was applied, values included.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -49,6 +44,26 @@ pub fn fields(object: &Value) -> Fields {
     found
 }
 
+/// Values that no Secret in a cluster has: whatever is written where texts belong.
+pub(super) fn odd_values(secret: &Value) -> impl Iterator<Item = &Value> {
+    let fields = ["data", "stringData"].into_iter().filter_map(|field| secret.get(field));
+    let mut open: Vec<&Value> = fields.collect();
+    let mut depth = vec![0; open.len()];
+    std::iter::from_fn(move || {
+        loop {
+            let (node, depth_of) = (open.pop()?, depth.pop()?);
+            let before = open.len();
+            match node {
+                Value::Object(members) => open.extend(members.values()),
+                Value::Array(items) => open.extend(items.iter()),
+                Value::String(_) if depth_of == 1 => {}
+                _ => return Some(node),
+            }
+            depth.resize(open.len().max(before), depth_of + 1);
+        }
+    })
+}
+
 /// The annotation of a Secret that repeats it.
 pub(super) fn last_applied(secret: &Value) -> Option<&Text> {
     secret.path(&["metadata", "annotations", LAST_APPLIED]).and_then(Value::as_text)
@@ -62,10 +77,20 @@ pub(super) fn stand_ins(fields: &Fields) -> Vec<Text> {
     for ((field, _), text) in fields {
         let next = met.len() + 1;
         let number = *met.entry(text).or_insert(next);
-        let plain = format!("{STAND_IN}{number}");
-        found.push(if *field == "data" { STANDARD.encode(plain).into() } else { plain.into() });
+        found.push(if *field == "data" {
+            let value = decoded(text);
+            STANDARD.encode(stand_in(value.as_deref().unwrap_or(text), number)).into()
+        } else {
+            stand_in(text, number).into()
+        });
     }
     found
+}
+
+/// A value decoded, if it is text.
+fn decoded(text: &str) -> Option<String> {
+    let decode = |engine: &GeneralPurpose| engine.decode(text.as_bytes()).ok();
+    String::from_utf8(ENCODINGS.iter().find_map(decode)?).ok()
 }
 
 /// The forms of a Secret's values that are known without any policy, each with the same of what stands in for it.
@@ -73,16 +98,12 @@ pub(super) fn forms(secret: &Value, found: &mut dyn FnMut(Text, Text)) {
     let fields = fields(secret);
     for (((field, _), text), stand_in) in fields.iter().zip(stand_ins(&fields)) {
         let plain = || Text::from(plain(&stand_in));
-        for engine in &ENCODINGS {
-            let decoded = engine.decode(text.as_bytes()).ok();
-            if let Some(decoded) = decoded.and_then(|bytes| String::from_utf8(bytes).ok()) {
-                let trimmed = decoded.trim();
-                if trimmed.len() < decoded.len() {
-                    found(trimmed.into(), plain());
-                }
-                found(decoded.into(), plain());
-                break;
+        if let Some(decoded) = decoded(text) {
+            let trimmed = decoded.trim();
+            if trimmed.len() < decoded.len() {
+                found(trimmed.into(), plain().trim().into());
             }
+            found(decoded.into(), plain());
         }
         if *field == "stringData" {
             found(STANDARD.encode(text.as_bytes()).into(), STANDARD.encode(plain().as_bytes()).into());

@@ -7,9 +7,9 @@ use std::ops::Range;
 use foldhash::fast::RandomState;
 use indexmap::{IndexMap, IndexSet};
 
-use crate::value::{Map, Number, Text, Value};
+use crate::value::{Map, Number, Pointer, Segment, Text, Value};
 
-use super::MASK;
+use super::{KeyMasks, MASK};
 
 /// A secret text this short is masked only where it is the whole of a string: inside of other text it would
 /// hide what is no secret.
@@ -124,6 +124,7 @@ pub struct Texts {
     made: (usize, usize),
     /// There were too many: every text is one of them.
     is_full: bool,
+    key_masks: KeyMasks,
 }
 
 impl Texts {
@@ -142,14 +143,15 @@ impl Texts {
         self.keys.contains(key) || key.len() >= SHORTEST_KEY && self.whole.contains(key)
     }
 
-    /// Whether a key was made of one of them.
-    pub(super) fn is_made_key(&self, key: &str) -> bool {
-        self.keys.contains(key)
+    /// The same texts with these masks in keys.
+    pub(super) fn with_key_masks(mut self, masks: &KeyMasks) -> Self {
+        self.key_masks = masks.clone();
+        self
     }
 
-    /// A key somewhere in an object without them; `None` where it holds none.
-    pub(super) fn hidden_name(&self, key: &Text) -> Option<Text> {
-        self.hidden_key(key, Place::Below)
+    /// Whether a key somewhere in an object is one of them or holds one.
+    pub(super) fn hides_key(&self, key: &str) -> bool {
+        self.hides_key_at(key, Place::Below)
     }
 
     /// Adds a value of a Secret.
@@ -316,7 +318,25 @@ impl Texts {
 
     /// A key somewhere in an object, without them.
     pub fn shown_key(&self, key: &Text) -> Text {
-        self.hidden_name(key).unwrap_or_else(|| key.clone())
+        self.hidden_key(key, Place::Below).unwrap_or_else(|| key.clone())
+    }
+
+    /// A place in an object, without them.
+    pub fn shown_place(&self, place: &Pointer) -> Pointer {
+        let mut at = Place::Root;
+        let segment = |segment: &Segment| {
+            let key = match segment {
+                Segment::Key(key) => key,
+                Segment::Index(_) => {
+                    at = Place::Below;
+                    return segment.clone();
+                }
+            };
+            let shown = self.hidden_key(key, at);
+            at = at.below(key);
+            Segment::Key(shown.unwrap_or_else(|| key.clone()))
+        };
+        place.segments().iter().map(segment).collect()
     }
 
     /// A value without them that is no object of its own.
@@ -339,7 +359,12 @@ impl Texts {
                     let kept = place.is_identity(name) && member.as_str().is_some();
                     let member =
                         if kept { member.clone() } else { self.replaced_at(member, place.below(name)) };
-                    shown.insert(self.hidden_key(name, place).unwrap_or_else(|| name.clone()), member);
+                    let mut name = self.hidden_key(name, place).unwrap_or_else(|| name.clone());
+                    // A key may be written as a mask is.
+                    while shown.contains_key(&name) {
+                        name = format!("{name}*").into();
+                    }
+                    shown.insert(name, member);
                 }
                 Value::object(shown)
             }
@@ -350,19 +375,21 @@ impl Texts {
 
     /// A key without them; `None` where it holds none. Names of fields are words without a break in them.
     fn hidden_key(&self, key: &Text, place: Place) -> Option<Text> {
-        if place.is_field(key) {
+        if !self.hides_key_at(key, place) {
             return None;
         }
-        if self.is_full {
-            return Some(MASK.into());
-        }
-        if self.is_key(key) {
-            return Some(MASK.into());
-        }
-        if key.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-            return None;
-        }
-        self.hide_inside(key).map(Text::from)
+        let is_whole = self.is_full || self.is_key(key);
+        let parts = if is_whole { None } else { self.spans(key) };
+        let shown = parts.and_then(|spans| self.with(key, &spans, |part| self.key_masks.mask(part)));
+        Some(shown.map_or_else(|| self.key_masks.mask(key), Text::from))
+    }
+
+    fn hides_key_at(&self, key: &str, place: Place) -> bool {
+        !place.is_field(key)
+            && (self.is_full
+                || self.is_key(key)
+                || !key.bytes().all(|byte| byte.is_ascii_alphabetic())
+                    && self.spans(key).is_none_or(|spans| !spans.is_empty()))
     }
 
     /// Whether a string, a number or a key in a value is one of them or holds one.
@@ -461,7 +488,7 @@ mod tests {
         let shown = secret.replaced(&object.unwrap());
         let expected = Value::from_json(
             r#"{"kind":"ConfigMap","metadata":{"name":"app","namespace":"shop","labels":
-            {"name":"x","app":"***","hostname":"b","***":"w","a/***":"z"}},
+            {"name":"x","app":"***","hostname":"b","***":"y","a/***":"z","*** (2)":"w"}},
             "data":{"metadata":"***","n":5,"on":true}}"#,
         );
         assert_eq!(shown, expected.unwrap());

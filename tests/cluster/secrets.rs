@@ -121,6 +121,16 @@ fn what_policies_make_of_secrets_is_not_recorded_and_a_replay_prints_the_same_by
             "{arguments:?} {replayed:?}"
         );
         assert_eq!(asked(&server).len(), requests);
+        // Nothing is silently different, and rules with targets are named that were not tried.
+        let is_tried = !arguments.contains(&&*existing);
+        for run in [&live, &replayed] {
+            assert!(
+                !run.stderr.contains("depends on what the values of Secrets are"),
+                "{arguments:?} {run:?}"
+            );
+            let told = run.stderr.contains("it was not tried whether a replay prints the same");
+            assert_eq!(told, !is_tried, "{arguments:?} {run:?}");
+        }
     }
     let run = kyv(admin, &["diff", "cm", "a", "-n", "web", "-p", &refused, "--server-dry-run"]);
     let words = "\"a\" is invalid: metadata.labels: Invalid value: \"***!\"";

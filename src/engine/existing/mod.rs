@@ -7,7 +7,7 @@ use crate::policy::{Existing, Mutation, Operation, Policy, Rule, Target, TargetS
 use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Unknown};
 use crate::secrets::Secrets;
 use crate::semantics::{Corners, Difference, Reading, Semantics};
-use crate::value::{ChangeKind, GroupVersionKind, Text, Value, changes};
+use crate::value::{ChangeKind, GroupVersionKind, Segment, Text, Value, changes};
 use crate::variables::Inline;
 use crate::yaml;
 
@@ -537,6 +537,11 @@ impl Work<'_> {
             Value::from_iter([(key, Value::from(format!("{verb} {}", last.pointer.to_json_pointer())))]);
         let mut text = String::new();
         yaml::print(&line, &mut text);
+        let ledger = self.requests.evaluation.ledger;
+        let is_secret = |segment: &Segment| matches!(segment, Segment::Key(key) if ledger.hides_key(key));
+        if last.pointer.segments().iter().any(is_secret) {
+            ledger.note_text(&text.as_str().into(), None);
+        }
         if let Some(metadata) = after.as_object_mut().and_then(|members| members.get_mut("metadata")) {
             let mut annotations = metadata
                 .get("annotations")

@@ -170,8 +170,8 @@ impl<'a> Gather<'a, '_> {
     ) -> Anchor {
         let wanted = written.and_then(|written| written.pointed(overlay));
         Anchor {
-            overlay: overlay.to_string(),
-            object: self.shade.text(&at.to_string()),
+            overlay: self.object_report.shown_place(overlay).to_string(),
+            object: self.shade.text(&self.object_report.shown_place(at).to_string()),
             reason: reason.to_owned(),
             wanted: wanted.map(|wanted| self.shade.at(at, wanted)),
             found: found.map(|found| self.shade.at(at, found)),
@@ -206,7 +206,7 @@ impl<'a> Gather<'a, '_> {
         let mut shown: BTreeMap<_, Vec<Result<Value, String>>> = BTreeMap::new();
         for seen in &trace.variables {
             let value = match &seen.value {
-                Ok(value) => Ok(self.shade.answer(&seen.expression, value)),
+                Ok(value) => Ok(self.shade.value(value)),
                 Err(error) => Err(self.shade.text(error)),
             };
             let known = shown.entry((seen.turn, &seen.expression)).or_default();
@@ -304,7 +304,7 @@ impl<'a> Gather<'a, '_> {
             let written = block.and_then(|block| block.pointed(&condition.pointer));
             let side = |name: &str, value: &Value| {
                 let written = written.and_then(|written| written.get(name));
-                let shown = self.shade.from(written, value);
+                let shown = self.shade.value(value);
                 (shown, written.filter(|written| *written != value).cloned())
             };
             let (key, key_written) = side("key", &condition.key);

@@ -67,8 +67,12 @@ impl<'r> Cover<'r> {
         for (pointer, report, masked) in &self.0 {
             let (real, shown) = state(report, masked);
             let mut at = (*pointer).clone();
-            hidden(&mut at, real, shown, &mut |at, mask| {
-                spans.extend(document.span(at).map(|span| (within(span), mask.to_owned())));
+            hidden(&mut at, real, shown, &mut |at, part, mask| {
+                let span = match part {
+                    Part::Key => document.key_span(at),
+                    Part::Node => document.span(at),
+                };
+                spans.extend(span.map(|span| (within(span), mask.to_owned())));
             });
             let end = document.span(pointer).map_or(0, |span| within(span).end);
             zones.push(Zone::new(end, &masked.texts));
@@ -88,17 +92,27 @@ impl<'r> Cover<'r> {
     }
 }
 
+/// What of a member is meant.
+#[derive(Clone, Copy)]
+enum Part {
+    Key,
+    Node,
+}
+
 /// The places below a node that are shown otherwise than they are.
-fn hidden(at: &mut Pointer, real: &Value, shown: &Value, found: &mut impl FnMut(&Pointer, &str)) {
+fn hidden(at: &mut Pointer, real: &Value, shown: &Value, found: &mut impl FnMut(&Pointer, Part, &str)) {
     if real.same_storage(shown) {
         return;
     }
     match (real, shown) {
         (Value::Object(real), Value::Object(shown))
-            if real.keys().eq(shown.keys()) && real.len() <= MOST_MEMBERS =>
+            if real.len() == shown.len() && real.len() <= MOST_MEMBERS =>
         {
-            for ((key, real), shown) in real.iter().zip(shown.values()) {
+            for ((key, real), (name, shown)) in real.iter().zip(shown.iter()) {
                 at.push_key(key.clone());
+                if name != key {
+                    found(at, Part::Key, name);
+                }
                 hidden(at, real, shown, found);
                 at.pop();
             }
@@ -113,7 +127,7 @@ fn hidden(at: &mut Pointer, real: &Value, shown: &Value, found: &mut impl FnMut(
             }
         }
         (real, shown) if real == shown => {}
-        (_, shown) => found(at, shown.as_str().unwrap_or(MASK)),
+        (_, shown) => found(at, Part::Node, shown.as_str().unwrap_or(MASK)),
     }
 }
 
@@ -175,6 +189,9 @@ fn stand_in(text: &str, mask: &str) -> String {
         } else if !content.trim().is_empty() {
             out.push_str(&content[..content.len() - content.trim_start().len()]);
             out.push_str(MASK);
+        } else if content.len() == line.len() {
+            // What follows stands on the same line.
+            out.push_str(content);
         }
         out.push_str(&line[content.len()..]);
     }
@@ -216,10 +233,16 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_holds_a_secret_covers_what_it_stands_in() {
-        let text = "kind: Secret\nstringData: {a: secret-text}\nother: {\"secret-te\\x78t\": 1}\n";
+    fn keys_that_hold_secrets_are_covered_one_by_one() {
+        let text = "kind: Secret\nstringData: {a: secret-text, b: other-text}\n\
+                    other: {\"secret-te\\x78t\": 1, x/other-text: 2}\n\
+                    map:\n  k: v\n  secret-text: other-text\n  ? >-\n    x other-text\n  : y\n  'other-text':\n    l: [secret-text]\n";
         let (old, _) = shown(text, text);
-        assert_eq!(old, "kind: Secret\nstringData: {a: ***}\nother: ***\n");
+        assert_eq!(
+            old,
+            "kind: Secret\nstringData: {a: ***, b: ***}\nother: {***: 1, x/*** (2): 2}\n\
+             map:\n  k: v\n  ***: ***\n  ? >-\n    x *** (2)\n  : y\n  *** (2):\n    l: [***]\n"
+        );
     }
 
     #[test]

@@ -121,6 +121,14 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
     /// Takes in what is known of secrets in an object that the cluster gave.
     fn take_secrets(&self, _object: &Value, _secrets: &Secrets) {}
 
+    /// The cluster as a replay of this run will find it, so far; `None` where that is no other.
+    fn rehearsal(&self) -> Option<Arc<dyn Cluster>> {
+        None
+    }
+
+    /// Takes it in that a rule comes out otherwise for an object when the run is replayed, or may where that was not tried.
+    fn take_difference(&self, _rule: &str, _object: &str, _is_tried: bool) {}
+
     /// The namespace that is meant where none is given.
     fn default_namespace(&self) -> &str;
 

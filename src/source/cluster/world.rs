@@ -43,6 +43,8 @@ pub struct ClusterWorld<W> {
     /// Whether values of Secrets may be shown.
     shows_secrets: bool,
     misses: Misses,
+    /// The world that a replay of the run sees, where it is recorded.
+    rehearsal: Option<Box<Self>>,
 }
 
 /// So many namespaces are read at once.
@@ -87,6 +89,7 @@ impl<W: World> ClusterWorld<W> {
             rights: None,
             shows_secrets: false,
             misses: Misses::default(),
+            rehearsal: None,
         }
     }
 
@@ -94,6 +97,12 @@ impl<W: World> ClusterWorld<W> {
     #[must_use]
     pub fn with_secrets_shown(self, shows_secrets: bool) -> Self {
         Self { shows_secrets, ..self }
+    }
+
+    /// Lets it be tried what a replay of the run comes to.
+    #[must_use]
+    pub fn with_rehearsal(self, rehearsal: Option<Self>) -> Self {
+        Self { rehearsal: rehearsal.map(Box::new), ..self }
     }
 
     /// Reads the labels of all namespaces at once, as soon as those of one are asked for.
@@ -298,6 +307,16 @@ impl<W: World> World for ClusterWorld<W> {
     fn take_secrets(&self, object: &Value, secrets: &Secrets) {
         if let Some(cluster) = &self.cluster {
             cluster.take_secrets(object, secrets);
+        }
+    }
+
+    fn rehearsal(&self) -> Option<&dyn World> {
+        self.rehearsal.as_deref().map(|world| world as _)
+    }
+
+    fn take_difference(&self, rule: &str, object: &str, is_tried: bool) {
+        if let Some(cluster) = &self.cluster {
+            cluster.take_difference(rule, object, is_tried);
         }
     }
 

@@ -32,6 +32,15 @@ impl Copies {
         self.0.len() >= MOST
     }
 
+    /// An answer with the objects as they are to be written.
+    pub(super) fn within(&self, answer: &Value) -> Value {
+        let mut other = answer.clone();
+        if !self.0.is_empty() {
+            replace(&mut other, &self.0);
+        }
+        other
+    }
+
     /// Writes the objects into the files of a recording.
     pub(super) fn write<'f>(
         &mut self,

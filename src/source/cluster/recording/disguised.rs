@@ -9,25 +9,17 @@ use crate::value::{Text, Value};
 
 use super::answer;
 use super::question::Question;
+use super::replay::RecordedCluster;
 use super::write::RecordingCluster;
 
-/// A cluster that is asked with secrets, and whose answers are written down as those to the questions that stand in for
-/// them. What nothing stands in for is not written down.
-#[derive(Debug)]
-pub(super) struct DisguisedCluster<'a> {
-    recording: &'a RecordingCluster,
-    disguise: &'a Disguise,
-}
+/// What would be asked if all were made of what stands in for Secrets; `None` where nobody knows.
+#[derive(Clone, Copy, Debug)]
+struct Others<'a>(&'a Disguise);
 
-impl<'a> DisguisedCluster<'a> {
-    pub(super) const fn new(recording: &'a RecordingCluster, disguise: &'a Disguise) -> Self {
-        Self { recording, disguise }
-    }
-
-    /// What stands in for a text; `None` where nothing does.
-    fn other(&self, text: &str) -> Option<Text> {
-        let place = self.disguise.texts.iter().position(|known| **known == *text);
-        match (place, &self.disguise.stand_in) {
+impl Others<'_> {
+    fn text(self, text: &str) -> Option<Text> {
+        let place = self.0.texts.iter().position(|known| **known == *text);
+        match (place, &self.0.stand_in) {
             (None, _) => Some(text.into()),
             (Some(place), Some(others)) => others.get(place).cloned(),
             (Some(_), None) => None,
@@ -35,17 +27,50 @@ impl<'a> DisguisedCluster<'a> {
     }
 
     /// The same for a query of labels or fields, word by word.
-    fn other_query(&self, query: &str) -> Option<String> {
+    fn query(self, query: Option<&str>) -> Option<Option<String>> {
+        let Some(mut rest) = query else { return Some(None) };
         let is_word = |c: char| !matches!(c, '=' | ',' | '(' | ')' | ' ' | '!');
         let mut out = String::new();
-        let mut rest = query;
         while let Some(first) = rest.chars().next() {
             let end = rest.find(|c| is_word(c) != is_word(first)).unwrap_or(rest.len());
             let (word, behind) = rest.split_at(end);
-            out.push_str(&self.other(word)?);
+            out.push_str(&self.text(word)?);
             rest = behind;
         }
-        Some(out)
+        Some(Some(out))
+    }
+
+    /// The namespace, labels and fields of a list.
+    fn list(self, query: &ListQuery<'_>) -> Option<(Option<Text>, Option<String>, Option<String>)> {
+        Some((self.namespace(query.namespace)?, self.query(query.labels)?, self.query(query.fields)?))
+    }
+
+    fn namespace(self, namespace: Option<&str>) -> Option<Option<Text>> {
+        namespace.map_or(Some(None), |namespace| self.text(namespace).map(Some))
+    }
+
+    /// A target's subresource is asked for by a path that its name is only a part of.
+    fn path(self, path: &str) -> Option<Text> {
+        if self.0.texts.iter().any(|text| **text == *path) {
+            return self.text(path);
+        }
+        let parts = path.split('/').map(|part| self.text(part)).collect::<Option<Vec<_>>>()?;
+        Some(parts.join("/").into())
+    }
+}
+
+/// A cluster that is asked with secrets, and whose answers are written down as those to the questions that stand in for
+/// them. What nothing stands in for is not written down.
+#[derive(Debug)]
+pub(super) struct DisguisedCluster<'a> {
+    recording: &'a RecordingCluster,
+    disguise: &'a Disguise,
+    others: Others<'a>,
+}
+
+impl<'a> DisguisedCluster<'a> {
+    pub(super) const fn new(recording: &'a RecordingCluster, disguise: &'a Disguise) -> Self {
+        Self { recording, disguise, others: Others(disguise) }
     }
 
     /// Writes an answer down.
@@ -92,49 +117,80 @@ impl Cluster for DisguisedCluster<'_> {
     }
 
     fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
-        let namespace = query.namespace.map(|namespace| self.other(namespace));
-        let [labels, fields] =
-            [query.labels, query.fields].map(|query| query.map(|query| self.other_query(query)));
-        let all =
-            [namespace.as_ref().is_none_or(Option::is_some), labels != Some(None), fields != Some(None)];
-        let (namespace, labels, fields) = (namespace.flatten(), labels.flatten(), fields.flatten());
-        let other = ListQuery {
+        let others = self.others.list(query);
+        let other = others.as_ref().map(|(namespace, labels, fields)| ListQuery {
             namespace: namespace.as_deref(),
             labels: labels.as_deref(),
             fields: fields.as_deref(),
             ..query.clone()
-        };
-        let other = all.iter().all(|known| *known).then_some(&other);
-        self.recording.list_as(query, other, &|question, answer| self.keep(question, answer))
+        });
+        self.recording.list_as(query, other.as_ref(), &|question, answer| self.keep(question, answer))
     }
 
     fn get(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError> {
         let answer = self.recording.inner.get(resource, namespace, name);
-        let other = namespace.map(|namespace| self.other(namespace));
-        let question = match (other.as_ref().is_none_or(Option::is_some), self.other(name)) {
-            (true, Some(name)) => Some(Question::get(resource, other.flatten().as_deref(), &name)),
-            _ => None,
-        };
+        let others = self.others.namespace(namespace).zip(self.others.text(name));
+        let question = others.map(|(namespace, name)| Question::get(resource, namespace.as_deref(), &name));
         self.keep(question, answer.as_ref().map(|object| self.recording.covered(object)))?;
         answer
     }
 
     fn ask(&self, path: &str) -> Result<Value, ClusterError> {
         let answer = self.recording.inner.ask(path);
-        // A target's subresource is asked for by a path that its name is only a part of.
-        let other = if self.disguise.texts.iter().any(|text| **text == *path) {
-            self.other(path)
-        } else {
-            let parts = path.split('/').map(|part| self.other(part)).collect::<Option<Vec<_>>>();
-            parts.map(|parts| parts.join("/").into())
-        };
-        let question = other.map(|path| Question::ask(&path));
+        let question = self.others.path(path).map(|path| Question::ask(&path));
         self.keep(question, answer.as_ref().map(|object| self.recording.covered(object)))?;
         answer
     }
 
     fn default_namespace(&self) -> &str {
         self.recording.inner.default_namespace()
+    }
+}
+
+/// A recording that is asked with secrets: it answers what it was asked for with what stands in for them.
+#[derive(Debug)]
+pub(super) struct DisguisedReplay<'a> {
+    replay: &'a RecordedCluster,
+    disguise: &'a Disguise,
+    others: Others<'a>,
+}
+
+impl<'a> DisguisedReplay<'a> {
+    pub(super) const fn new(replay: &'a RecordedCluster, disguise: &'a Disguise) -> Self {
+        Self { replay, disguise, others: Others(disguise) }
+    }
+}
+
+impl Cluster for DisguisedReplay<'_> {
+    fn resources(&self) -> Result<Arc<Resources>, ClusterError> {
+        self.replay.resources()
+    }
+
+    fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
+        let Some((namespace, labels, fields)) = self.others.list(query) else {
+            return self.replay.list(query);
+        };
+        let (namespace, labels, fields) = (namespace.as_deref(), labels.as_deref(), fields.as_deref());
+        let page = self.replay.list(&ListQuery { namespace, labels, fields, ..query.clone() })?;
+        let objects = page.objects.iter().map(|object| self.disguise.secrets.uncovered(object)).collect();
+        Ok(Page { objects, ..page })
+    }
+
+    fn get(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError> {
+        let Some((other, called)) = self.others.namespace(namespace).zip(self.others.text(name)) else {
+            return self.replay.get(resource, namespace, name);
+        };
+        let object = self.replay.get(resource, other.as_deref(), &called)?;
+        Ok(self.disguise.secrets.uncovered(&object))
+    }
+
+    fn ask(&self, path: &str) -> Result<Value, ClusterError> {
+        let Some(other) = self.others.path(path) else { return self.replay.ask(path) };
+        Ok(self.disguise.secrets.uncovered(&self.replay.ask(&other)?))
+    }
+
+    fn default_namespace(&self) -> &str {
+        self.replay.default_namespace()
     }
 }
 

@@ -24,6 +24,12 @@ const HEAD: &str = "recording.json";
 /// The member of it that counts answers that are not in the recording, because nothing stands in for the Secrets in
 /// what was asked.
 const LEFT_OUT: &str = "leftOut";
+/// The member of it that says whether the run that made the recording came to its end.
+const COMPLETE: &str = "complete";
+/// The member of it that says whether texts stand in for values of Secrets somewhere.
+const STANDS_IN: &str = "standIns";
+/// The member of it that lists the rules that come out otherwise in a replay.
+const OTHERWISE: &str = "otherwise";
 const API_VERSION: &str = "kyv.dev/v1alpha1";
 const KIND: &str = "Recording";
 

@@ -21,7 +21,8 @@ use crate::value::{Text, Value};
 use super::copies::Copies;
 use super::disguised::{DisguisedCluster, page};
 use super::question::Question;
-use super::{API_VERSION, Cover, HEAD, KIND, LEFT_OUT, answer};
+use super::replay::{RecordedCluster, told_otherwise};
+use super::{API_VERSION, COMPLETE, Cover, HEAD, KIND, LEFT_OUT, OTHERWISE, STANDS_IN, answer};
 
 /// A cluster whose answers are written to a directory before they are given.
 #[derive(Debug)]
@@ -36,7 +37,10 @@ pub struct RecordingCluster {
     pub(super) lost: AtomicUsize,
     /// Why objects could not be written anew.
     failed: OnceLock<ClusterError>,
-    copies: Mutex<Copies>,
+    copies: Arc<Mutex<Copies>>,
+    is_interrupted: AtomicBool,
+    /// The rules that come out otherwise in a replay, as was tried, or may: for how many objects, and the first of them.
+    otherwise: Mutex<BTreeMap<(String, bool), (usize, String)>>,
     known: Mutex<Known>,
     resources: OnceLock<Result<Arc<Resources>, ClusterError>>,
 }
@@ -125,7 +129,9 @@ impl RecordingCluster {
             begun: OnceLock::new(),
             lost: AtomicUsize::new(0),
             failed: OnceLock::new(),
-            copies: Mutex::default(),
+            copies: Arc::default(),
+            is_interrupted: AtomicBool::new(false),
+            otherwise: Mutex::default(),
             known: Mutex::default(),
             resources: OnceLock::new(),
         })
@@ -146,11 +152,12 @@ impl RecordingCluster {
             Ok(())
         };
         clear().map_err(|cause| self.not_written(&cause.to_string()))?;
-        self.write_head(0)
+        self.write_head(false)
     }
 
-    /// Tells of the recording as a whole, of which so many answers were left out.
-    fn write_head(&self, lost: usize) -> Result<(), ClusterError> {
+    /// Tells of the recording as a whole.
+    fn write_head(&self, is_complete: bool) -> Result<(), ClusterError> {
+        let lost = self.lost.load(Ordering::Relaxed);
         let secrets = if self.cover.is_some() { "masked" } else { "shown" };
         let mut head: Value = [
             ("apiVersion", Value::from(API_VERSION)),
@@ -158,9 +165,27 @@ impl RecordingCluster {
             ("namespace", self.inner.default_namespace().into()),
             ("now", self.now.to_string().into()),
             ("secrets", secrets.into()),
+            (COMPLETE, is_complete.into()),
         ]
         .into_iter()
         .collect();
+        if self.is_covered.load(Ordering::Relaxed) {
+            head.insert(STANDS_IN, true.into());
+        }
+        let otherwise = self.otherwise.lock().unwrap_or_else(PoisonError::into_inner);
+        let rows = otherwise.iter().map(|((rule, is_tried), (objects, first))| {
+            let row = [
+                ("rule", Value::from(rule.as_str())),
+                ("tried", (*is_tried).into()),
+                ("objects", i64::try_from(*objects).unwrap_or(i64::MAX).into()),
+                ("first", first.as_str().into()),
+            ];
+            row.into_iter().collect()
+        });
+        let rows: Vec<Value> = rows.collect();
+        if !rows.is_empty() {
+            head.insert(OTHERWISE, Value::array(rows));
+        }
         if lost > 0 {
             head.insert(LEFT_OUT, i64::try_from(lost).unwrap_or(i64::MAX).into());
         }
@@ -183,10 +208,11 @@ impl RecordingCluster {
         question: &Question,
         answer: Result<Value, &ClusterError>,
     ) -> Result<(), ClusterError> {
-        if matches!(answer, Err(ClusterError::Interrupted)) {
-            return Ok(());
-        }
         self.begun.get_or_init(|| self.begin()).clone()?;
+        if matches!(answer, Err(ClusterError::Interrupted)) {
+            self.is_interrupted.store(true, Ordering::Relaxed);
+            return self.write_head(false);
+        }
         let name = question.file_name();
         if !self.known.lock().unwrap_or_else(PoisonError::into_inner).written.insert(name.clone()) {
             return Ok(());
@@ -334,6 +360,28 @@ impl Cluster for RecordingCluster {
         }
     }
 
+    fn rehearsal(&self) -> Option<Arc<dyn Cluster>> {
+        self.cover?;
+        let namespace = self.inner.default_namespace().to_owned();
+        let copies = Arc::clone(&self.copies);
+        Some(Arc::new(RecordedCluster::growing(&self.folder, namespace, self.now, copies)))
+    }
+
+    fn take_difference(&self, rule: &str, object: &str, is_tried: bool) {
+        let mut otherwise = self.otherwise.lock().unwrap_or_else(PoisonError::into_inner);
+        let rule = (rule.to_owned(), is_tried);
+        match otherwise.get_mut(&rule) {
+            Some((objects, first)) => {
+                *objects += 1;
+                // Threads come in any order.
+                if object < first.as_str() {
+                    object.clone_into(first);
+                }
+            }
+            None => drop(otherwise.insert(rule, (1, object.to_owned()))),
+        }
+    }
+
     fn default_namespace(&self) -> &str {
         self.inner.default_namespace()
     }
@@ -354,13 +402,33 @@ impl Cluster for RecordingCluster {
             );
         }
         let lost = self.lost.load(Ordering::Relaxed);
+        let is_interrupted = self.is_interrupted.load(Ordering::Relaxed);
+        if self.begun.get().is_some()
+            && let Err(error) = self.write_head(!is_interrupted)
+        {
+            remarks.push(format!("the recording is not complete: {error}"));
+        }
+        if is_interrupted {
+            remarks.push("the recording is not complete: the run was interrupted".to_owned());
+        }
+        let otherwise = self.otherwise.lock().unwrap_or_else(PoisonError::into_inner);
+        for tried in [true, false] {
+            let named = otherwise.iter().filter(|((_, is_tried), _)| *is_tried == tried);
+            let named = named.map(|((rule, _), (objects, first))| (rule.as_str(), *objects, first.as_str()));
+            remarks.extend(told_otherwise(named, tried));
+        }
+        drop(otherwise);
         if lost > 0 {
-            if let Err(error) = self.write_head(lost) {
-                self.failed.get_or_init(|| error);
-            }
             let answers = if lost == 1 { "answer" } else { "answers" };
             remarks.push(format!("{lost} {answers}{LOST}"));
         }
         remarks
+    }
+}
+
+/// A run may end before it tells of its look-ups, as when its result cannot be written.
+impl Drop for RecordingCluster {
+    fn drop(&mut self) {
+        let _unheard = self.write_copies();
     }
 }
