@@ -249,6 +249,13 @@ fn links_must_not_leave_what_was_unpacked() {
         symlink(target, &link).expect("a link");
         place.generate(&[], &in_repository).fails(2, "link.yaml: a link that leads out");
     }
+    // What is read from it may never end.
+    let made = Command::new("mkfifo").arg(place.path("tree/app/f.yaml")).status().expect("mkfifo starts");
+    assert!(made.success());
+    fs::remove_file(&link).expect("the link goes");
+    place.generate(&[], &in_repository).fails(2, "f.yaml: neither a file nor a folder");
+    fs::remove_file(place.path("tree/app/f.yaml")).expect("it goes");
+    symlink("../../nothing", &link).expect("a link");
     // Programs would follow it wherever it is.
     fs::rename(&link, place.path("tree/shared/link.yaml")).expect("it can be moved");
     place.generate(&[], &in_repository).fails(2, "shared/link.yaml: a link that leads out");
@@ -293,7 +300,7 @@ fn charts_get_what_argo_cd_and_the_application_say() {
     let ended = place.generate(&[], &variables);
     let tree = fs::canonicalize(place.path("tree/app")).expect("it is there");
     let expected = format!(
-        "<template>\n    <web>\n    <.>\n    <--include-crds>\n    <--namespace=shop>\n    <--kube-version=1.36>\n    \
+        "<template>\n    <web>\n    <.>\n    <--include-crds>\n    <--skip-schema-validation>\n    <--namespace=shop>\n    <--kube-version=1.36>\n    \
          <--api-versions=v1>\n    <--api-versions=apps/v1>\n    <--values={}/values/prod.yaml>\n    <--values=->\n    \
          <--set=a.b=; touch /tmp/x `id` $(id)\\,\\\\>\n    x: $(id)\n",
         tree.display()
@@ -315,6 +322,19 @@ fn charts_get_what_argo_cd_and_the_application_say() {
     let plain = parameters(r#"[{"name":"renderer","string":"plain"}]"#);
     let ended = place.generate(&[], &plain);
     assert_eq!(ended.stdout, LABELLED, "{}", ended.stderr);
+    let both = r#"[{"name":"renderer","string":"plain"},{"name":"helm-parameters","map":{"a":"b"}}]"#;
+    let reason = "parameters for helm were given, and the application is rendered as plain";
+    place.generate(&[], &parameters(both)).fails(2, reason);
+    // A chart beside the application is not its own.
+    place.write("Chart.yaml", "");
+    for (address, is_refused) in [("file://../../", true), ("file:///etc", true), ("file://./values", false)]
+    {
+        place.write("tree/app/Chart.yaml", &format!("dependencies: [{{name: x, repository: '{address}'}}]"));
+        let ended = place.generate(&["--remote"], &[("ARGOCD_APP_NAME", "web")]);
+        let reason = format!("dependency {address}: a chart out of what was unpacked");
+        assert_eq!(ended.stderr.contains(&reason), is_refused, "{address}: {}", ended.stderr);
+        assert_eq!(ended.code == Some(2), is_refused, "{address}: {}", ended.stderr);
+    }
 }
 
 #[test]
@@ -413,9 +433,9 @@ fn a_signal_ends_the_run_and_what_it_started() {
 }
 
 #[test]
-fn a_signal_ends_the_reading_of_manifests() {
-    let place = Place::new(&[]);
-    let pipe = place.path("tree/app/a.yaml");
+fn a_signal_ends_the_reading_of_inputs() {
+    let place = Place::new(&[("a.yaml", MAP)]);
+    let pipe = place.path("policies/pipe.yaml");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
     let policies = place.path("policies");
     let arguments = ["generate", "-p", policies.to_str().expect("UTF-8")];
@@ -665,6 +685,7 @@ fn what_goes_wrong_reaches_argo_cd_as_an_error() {
         ("environment/kustomization.yaml", "configMapGenerator: [{name: map, envs: [x.env]}]\n"),
         ("environment/x.env", "TOKEN\nARGOCD_APP_NAME\n"),
         ("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 0.1.0\n"),
+        ("chart/values.schema.json", r#"{"properties": {"a": {"$ref": "file:///etc/passwd"}}}"#),
         (
             "chart/templates/a.yaml",
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\ndata:\n  a: {{ .Values.a.b | quote }}\n",

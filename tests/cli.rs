@@ -199,6 +199,19 @@ fn policies_and_objects_come_from_standard_input_once() {
     folder.run_with(&["mutate", "-p", "-", "-f", "map.yaml"], LABEL).is(0, LABELLED, &[]);
     folder.run_with(&["mutate", "-p", "-", "-f", "-"], LABEL).is(2, "", &["standard input (-)"]);
     folder.run_with(&["mutate", "-p", "policy.yaml", "-f", "-"], "a: [\n").is(2, "", &["error: stdin:"]);
+    // What fails upstream in a pipe says nothing.
+    for nothing in ["", " \n"] {
+        let reason = ["error: stdin: empty; expected objects"];
+        folder.run_with(&["mutate", "-p", "policy.yaml", "-f", "-"], nothing).is(2, "", &reason);
+        folder
+            .run_with(&["diff", "-p", "policy.yaml", "-f", "-", "-o", "summary"], nothing)
+            .is(2, "", &reason);
+    }
+    folder.run_with(&["mutate", "-p", "policy.yaml", "-f", "-"], "# none\n").is(
+        0,
+        "# none\n",
+        &["0 objects"],
+    );
 }
 
 #[test]

@@ -137,8 +137,11 @@ impl Chart<'_> {
     /// Names that Helm would take for something else.
     pub fn arguments(&self) -> Result<Vec<OsString>, ArgocdError> {
         let Application { namespace, kube_version, api_versions, .. } = self.application;
+        // A schema may name files and addresses, which Helm reads wherever they are and tells of in its errors.
+        let flags = ["--include-crds", "--skip-schema-validation"].map(OsString::from);
         let mut arguments: Vec<OsString> =
-            vec!["template".into(), self.application.release()?.into(), ".".into(), "--include-crds".into()];
+            vec!["template".into(), self.application.release()?.into(), ".".into()];
+        arguments.extend(flags);
         let mut give = |flag: &str, value: &OsStr| {
             let mut argument = OsString::from(flag);
             argument.push("=");
@@ -241,6 +244,7 @@ mod tests {
             "web",
             ".",
             "--include-crds",
+            "--skip-schema-validation",
             "--namespace=shop",
             "--kube-version=1.36.0",
             "--api-versions=v1",

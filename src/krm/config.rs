@@ -211,7 +211,7 @@ impl Reader {
         let mut found = Vec::new();
         for (index, input) in self.inputs(members, field, "").into_iter().enumerate() {
             match input {
-                PolicyInput::Path(path) if &*path != "-" => found.push(path),
+                PolicyInput::Path(path) => found.push(path),
                 _ => {
                     let pointer = self.at.key(field).index(index);
                     self.faults.push(ConfigFault { pointer, message: "expected a path".into() });
@@ -222,6 +222,17 @@ impl Reader {
     }
 
     fn inputs(&mut self, members: &Map, field: &str, what: &str) -> Vec<PolicyInput> {
+        let mut found = self.listed(members, field, what);
+        let is_stdin = |input: &PolicyInput| matches!(input, PolicyInput::Path(path) if &**path == "-");
+        if let Some(index) = found.iter().position(is_stdin) {
+            let message = "expected a path; standard input holds the ResourceList".into();
+            self.faults.push(ConfigFault { pointer: self.at.key(field).index(index), message });
+            found.retain(|input| !is_stdin(input));
+        }
+        found
+    }
+
+    fn listed(&mut self, members: &Map, field: &str, what: &str) -> Vec<PolicyInput> {
         match members.get(field) {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::String(lines)) if self.form == Form::Strings => lines
@@ -365,6 +376,7 @@ mod tests {
             (r#"{"severity":"error"}"#, "spec.severity: it means something in mode validate only"),
             (r#"{"mode":"generate","manifests":[{}]}"#, "spec.manifests[0]: expected a path"),
             (r#"{"mode":"generate","manifests":["-"]}"#, "spec.manifests[0]: expected a path"),
+            (r#"{"policies":["a","-"]}"#, "spec.policies[1]: expected a path; standard input holds"),
             (r#"{"mode":"verify"}"#, "spec.mode: expected one of mutate, generate, validate"),
         ] {
             let faults = kyv(spec).unwrap_err();

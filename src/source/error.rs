@@ -61,6 +61,9 @@ pub enum SourceError {
         /// What is wrong.
         message: String,
     },
+    /// Standard input without a word in it: what fails upstream in a pipe looks like this.
+    #[error("stdin: empty; expected objects")]
+    Nothing,
     /// Inputs that hold no policy at all.
     #[error("{path}: no policy found")]
     NoPolicy {

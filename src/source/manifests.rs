@@ -89,7 +89,7 @@ impl Manifests {
     ///
     /// # Errors
     ///
-    /// As [`expand`], and as [`read_text`] for what is read at once.
+    /// As [`expand`], as [`read_text`] for what is read at once, and an empty standard input.
     pub fn add(&mut self, argument: &Path, walk: Walk) -> Result<(), SourceError> {
         for location in expand(argument, walk)? {
             let regular = match &location {
@@ -100,7 +100,13 @@ impl Manifests {
                 (Location::File { path, .. }, Some(metadata)) => {
                     Input::File { path: path.into(), bytes: metadata.len() }
                 }
-                (location, _) => Input::Text(read_text(&location, &self.limits)?),
+                (location, _) => {
+                    let text = read_text(&location, &self.limits)?;
+                    if location == Location::Stdin && text.text().trim().is_empty() {
+                        return Err(SourceError::Nothing);
+                    }
+                    Input::Text(text)
+                }
             });
         }
         Ok(())

@@ -29,6 +29,9 @@ use crate::commands::session::{RunWorld, Session, counted, with_pool};
 use crate::commands::spool::Spool;
 use crate::commands::talk::{About, Manner, Talk};
 
+/// What kustomize and helm may take, unless somebody says otherwise: Argo CD's own limit.
+const TIME_LIMIT: Duration = Duration::from_secs(90);
+
 const EXAMPLES: &str = "\
 Examples:
   # In the configuration of a plugin, with the policies mounted into its sidecar
@@ -111,7 +114,7 @@ pub(super) struct Arguments {
         long,
         env = "ARGOCD_EXEC_TIMEOUT",
         value_name = "TIME",
-        value_parser = request_timeout,
+        value_parser = time_limit,
         default_value = "90s",
         help_heading = "Evaluation"
     )]
@@ -123,6 +126,11 @@ pub(super) struct Arguments {
     /// Print errors only on standard error, no notes and no summary.
     #[arg(short, long, help_heading = "Output")]
     quiet: bool,
+}
+
+/// Reads a time limit; an empty variable sets none of its own.
+fn time_limit(text: &str) -> Result<Duration, String> {
+    if text.is_empty() { Ok(TIME_LIMIT) } else { request_timeout(text) }
 }
 
 /// Runs the command.
@@ -214,6 +222,16 @@ impl<'a> Run<'a> {
                 Failure::Said(format!("the application's folder cannot be read: {error}"))
             })?,
         };
+        let Parameters { value_files, values, set, .. } = &self.parameters;
+        let is_for_helm = !value_files.is_empty()
+            || values.as_ref().is_some_and(|text| !text.is_empty())
+            || !set.is_empty();
+        if is_for_helm && renderer != Renderer::Helm {
+            return Err(Failure::Said(format!(
+                "parameters for helm were given, and the application is rendered as {}",
+                renderer.word()
+            )));
+        }
         let text = match renderer {
             Renderer::Kustomize => self.kustomize(&limits, notes)?,
             Renderer::Helm => self.helm(&limits, notes)?,
@@ -254,6 +272,10 @@ impl<'a> Run<'a> {
         };
         let arguments = chart.arguments().map_err(|error| Failure::Said(error.to_string()))?;
         if self.arguments.remote {
+            if let Some(address) = self.tree.chart_out_of_reach() {
+                let fault = "a chart out of what was unpacked for the application";
+                return Err(Failure::Said(format!("dependency {address}: {fault}")));
+            }
             self.program(
                 "helm",
                 ["dependency", "build", "."].map(OsString::from).into(),

@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::argocd::{below, is_out_of_reach, tree_of};
+use crate::value::Value;
+use crate::yaml;
 
 /// So many folders may be nested.
 const DEEPEST: usize = 256;
@@ -25,6 +27,9 @@ pub(super) enum TreeError {
     /// A link.
     #[error("{path}: a link that leads out of what was unpacked for the application")]
     Link { path: String },
+    /// Something that may never end.
+    #[error("{path}: neither a file nor a folder")]
+    Special { path: String },
     /// Too many folders in each other.
     #[error("{path}: more than {DEEPEST} folders in each other")]
     TooDeep { path: String },
@@ -73,10 +78,29 @@ impl Tree {
                     open.push((entry.path(), depth + 1));
                 } else if kind.is_symlink() && self.is_left_by(&folder, &entry.path()).map_err(unreadable)? {
                     return Err(TreeError::Link { path: self.shown(&entry.path()) });
+                } else if !kind.is_symlink() && !kind.is_file() {
+                    return Err(TreeError::Special { path: self.shown(&entry.path()) });
                 }
             }
         }
         Ok(())
+    }
+
+    /// The first dependency of the application's chart that is a folder out of the tree, which Helm would pack.
+    pub(super) fn chart_out_of_reach(&self) -> Option<String> {
+        let files = ["Chart.yaml", "Chart.lock", "requirements.yaml", "requirements.lock"];
+        let texts = files.iter().filter_map(|name| fs::read_to_string(self.folder.join(name)).ok());
+        let mut folders = texts.filter_map(|text| yaml::parse_value(&text).ok()).flat_map(|chart| {
+            let dependencies = chart.get("dependencies").and_then(Value::as_array).unwrap_or_default();
+            let addresses = dependencies.iter().filter_map(|one| one.get("repository")?.as_str());
+            addresses.filter(|address| address.starts_with("file:")).map(str::to_owned).collect::<Vec<_>>()
+        });
+        let leads_out = |address: &String| {
+            let path = address.trim_start_matches("file:");
+            let path = path.strip_prefix("//").unwrap_or(path);
+            !self.holds(&self.folder.join(path))
+        };
+        folders.find(leads_out)
     }
 
     fn is_left_by(&self, folder: &Path, link: &Path) -> io::Result<bool> {

@@ -63,7 +63,10 @@ pub(super) fn detect() -> Option<Exit> {
     if io::stdin().is_terminal() {
         return None;
     }
-    let source = read_text(&Location::Stdin, &Limits::default()).ok()?;
+    let source = match read_text(&Location::Stdin, &Limits::default()) {
+        Ok(source) => source,
+        Err(error) => return Some(run_on(Err(vec![error.to_string()]))),
+    };
     if !source.text().contains("ResourceList") {
         return None;
     }
