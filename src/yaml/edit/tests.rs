@@ -25,7 +25,10 @@ fn check(cases: &[Case]) {
 fn check_one(text: &str, json: &str, expected: &str) {
     let edited = edit(text, json);
     assert_eq!(edited.fallback, None, "{text}");
-    let shown = |text: &str| text.chars().take(500).collect::<String>();
+    let shown = |text: &str| {
+        let skipped = text.chars().count().saturating_sub(500);
+        text.chars().skip(if text.len() < 10_000 { skipped } else { 0 }).take(500).collect::<String>()
+    };
     let (text, became, wanted) = (shown(text), shown(&edited.text), shown(expected));
     assert!(edited.text == expected, "{text}\n--- became\n{became}\n--- and not\n{wanted}");
 }
@@ -82,6 +85,44 @@ fn members_come_and_go_with_their_comments() {
         ),
         ("l:\n  \"app\": a\n", r#"{"l":{"app":"a","b":"c"}}"#, "l:\n  \"app\": a\n  \"b\": c\n"),
         ("---\na: 1\n...\n# end\n", r#"{"a":2,"b":1}"#, "---\na: 2\nb: 1\n...\n# end\n"),
+    ]);
+}
+
+#[test]
+fn new_lists_are_indented_as_others_are() {
+    for list_step in 0..5 {
+        for step in 1..5 {
+            for dash in 2..5 {
+                let pad = |count: usize| " ".repeat(count);
+                let gap = pad(dash - 1);
+                let list = pad(step + list_step);
+                let own = step + list_step + dash;
+                let before =
+                    format!("spec:\n{}containers:\n{list}-{gap}name: a\n{}image: b\n", pad(step), pad(own));
+                let wanted = format!(
+                    "{before}{}env:\n{}-{gap}name: X\n{}value: q\n{}volumes:\n{list}-{gap}x\n",
+                    pad(own),
+                    pad(own + list_step),
+                    pad(own + list_step + dash),
+                    pad(step),
+                );
+                let json = r#"{"spec":{"containers":[{"name":"a","image":"b","env":[{"name":"X","value":"q"}]}],"volumes":["x"]}}"#;
+                check_one(&before, json, &wanted);
+                // A list of scalars far below tells as much.
+                let many: String = (0..300).map(|number| format!("k{number}: v\n")).collect();
+                let before = format!("{many}spec:\n{}\"args\": # c\n\n{list}-{gap}a\n", pad(step));
+                let value = |more: &str| {
+                    let many: String = (0..300).map(|number| format!("\"k{number}\":\"v\",")).collect();
+                    format!("{{{many}\"spec\":{{\"args\":[\"a\"]}}{more}}}")
+                };
+                let wanted = format!("{before}new:\n{}-{gap}x\n", pad(list_step));
+                check_one(&before, &value(r#","new":["x"]"#), &wanted);
+            }
+        }
+    }
+    check(&[
+        ("a: &x\n- 1\n- 2\n", r#"{"a":[1,2],"b":[1]}"#, "a: &x\n- 1\n- 2\nb:\n- 1\n"),
+        ("a: !!seq\n-  1\n", r#"{"a":[1],"b":[1]}"#, "a: !!seq\n-  1\nb:\n-  1\n"),
     ]);
 }
 
