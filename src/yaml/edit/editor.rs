@@ -12,11 +12,12 @@ use crate::yaml::scalar::Resolved;
 
 use super::Fallback;
 use super::draft::{Brackets, Setting, is_nested};
-use super::gap::{Below, line_start, skip};
+use super::gap::{Below, empty_lines, line_start, skip};
 use super::habit::{Habit, Votes};
 use super::matching::{Origin, origins};
 use super::order::{Member, placed};
 use super::outline::{Child, Node, Outline, is_bracketed};
+use super::trace::Breaks;
 
 /// No mapping of a person merges more.
 const MAX_MERGES: usize = 16;
@@ -33,6 +34,8 @@ pub(super) struct Editor<'a> {
     pub(super) blank: &'static str,
     pub(super) habit: Habit,
     pub(super) out: String,
+    /// What the line breaks count for that end what is written.
+    pub(super) breaks: Breaks,
     /// What the anchors written so far stand for.
     pub(super) anchors: BTreeMap<&'a str, Value>,
     pub(super) expanded: usize,
@@ -65,6 +68,7 @@ impl<'a> Editor<'a> {
             blank: if json && is_tight(text, &outline) { "" } else { " " },
             habit: Votes::of(text, &outline).habit(if crlf { "\r\n" } else { "\n" }),
             out: String::with_capacity(parts.text.len() + 256),
+            breaks: Breaks::Nothing,
             anchors: BTreeMap::new(),
             expanded: 0,
             below: BTreeMap::new(),
@@ -92,7 +96,11 @@ impl<'a> Editor<'a> {
         } else {
             return Err(Fallback::Layout);
         };
-        self.copy(end..self.whole.end);
+        self.copy_below(end..self.whole.end);
+        // A file without a final line break stays one, unless the break says something.
+        if !self.text[self.whole.clone()].ends_with('\n') && self.breaks == Breaks::Nothing {
+            self.out.truncate(self.out.trim_end_matches('\n').trim_end_matches('\r').len());
+        }
         Ok(())
     }
 
@@ -104,6 +112,20 @@ impl<'a> Editor<'a> {
     pub(super) fn copy(&mut self, piece: Range<usize>) {
         if piece.start < piece.end {
             self.out.push_str(&self.text[piece]);
+            self.breaks = Breaks::Nothing;
+        }
+    }
+
+    /// Copies what stands below an entry, without the empty lines that would join the text at its end.
+    pub(super) fn copy_below(&mut self, piece: Range<usize>) {
+        let empty = if self.breaks == Breaks::All { empty_lines(&self.text[piece.clone()]) } else { 0 };
+        self.copy(piece.start + empty..piece.end);
+    }
+
+    /// Writes an empty line, unless one would join the text above.
+    pub(super) fn empty_line(&mut self, newline: &str) {
+        if self.breaks != Breaks::All {
+            self.out.push_str(newline);
         }
     }
 

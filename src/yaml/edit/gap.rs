@@ -38,6 +38,12 @@ pub(super) fn is_blank(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }
 
+/// How long the empty lines are that a piece starts with.
+pub(super) fn empty_lines(piece: &str) -> usize {
+    let lines = piece.split_inclusive('\n');
+    lines.take_while(|line| line.ends_with('\n') && is_blank(line)).map(str::len).sum()
+}
+
 /// A line of nothing but a comment: how far it is indented.
 fn comment_column(line: &str) -> Option<usize> {
     let comment = line.trim_start_matches([' ', '\t']);

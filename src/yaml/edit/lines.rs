@@ -97,20 +97,20 @@ impl Editor<'_> {
                         self.foreign(piece, joins)?;
                     } else if slot > 0 {
                         self.begin_line();
-                        self.copy(piece);
+                        self.copy_below(piece);
                     }
                 }
                 Some((index, false)) if is_blank(&text[gap(index)]) => {
                     if slot > 0 {
                         self.begin_line();
-                        self.copy(gap(index));
+                        self.copy_below(gap(index));
                     } else {
                         behind = gap(index);
                     }
                 }
                 None if spaced && slot > 0 => {
                     self.begin_line();
-                    self.out.push_str(habit.newline);
+                    self.empty_line(habit.newline);
                 }
                 Some(_) | None => {}
             }
@@ -120,9 +120,9 @@ impl Editor<'_> {
                 None => self.fresh(piece, joins, column, &habit)?,
             }
             self.path.pop();
-            self.copy(behind);
+            self.copy_below(behind);
             if slot == 0 && piece.origin.is_none() && spaced {
-                self.out.push_str(habit.newline);
+                self.empty_line(habit.newline);
             }
         }
         self.gaps(&entries, next_gap..entries.len(), false)?;
@@ -164,7 +164,7 @@ impl Editor<'_> {
         let mut cursor = self.body(at, floor);
         for (Kept { entry, habit }, (_, key, was, is)) in self.kept_in_place(at, changed)?.iter().zip(changed)
         {
-            self.copy(cursor..entry.lead);
+            self.copy_below(cursor..entry.lead);
             self.path.push(key.cloned());
             self.entry(entry.lead, entry, was, is, at.column, habit)?;
             self.path.pop();
@@ -221,7 +221,7 @@ impl Editor<'_> {
             return Err(Fallback::Comment);
         }
         self.begin_line();
-        self.copy(gap);
+        self.copy_below(gap);
         Ok(())
     }
 
@@ -255,9 +255,24 @@ impl Editor<'_> {
         match piece.before {
             Some(before) => self.entry(from, entry, before, piece.after, column, habit),
             None => {
-                self.copy(from..entry.tail);
+                self.copy_entry(from, entry);
                 Ok(())
             }
+        }
+    }
+
+    /// Copies an entry from an offset in it on.
+    fn copy_entry(&mut self, from: usize, entry: &Entry) {
+        self.copy(from..entry.tail);
+        self.ended(&entry.child.node, entry.tail);
+    }
+
+    /// Notes that what is written ends with a node as it was.
+    fn ended(&mut self, node: &Node, tail: usize) {
+        let text = self.text;
+        // Comments end a text, and a line without an end stays one.
+        if tail == line_end(text, node.end, self.limit) && text[..tail].ends_with('\n') {
+            self.breaks = self.outline.breaks(node);
         }
     }
 
@@ -274,9 +289,11 @@ impl Editor<'_> {
         }
         self.bounded(piece.after, column)?;
         match piece.key {
-            Some(key) => draft::member(key, piece.after, column, habit, &mut self.out),
-            None => draft::element(piece.after, column, habit, &mut self.out),
+            Some(key) => draft::member(key, piece.after, column, habit, &mut self.out)?,
+            None => draft::element(piece.after, column, habit, &mut self.out)?,
         }
+        self.breaks = draft::breaks(piece.after);
+        Ok(())
     }
 
     /// Writes an entry from an offset in it on.
@@ -292,7 +309,7 @@ impl Editor<'_> {
         let node = &entry.child.node;
         self.remember_key(&entry.child);
         if !node.shared && before == after {
-            self.copy(from..entry.tail);
+            self.copy_entry(from, entry);
             return Ok(());
         }
         if node.form == Form::Lines && Self::continues(node, before, after) {
@@ -301,7 +318,7 @@ impl Editor<'_> {
             self.copy(from..body);
             let end = self.lines(node, before, after, floor)?;
             self.remember(node, after);
-            self.copy(end..entry.tail);
+            self.copy_below(end..entry.tail);
         } else if is_bracketed(self.text, node) && Self::continues(node, before, after) {
             self.copy(from..node.content);
             self.brackets(node, before, after)?;
@@ -313,7 +330,7 @@ impl Editor<'_> {
             self.expanded += 1;
             self.replace(from, entry, after, column, habit)?;
         } else if before == after {
-            self.copy(from..entry.tail);
+            self.copy_entry(from, entry);
             self.remember(node, after);
         } else {
             self.replace(from, entry, after, column, habit)?;

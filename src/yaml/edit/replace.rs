@@ -12,6 +12,7 @@ use super::gap::{comment, is_blank, line_end, line_start};
 use super::habit::Habit;
 use super::lines::Entry;
 use super::outline::{Node, is_bracketed};
+use super::trace::Breaks;
 
 /// What stands around the old value and stays.
 struct Around<'a> {
@@ -63,6 +64,7 @@ impl<'a> Editor<'a> {
                 self.out.push_str(part);
             }
             self.out.push_str(&lines);
+            self.breaks = Breaks::of(&header);
         } else if is_nested(after) && !in_brackets {
             self.out.push_str(&anchor);
             let is_element = entry.child.key.is_none();
@@ -76,6 +78,7 @@ impl<'a> Editor<'a> {
                 draft::indent(column + inner, &mut self.out);
             }
             draft::entries(after, column + inner, habit, &mut self.out)?;
+            self.breaks = draft::breaks(after);
         } else {
             let gap = &self.text[sign..node.start.max(sign)];
             let keeps_gap = !matches!(node.form, Form::Lines | Form::Block | Form::Absent) && !gap.is_empty();
@@ -89,8 +92,9 @@ impl<'a> Editor<'a> {
             self.out.push_str(comment);
             self.out.push_str(newline);
             self.out.push_str(between);
+            self.breaks = Breaks::Nothing;
         }
-        self.copy(rest..entry.tail);
+        self.copy_below(rest..entry.tail);
         Ok(())
     }
 

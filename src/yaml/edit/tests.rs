@@ -160,7 +160,40 @@ fn texts_of_several_lines_stay_blocks() {
         ("a: x # c\nb: 1\n", r#"{"a":"x\ny","b":1}"#, "a: |- # c\n  x\n  y\nb: 1\n"),
         ("a: |\n  x\n # c\nb: 1\n", r#"{"a":"q","b":1}"#, "a: q\n # c\nb: 1\n"),
         ("a: \"x\\ny\"\n", r#"{"a":"x\nz"}"#, "a: \"x\\nz\"\n"),
-        ("a: |\n  x", r#"{"a":"y\n"}"#, "a: |\n  y"),
+        ("a: |\n  x", r#"{"a":"y\n"}"#, "a: |\n  y\n"),
+    ]);
+}
+
+#[test]
+fn no_empty_line_joins_a_text_and_no_final_break_is_lost_that_says_something() {
+    check(&[
+        (
+            "data:\n  a: |+\n    x\n\n  b: u # c\n\n  c: z # keep\n",
+            r#"{"data":{"a":"x\n\n","c":"z"}}"#,
+            "data:\n  a: |+\n    x\n\n  c: z # keep\n",
+        ),
+        ("- |+\n  x\n\n- u\n\n- z # c\n", r#"["x\n\n","z"]"#, "- |+\n  x\n\n- z # c\n"),
+        ("- >+\n  x\n- u\n\n\n- z # c\n", r#"["x\n","z"]"#, "- >+\n  x\n- z # c\n"),
+        ("- |+\n  x\n- u\n\n# d\n\n- z # c\n", r#"["x\n","z"]"#, "- |+\n  x\n# d\n\n- z # c\n"),
+        (
+            "b: 1 # b\n\nc: 2 # c\n",
+            r#"{"b":1,"c":2,"x":"q\n\n","z":1}"#,
+            "b: 1 # b\n\nc: 2 # c\n\nx: |+\n  q\n\nz: 1\n",
+        ),
+        ("b: 1\n\nc: 2\n\n", r#"{"b":1,"c":"q\n\n"}"#, "b: 1\n\nc: |+\n  q\n\n"),
+        ("b: |\n  1\n\n\nc: 2\n", r#"{"b":"q\n\n","c":2}"#, "b: |+\n  q\n\nc: 2\n"),
+        ("a:\n  b: |\n    1\n\n\nc: 2\n", r#"{"a":{"b":"q\n\n"},"c":3}"#, "a:\n  b: |+\n    q\n\nc: 3\n"),
+        // Files without a final line break.
+        ("a: 1", r#"{"a":1,"b":"q\n\n"}"#, "a: 1\nb: |+\n  q\n\n"),
+        ("data:\n  t: z", r#"{"data":{"t":"z","m":"a\nb\n"}}"#, "data:\n  t: z\n  m: |\n    a\n    b\n"),
+        ("data:\n  t: z", r#"{"data":{"t":"z","m":"a\nb"}}"#, "data:\n  t: z\n  m: |-\n    a\n    b"),
+        ("a: z # c", r#"{"a":"a\nb\n"}"#, "a: | # c\n  a\n  b\n"),
+        ("a: |\n  x\nb: 1", r#"{"a":"x\n"}"#, "a: |\n  x\n"),
+        ("a: |-\n  x\nb: 1", r#"{"a":"x"}"#, "a: |-\n  x"),
+        ("- |\n  x\n- u", r#"["u","x\n"]"#, "- u\n- |\n  x\n"),
+        ("b: 1\na: |\n  x", r#"{"b":2,"a":"x\n"}"#, "b: 2\na: |\n  x"),
+        // kubectl gives the last line of a file a line break: so the text has one, now for every reader.
+        ("b: 1\na: |\n  x", r#"{"b":1,"a":"x\n","c":1}"#, "b: 1\na: |\n  x\nc: 1"),
     ]);
 }
 
