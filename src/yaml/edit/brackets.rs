@@ -8,7 +8,8 @@ use crate::yaml::event::Form;
 use super::Fallback;
 use super::draft::{self, Brackets, is_nested};
 use super::editor::Editor;
-use super::gap::{is_blank, line_start, skip};
+use super::gap::{comment, is_blank, line_end, line_start, skip};
+use super::habit::Habit;
 use super::outline::{Child, Node, is_bracketed};
 use super::trace::NOWHERE;
 
@@ -34,16 +35,22 @@ struct Items {
     layout: Brackets,
     /// What stands before a new entry that is not the first.
     lead: String,
+    /// How far the lines inside are indented, if there are any.
+    indent: Option<String>,
 }
 
-impl Editor<'_> {
-    /// Writes a list or mapping in brackets, both brackets included.
-    pub(super) fn brackets(&mut self, node: &Node, before: &Value, after: &Value) -> Result<(), Fallback> {
+impl<'a> Editor<'a> {
+    /// Writes a list or mapping in brackets, both brackets included; gives the end of what was written of the old
+    /// text. That is behind the comment that follows if it is about the last entry and another one comes below it.
+    pub(super) fn brackets(&mut self, node: &Node, before: &Value, after: &Value) -> Result<usize, Fallback> {
         let items = self.items(node)?;
         let children: Vec<_> = items.all.iter().map(|item| item.child).collect();
+        let habit = self.neighbours(node, &children);
         let pieces = self.pieces(node, &children, before, after)?;
         let text = self.text;
         let has_comment = |range: &Range<usize>| text[range.clone()].contains('#');
+        let last_comment = self.last_comment(node, &items);
+        let mut end = node.end;
         self.copy(node.content..node.content + 1);
         let first_head = items.all.first().map_or(0..0, |item| item.head.clone());
         // Whether a comment must be ended by a line break.
@@ -59,21 +66,23 @@ impl Editor<'_> {
                 _ => items.lead.as_str(),
             };
             if open_comment && !head.contains('\n') {
-                return Err(Fallback::Comment);
+                self.end_comment(&items)?;
+                self.out.push_str(head.trim_start_matches([' ', '\t']));
+            } else {
+                self.out.push_str(head);
             }
-            self.out.push_str(head);
             self.path.push(piece.key.cloned());
             match (item, piece.before) {
-                (Some(item), Some(before)) => self.item(item, before, piece.after, &items.layout)?,
+                (Some(item), Some(before)) => self.item(item, before, piece.after, &items.layout, &habit)?,
                 (Some(item), None) => self.copy(item.head.end..item.end),
                 (None, _) => {
                     self.bounded(piece.after, 0)?;
                     if let Some(key) = piece.key {
-                        draft::write_key(key, items.layout.setting, &self.habit, &mut self.out)?;
+                        draft::write_key(key, items.layout.setting, &habit, &mut self.out)?;
                         self.out.push(':');
                         self.out.push_str(self.blank);
                     }
-                    draft::bracketed(piece.after, &items.layout, &self.habit, &mut self.out)?;
+                    draft::bracketed(piece.after, &items.layout, &habit, &mut self.out)?;
                 }
             }
             self.path.pop();
@@ -90,14 +99,45 @@ impl Editor<'_> {
                 if open_comment || slot + 1 < pieces.len() || items.closing.is_empty() {
                     self.copy(item.behind.clone());
                 }
+                let is_last = piece.origin == Some((items.all.len() - 1, true));
+                if is_last && pieces.get(slot + 1).is_some_and(|next| next.origin.is_none()) {
+                    self.out.push_str(last_comment);
+                    end = node.end + last_comment.len();
+                    open_comment |= !last_comment.is_empty();
+                }
             }
         }
         if open_comment && !text[items.closing.clone()].contains('\n') {
-            return Err(Fallback::Comment);
+            self.end_comment(&items)?;
         }
         self.copy(items.closing);
         self.copy(node.end - 1..node.end);
+        Ok(end)
+    }
+
+    /// Starts a line behind a comment.
+    fn end_comment(&mut self, items: &Items) -> Result<(), Fallback> {
+        let indent = items.indent.as_deref().ok_or(Fallback::Comment)?;
+        self.out.push_str(self.habit.newline);
+        self.out.push_str(indent);
         Ok(())
+    }
+
+    /// The comment behind the closing bracket if it is about the last entry: that stands on the same line, and others
+    /// have comments of their own.
+    fn last_comment(&self, node: &Node, items: &Items) -> &'a str {
+        let text = self.text;
+        let is_commented = |item: &Item| text[item.behind.clone()].contains('#');
+        let starts_line = items.all.last().is_some_and(|last| text[last.head.clone()].contains('\n'));
+        let follows = starts_line && is_blank(&text[items.closing.clone()]) && !items.last_comma;
+        if self.json
+            || !follows
+            || text[items.closing.clone()].contains('\n')
+            || !items.all.iter().any(is_commented)
+        {
+            return "";
+        }
+        comment(&text[node.end..line_end(text, node.end, self.limit)])
     }
 
     /// Writes an entry with another value.
@@ -107,6 +147,7 @@ impl Editor<'_> {
         before: &Value,
         after: &Value,
         layout: &Brackets,
+        habit: &Habit,
     ) -> Result<(), Fallback> {
         let node = &item.child.node;
         let lead = item.head.end;
@@ -115,7 +156,10 @@ impl Editor<'_> {
             self.copy(lead..item.end);
         } else if is_bracketed(self.text, node) && Self::continues(node, before, after) {
             self.copy(lead..node.content);
-            self.brackets(node, before, after)?;
+            // A comment behind it stands behind the brackets around it.
+            if self.brackets(node, before, after)? > node.end {
+                return Err(Fallback::Comment);
+            }
             self.remember(node, after);
         } else if if node.form == Form::Alias { self.stands(node, after) } else { before == after } {
             self.copy(lead..item.end);
@@ -129,15 +173,12 @@ impl Editor<'_> {
                 }
                 self.copy(lead..node.lead + 1);
                 let gap = &self.text[node.lead + 1..node.start.max(node.lead + 1)];
-                if gap.contains('#') {
-                    return Err(Fallback::Comment);
-                }
                 self.out.push_str(if node.form == Form::Absent { self.blank } else { gap });
             }
             if is_nested(after) {
-                draft::bracketed(after, layout, &self.habit, &mut self.out)?;
+                draft::bracketed(after, layout, habit, &mut self.out)?;
             } else {
-                draft::scalar(after, node.form, layout.setting, &self.habit, &mut self.out);
+                draft::scalar(after, node.form, layout.setting, habit, &mut self.out);
             }
         }
         Ok(())
@@ -195,6 +236,8 @@ impl Editor<'_> {
             }
             (None, _) => self.blank.to_owned(),
         };
-        Ok(Items { all, last_comma, closing, layout, lead })
+        let broken = || text[closing.clone()].rsplit_once('\n').map(|(_, indent)| indent);
+        let indent = indent.or_else(broken).map(str::to_owned);
+        Ok(Items { all, last_comma, closing, layout, lead, indent })
     }
 }

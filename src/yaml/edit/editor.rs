@@ -28,6 +28,8 @@ pub(super) struct Editor<'a> {
     /// Where the document ends.
     pub(super) limit: usize,
     whole: Range<usize>,
+    /// Whether lines end in both ways.
+    pub(super) mixed: bool,
     pub(super) outline: Outline<'a>,
     pub(super) json: bool,
     /// What stands behind a colon in brackets.
@@ -56,13 +58,14 @@ pub(super) struct Piece<'v> {
 
 impl<'a> Editor<'a> {
     pub(super) fn new(text: &'a str, parts: &Parts, json: bool, outline: Outline<'a>) -> Self {
-        let crlf = text[parts.text.clone()]
-            .find('\n')
-            .is_some_and(|at| text[parts.text.clone()].as_bytes().get(at.wrapping_sub(1)) == Some(&b'\r'));
+        let own = &text[parts.text.clone()];
+        let crlf = own.find('\n').is_some_and(|at| own[..at].ends_with('\r'));
+        let mixed = if crlf { own.replace("\r\n", "").contains('\n') } else { own.contains("\r\n") };
         Self {
             text,
             limit: parts.body.end,
             whole: parts.text.clone(),
+            mixed,
             outline,
             json,
             blank: if json && is_tight(text, &outline) { "" } else { " " },
@@ -91,8 +94,7 @@ impl<'a> Editor<'a> {
             self.lines(root, before, after, body)?
         } else if is_bracketed(self.text, root) {
             self.copy(self.whole.start..root.content);
-            self.brackets(root, before, after)?;
-            root.end
+            self.brackets(root, before, after)?
         } else {
             return Err(Fallback::Layout);
         };

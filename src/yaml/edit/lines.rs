@@ -8,11 +8,12 @@ use crate::yaml::event::Form;
 use super::Fallback;
 use super::draft;
 use super::editor::{Editor, Piece};
-use super::gap::{Below, is_blank, line_end, line_start, top};
+use super::flow::Flow;
+use super::gap::{Below, below_list, is_blank, line_end, line_start, top};
 use super::habit::{Habit, Quote, has_extra_quotes};
 use super::matching::{Origin, origins};
 use super::outline::{Child, Node, is_bracketed};
-use super::trace::NOWHERE;
+use super::trace::{Breaks, NOWHERE};
 
 /// So many entries show how their neighbours are written.
 const NEIGHBOURS: usize = 16;
@@ -70,7 +71,7 @@ impl Editor<'_> {
         if entries.first().is_some_and(|entry| entry.inline) {
             keep_first(&mut pieces);
         }
-        let (column, habit) = (at.column, self.neighbours(at, &children));
+        let (column, mut habit) = (at.column, self.neighbours(at, &children));
         let gap = |index: usize| match index {
             0 => 0..0,
             index => entries[index - 1].tail..entries[index].top,
@@ -84,17 +85,18 @@ impl Editor<'_> {
             kept[index] = stays;
             moved[index] = !stays;
         }
+        let flow = if at.list { self.flow(&children) } else { None };
         let mut next_gap = 0;
         for (slot, piece) in pieces.iter().enumerate() {
-            let joins = slot == 0 && entries.first().is_some_and(|entry| entry.inline);
+            let mut joins = slot == 0 && entries.first().is_some_and(|entry| entry.inline);
             let mut behind = 0..0;
             match piece.origin {
                 Some((index, true)) => {
-                    self.gaps(&entries, next_gap..index, joins)?;
+                    self.gaps(&entries, next_gap..index, &mut joins);
                     next_gap = index + 1;
                     let piece = gap(index);
                     if !is_blank(&text[piece.clone()]) {
-                        self.foreign(piece, joins)?;
+                        self.foreign(piece, &mut joins);
                     } else if slot > 0 {
                         self.begin_line();
                         self.copy_below(piece);
@@ -116,8 +118,12 @@ impl Editor<'_> {
             }
             self.path.push(piece.key.cloned());
             match piece.origin {
-                Some((index, _)) => self.kept(&entries[index], piece, joins, column, &habit)?,
-                None => self.fresh(piece, joins, column, &habit)?,
+                Some((index, _)) => {
+                    // What is new below it ends as it does.
+                    habit.newline = self.newline_of(entries[index].lead).unwrap_or(habit.newline);
+                    self.kept(&entries[index], piece, joins, column, &habit)?;
+                }
+                None => self.fresh(piece, joins, column, &habit, flow.as_ref())?,
             }
             self.path.pop();
             self.copy_below(behind);
@@ -125,7 +131,7 @@ impl Editor<'_> {
                 self.empty_line(habit.newline);
             }
         }
-        self.gaps(&entries, next_gap..entries.len(), false)?;
+        self.gaps(&entries, next_gap..entries.len(), &mut false);
         Ok(entries.last().map_or(at.end, |entry| entry.tail))
     }
 
@@ -204,25 +210,27 @@ impl Editor<'_> {
     }
 
     /// Writes what stood before entries that are gone, if it says something.
-    fn gaps(&mut self, entries: &[Entry], gone: Range<usize>, joins: bool) -> Result<(), Fallback> {
+    fn gaps(&mut self, entries: &[Entry], gone: Range<usize>, joins: &mut bool) {
         for index in gone.filter(|index| *index > 0) {
             let gap = entries[index - 1].tail..entries[index].top;
             if !is_blank(&self.text[gap.clone()]) {
-                self.foreign(gap, joins)?;
+                self.foreign(gap, joins);
             }
         }
-        Ok(())
     }
 
     /// Writes comments that belong to no entry.
-    fn foreign(&mut self, gap: Range<usize>, joins: bool) -> Result<(), Fallback> {
-        // They would have to stand behind the dash of the list around.
-        if joins {
-            return Err(Fallback::Comment);
+    fn foreign(&mut self, gap: Range<usize>, joins: &mut bool) {
+        if std::mem::take(joins) {
+            self.leave_dash();
         }
         self.begin_line();
         self.copy_below(gap);
-        Ok(())
+    }
+
+    /// Leaves the dash of the list around alone on its line, for comments stand on lines of their own.
+    fn leave_dash(&mut self) {
+        self.out.truncate(self.out.trim_end_matches([' ', '\t']).len());
     }
 
     /// Writes an entry that was there before.
@@ -247,8 +255,7 @@ impl Editor<'_> {
         } else if entry.top == line {
             entry.lead
         } else {
-            // Comments above what follows a dash stand on lines of their own.
-            self.out.truncate(self.out.trim_end_matches([' ', '\t']).len());
+            self.leave_dash();
             self.begin_line();
             entry.top
         };
@@ -282,12 +289,23 @@ impl Editor<'_> {
         joins: bool,
         column: usize,
         habit: &Habit,
+        flow: Option<&Flow>,
     ) -> Result<(), Fallback> {
         if !joins {
             self.begin_line();
             draft::indent(column, &mut self.out);
         }
         self.bounded(piece.after, column)?;
+        if let Some(element) =
+            flow.map(|flow| flow.element(piece.after, column + habit.dash)).transpose()?.flatten()
+        {
+            self.out.push('-');
+            draft::indent(habit.dash - 1, &mut self.out);
+            self.out.push_str(&element);
+            self.out.push_str(habit.newline);
+            self.breaks = Breaks::Nothing;
+            return Ok(());
+        }
         match piece.key {
             Some(key) => draft::member(key, piece.after, column, habit, &mut self.out)?,
             None => draft::element(piece.after, column, habit, &mut self.out)?,
@@ -306,6 +324,7 @@ impl Editor<'_> {
         column: usize,
         habit: &Habit,
     ) -> Result<(), Fallback> {
+        let habit = &Habit { newline: self.newline_of(entry.lead).unwrap_or(habit.newline), ..*habit };
         let node = &entry.child.node;
         self.remember_key(&entry.child);
         if !node.shared && before == after {
@@ -321,9 +340,9 @@ impl Editor<'_> {
             self.copy_below(end..entry.tail);
         } else if is_bracketed(self.text, node) && Self::continues(node, before, after) {
             self.copy(from..node.content);
-            self.brackets(node, before, after)?;
+            let end = self.brackets(node, before, after)?;
             self.remember(node, after);
-            self.copy(node.end..entry.tail);
+            self.copy(end..entry.tail);
         } else if node.form == Form::Alias && self.stands(node, after) {
             self.copy(from..entry.tail);
         } else if node.form == Form::Alias {
@@ -383,7 +402,9 @@ impl Editor<'_> {
         }
         let mut entries: Vec<Entry> = Vec::new();
         let mut floor = floor;
-        for child in self.outline.children(holder)? {
+        let children = self.outline.children(holder)?;
+        let count = children.len();
+        for child in children {
             let lead = child.first().lead;
             let line = line_start(self.text, lead);
             let inline = !is_blank(&self.text[line..lead]);
@@ -396,7 +417,11 @@ impl Editor<'_> {
                 (true, false) => self.body(holder, floor),
                 (false, false) => top(self.text, line, column, floor),
             };
-            let tail = self.tail(line_end(self.text, child.end(), self.limit), column);
+            let mut tail = self.tail(line_end(self.text, child.end(), self.limit), column);
+            if child.key.is_some() && child.node.list && child.node.column == column {
+                let is_last = entries.len() + 1 == count;
+                tail = below_list(self.text, tail, column, is_last, self.limit);
+            }
             entries.push(Entry { child, top, lead, tail, inline });
             floor = tail;
         }
@@ -404,8 +429,11 @@ impl Editor<'_> {
     }
 
     /// How the entries of a list or mapping are written.
-    fn neighbours(&self, holder: &Node, children: &[Child]) -> Habit {
+    pub(super) fn neighbours(&self, holder: &Node, children: &[Child]) -> Habit {
         let mut habit = self.habit;
+        if let Some(newline) = children.first().and_then(|child| self.newline_of(child.first().lead)) {
+            habit.newline = newline;
+        }
         let (mut plain, mut quoted) = (false, None);
         let (mut plain_keys, mut quoted_keys) = (false, None);
         for child in children.iter().take(NEIGHBOURS) {
@@ -440,6 +468,15 @@ impl Editor<'_> {
         };
         habit.keys = quoted_keys.filter(|_| !plain_keys);
         habit
+    }
+
+    /// What ends the line of an offset, where there are lines of both kinds.
+    pub(super) fn newline_of(&self, at: usize) -> Option<&'static str> {
+        if !self.mixed {
+            return None;
+        }
+        let line = &self.text[at..line_end(self.text, at, self.limit)];
+        if line.ends_with("\r\n") { Some("\r\n") } else { line.ends_with('\n').then_some("\n") }
     }
 
     fn quotes(&self, node: &Node) -> Written {

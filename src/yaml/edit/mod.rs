@@ -7,6 +7,7 @@ mod brackets;
 mod check;
 mod draft;
 mod editor;
+mod flow;
 mod folded;
 mod gap;
 mod habit;
