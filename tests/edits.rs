@@ -17,7 +17,7 @@ use kyv::value::{Pointer, Segment, Value};
 use kyv::yaml::{Document, Limits, Source, read};
 use proptest::prelude::*;
 
-use places::{at, places};
+use places::{at, is_shared, lines_of, lost_comments, places, with_above, with_below};
 
 /// A node of a generated document; its number stays with it through all changes.
 #[derive(Clone, Debug)]
@@ -426,8 +426,18 @@ enum Deed {
     Move,
 }
 
-/// A value with something done to it, and how many lines of its document may go.
-fn done(deed: Deed, document: &Document, value: &Value, dice: &mut Dice) -> Option<(Value, usize)> {
+/// A value with something done to it.
+struct Done {
+    after: Value,
+    /// How many lines of its document may go.
+    lines: usize,
+    /// The part whose comments may go.
+    gone: Range<usize>,
+    /// Whether other users of an anchor are concerned.
+    is_shared: bool,
+}
+
+fn done(deed: Deed, document: &Document, value: &Value, dice: &mut Dice) -> Option<Done> {
     let mut after = value.clone();
     if matches!(deed, Deed::Label) {
         let metadata = value.get("metadata")?.as_object()?;
@@ -441,7 +451,9 @@ fn done(deed: Deed, document: &Document, value: &Value, dice: &mut Dice) -> Opti
         labels.insert("kyv.dev/edited", Value::from("yes"));
         metadata.insert("labels", labels.clone());
         after.insert("metadata", metadata);
-        return Some((after, may_go));
+        let part = lines_of(document, &metadata_at)?;
+        let is_shared = is_shared(document, &metadata_at, &part);
+        return Some(Done { after, lines: may_go, gone: 0..0, is_shared });
     }
     let pointers = places(value);
     let fits = |pointer: &&Pointer| {
@@ -491,7 +503,19 @@ fn done(deed: Deed, document: &Document, value: &Value, dice: &mut Dice) -> Opti
         }
         Deed::Label => {}
     }
-    Some((after, lines))
+    let part = lines_of(document, pointer)?;
+    let is_shared = is_shared(document, pointer, &part);
+    // An element with another name is another element.
+    let names_element = matches!(pointer.segments(), [.., Segment::Index(_), Segment::Key(_)]);
+    let gone = match deed {
+        Deed::Remove => with_below(document, with_above(document, part)),
+        Deed::Scalar if names_element => {
+            with_below(document, with_above(document, lines_of(document, &parent)?))
+        }
+        Deed::Scalar => part,
+        Deed::Label | Deed::Append | Deed::Move => 0..0,
+    };
+    Some(Done { after, lines, gone, is_shared })
 }
 
 /// How many lines of a node go when something is added to it: none of one that consists of lines.
@@ -499,13 +523,6 @@ fn rewritten(document: &Document, span: Range<usize>) -> usize {
     let text = &document.source().text()[span];
     let in_lines = text.starts_with("- ") || (!text.starts_with(['{', '[']) && text.contains(": "));
     if in_lines || text.contains(":\n") { 0 } else { text.lines().count().max(1) }
-}
-
-/// The lines of nothing but a comment, sorted.
-fn comments(text: &str) -> Vec<&str> {
-    let mut comments: Vec<_> = text.lines().map(str::trim).filter(|line| line.starts_with('#')).collect();
-    comments.sort_unstable();
-    comments
 }
 
 fn yaml_files(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -549,7 +566,11 @@ fn documents_of_people_keep_what_did_not_change() {
             let all = [Deed::Label, Deed::Scalar, Deed::Remove, Deed::Append, Deed::Move];
             let deeds = [all[dice.roll(5)], all[dice.roll(5)]];
             for deed in deeds {
-                let Some((after, may_go)) = done(deed, original, value, &mut dice) else { continue };
+                let Some(Done { after, lines: may_go, gone: part, is_shared }) =
+                    done(deed, original, value, &mut dice)
+                else {
+                    continue;
+                };
                 let edited = original.edited(&after);
                 *counts
                     .entry(edited.fallback.map_or("edited".into(), |class| class.to_string()))
@@ -570,19 +591,6 @@ fn documents_of_people_keep_what_did_not_change() {
                     .iter_all_changes()
                     .filter(|change| change.tag() == similar::ChangeTag::Insert)
                     .count();
-                let lost = comments(original.text()) != comments(&edited.text)
-                    && !matches!(deed, Deed::Remove | Deed::Scalar);
-                let much = gone > may_go || (matches!(deed, Deed::Remove) && new > 2);
-                // Where an anchor changes, its other users do, too, and what they are written out as has no comments.
-                let last = !original.text().ends_with('\n') || original.text().contains("<<: *");
-                let is_shared = original.text().contains(": *");
-                if (lost || much && !is_shared) && !last {
-                    faults.push(format!(
-                        "{}: {deed:?}: {gone} of {may_go} gone, {new} new\n{}",
-                        path.display(),
-                        diff.unified_diff().context_radius(3)
-                    ));
-                }
                 let again = Arc::new(Source::new("t", edited.text.as_str()));
                 let again = read(&again, &Limits::default()).map_err(|errors| errors[0].to_string());
                 let again = again.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -590,6 +598,18 @@ fn documents_of_people_keep_what_did_not_change() {
                 assert_eq!(again.len(), 1, "{}", path.display());
                 assert_eq!(again[0].value(), Some(&after), "{}", path.display());
                 assert_eq!(again[0].edited(&after).text, again[0].text(), "{}", path.display());
+                let lost = lost_comments(original, again[0], &part);
+                // A last line without an end may get one.
+                let may_go = may_go.saturating_add(usize::from(!original.text().ends_with('\n')));
+                let much = gone > may_go || (matches!(deed, Deed::Remove) && new > 2);
+                // Where an anchor changes, its other users do, too.
+                if !lost.is_empty() || much && !is_shared {
+                    faults.push(format!(
+                        "{}: {deed:?}: {gone} of {may_go} gone, {new} new, {lost:?} lost\n{}",
+                        path.display(),
+                        diff.unified_diff().context_radius(3)
+                    ));
+                }
             }
         }
     }
@@ -597,6 +617,64 @@ fn documents_of_people_keep_what_did_not_change() {
         writeln!(std::io::stderr(), "{count:6} {class}").ok();
     }
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
+/// How far the lists of a document are indented behind their keys, if all of them equally.
+fn list_step(document: &Document, value: &Value) -> Option<usize> {
+    let text = document.source().text();
+    let column = |at: usize| {
+        let line = text[..at].rfind('\n').map_or(0, |line| line + 1);
+        (line, at - line)
+    };
+    let mut steps = BTreeSet::new();
+    for at in places(value) {
+        let Some(Segment::Key(_)) = at.segments().last() else { continue };
+        if value.pointed(&at).and_then(Value::as_array).is_none_or(<[Value]>::is_empty) {
+            continue;
+        }
+        let (key, first) = (document.key_span(&at)?, document.span(&at.index(0))?);
+        let ((key_line, key_column), (line, _)) = (column(key.start), column(first.start));
+        let dash = text[line..].trim_start_matches(' ');
+        let behind = dash.strip_prefix('-').map(|rest| rest.trim_start_matches(' ').len());
+        // Brackets, and elements that start below their dash.
+        if line <= key_line || behind != Some(text.len() - first.start) {
+            return None;
+        }
+        steps.insert((text.len() - dash.len() - line).checked_sub(key_column)?);
+    }
+    steps.first().copied().filter(|_| steps.len() == 1)
+}
+
+#[test]
+fn new_lists_stand_where_those_of_people_do() {
+    let mut files = Vec::new();
+    yaml_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus"), &mut files);
+    if let Some(folder) = std::env::var_os("KYV_CONFORMANCE") {
+        yaml_files(Path::new(&folder), &mut files);
+    }
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for path in files {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let source = Arc::new(Source::new(path.display().to_string(), text));
+        let Ok(documents) = read(&source, &Limits::default()) else { continue };
+        for original in documents.iter().filter(|document| !document.is_json()) {
+            let Some(value) = original.value() else { continue };
+            let Some(step) = list_step(original, value) else { continue };
+            let mut after = value.clone();
+            after.insert("new lists", [("of", Value::array(vec![Value::from(1)]))].into_iter().collect());
+            let edited = original.edited(&after);
+            let (_, new) = edited.text.split_once("new lists").unwrap_or_default();
+            let column = |sign: &str| {
+                let (above, _) = new.split_once(sign)?;
+                Some(above.len() - above.rfind('\n')? - 1)
+            };
+            let found = column("-").zip(column("of:")).map(|(dash, key)| dash.wrapping_sub(key));
+            assert_eq!((edited.fallback, found), (None, Some(step)), "{}\n{}", path.display(), edited.text);
+            *counts.entry(step).or_default() += 1;
+        }
+    }
+    writeln!(std::io::stderr(), "documents by the step of their lists: {counts:?}").ok();
+    assert!(counts.values().sum::<usize>() > 100, "{counts:?}");
 }
 
 /// The policies of a text that can be evaluated.
@@ -647,9 +725,9 @@ impl Runs {
         {
             self.faults.push(format!("{name}: at rest: {is_at_rest}, changes: {changes}\n{}", edited.text));
         }
-        let lost = comments(document.text()).into_iter().find(|comment| !edited.text.contains(comment));
-        if let Some(comment) = lost {
-            self.faults.push(format!("{name}: {comment} is lost\n{}", edited.text));
+        let lost = lost_comments(document, again, &(0..0));
+        if !lost.is_empty() {
+            self.faults.push(format!("{name}: {lost:?} is lost\n{}", edited.text));
         }
     }
 
