@@ -276,9 +276,8 @@ impl Editor<'_> {
 
     /// Notes that what is written ends with a node as it was.
     fn ended(&mut self, node: &Node, tail: usize) {
-        let text = self.text;
-        // Comments end a text, and a line without an end stays one.
-        if tail == line_end(text, node.end, self.limit) && text[..tail].ends_with('\n') {
+        // Comments end a text.
+        if tail == line_end(self.text, node.end, self.limit) {
             self.breaks = self.outline.breaks(node);
         }
     }
@@ -338,6 +337,9 @@ impl Editor<'_> {
             let end = self.lines(node, before, after, floor)?;
             self.remember(node, after);
             self.copy_below(end..entry.tail);
+            if end < node.end {
+                self.ended(node, entry.tail);
+            }
         } else if is_bracketed(self.text, node) && Self::continues(node, before, after) {
             self.copy(from..node.content);
             let end = self.brackets(node, before, after)?;

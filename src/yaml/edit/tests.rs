@@ -178,6 +178,12 @@ fn no_empty_line_joins_a_text_and_no_final_break_is_lost_that_says_something() {
             r#"{"data":{"a":"x\n\n","c":"z"}}"#,
             "data:\n  a: |+\n    x\n\n  c: z # keep\n",
         ),
+        (
+            "a:\n  x: 1\n  b: |+\n    x\n\nb: 1\n\nc: 2\n",
+            r#"{"a":{"x":2,"b":"x\n\n"},"c":2}"#,
+            "a:\n  x: 2\n  b: |+\n    x\n\nc: 2\n",
+        ),
+        ("b: 1\n\na: |+\n  x", r#"{"b":1,"a":"x\n","c":1}"#, "b: 1\n\na: |+\n  x\nc: 1"),
         ("- |+\n  x\n\n- u\n\n- z # c\n", r#"["x\n\n","z"]"#, "- |+\n  x\n\n- z # c\n"),
         ("- >+\n  x\n- u\n\n\n- z # c\n", r#"["x\n","z"]"#, "- >+\n  x\n- z # c\n"),
         ("- |+\n  x\n- u\n\n# d\n\n- z # c\n", r#"["x\n","z"]"#, "- |+\n  x\n# d\n\n- z # c\n"),
