@@ -41,6 +41,8 @@ pub(super) struct Editor<'a> {
     /// What the anchors written so far stand for.
     pub(super) anchors: BTreeMap<&'a str, Value>,
     pub(super) expanded: usize,
+    /// How many brackets are open that are being written.
+    pub(super) depth: usize,
     /// The comments below entries, by the end of their last line.
     pub(super) below: BTreeMap<usize, Below>,
     pub(super) path: Vec<Option<Text>>,
@@ -74,6 +76,7 @@ impl<'a> Editor<'a> {
             breaks: Breaks::Nothing,
             anchors: BTreeMap::new(),
             expanded: 0,
+            depth: 0,
             below: BTreeMap::new(),
             path: Vec::new(),
         }

@@ -95,11 +95,15 @@ pub(super) fn top(text: &str, line: usize, column: usize, floor: usize) -> usize
     start
 }
 
+/// So many lines of comments below a list are looked at: each of the lists that end there asks for them.
+const LIST_COMMENTS: usize = 256;
+
 /// Where a list ends that stands in the column of its key and whose last line ends at an offset: behind the comments
 /// that are elements made comments, and behind all comments at once below it if nothing follows that they could be
 /// about.
 pub(super) fn below_list(text: &str, from: usize, column: usize, is_last: bool, limit: usize) -> usize {
     let mut at = from;
+    let mut lines = 0;
     // How far the dash in the comments is indented.
     let mut dash = None;
     while at < limit {
@@ -117,6 +121,10 @@ pub(super) fn below_list(text: &str, from: usize, column: usize, is_last: bool, 
         }
         dash = dash.or(is_element.then_some(indent));
         at = next;
+        lines += 1;
+        if lines > LIST_COMMENTS {
+            return from;
+        }
     }
     at
 }

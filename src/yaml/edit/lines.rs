@@ -323,7 +323,6 @@ impl Editor<'_> {
         column: usize,
         habit: &Habit,
     ) -> Result<(), Fallback> {
-        let habit = &Habit { newline: self.newline_of(entry.lead).unwrap_or(habit.newline), ..*habit };
         let node = &entry.child.node;
         self.remember_key(&entry.child);
         if !node.shared && before == after {
@@ -433,14 +432,16 @@ impl Editor<'_> {
     /// How the entries of a list or mapping are written.
     pub(super) fn neighbours(&self, holder: &Node, children: &[Child]) -> Habit {
         let mut habit = self.habit;
-        if let Some(newline) = children.first().and_then(|child| self.newline_of(child.first().lead)) {
+        let in_lines = holder.form == Form::Lines;
+        let first = children.first().filter(|_| in_lines);
+        if let Some(newline) = first.and_then(|child| self.newline_of(child.first().lead)) {
             habit.newline = newline;
         }
         let (mut plain, mut quoted) = (false, None);
         let (mut plain_keys, mut quoted_keys) = (false, None);
         for child in children.iter().take(NEIGHBOURS) {
             let (node, lead) = (&child.node, child.first().lead);
-            let same_line = line_start(self.text, node.content) <= lead;
+            let same_line = in_lines && !self.text[lead..node.content].contains('\n');
             let width = |offset: usize| offset.checked_sub(holder.column).filter(|width| *width < 16);
             if node.form == Form::Lines && node.column != NOWHERE {
                 match width(node.column) {

@@ -34,6 +34,7 @@ impl<'a> Editor<'a> {
         column: usize,
         habit: &Habit,
     ) -> Result<(), Fallback> {
+        let habit = &Habit { newline: self.newline_of(entry.lead).unwrap_or(habit.newline), ..*habit };
         self.bounded(after, column)?;
         let node = &entry.child.node;
         let sign = self.sign_end(entry)?;
@@ -50,10 +51,12 @@ impl<'a> Editor<'a> {
         let old_column = if node.form == Form::Block { self.block_column(node) } else { None };
         let in_brackets = is_bracketed(self.text, node) && !node.is_leaf;
         let below = self.text[sign..node.start.max(sign)].contains('#');
-        let block = if node.form == Form::Double || in_brackets || !between.is_empty() || below {
+        let old_column = old_column.filter(|old| *old > column);
+        let new_column = old_column.unwrap_or(column + habit.step);
+        let is_inline = node.form == Form::Double || in_brackets || !between.is_empty() || below;
+        let block = if is_inline || self.blanks_follow(rest, new_column) {
             None
         } else {
-            let old_column = old_column.filter(|old| *old > column);
             let written = &self.text[node.content..node.end];
             let stays = after.as_str().zip(old_column);
             stays
@@ -168,6 +171,12 @@ impl<'a> Editor<'a> {
         let between = &text[floor..line];
         let between = if is_blank(between) { "" } else { between };
         Ok(Around { comment: comment_behind(&text[sign..floor]), between, rest })
+    }
+
+    /// Whether a line of blanks follows that would be one of a text indented below a column.
+    fn blanks_follow(&self, rest: usize, column: usize) -> bool {
+        let lines = self.text[rest..self.limit].split_inclusive('\n').take_while(|line| is_blank(line));
+        lines.map(|line| line.trim_end_matches(['\r', '\n'])).any(|line| line.len() > column)
     }
 
     /// Whether the tag of a string may stay before another one.

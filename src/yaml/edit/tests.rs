@@ -163,6 +163,8 @@ fn texts_of_several_lines_stay_blocks() {
         ("a: |+\n  x\n\nb: 1\n", r#"{"a":"x\n\n","b":1,"c":1}"#, "a: |+\n  x\n\nb: 1\nc: 1\n"),
         ("a: x # c\nb: 1\n", r#"{"a":"x\ny","b":1}"#, "a: |- # c\n  x\n  y\nb: 1\n"),
         ("a:   |-   # c\n  x\n  y\n", r#"{"a":"x\nz"}"#, "a:   |-   # c\n  x\n  z\n"),
+        ("a: |\n   z\n   \nb: 1\n", r#"{"a":"x\ny\n","b":1}"#, "a: |\n   x\n   y\n   \nb: 1\n"),
+        ("a: 1\n    \nb: 1\n", r#"{"a":"x\ny\n","b":1}"#, "a: \"x\\ny\\n\"\n    \nb: 1\n"),
         ("a: |+\n  x\nb: 1\n", r#"{"a":"z\n","b":1}"#, "a: |+\n  z\nb: 1\n"),
         ("a: |\n  x\n # c\nb: 1\n", r#"{"a":"q","b":1}"#, "a: q\n # c\nb: 1\n"),
         ("a: \"x\\ny\"\n", r#"{"a":"x\nz"}"#, "a: \"x\\nz\"\n"),
@@ -469,6 +471,11 @@ fn brackets_stay_brackets() {
         ),
         ("l: [a,\n    c] # all\n", r#"{"l":["a","c","d"]}"#, "l: [a,\n    c,\n    d] # all\n"),
         ("l: {a: # first\n      1}\n", r#"{"l":{"a":2}}"#, "l: {a: # first\n      2}\n"),
+        (
+            "l: [[a, # first\n    b] # second\n   ]\n",
+            r#"{"l":[["a","b","c"]]}"#,
+            "l: [[a, # first\n    b,\n    c] # second\n   ]\n",
+        ),
         // Quotes in brackets.
         (
             "l: {\"app\": \"web\"}\nk: v\nm: v\n",
