@@ -9,7 +9,7 @@ use super::Fallback;
 use super::draft;
 use super::editor::{Editor, Piece};
 use super::flow::Flow;
-use super::gap::{Below, below_list, is_blank, line_end, line_start, top};
+use super::gap::{Below, below_list, empty_lines, is_blank, line_end, line_start, top};
 use super::habit::{Habit, Quote, has_extra_quotes};
 use super::matching::{Origin, origins};
 use super::outline::{Child, Node, is_bracketed};
@@ -221,11 +221,13 @@ impl Editor<'_> {
 
     /// Writes comments that belong to no entry.
     fn foreign(&mut self, gap: Range<usize>, joins: &mut bool) {
+        let mut start = gap.start;
         if std::mem::take(joins) {
             self.leave_dash();
+            start += empty_lines(&self.text[gap.clone()]);
         }
         self.begin_line();
-        self.copy_below(gap);
+        self.copy_below(start..gap.end);
     }
 
     /// Leaves the dash of the list around alone on its line, for comments stand on lines of their own.

@@ -253,7 +253,7 @@ fn comments_about_sections_stay_where_all_entries_go() {
         ("l:\n- a\n\n# section\n\n- b\nx: 1\n", r#"{"l":[],"x":1}"#, "l: []\n# section\nx: 1\n"),
         ("- a: 1\n\n  # section\n\n  b: 2\n- c\n", r#"[{},"c"]"#, "- {}\n  # section\n- c\n"),
         // Behind a dash there is no place for them.
-        ("- a: 1\n\n  # section\n\n  b: 2\n", r#"[{"b":2}]"#, "-\n\n  # section\n\n  b: 2\n"),
+        ("- a: 1\n\n  # section\n\n  b: 2\n", r#"[{"b":2}]"#, "-\n  # section\n\n  b: 2\n"),
     ]);
 }
 
