@@ -129,7 +129,14 @@ impl<'a> Editor<'a> {
             self.out.push(':');
             self.out.push_str(self.blank);
         }
-        draft::bracketed(piece.after, &items.layout, &items.habit, &mut self.out)
+        let habit = self.habit_of(piece.after, items);
+        draft::bracketed(piece.after, &items.layout, &habit, &mut self.out)
+    }
+
+    /// How a new value is written: the quotes of scalars tell nothing about what is nested.
+    fn habit_of(&self, after: &Value, items: &Items) -> Habit {
+        let always = if is_nested(after) { self.habit.always } else { items.habit.always };
+        Habit { always, ..items.habit }
     }
 
     /// Writes what stands behind an entry.
@@ -223,7 +230,8 @@ impl<'a> Editor<'a> {
             self.out.push_str(if node.form == Form::Absent { self.blank } else { gap });
         }
         if is_nested(after) {
-            return draft::bracketed(after, &items.layout, &items.habit, &mut self.out);
+            let habit = self.habit_of(after, items);
+            return draft::bracketed(after, &items.layout, &habit, &mut self.out);
         }
         draft::scalar(after, node.form, items.layout.setting, &items.habit, &mut self.out);
         Ok(())

@@ -487,6 +487,11 @@ fn brackets_stay_brackets() {
             r#"{"l":["/bin/sh","-c","ls"],"k":"v","m":"v","o":"v"}"#,
             "l: ['/bin/sh', '-c', 'ls']\nk: v\nm: v\no: v\n",
         ),
+        (
+            "l: {name: 'one'}\nk: v\nm: v\n",
+            r#"{"l":{"name":"one","labels":{"team":"a"},"u":"v"},"k":"v","m":"v"}"#,
+            "l: {name: 'one', labels: {team: a}, u: 'v'}\nk: v\nm: v\n",
+        ),
         ("l: [a, 'b']\n", r#"{"l":["a","b","c"]}"#, "l: [a, 'b', c]\n"),
     ]);
 }
