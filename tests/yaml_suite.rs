@@ -14,10 +14,10 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use kyv::value::{Pointer, Segment, Value};
+use kyv::value::{Segment, Value};
 use kyv::yaml::{Document, Fallback, Limits, Source, read};
 
-use places::{at, places};
+use places::{at, is_shared, lines_of, lost_comments, places, with_above, with_below};
 
 /// A text of the suite.
 struct Text {
@@ -75,36 +75,10 @@ struct Deed {
     what: &'static str,
     after: Value,
     part: Range<usize>,
-}
-
-/// The whole lines that a node takes, with its key and with the header of a text of several lines.
-fn lines_of(document: &Document, at: &Pointer) -> Option<Range<usize>> {
-    let text = document.source().text();
-    let span = document.span(at)?;
-    let start = document.key_span(at)?.start.min(span.start);
-    // Blanks and line breaks before a node are its header's, where it has one.
-    let start = start.min(text[..span.start].trim_end().len());
-    let start = text[..start].rfind('\n').map_or(0, |line| line + 1);
-    let from = span.end.max(start);
-    let is_ended = from > start && text[..from].ends_with('\n');
-    let rest =
-        if is_ended { 0 } else { text[from..].find('\n').map_or(text.len() - from, |length| length + 1) };
-    Some(start..from + rest)
-}
-
-/// The same with the comments and empty lines above it.
-fn with_above(document: &Document, lines: Range<usize>) -> Range<usize> {
-    let text = document.source().text();
-    let mut start = lines.start;
-    while start > 0 {
-        let above = text[..start - 1].rfind('\n').map_or(0, |line| line + 1);
-        let line = text[above..start].trim();
-        if !line.is_empty() && !line.starts_with('#') {
-            break;
-        }
-        start = above;
-    }
-    start..lines.end
+    /// Whether other users of an anchor are concerned.
+    is_shared: bool,
+    /// The part whose comments may go.
+    gone: Range<usize>,
 }
 
 fn deeds(document: &Document, value: &Value) -> Vec<Deed> {
@@ -124,11 +98,14 @@ fn deeds(document: &Document, value: &Value) -> Vec<Deed> {
             _ => None,
         };
         let replaced = replaced.unwrap_or_else(|| lines.clone());
-        let mut add = |what, part, change: &dyn Fn(&mut Value)| {
+        let removed = lines.clone();
+        let mut add = |what, part: Range<usize>, change: &dyn Fn(&mut Value)| {
             let mut after = value.clone();
             if let Some(node) = at(&mut after, place) {
                 change(node);
-                deeds.push(Deed { what, after, part });
+                let is_shared = is_shared(document, place, &part);
+                let gone = if names_element || what == "a mapping" { part.clone() } else { 0..0 };
+                deeds.push(Deed { what, after, part, is_shared, gone });
             }
         };
         match node {
@@ -153,28 +130,18 @@ fn deeds(document: &Document, value: &Value) -> Vec<Deed> {
                 Segment::Key(key) => drop(holder.remove(key)),
                 Segment::Index(index) => drop(holder.as_array_mut().unwrap().remove(*index)),
             }
-            deeds.push(Deed { what: "remove", after, part: with_above(document, around) });
+            let part = with_above(document, around);
+            let is_shared = is_shared(document, place, &part);
+            let gone = with_below(document, with_above(document, removed));
+            deeds.push(Deed { what: "remove", after, part, is_shared, gone });
         }
     }
     deeds
 }
 
-/// The comments that take lines of their own outside a part of a text.
-fn comments<'t>(text: &'t str, part: &Range<usize>) -> Vec<&'t str> {
-    let mut at = 0;
-    let mut found = Vec::new();
-    for line in text.split_inclusive('\n') {
-        if line.trim_start().starts_with('#') && !part.contains(&at) {
-            found.push(line.trim());
-        }
-        at += line.len();
-    }
-    found
-}
-
 /// Makes a change and holds what came of it against what must stay.
 fn hold(name: &str, document: &Document, deed: &Deed, counts: &mut Counts, faults: &mut Vec<String>) {
-    let Deed { what, after, part } = deed;
+    let Deed { what, after, part, is_shared, gone } = deed;
     let edited = document.edited(after);
     let old = document.text();
     let mut fault = |why: String| {
@@ -184,6 +151,7 @@ fn hold(name: &str, document: &Document, deed: &Deed, counts: &mut Counts, fault
             after.to_json()
         ));
     };
+    let mut lost = Vec::new();
     match documents(&edited.text) {
         Ok(again) => {
             let again: Vec<&Document> = again.iter().filter(|document| document.value().is_some()).collect();
@@ -191,6 +159,8 @@ fn hold(name: &str, document: &Document, deed: &Deed, counts: &mut Counts, fault
                 fault("says something else".into());
             } else if again[0].edited(after).text != again[0].text() {
                 fault("is not at rest".into());
+            } else {
+                lost = lost_comments(document, again[0], gone);
             }
         }
         Err(error) => fault(format!("cannot be read: {error}")),
@@ -202,8 +172,11 @@ fn hold(name: &str, document: &Document, deed: &Deed, counts: &mut Counts, fault
         return counts.add(format!("{what}: printed canonically: {class}"));
     }
     counts.add(format!("{what}: edited"));
+    for comment in lost {
+        fault(format!("{comment:?} is lost"));
+    }
     // Other users of an anchor follow the node that changes.
-    if old.contains('&') {
+    if *is_shared {
         return;
     }
     let start = document.range().start;
@@ -213,12 +186,6 @@ fn hold(name: &str, document: &Document, deed: &Deed, counts: &mut Counts, fault
     // The last line gets an end when something comes behind it, and keeps what follows the text.
     if head < part.start.min(old.len()) || old.len() - tail.min(old.len()) > part.end {
         fault(format!("{head} bytes above and {tail} below are as they were, {part:?} may change"));
-    }
-    let kept = comments(&edited.text, &(0..0));
-    for comment in comments(old, &part) {
-        if !kept.contains(&comment) {
-            fault(format!("{comment:?} is lost"));
-        }
     }
 }
 

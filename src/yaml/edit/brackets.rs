@@ -7,8 +7,9 @@ use crate::yaml::event::Form;
 
 use super::Fallback;
 use super::draft::{self, Brackets, is_nested};
-use super::editor::Editor;
-use super::gap::{is_blank, line_start, skip};
+use super::editor::{Editor, Piece};
+use super::gap::{comment, is_blank, line_end, line_start, skip};
+use super::habit::Habit;
 use super::outline::{Child, Node, is_bracketed};
 use super::trace::NOWHERE;
 
@@ -34,80 +35,167 @@ struct Items {
     layout: Brackets,
     /// What stands before a new entry that is not the first.
     lead: String,
+    /// How far the lines inside are indented, if there are any.
+    indent: Option<String>,
+    /// How new entries are written.
+    habit: Habit,
 }
 
-impl Editor<'_> {
-    /// Writes a list or mapping in brackets, both brackets included.
-    pub(super) fn brackets(&mut self, node: &Node, before: &Value, after: &Value) -> Result<(), Fallback> {
+/// How far brackets are written.
+struct Open {
+    /// Whether a comment must be ended by a line break.
+    comment: bool,
+    /// The end of what was written of the old text.
+    end: usize,
+}
+
+impl<'a> Editor<'a> {
+    /// Writes a list or mapping in brackets, both brackets included; gives the end of what was written of the old
+    /// text. That is behind the comment that follows if it is about the last entry and another one comes below it.
+    pub(super) fn brackets(&mut self, node: &Node, before: &Value, after: &Value) -> Result<usize, Fallback> {
         let items = self.items(node)?;
-        let children: Vec<_> = items.all.iter().map(|item| item.child).collect();
-        let pieces = self.pieces(node, &children, before, after)?;
-        let text = self.text;
-        let has_comment = |range: &Range<usize>| text[range.clone()].contains('#');
+        let pieces = self.pieces_of(node, &items, before, after)?;
+        let mut open = Open { comment: false, end: node.end };
         self.copy(node.content..node.content + 1);
-        let first_head = items.all.first().map_or(0..0, |item| item.head.clone());
-        // Whether a comment must be ended by a line break.
-        let mut open_comment = false;
         for (slot, piece) in pieces.iter().enumerate() {
-            let item = piece.origin.map(|(index, _)| &items.all[index]);
-            let own = item.map(|item| item.head.clone());
-            let is_first = piece.origin.is_some_and(|(index, _)| index == 0);
-            let head = match own {
-                Some(own) if has_comment(&own) || (slot == 0) == is_first => &text[own],
-                _ if slot == 0 && !has_comment(&first_head) => &text[first_head.clone()],
-                Some(own) if slot > 0 && !is_first => &text[own],
-                _ => items.lead.as_str(),
-            };
-            if open_comment && !head.contains('\n') {
-                return Err(Fallback::Comment);
-            }
-            self.out.push_str(head);
+            self.head(&items, piece, slot, open.comment)?;
             self.path.push(piece.key.cloned());
-            match (item, piece.before) {
-                (Some(item), Some(before)) => self.item(item, before, piece.after, &items.layout)?,
-                (Some(item), None) => self.copy(item.head.end..item.end),
-                (None, _) => {
-                    self.bounded(piece.after, 0)?;
-                    if let Some(key) = piece.key {
-                        draft::write_key(key, items.layout.setting, &self.habit, &mut self.out)?;
-                        self.out.push(':');
-                        self.out.push_str(self.blank);
-                    }
-                    draft::bracketed(piece.after, &items.layout, &self.habit, &mut self.out)?;
+            match (piece.origin, piece.before) {
+                (Some((index, _)), Some(before)) => {
+                    self.item(&items.all[index], before, piece.after, &items)?;
                 }
+                _ => self.other(piece, &items)?,
             }
             self.path.pop();
-            if let Some(item) = item {
-                self.copy(item.before_comma.clone());
-            }
-            if slot + 1 < pieces.len() || items.last_comma {
-                self.out.push(',');
-            }
-            open_comment = false;
-            if let Some(item) = item {
-                open_comment = has_comment(&item.behind);
-                // Blanks in front of nothing are not carried to other places.
-                if open_comment || slot + 1 < pieces.len() || items.closing.is_empty() {
-                    self.copy(item.behind.clone());
-                }
-            }
+            self.behind(node, &items, &pieces, slot, &mut open);
         }
-        if open_comment && !text[items.closing.clone()].contains('\n') {
-            return Err(Fallback::Comment);
+        if open.comment && !self.text[items.closing.clone()].contains('\n') {
+            self.end_comment(&items)?;
         }
         self.copy(items.closing);
         self.copy(node.end - 1..node.end);
+        Ok(open.end)
+    }
+
+    fn pieces_of<'v>(
+        &self,
+        node: &Node,
+        items: &Items,
+        before: &'v Value,
+        after: &'v Value,
+    ) -> Result<Vec<Piece<'v>>, Fallback> {
+        let children: Vec<_> = items.all.iter().map(|item| item.child).collect();
+        self.pieces(node, &children, before, after)
+    }
+
+    /// Writes what stands before an entry.
+    fn head(
+        &mut self,
+        items: &Items,
+        piece: &Piece<'_>,
+        slot: usize,
+        open_comment: bool,
+    ) -> Result<(), Fallback> {
+        let text = self.text;
+        let has_comment = |range: &Range<usize>| text[range.clone()].contains('#');
+        let first_head = items.all.first().map_or(0..0, |item| item.head.clone());
+        let own = piece.origin.map(|(index, _)| items.all[index].head.clone());
+        let is_first = piece.origin.is_some_and(|(index, _)| index == 0);
+        let head = match own {
+            Some(own) if has_comment(&own) || (slot == 0) == is_first => &text[own],
+            _ if slot == 0 && !has_comment(&first_head) => &text[first_head],
+            Some(own) if slot > 0 && !is_first => &text[own],
+            _ => items.lead.as_str(),
+        };
+        if open_comment && !head.contains('\n') {
+            self.end_comment(items)?;
+            self.out.push_str(head.trim_start_matches([' ', '\t']));
+        } else {
+            self.out.push_str(head);
+        }
         Ok(())
     }
 
+    /// Writes an entry that is new, or one that is copied.
+    fn other(&mut self, piece: &Piece<'_>, items: &Items) -> Result<(), Fallback> {
+        if let Some((index, _)) = piece.origin {
+            let item = &items.all[index];
+            self.copy(item.head.end..item.end);
+            return Ok(());
+        }
+        self.bounded(piece.after, 0)?;
+        if let Some(key) = piece.key {
+            draft::write_key(key, items.layout.setting, &items.habit, &mut self.out)?;
+            self.out.push(':');
+            self.out.push_str(self.blank);
+        }
+        let habit = self.habit_of(piece.after, items);
+        draft::bracketed(piece.after, &items.layout, &habit, &mut self.out)
+    }
+
+    /// How a new value is written: the quotes of scalars tell nothing about what is nested.
+    fn habit_of(&self, after: &Value, items: &Items) -> Habit {
+        let always = if is_nested(after) { self.habit.always } else { items.habit.always };
+        Habit { always, ..items.habit }
+    }
+
+    /// Writes what stands behind an entry.
+    fn behind(&mut self, node: &Node, items: &Items, pieces: &[Piece<'_>], slot: usize, open: &mut Open) {
+        let origin = pieces[slot].origin;
+        let item = origin.map(|(index, _)| &items.all[index]);
+        if let Some(item) = item {
+            self.copy(item.before_comma.clone());
+        }
+        if slot + 1 < pieces.len() || items.last_comma {
+            self.out.push(',');
+        }
+        open.comment = false;
+        if let Some(item) = item {
+            open.comment = self.text[item.behind.clone()].contains('#');
+            // Blanks in front of nothing are not carried to other places.
+            if open.comment || slot + 1 < pieces.len() || items.closing.is_empty() {
+                self.copy(item.behind.clone());
+            }
+            let is_last = origin == Some((items.all.len() - 1, true));
+            if is_last && pieces.get(slot + 1).is_some_and(|next| next.origin.is_none()) {
+                let comment = self.last_comment(node, items);
+                self.out.push_str(comment);
+                open.end = node.end + comment.len();
+                open.comment |= !comment.is_empty();
+            }
+        }
+    }
+
+    /// Starts a line behind a comment.
+    fn end_comment(&mut self, items: &Items) -> Result<(), Fallback> {
+        let indent = items.indent.as_deref().ok_or(Fallback::Comment)?;
+        self.out.push_str(self.habit.newline);
+        self.out.push_str(indent);
+        Ok(())
+    }
+
+    /// The comment behind the closing bracket if it is about the last entry: that stands on the same line, and others
+    /// have comments of their own.
+    fn last_comment(&self, node: &Node, items: &Items) -> &'a str {
+        let text = self.text;
+        let is_commented = |item: &Item| text[item.behind.clone()].contains('#');
+        let starts_line = items.all.last().is_some_and(|last| text[last.head.clone()].contains('\n'));
+        let follows = starts_line && is_blank(&text[items.closing.clone()]) && !items.last_comma;
+        // A comment behind brackets in brackets is theirs.
+        if self.json
+            || self.depth > 0
+            || !follows
+            || text[items.closing.clone()].contains('\n')
+            || !items.all.iter().any(is_commented)
+        {
+            return "";
+        }
+        let is_comment = text[node.end..self.limit].trim_start_matches([' ', '\t']).starts_with('#');
+        if is_comment { comment(&text[node.end..line_end(text, node.end, self.limit)]) } else { "" }
+    }
+
     /// Writes an entry with another value.
-    fn item(
-        &mut self,
-        item: &Item,
-        before: &Value,
-        after: &Value,
-        layout: &Brackets,
-    ) -> Result<(), Fallback> {
+    fn item(&mut self, item: &Item, before: &Value, after: &Value, items: &Items) -> Result<(), Fallback> {
         let node = &item.child.node;
         let lead = item.head.end;
         self.remember_key(&item.child);
@@ -115,31 +203,37 @@ impl Editor<'_> {
             self.copy(lead..item.end);
         } else if is_bracketed(self.text, node) && Self::continues(node, before, after) {
             self.copy(lead..node.content);
+            self.depth += 1;
             self.brackets(node, before, after)?;
+            self.depth -= 1;
             self.remember(node, after);
         } else if if node.form == Form::Alias { self.stands(node, after) } else { before == after } {
             self.copy(lead..item.end);
             self.remember(node, after);
         } else {
-            self.expanded += usize::from(node.form == Form::Alias);
-            self.bounded(after, 0)?;
-            if item.child.key.is_some() {
-                if node.lead == NOWHERE {
-                    return Err(Fallback::Layout);
-                }
-                self.copy(lead..node.lead + 1);
-                let gap = &self.text[node.lead + 1..node.start.max(node.lead + 1)];
-                if gap.contains('#') {
-                    return Err(Fallback::Comment);
-                }
-                self.out.push_str(if node.form == Form::Absent { self.blank } else { gap });
-            }
-            if is_nested(after) {
-                draft::bracketed(after, layout, &self.habit, &mut self.out)?;
-            } else {
-                draft::scalar(after, node.form, layout.setting, &self.habit, &mut self.out);
-            }
+            self.replace_item(item, after, items)?;
         }
+        Ok(())
+    }
+
+    /// Writes an entry whose value becomes another one as a whole.
+    fn replace_item(&mut self, item: &Item, after: &Value, items: &Items) -> Result<(), Fallback> {
+        let node = &item.child.node;
+        self.expanded += usize::from(node.form == Form::Alias);
+        self.bounded(after, 0)?;
+        if item.child.key.is_some() {
+            if node.lead == NOWHERE {
+                return Err(Fallback::Layout);
+            }
+            self.copy(item.head.end..node.lead + 1);
+            let gap = &self.text[node.lead + 1..node.start.max(node.lead + 1)];
+            self.out.push_str(if node.form == Form::Absent { self.blank } else { gap });
+        }
+        if is_nested(after) {
+            let habit = self.habit_of(after, items);
+            return draft::bracketed(after, &items.layout, &habit, &mut self.out);
+        }
+        draft::scalar(after, node.form, items.layout.setting, &items.habit, &mut self.out);
         Ok(())
     }
 
@@ -195,6 +289,9 @@ impl Editor<'_> {
             }
             (None, _) => self.blank.to_owned(),
         };
-        Ok(Items { all, last_comma, closing, layout, lead })
+        let broken = || text[closing.clone()].rsplit_once('\n').map(|(_, indent)| indent);
+        let indent = indent.or_else(broken).map(str::to_owned);
+        let habit = self.neighbours(holder, &children);
+        Ok(Items { all, last_comma, closing, layout, lead, indent, habit })
     }
 }

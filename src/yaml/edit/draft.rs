@@ -7,6 +7,7 @@ use crate::yaml::quote::{self, Style, write_double, write_single};
 
 use super::Fallback;
 use super::habit::{Habit, Quote};
+use super::trace::Breaks;
 
 /// What new text may rely on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,6 +79,25 @@ pub(super) fn is_nested(value: &Value) -> bool {
         Value::Array(items) => !items.is_empty(),
         Value::Object(members) => !members.is_empty(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// What the line breaks count for that end a new entry of lines.
+pub(super) fn breaks(value: &Value) -> Breaks {
+    let mut value = value;
+    loop {
+        let last = match value {
+            Value::Array(items) => items.last(),
+            Value::Object(members) => members.last().map(|(_, member)| member),
+            Value::String(text) => {
+                return quote::block_header(text).map_or(Breaks::Nothing, Breaks::of);
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => None,
+        };
+        match last {
+            Some(last) => value = last,
+            None => return Breaks::Nothing,
+        }
     }
 }
 

@@ -12,11 +12,12 @@ use crate::yaml::scalar::Resolved;
 
 use super::Fallback;
 use super::draft::{Brackets, Setting, is_nested};
-use super::gap::{Below, line_start, skip};
+use super::gap::{Below, empty_lines, line_start, skip};
 use super::habit::{Habit, Votes};
 use super::matching::{Origin, origins};
 use super::order::{Member, placed};
 use super::outline::{Child, Node, Outline, is_bracketed};
+use super::trace::Breaks;
 
 /// No mapping of a person merges more.
 const MAX_MERGES: usize = 16;
@@ -27,15 +28,21 @@ pub(super) struct Editor<'a> {
     /// Where the document ends.
     pub(super) limit: usize,
     whole: Range<usize>,
+    /// Whether lines end in both ways.
+    pub(super) mixed: bool,
     pub(super) outline: Outline<'a>,
     pub(super) json: bool,
     /// What stands behind a colon in brackets.
     pub(super) blank: &'static str,
     pub(super) habit: Habit,
     pub(super) out: String,
+    /// What the line breaks count for that end what is written.
+    pub(super) breaks: Breaks,
     /// What the anchors written so far stand for.
     pub(super) anchors: BTreeMap<&'a str, Value>,
     pub(super) expanded: usize,
+    /// How many brackets are open that are being written.
+    pub(super) depth: usize,
     /// The comments below entries, by the end of their last line.
     pub(super) below: BTreeMap<usize, Below>,
     pub(super) path: Vec<Option<Text>>,
@@ -53,20 +60,23 @@ pub(super) struct Piece<'v> {
 
 impl<'a> Editor<'a> {
     pub(super) fn new(text: &'a str, parts: &Parts, json: bool, outline: Outline<'a>) -> Self {
-        let crlf = text[parts.text.clone()]
-            .find('\n')
-            .is_some_and(|at| text[parts.text.clone()].as_bytes().get(at.wrapping_sub(1)) == Some(&b'\r'));
+        let own = &text[parts.text.clone()];
+        let crlf = own.find('\n').is_some_and(|at| own[..at].ends_with('\r'));
+        let mixed = if crlf { own.replace("\r\n", "").contains('\n') } else { own.contains("\r\n") };
         Self {
             text,
             limit: parts.body.end,
             whole: parts.text.clone(),
+            mixed,
             outline,
             json,
             blank: if json && is_tight(text, &outline) { "" } else { " " },
             habit: Votes::of(text, &outline).habit(if crlf { "\r\n" } else { "\n" }),
             out: String::with_capacity(parts.text.len() + 256),
+            breaks: Breaks::Nothing,
             anchors: BTreeMap::new(),
             expanded: 0,
+            depth: 0,
             below: BTreeMap::new(),
             path: Vec::new(),
         }
@@ -87,12 +97,15 @@ impl<'a> Editor<'a> {
             self.lines(root, before, after, body)?
         } else if is_bracketed(self.text, root) {
             self.copy(self.whole.start..root.content);
-            self.brackets(root, before, after)?;
-            root.end
+            self.brackets(root, before, after)?
         } else {
             return Err(Fallback::Layout);
         };
-        self.copy(end..self.whole.end);
+        self.copy_below(end..self.whole.end);
+        // A file without a final line break stays one, unless the break says something.
+        if !self.text[self.whole.clone()].ends_with('\n') && self.breaks == Breaks::Nothing {
+            self.out.truncate(self.out.trim_end_matches('\n').trim_end_matches('\r').len());
+        }
         Ok(())
     }
 
@@ -104,6 +117,20 @@ impl<'a> Editor<'a> {
     pub(super) fn copy(&mut self, piece: Range<usize>) {
         if piece.start < piece.end {
             self.out.push_str(&self.text[piece]);
+            self.breaks = Breaks::Nothing;
+        }
+    }
+
+    /// Copies what stands below an entry, without the empty lines that would join the text at its end.
+    pub(super) fn copy_below(&mut self, piece: Range<usize>) {
+        let empty = if self.breaks == Breaks::All { empty_lines(&self.text[piece.clone()]) } else { 0 };
+        self.copy(piece.start + empty..piece.end);
+    }
+
+    /// Writes an empty line, unless one would join the text above.
+    pub(super) fn empty_line(&mut self, newline: &str) {
+        if self.breaks != Breaks::All {
+            self.out.push_str(newline);
         }
     }
 

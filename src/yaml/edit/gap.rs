@@ -38,6 +38,12 @@ pub(super) fn is_blank(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }
 
+/// How long the empty lines are that a piece starts with.
+pub(super) fn empty_lines(piece: &str) -> usize {
+    let lines = piece.split_inclusive('\n');
+    lines.take_while(|line| line.ends_with('\n') && is_blank(line)).map(str::len).sum()
+}
+
 /// A line of nothing but a comment: how far it is indented.
 fn comment_column(line: &str) -> Option<usize> {
     let comment = line.trim_start_matches([' ', '\t']);
@@ -87,6 +93,47 @@ pub(super) fn top(text: &str, line: usize, column: usize, floor: usize) -> usize
         start = above;
     }
     start
+}
+
+/// So many lines of comments below a list are looked at: each of the lists that end there asks for them.
+const LIST_COMMENTS: usize = 256;
+
+/// Where a list ends that stands in the column of its key and whose last line ends at an offset: behind the comments
+/// that are elements made comments, and behind all comments at once below it if nothing follows that they could be
+/// about.
+pub(super) fn below_list(text: &str, from: usize, column: usize, is_last: bool, limit: usize) -> usize {
+    let mut at = from;
+    let mut lines = 0;
+    // How far the dash in the comments is indented.
+    let mut dash = None;
+    while at < limit {
+        let next = line_end(text, at, limit);
+        let line = &text[at..next];
+        if comment_column(line).is_none_or(|indent| indent < column) {
+            break;
+        }
+        let words = line.trim_start_matches([' ', '\t', '#']);
+        let indent = line.len() - words.len();
+        let is_element = words.starts_with("- ") && dash.is_none_or(|dash| dash == indent);
+        let continues = dash.is_some_and(|dash| indent > dash) && !words.trim().is_empty();
+        if !is_last && !is_element && !continues {
+            break;
+        }
+        dash = dash.or(is_element.then_some(indent));
+        at = next;
+        lines += 1;
+        if lines > LIST_COMMENTS {
+            return from;
+        }
+    }
+    at
+}
+
+/// The comment behind the sign of an entry or the header of a text, with the blanks before it.
+pub(super) fn comment_behind(line: &str) -> &str {
+    let blank = |at: usize| line[..at].ends_with([' ', '\t']);
+    let found = line.match_indices('#').map(|(at, _)| at).find(|at| blank(*at));
+    found.map_or("", |at| line[line[..at].trim_end_matches([' ', '\t']).len()..].trim_end())
 }
 
 /// The comment in a piece of one line that holds nothing else, with the blanks before it.

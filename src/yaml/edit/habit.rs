@@ -3,12 +3,14 @@
 use crate::yaml::event::Form;
 use crate::yaml::quote::{self, Style};
 
-use super::gap::line_start;
+use super::gap::{is_blank, line_start, skip};
 use super::outline::{Outline, column};
-use super::trace::NOWHERE;
+use super::trace::{NOWHERE, Sign, Step, Turn, property_end};
 
 /// So many nodes tell the habits of a text.
 const VOTERS: usize = 256;
+/// So many are asked where the first ones hold no list.
+const LIST_VOTERS: usize = 16 * VOTERS;
 
 /// How often each way of writing was met.
 #[derive(Debug, Default)]
@@ -48,13 +50,17 @@ impl Votes {
         let mut votes = Self::default();
         // The lists and mappings of lines that are open: where they end, and their columns.
         let mut open: Vec<(usize, bool, usize)> = Vec::new();
-        for (index, step) in steps.iter().take(VOTERS).enumerate() {
+        for (index, step) in steps.iter().take(LIST_VOTERS).enumerate() {
+            if index >= VOTERS && votes.list_steps.most().is_some() && votes.dashes.most().is_some() {
+                break;
+            }
             while open.last().is_some_and(|(next, ..)| *next <= index) {
                 open.pop();
             }
             let start = base + step.start();
             if step.form == Form::Lines {
-                let own = column(text, start);
+                let key = index.checked_sub(1).map(|above| &steps[above]).filter(|above| above.is_key());
+                let own = column(text, first_dash(text, base, key, step).unwrap_or(start));
                 if let Some((_, in_list, holder)) = open.last()
                     && *holder != NOWHERE
                     && own != NOWHERE
@@ -64,7 +70,16 @@ impl Votes {
                 }
                 open.push((step.next(), step.is_list(), own));
             } else if !step.is_key() {
-                votes.scalar(step.form, text.get(start..base + step.end()).unwrap_or_default());
+                if let Some((_, true, holder)) = open.last()
+                    && *holder != NOWHERE
+                    && !step.is_anchored()
+                    && !step.is_tagged()
+                {
+                    votes.element(text, line_start(text, start) + holder, start);
+                }
+                if index < VOTERS {
+                    votes.scalar(step.form, text.get(start..base + step.end()).unwrap_or_default());
+                }
             }
         }
         votes
@@ -78,6 +93,16 @@ impl Votes {
             (false, true) => self.list_steps.add(width),
             (false, false) => self.steps.add(width),
             (true, _) => {}
+        }
+    }
+
+    /// An element of a list of lines that stands behind its dash.
+    fn element(&mut self, text: &str, dash: usize, start: usize) {
+        if let Some(lead) = text.get(dash..start)
+            && let Some(gap) = lead.strip_prefix('-')
+            && is_blank(gap)
+        {
+            self.dashes.add(lead.len());
         }
     }
 
@@ -112,6 +137,18 @@ impl Votes {
             keys: None,
         }
     }
+}
+
+/// Where the first dash of a list stands that is the value of a key: what was noted of one in the column of its key
+/// stands behind it.
+fn first_dash(text: &str, base: usize, key: Option<&Step>, list: &Step) -> Option<usize> {
+    let key = key.filter(|_| list.is_list())?;
+    let mut at = Sign::of(text, base + key.end(), Turn::Value, true).end;
+    for _ in 0..usize::from(list.is_anchored()) + usize::from(list.is_tagged()) {
+        at = property_end(text, skip(text, at));
+    }
+    let at = skip(text, at);
+    text[at..].starts_with('-').then_some(at)
 }
 
 /// Whether a scalar in quotes needs none.

@@ -8,11 +8,12 @@ use crate::yaml::event::Form;
 use super::Fallback;
 use super::draft;
 use super::editor::{Editor, Piece};
-use super::gap::{Below, is_blank, line_end, line_start, top};
+use super::flow::Flow;
+use super::gap::{Below, below_list, empty_lines, is_blank, line_end, line_start, top};
 use super::habit::{Habit, Quote, has_extra_quotes};
 use super::matching::{Origin, origins};
 use super::outline::{Child, Node, is_bracketed};
-use super::trace::NOWHERE;
+use super::trace::{Breaks, NOWHERE};
 
 /// So many entries show how their neighbours are written.
 const NEIGHBOURS: usize = 16;
@@ -70,7 +71,7 @@ impl Editor<'_> {
         if entries.first().is_some_and(|entry| entry.inline) {
             keep_first(&mut pieces);
         }
-        let (column, habit) = (at.column, self.neighbours(at, &children));
+        let (column, mut habit) = (at.column, self.neighbours(at, &children));
         let gap = |index: usize| match index {
             0 => 0..0,
             index => entries[index - 1].tail..entries[index].top,
@@ -84,48 +85,53 @@ impl Editor<'_> {
             kept[index] = stays;
             moved[index] = !stays;
         }
+        let flow = if at.list { self.flow(&children) } else { None };
         let mut next_gap = 0;
         for (slot, piece) in pieces.iter().enumerate() {
-            let joins = slot == 0 && entries.first().is_some_and(|entry| entry.inline);
+            let mut joins = slot == 0 && entries.first().is_some_and(|entry| entry.inline);
             let mut behind = 0..0;
             match piece.origin {
                 Some((index, true)) => {
-                    self.gaps(&entries, next_gap..index, joins)?;
+                    self.gaps(&entries, next_gap..index, &mut joins);
                     next_gap = index + 1;
                     let piece = gap(index);
                     if !is_blank(&text[piece.clone()]) {
-                        self.foreign(piece, joins)?;
+                        self.foreign(piece, &mut joins);
                     } else if slot > 0 {
                         self.begin_line();
-                        self.copy(piece);
+                        self.copy_below(piece);
                     }
                 }
                 Some((index, false)) if is_blank(&text[gap(index)]) => {
                     if slot > 0 {
                         self.begin_line();
-                        self.copy(gap(index));
+                        self.copy_below(gap(index));
                     } else {
                         behind = gap(index);
                     }
                 }
                 None if spaced && slot > 0 => {
                     self.begin_line();
-                    self.out.push_str(habit.newline);
+                    self.empty_line(habit.newline);
                 }
                 Some(_) | None => {}
             }
             self.path.push(piece.key.cloned());
             match piece.origin {
-                Some((index, _)) => self.kept(&entries[index], piece, joins, column, &habit)?,
-                None => self.fresh(piece, joins, column, &habit)?,
+                Some((index, _)) => {
+                    // What is new below it ends as it does.
+                    habit.newline = self.newline_of(entries[index].lead).unwrap_or(habit.newline);
+                    self.kept(&entries[index], piece, joins, column, &habit)?;
+                }
+                None => self.fresh(piece, joins, column, &habit, flow.as_ref())?,
             }
             self.path.pop();
-            self.copy(behind);
+            self.copy_below(behind);
             if slot == 0 && piece.origin.is_none() && spaced {
-                self.out.push_str(habit.newline);
+                self.empty_line(habit.newline);
             }
         }
-        self.gaps(&entries, next_gap..entries.len(), false)?;
+        self.gaps(&entries, next_gap..entries.len(), &mut false);
         Ok(entries.last().map_or(at.end, |entry| entry.tail))
     }
 
@@ -164,7 +170,7 @@ impl Editor<'_> {
         let mut cursor = self.body(at, floor);
         for (Kept { entry, habit }, (_, key, was, is)) in self.kept_in_place(at, changed)?.iter().zip(changed)
         {
-            self.copy(cursor..entry.lead);
+            self.copy_below(cursor..entry.lead);
             self.path.push(key.cloned());
             self.entry(entry.lead, entry, was, is, at.column, habit)?;
             self.path.pop();
@@ -204,25 +210,29 @@ impl Editor<'_> {
     }
 
     /// Writes what stood before entries that are gone, if it says something.
-    fn gaps(&mut self, entries: &[Entry], gone: Range<usize>, joins: bool) -> Result<(), Fallback> {
+    fn gaps(&mut self, entries: &[Entry], gone: Range<usize>, joins: &mut bool) {
         for index in gone.filter(|index| *index > 0) {
             let gap = entries[index - 1].tail..entries[index].top;
             if !is_blank(&self.text[gap.clone()]) {
-                self.foreign(gap, joins)?;
+                self.foreign(gap, joins);
             }
         }
-        Ok(())
     }
 
     /// Writes comments that belong to no entry.
-    fn foreign(&mut self, gap: Range<usize>, joins: bool) -> Result<(), Fallback> {
-        // They would have to stand behind the dash of the list around.
-        if joins {
-            return Err(Fallback::Comment);
+    fn foreign(&mut self, gap: Range<usize>, joins: &mut bool) {
+        let mut start = gap.start;
+        if std::mem::take(joins) {
+            self.leave_dash();
+            start += empty_lines(&self.text[gap.clone()]);
         }
         self.begin_line();
-        self.copy(gap);
-        Ok(())
+        self.copy_below(start..gap.end);
+    }
+
+    /// Leaves the dash of the list around alone on its line, for comments stand on lines of their own.
+    fn leave_dash(&mut self) {
+        self.out.truncate(self.out.trim_end_matches([' ', '\t']).len());
     }
 
     /// Writes an entry that was there before.
@@ -247,17 +257,30 @@ impl Editor<'_> {
         } else if entry.top == line {
             entry.lead
         } else {
-            // Comments above what follows a dash stand on lines of their own.
-            self.out.truncate(self.out.trim_end_matches([' ', '\t']).len());
+            self.leave_dash();
             self.begin_line();
             entry.top
         };
         match piece.before {
             Some(before) => self.entry(from, entry, before, piece.after, column, habit),
             None => {
-                self.copy(from..entry.tail);
+                self.copy_entry(from, entry);
                 Ok(())
             }
+        }
+    }
+
+    /// Copies an entry from an offset in it on.
+    fn copy_entry(&mut self, from: usize, entry: &Entry) {
+        self.copy(from..entry.tail);
+        self.ended(&entry.child.node, entry.tail);
+    }
+
+    /// Notes that what is written ends with a node as it was.
+    fn ended(&mut self, node: &Node, tail: usize) {
+        // Comments end a text.
+        if tail == line_end(self.text, node.end, self.limit) {
+            self.breaks = self.outline.breaks(node);
         }
     }
 
@@ -267,16 +290,29 @@ impl Editor<'_> {
         joins: bool,
         column: usize,
         habit: &Habit,
+        flow: Option<&Flow>,
     ) -> Result<(), Fallback> {
         if !joins {
             self.begin_line();
             draft::indent(column, &mut self.out);
         }
         self.bounded(piece.after, column)?;
-        match piece.key {
-            Some(key) => draft::member(key, piece.after, column, habit, &mut self.out),
-            None => draft::element(piece.after, column, habit, &mut self.out),
+        if let Some(element) =
+            flow.map(|flow| flow.element(piece.after, column + habit.dash)).transpose()?.flatten()
+        {
+            self.out.push('-');
+            draft::indent(habit.dash - 1, &mut self.out);
+            self.out.push_str(&element);
+            self.out.push_str(habit.newline);
+            self.breaks = Breaks::Nothing;
+            return Ok(());
         }
+        match piece.key {
+            Some(key) => draft::member(key, piece.after, column, habit, &mut self.out)?,
+            None => draft::element(piece.after, column, habit, &mut self.out)?,
+        }
+        self.breaks = draft::breaks(piece.after);
+        Ok(())
     }
 
     /// Writes an entry from an offset in it on.
@@ -292,7 +328,7 @@ impl Editor<'_> {
         let node = &entry.child.node;
         self.remember_key(&entry.child);
         if !node.shared && before == after {
-            self.copy(from..entry.tail);
+            self.copy_entry(from, entry);
             return Ok(());
         }
         if node.form == Form::Lines && Self::continues(node, before, after) {
@@ -301,19 +337,22 @@ impl Editor<'_> {
             self.copy(from..body);
             let end = self.lines(node, before, after, floor)?;
             self.remember(node, after);
-            self.copy(end..entry.tail);
+            self.copy_below(end..entry.tail);
+            if end < node.end {
+                self.ended(node, entry.tail);
+            }
         } else if is_bracketed(self.text, node) && Self::continues(node, before, after) {
             self.copy(from..node.content);
-            self.brackets(node, before, after)?;
+            let end = self.brackets(node, before, after)?;
             self.remember(node, after);
-            self.copy(node.end..entry.tail);
+            self.copy(end..entry.tail);
         } else if node.form == Form::Alias && self.stands(node, after) {
             self.copy(from..entry.tail);
         } else if node.form == Form::Alias {
             self.expanded += 1;
             self.replace(from, entry, after, column, habit)?;
         } else if before == after {
-            self.copy(from..entry.tail);
+            self.copy_entry(from, entry);
             self.remember(node, after);
         } else {
             self.replace(from, entry, after, column, habit)?;
@@ -366,7 +405,9 @@ impl Editor<'_> {
         }
         let mut entries: Vec<Entry> = Vec::new();
         let mut floor = floor;
-        for child in self.outline.children(holder)? {
+        let children = self.outline.children(holder)?;
+        let count = children.len();
+        for child in children {
             let lead = child.first().lead;
             let line = line_start(self.text, lead);
             let inline = !is_blank(&self.text[line..lead]);
@@ -379,7 +420,11 @@ impl Editor<'_> {
                 (true, false) => self.body(holder, floor),
                 (false, false) => top(self.text, line, column, floor),
             };
-            let tail = self.tail(line_end(self.text, child.end(), self.limit), column);
+            let mut tail = self.tail(line_end(self.text, child.end(), self.limit), column);
+            if child.key.is_some() && child.node.list && child.node.column == column {
+                let is_last = entries.len() + 1 == count;
+                tail = below_list(self.text, tail, column, is_last, self.limit);
+            }
             entries.push(Entry { child, top, lead, tail, inline });
             floor = tail;
         }
@@ -387,13 +432,18 @@ impl Editor<'_> {
     }
 
     /// How the entries of a list or mapping are written.
-    fn neighbours(&self, holder: &Node, children: &[Child]) -> Habit {
+    pub(super) fn neighbours(&self, holder: &Node, children: &[Child]) -> Habit {
         let mut habit = self.habit;
+        let in_lines = holder.form == Form::Lines;
+        let first = children.first().filter(|_| in_lines);
+        if let Some(newline) = first.and_then(|child| self.newline_of(child.first().lead)) {
+            habit.newline = newline;
+        }
         let (mut plain, mut quoted) = (false, None);
         let (mut plain_keys, mut quoted_keys) = (false, None);
         for child in children.iter().take(NEIGHBOURS) {
             let (node, lead) = (&child.node, child.first().lead);
-            let same_line = line_start(self.text, node.content) <= lead;
+            let same_line = in_lines && !self.text[lead..node.content].contains('\n');
             let width = |offset: usize| offset.checked_sub(holder.column).filter(|width| *width < 16);
             if node.form == Form::Lines && node.column != NOWHERE {
                 match width(node.column) {
@@ -423,6 +473,15 @@ impl Editor<'_> {
         };
         habit.keys = quoted_keys.filter(|_| !plain_keys);
         habit
+    }
+
+    /// What ends the line of an offset, where there are lines of both kinds.
+    pub(super) fn newline_of(&self, at: usize) -> Option<&'static str> {
+        if !self.mixed {
+            return None;
+        }
+        let line = &self.text[at..line_end(self.text, at, self.limit)];
+        if line.ends_with("\r\n") { Some("\r\n") } else { line.ends_with('\n').then_some("\n") }
     }
 
     fn quotes(&self, node: &Node) -> Written {

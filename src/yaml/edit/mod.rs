@@ -7,6 +7,7 @@ mod brackets;
 mod check;
 mod draft;
 mod editor;
+mod flow;
 mod folded;
 mod gap;
 mod habit;
@@ -120,11 +121,8 @@ impl Document {
         let mut editor = Editor::new(self.source.text(), &self.parts, self.is_json(), outline);
         editor.root(before, value)?;
         let (mut text, expanded) = editor.finish();
-        // A file without a final line break stays one.
-        match (whole.ends_with('\n'), text.ends_with('\n')) {
-            (false, true) => text.truncate(text.trim_end_matches('\n').trim_end_matches('\r').len()),
-            (true, false) => text.push('\n'),
-            _ => {}
+        if whole.ends_with('\n') && !text.ends_with('\n') {
+            text.push('\n');
         }
         Ok((text, expanded))
     }

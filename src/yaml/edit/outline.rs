@@ -4,7 +4,7 @@ use crate::yaml::event::Form;
 
 use super::Fallback;
 use super::gap::{line_start, skip};
-use super::trace::{NOWHERE, Sign, Step, Trace, Turn, is_bracket, prologue, property_end};
+use super::trace::{Breaks, NOWHERE, Sign, Step, Trace, Turn, is_bracket, prologue, property_end};
 
 /// The nodes of a document.
 #[derive(Clone, Copy, Debug)]
@@ -150,6 +150,12 @@ impl<'a> Outline<'a> {
             children.push(Child { key, node });
         }
         Ok(children)
+    }
+
+    /// What the line breaks at the end of a node count for, if a text of several lines ends it.
+    pub(super) fn breaks(&self, node: &Node) -> Breaks {
+        let last = self.step(node.index).and_then(|step| self.step(step.next().saturating_sub(1)));
+        last.map_or(Breaks::Nothing, Step::breaks)
     }
 
     fn step(&self, index: usize) -> Result<Step, Fallback> {

@@ -8,10 +8,11 @@ use super::Fallback;
 use super::draft::{self, Setting, is_nested};
 use super::editor::Editor;
 use super::folded::folded;
-use super::gap::{comment, is_blank, line_end, line_start};
+use super::gap::{comment, comment_behind, empty_lines, is_blank, line_end, line_start};
 use super::habit::Habit;
 use super::lines::Entry;
 use super::outline::{Node, is_bracketed};
+use super::trace::Breaks;
 
 /// What stands around the old value and stays.
 struct Around<'a> {
@@ -33,10 +34,11 @@ impl<'a> Editor<'a> {
         column: usize,
         habit: &Habit,
     ) -> Result<(), Fallback> {
+        let habit = &Habit { newline: self.newline_of(entry.lead).unwrap_or(habit.newline), ..*habit };
         self.bounded(after, column)?;
         let node = &entry.child.node;
         let sign = self.sign_end(entry)?;
-        let Around { comment, between, rest } = self.around(entry, sign)?;
+        let Around { comment, between, rest } = self.around(entry, sign, after)?;
         self.copy(from..sign);
         let mut anchor = String::new();
         if node.anchored
@@ -48,21 +50,32 @@ impl<'a> Editor<'a> {
         let newline = habit.newline;
         let old_column = if node.form == Form::Block { self.block_column(node) } else { None };
         let in_brackets = is_bracketed(self.text, node) && !node.is_leaf;
-        let block = if node.form == Form::Double || in_brackets || !between.is_empty() {
+        let below = self.text[sign..node.start.max(sign)].contains('#');
+        let old_column = old_column.filter(|old| *old > column);
+        let new_column = old_column.unwrap_or(column + habit.step);
+        let is_inline = node.form == Form::Double || in_brackets || !between.is_empty() || below;
+        let block = if is_inline || self.blanks_follow(rest, new_column) {
             None
         } else {
-            let old_column = old_column.filter(|old| *old > column);
             let written = &self.text[node.content..node.end];
             let stays = after.as_str().zip(old_column);
             stays
                 .and_then(|(text, at)| folded(text, written, at, habit.newline))
                 .or_else(|| draft::block(after, column, old_column, habit))
         };
-        if let Some((header, lines)) = block {
-            for part in [anchor.as_str(), " ", &header, comment, newline] {
+        let gap = &self.text[sign..node.start.max(sign)];
+        if let Some((mut header, lines)) = block {
+            let had = Breaks::of(&self.text[node.content..node.end]);
+            // Of a text that keeps its line breaks those are counted that it has.
+            if node.form == Form::Block && had == Breaks::All && Breaks::of(&header) == Breaks::First {
+                header.push('+');
+            }
+            let keeps_gap = anchor.is_empty() && !gap.is_empty() && !gap.contains('\n');
+            for part in [anchor.as_str(), if keeps_gap { gap } else { " " }, &header, comment, newline] {
                 self.out.push_str(part);
             }
             self.out.push_str(&lines);
+            self.breaks = Breaks::of(&header);
         } else if is_nested(after) && !in_brackets {
             self.out.push_str(&anchor);
             let is_element = entry.child.key.is_none();
@@ -76,25 +89,35 @@ impl<'a> Editor<'a> {
                 draft::indent(column + inner, &mut self.out);
             }
             draft::entries(after, column + inner, habit, &mut self.out)?;
+            self.breaks = draft::breaks(after);
         } else {
-            let gap = &self.text[sign..node.start.max(sign)];
             let keeps_gap = !matches!(node.form, Form::Lines | Form::Block | Form::Absent) && !gap.is_empty();
             self.out.push_str(&anchor);
             self.out.push_str(if keeps_gap && anchor.is_empty() { gap } else { " " });
             if is_nested(after) {
                 draft::bracketed(after, &self.one_line(), habit, &mut self.out)?;
             } else {
-                draft::scalar(after, node.form, Setting::Lines, habit, &mut self.out);
+                match after.as_str().filter(|text| self.keeps_tag(node, text)) {
+                    Some(text) => {
+                        self.copy(node.start..node.content);
+                        self.out.push_str(text);
+                    }
+                    None => draft::scalar(after, node.form, Setting::Lines, habit, &mut self.out),
+                }
             }
             self.out.push_str(comment);
             self.out.push_str(newline);
             self.out.push_str(between);
+            self.breaks = Breaks::Nothing;
+            if !is_nested(after) && node.form == Form::Lines {
+                self.sections(node, entry, after)?;
+            }
         }
-        self.copy(rest..entry.tail);
+        self.copy_below(rest..entry.tail);
         Ok(())
     }
 
-    fn around(&self, entry: &Entry, sign: usize) -> Result<Around<'a>, Fallback> {
+    fn around(&self, entry: &Entry, sign: usize, after: &Value) -> Result<Around<'a>, Fallback> {
         let node = &entry.child.node;
         let text = self.text;
         if node.form == Form::Lines {
@@ -106,21 +129,87 @@ impl<'a> Editor<'a> {
                 return Ok(Around { comment: "", between: "", rest });
             }
             let head = &text[sign..line_end(text, sign, self.limit).min(body)];
-            let comment = head.find(" #").map_or("", |at| head[at..].trim_end());
+            let comment = comment_behind(head);
             let between = &text[floor.min(body)..body];
             return Ok(Around { comment, between: if is_blank(between) { "" } else { between }, rest });
         }
-        if text[sign..node.start.max(sign)].contains('#') {
-            return Err(Fallback::Comment);
-        }
         let rest = line_end(text, node.end, self.limit);
+        if text[sign..node.start.max(sign)].contains('#') {
+            return self.below_comment(node, sign, rest, after);
+        }
         let comment = if node.form == Form::Block {
             let header = &text[node.content..line_end(text, node.content, self.limit)];
-            header.find(" #").map_or("", |at| header[at..].trim_end())
+            comment_behind(header)
         } else {
             comment(&text[node.end..rest])
         };
         Ok(Around { comment, between: "", rest })
+    }
+
+    /// What stands around a scalar on a line below its key with comments between them.
+    fn below_comment(
+        &self,
+        node: &Node,
+        sign: usize,
+        rest: usize,
+        after: &Value,
+    ) -> Result<Around<'a>, Fallback> {
+        let text = self.text;
+        let own = comment(&text[node.end..rest]);
+        if node.form == Form::Block || node.anchored {
+            return Err(Fallback::Comment);
+        }
+        if !is_nested(after) {
+            // The scalar stands where the one before it stood.
+            return Ok(Around { comment: own, between: "", rest });
+        }
+        let floor = line_end(text, sign, self.limit);
+        let line = line_start(text, node.start);
+        if !own.is_empty() || line < floor {
+            return Err(Fallback::Comment);
+        }
+        let between = &text[floor..line];
+        let between = if is_blank(between) { "" } else { between };
+        Ok(Around { comment: comment_behind(&text[sign..floor]), between, rest })
+    }
+
+    /// Whether a line of blanks follows that would be one of a text indented below a column.
+    fn blanks_follow(&self, rest: usize, column: usize) -> bool {
+        let lines = self.text[rest..self.limit].split_inclusive('\n').take_while(|line| is_blank(line));
+        lines.map(|line| line.trim_end_matches(['\r', '\n'])).any(|line| line.len() > column)
+    }
+
+    /// Whether the tag of a string may stay before another one.
+    fn keeps_tag(&self, node: &Node, after: &str) -> bool {
+        let is_word =
+            |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
+        node.tagged
+            && node.form == Form::Plain
+            && is_word(after)
+            && self.text[node.start..node.content].trim_end() == "!!str"
+    }
+
+    /// Writes the comments between the entries of a list or mapping that became an empty one: they were about none
+    /// of them.
+    fn sections(&mut self, node: &Node, entry: &Entry, after: &Value) -> Result<(), Fallback> {
+        let is_empty = if node.list { after.as_array().is_some() } else { after.as_object().is_some() };
+        if !is_empty {
+            return Ok(());
+        }
+        let floor = self.floor(entry);
+        let entries = self.entries(node, floor)?;
+        let starts = entries.iter().skip(1).map(|entry| entry.top).chain([entry.tail]);
+        for (above, start) in entries.iter().zip(starts) {
+            let gap = &self.text[above.tail.min(start)..start];
+            if !is_blank(gap) {
+                let gap = &gap[empty_lines(gap)..];
+                let end = gap.trim_end().len();
+                self.begin_line();
+                self.out.push_str(&gap[..end]);
+                self.begin_line();
+            }
+        }
+        Ok(())
     }
 
     /// The column of the lines of a block scalar, if they tell it.

@@ -25,7 +25,10 @@ fn check(cases: &[Case]) {
 fn check_one(text: &str, json: &str, expected: &str) {
     let edited = edit(text, json);
     assert_eq!(edited.fallback, None, "{text}");
-    let shown = |text: &str| text.chars().take(500).collect::<String>();
+    let shown = |text: &str| {
+        let skipped = text.chars().count().saturating_sub(500);
+        text.chars().skip(if text.len() < 10_000 { skipped } else { 0 }).take(500).collect::<String>()
+    };
     let (text, became, wanted) = (shown(text), shown(&edited.text), shown(expected));
     assert!(edited.text == expected, "{text}\n--- became\n{became}\n--- and not\n{wanted}");
 }
@@ -41,7 +44,11 @@ fn scalars_keep_quotes_comments_and_blanks() {
         ("a: # c\nb: 1\n", r#"{"a":"x","b":1}"#, "a: x # c\nb: 1\n"),
         ("- 1\n-   2 # c\n- 3\n", "[1,4,3]", "- 1\n-   4 # c\n- 3\n"),
         ("a: one\n  two # c\nb: 1\n", r#"{"a":"x","b":1}"#, "a: x # c\nb: 1\n"),
-        ("a: !!str 1\n", r#"{"a":"2"}"#, "a: \"2\"\n"),
+        ("a: !!str 1 # c\n", r#"{"a":"2"}"#, "a: !!str 2 # c\n"),
+        ("a: !!str 1\n", r#"{"a":"2: 3"}"#, "a: '2: 3'\n"),
+        ("a: !!str 1\n", r#"{"a":2}"#, "a: 2\n"),
+        ("a: # c\n  # d\n  x # e\nb: 1\n", r#"{"a":"q","b":1}"#, "a: # c\n  # d\n  q # e\nb: 1\n"),
+        ("a: # c\n  # d\n  x\nb: 1\n", r#"{"a":{"q":1},"b":1}"#, "a: # c\n  # d\n  q: 1\nb: 1\n"),
         ("a: 'x'\nb: 'q'\n", r#"{"a":"x","b":"it's"}"#, "a: 'x'\nb: 'it''s'\n"),
         ("? a\n: x\n", r#"{"a":"q"}"#, "? a\n: q\n"),
     ]);
@@ -86,6 +93,44 @@ fn members_come_and_go_with_their_comments() {
 }
 
 #[test]
+fn new_lists_are_indented_as_others_are() {
+    for list_step in 0..5 {
+        for step in 1..5 {
+            for dash in 2..5 {
+                let pad = |count: usize| " ".repeat(count);
+                let gap = pad(dash - 1);
+                let list = pad(step + list_step);
+                let own = step + list_step + dash;
+                let before =
+                    format!("spec:\n{}containers:\n{list}-{gap}name: a\n{}image: b\n", pad(step), pad(own));
+                let wanted = format!(
+                    "{before}{}env:\n{}-{gap}name: X\n{}value: q\n{}volumes:\n{list}-{gap}x\n",
+                    pad(own),
+                    pad(own + list_step),
+                    pad(own + list_step + dash),
+                    pad(step),
+                );
+                let json = r#"{"spec":{"containers":[{"name":"a","image":"b","env":[{"name":"X","value":"q"}]}],"volumes":["x"]}}"#;
+                check_one(&before, json, &wanted);
+                // A list of scalars far below tells as much.
+                let many: String = (0..300).map(|number| format!("k{number}: v\n")).collect();
+                let before = format!("{many}spec:\n{}\"args\": # c\n\n{list}-{gap}a\n", pad(step));
+                let value = |more: &str| {
+                    let many: String = (0..300).map(|number| format!("\"k{number}\":\"v\",")).collect();
+                    format!("{{{many}\"spec\":{{\"args\":[\"a\"]}}{more}}}")
+                };
+                let wanted = format!("{before}new:\n{}-{gap}x\n", pad(list_step));
+                check_one(&before, &value(r#","new":["x"]"#), &wanted);
+            }
+        }
+    }
+    check(&[
+        ("a: &x\n- 1\n- 2\n", r#"{"a":[1,2],"b":[1]}"#, "a: &x\n- 1\n- 2\nb:\n- 1\n"),
+        ("a: !!seq\n-  1\n", r#"{"a":[1],"b":[1]}"#, "a: !!seq\n-  1\nb:\n-  1\n"),
+    ]);
+}
+
+#[test]
 fn elements_move_with_their_text() {
     check(&[
         (
@@ -117,9 +162,136 @@ fn texts_of_several_lines_stay_blocks() {
         ("a: |\n  x\n\nb: 1\n", r#"{"b":1}"#, "b: 1\n"),
         ("a: |+\n  x\n\nb: 1\n", r#"{"a":"x\n\n","b":1,"c":1}"#, "a: |+\n  x\n\nb: 1\nc: 1\n"),
         ("a: x # c\nb: 1\n", r#"{"a":"x\ny","b":1}"#, "a: |- # c\n  x\n  y\nb: 1\n"),
+        ("a:   |-   # c\n  x\n  y\n", r#"{"a":"x\nz"}"#, "a:   |-   # c\n  x\n  z\n"),
+        ("a: |\n   z\n   \nb: 1\n", r#"{"a":"x\ny\n","b":1}"#, "a: |\n   x\n   y\n   \nb: 1\n"),
+        ("a: 1\n    \nb: 1\n", r#"{"a":"x\ny\n","b":1}"#, "a: \"x\\ny\\n\"\n    \nb: 1\n"),
+        ("a: |+\n  x\nb: 1\n", r#"{"a":"z\n","b":1}"#, "a: |+\n  z\nb: 1\n"),
         ("a: |\n  x\n # c\nb: 1\n", r#"{"a":"q","b":1}"#, "a: q\n # c\nb: 1\n"),
         ("a: \"x\\ny\"\n", r#"{"a":"x\nz"}"#, "a: \"x\\nz\"\n"),
-        ("a: |\n  x", r#"{"a":"y\n"}"#, "a: |\n  y"),
+        ("a: |\n  x", r#"{"a":"y\n"}"#, "a: |\n  y\n"),
+    ]);
+}
+
+#[test]
+fn no_empty_line_joins_a_text_and_no_final_break_is_lost_that_says_something() {
+    check(&[
+        (
+            "data:\n  a: |+\n    x\n\n  b: u # c\n\n  c: z # keep\n",
+            r#"{"data":{"a":"x\n\n","c":"z"}}"#,
+            "data:\n  a: |+\n    x\n\n  c: z # keep\n",
+        ),
+        (
+            "a:\n  x: 1\n  b: |+\n    x\n\nb: 1\n\nc: 2\n",
+            r#"{"a":{"x":2,"b":"x\n\n"},"c":2}"#,
+            "a:\n  x: 2\n  b: |+\n    x\n\nc: 2\n",
+        ),
+        ("b: 1\n\na: |+\n  x", r#"{"b":1,"a":"x\n","c":1}"#, "b: 1\n\na: |+\n  x\nc: 1"),
+        ("- |+\n  x\n\n- u\n\n- z # c\n", r#"["x\n\n","z"]"#, "- |+\n  x\n\n- z # c\n"),
+        ("- >+\n  x\n- u\n\n\n- z # c\n", r#"["x\n","z"]"#, "- >+\n  x\n- z # c\n"),
+        ("- |+\n  x\n- u\n\n# d\n\n- z # c\n", r#"["x\n","z"]"#, "- |+\n  x\n# d\n\n- z # c\n"),
+        (
+            "b: 1 # b\n\nc: 2 # c\n",
+            r#"{"b":1,"c":2,"x":"q\n\n","z":1}"#,
+            "b: 1 # b\n\nc: 2 # c\n\nx: |+\n  q\n\nz: 1\n",
+        ),
+        ("b: 1\n\nc: 2\n\n", r#"{"b":1,"c":"q\n\n"}"#, "b: 1\n\nc: |+\n  q\n\n"),
+        ("b: |\n  1\n\n\nc: 2\n", r#"{"b":"q\n\n","c":2}"#, "b: |+\n  q\n\nc: 2\n"),
+        ("a:\n  b: |\n    1\n\n\nc: 2\n", r#"{"a":{"b":"q\n\n"},"c":3}"#, "a:\n  b: |+\n    q\n\nc: 3\n"),
+        // Files without a final line break.
+        ("a: 1", r#"{"a":1,"b":"q\n\n"}"#, "a: 1\nb: |+\n  q\n\n"),
+        ("data:\n  t: z", r#"{"data":{"t":"z","m":"a\nb\n"}}"#, "data:\n  t: z\n  m: |\n    a\n    b\n"),
+        ("data:\n  t: z", r#"{"data":{"t":"z","m":"a\nb"}}"#, "data:\n  t: z\n  m: |-\n    a\n    b"),
+        ("a: z # c", r#"{"a":"a\nb\n"}"#, "a: | # c\n  a\n  b\n"),
+        ("a: |\n  x\nb: 1", r#"{"a":"x\n"}"#, "a: |\n  x\n"),
+        ("a: |-\n  x\nb: 1", r#"{"a":"x"}"#, "a: |-\n  x"),
+        ("- |\n  x\n- u", r#"["u","x\n"]"#, "- u\n- |\n  x\n"),
+        ("b: 1\na: |\n  x", r#"{"b":2,"a":"x\n"}"#, "b: 2\na: |\n  x"),
+        // kubectl gives the last line of a file a line break: so the text has one, now for every reader.
+        ("b: 1\na: |\n  x", r#"{"b":1,"a":"x\n","c":1}"#, "b: 1\na: |\n  x\nc: 1"),
+    ]);
+}
+
+#[test]
+fn comments_below_a_list_in_the_column_of_its_key_stay_below_it() {
+    check(&[
+        (
+            "a:\n- env:\n  - name: A\n  # - name: C\n  #   value: c\n",
+            r#"{"a":[{"env":[{"name":"A"}],"resources":1}]}"#,
+            "a:\n- env:\n  - name: A\n  # - name: C\n  #   value: c\n  resources: 1\n",
+        ),
+        (
+            "a:\n- env:\n  - name: A\n  # end of env\n- c\n",
+            r#"{"a":[{"env":[{"name":"A"}],"b":1},"c"]}"#,
+            "a:\n- env:\n  - name: A\n  # end of env\n  b: 1\n- c\n",
+        ),
+        // A comment above a key is about the key.
+        (
+            "name: x\nenv:\n- a\n# - b\n#   c\n# about ports\nports:\n- 1\n",
+            r#"{"name":"x","env":["a"]}"#,
+            "name: x\nenv:\n- a\n# - b\n#   c\n",
+        ),
+        (
+            "a: x\nenv:\n- a\n# - b\n#   c\n# about ports\nports:\n- 1\n",
+            r#"{"a":"x","env":["a"],"new":1,"ports":[1]}"#,
+            "a: x\nenv:\n- a\n# - b\n#   c\nnew: 1\n# about ports\nports:\n- 1\n",
+        ),
+        ("a: x\nenv:\n- a\n# - b\n#   c\nports:\n- 1\n", r#"{"a":"x","ports":[1]}"#, "a: x\nports:\n- 1\n"),
+        ("a:\n- 1\n# end\n", r#"{"a":[1],"b":1}"#, "a:\n- 1\n# end\nb: 1\n"),
+        ("a:\n- 1\n\n# end\n", r#"{"a":[1],"b":1}"#, "a:\n- 1\nb: 1\n\n# end\n"),
+        ("a:\n- 1\n# b\nb: 1\n", r#"{"a":[1],"b":1,"c":1}"#, "a:\n- 1\n# b\nb: 1\nc: 1\n"),
+    ]);
+}
+
+#[test]
+fn comments_about_sections_stay_where_all_entries_go() {
+    check(&[
+        (
+            "spec: # c\n  a: 1\n\n  # section\n\n  # about b\n  b: 2\n  # was: 3\nx: 1\n",
+            r#"{"spec":{},"x":1}"#,
+            "spec: {} # c\n  # section\n  # was: 3\nx: 1\n",
+        ),
+        ("l:\n- a\n\n# section\n\n- b\nx: 1\n", r#"{"l":[],"x":1}"#, "l: []\n# section\nx: 1\n"),
+        ("- a: 1\n\n  # section\n\n  b: 2\n- c\n", r#"[{},"c"]"#, "- {}\n  # section\n- c\n"),
+        // Behind a dash there is no place for them.
+        ("- a: 1\n\n  # section\n\n  b: 2\n", r#"[{"b":2}]"#, "-\n  # section\n\n  b: 2\n"),
+    ]);
+}
+
+#[test]
+fn elements_in_brackets_get_neighbours_in_brackets() {
+    let long = "v".repeat(80);
+    check(&[
+        (
+            "env:\n- {name: A, value: a}\n- {name: B, value: b} # b\n",
+            r#"{"env":[{"name":"A","value":"a"},{"name":"B","value":"b"},{"name":"C","value":"c"}]}"#,
+            "env:\n- {name: A, value: a}\n- {name: B, value: b} # b\n- {name: C, value: c}\n",
+        ),
+        (
+            "-   { \"name\": \"A\" }\n",
+            r#"[{"name":"A"},{"name":"B","of":[1,2]}]"#,
+            "-   { \"name\": \"A\" }\n-   { \"name\": \"B\", \"of\": [1, 2] }\n",
+        ),
+        ("- [a]\n- 1\n", r#"[["a"],1,["b","c"]]"#, "- [a]\n- 1\n- [b, c]\n"),
+        ("- {a: 1}\n- b: 1\n", r#"[{"a":1},{"b":1},{"c":1}]"#, "- {a: 1}\n- b: 1\n- c: 1\n"),
+        ("- {a: 1}\n", r#"[{"a":1},{"a":"b\nc\n"}]"#, "- {a: 1}\n- a: |\n    b\n    c\n"),
+        ("- {}\n", r#"[{},{"a":1}]"#, "- {}\n- a: 1\n"),
+    ]);
+    check_one(
+        "- {name: a}\n",
+        &format!(r#"[{{"name":"a"}},{{"name":"{long}"}}]"#),
+        &format!("- {{name: a}}\n- name: {long}\n"),
+    );
+}
+
+#[test]
+fn new_lines_end_as_their_neighbours_do() {
+    check(&[
+        (
+            "a:\n  b: 1\nc:\r\n  d: 1\r\n",
+            r#"{"a":{"b":1,"e":[1]},"c":{"d":1,"e":[1]}}"#,
+            "a:\n  b: 1\n  e:\n  - 1\nc:\r\n  d: 1\r\n  e:\r\n  - 1\r\n",
+        ),
+        ("a: 1\r\nb: 1\nc: 1\n", r#"{"a":1,"b":"x\ny\n","c":1}"#, "a: 1\r\nb: |\n  x\n  y\nc: 1\n"),
     ]);
 }
 
@@ -280,6 +452,47 @@ fn brackets_stay_brackets() {
         ("a: {b: 1}\n", r#"{"a":{}}"#, "a: {}\n"),
         ("a: [b: 1, {c: 2}]\n", r#"{"a":[{"b":2},{"c":"x:y"}]}"#, "a: [{b: 2}, {c: 'x:y'}]\n"),
         ("a: {b: }\n", r#"{"a":{"b":1}}"#, "a: {b: 1 }\n"),
+        // Comments in brackets.
+        (
+            "l: [a, # first\n    b] # second\nk: 1\n",
+            r#"{"l":["a"],"k":1}"#,
+            "l: [a # first\n    ] # second\nk: 1\n",
+        ),
+        ("l: [a,\n    b, # second\n    c]\n", r#"{"l":["b","a","c"]}"#, "l: [b, # second\n    a,\n    c]\n"),
+        (
+            "l: [a, # first\n    b, # second\n    c] # third\n",
+            r#"{"l":["a","b","c","d"]}"#,
+            "l: [a, # first\n    b, # second\n    c, # third\n    d]\n",
+        ),
+        (
+            "l: [a, # first\n    c] # third\nk: 1\n",
+            r#"{"l":["a","c","d","e"],"k":1}"#,
+            "l: [a, # first\n    c, # third\n    d,\n    e]\nk: 1\n",
+        ),
+        ("l: [a,\n    c] # all\n", r#"{"l":["a","c","d"]}"#, "l: [a,\n    c,\n    d] # all\n"),
+        ("l: {a: # first\n      1}\n", r#"{"l":{"a":2}}"#, "l: {a: # first\n      2}\n"),
+        (
+            "l: [[a, # first\n    b] # second\n   ]\n",
+            r#"{"l":[["a","b","c"]]}"#,
+            "l: [[a, # first\n    b,\n    c] # second\n   ]\n",
+        ),
+        // Quotes in brackets.
+        (
+            "l: {\"app\": \"web\"}\nk: v\nm: v\n",
+            r#"{"l":{"app":"web","new":"v"},"k":"v","m":"v"}"#,
+            "l: {\"app\": \"web\", \"new\": \"v\"}\nk: v\nm: v\n",
+        ),
+        (
+            "l: ['/bin/sh', '-c']\nk: v\nm: v\no: v\n",
+            r#"{"l":["/bin/sh","-c","ls"],"k":"v","m":"v","o":"v"}"#,
+            "l: ['/bin/sh', '-c', 'ls']\nk: v\nm: v\no: v\n",
+        ),
+        (
+            "l: {name: 'one'}\nk: v\nm: v\n",
+            r#"{"l":{"name":"one","labels":{"team":"a"},"u":"v"},"k":"v","m":"v"}"#,
+            "l: {name: 'one', labels: {team: a}, u: 'v'}\nk: v\nm: v\n",
+        ),
+        ("l: [a, 'b']\n", r#"{"l":["a","b","c"]}"#, "l: [a, 'b', c]\n"),
     ]);
 }
 

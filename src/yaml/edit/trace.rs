@@ -34,6 +34,8 @@ const MERGE: u8 = 1 << 2;
 const ANCHORED: u8 = 1 << 3;
 const TAGGED: u8 = 1 << 4;
 const SHARED: u8 = 1 << 5;
+const CLIPS: u8 = 1 << 6;
+const KEEPS: u8 = 1 << 7;
 
 impl Step {
     /// Where a scalar or a bracket starts, behind anchor and tag.
@@ -75,6 +77,40 @@ impl Step {
     /// Whether an anchor or alias is in it.
     pub(super) const fn is_shared(self) -> bool {
         self.marks & SHARED > 0
+    }
+
+    /// What the line breaks at the end of a text count for.
+    pub(super) const fn breaks(self) -> Breaks {
+        match self.marks & (CLIPS | KEEPS) {
+            0 => Breaks::Nothing,
+            CLIPS => Breaks::First,
+            _ => Breaks::All,
+        }
+    }
+}
+
+/// What the line breaks at the end of a text of several lines count for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Breaks {
+    /// Nothing, or there is no such text.
+    #[default]
+    Nothing,
+    /// The first one counts.
+    First,
+    /// All of them count, those of empty lines below, too.
+    All,
+}
+
+impl Breaks {
+    /// What the header of a text says, which stands at the start.
+    pub(super) fn of(header: &str) -> Self {
+        let Some(signs) = header.strip_prefix(['|', '>']) else { return Self::Nothing };
+        let mut signs = signs.chars().take_while(|sign| matches!(sign, '+' | '-' | '0'..='9'));
+        match signs.find(|sign| matches!(sign, '+' | '-')) {
+            Some('+') => Self::All,
+            Some(_) => Self::Nothing,
+            None => Self::First,
+        }
     }
 }
 
@@ -163,7 +199,7 @@ impl<'t, 's, S: Sink> Tracer<'t, 's, S> {
         self.steps.push(Step { start, end, next, form, marks });
     }
 
-    fn leaf(&mut self, at: Range<usize>, fallback: Form, marks: u8, keeps: bool) {
+    fn leaf(&mut self, at: Range<usize>, fallback: Form, marks: u8) {
         let look = self.look.take().unwrap_or(Look { form: fallback, tagged: false });
         let turn = self.turn();
         let mut marks = marks | if look.tagged { TAGGED } else { 0 };
@@ -178,7 +214,18 @@ impl<'t, 's, S: Sink> Tracer<'t, 's, S> {
                 let end = self.behind_sign(turn, properties);
                 end..end
             }
-            Form::Block => at.start..block_end(self.text, at.end, keeps),
+            Form::Block => {
+                let properties = usize::from(marks & ANCHORED > 0) + usize::from(marks & TAGGED > 0);
+                let header = skip(self.text, self.behind_sign(turn, properties));
+                let breaks = Breaks::of(self.text.get(header..).unwrap_or_default());
+                marks |= match breaks {
+                    Breaks::Nothing => 0,
+                    Breaks::First => CLIPS,
+                    Breaks::All => KEEPS,
+                };
+                // Only then do empty lines below a text belong to it.
+                at.start..block_end(self.text, at.end, breaks == Breaks::All)
+            }
             Form::Plain | Form::Single | Form::Double | Form::Lines | Form::Flow | Form::Alias => at,
         };
         self.cursor = at.end;
@@ -216,21 +263,18 @@ impl<S: Sink> Sink for Tracer<'_, '_, S> {
         if scalar.text == "<<" && scalar.is_merge() {
             marks |= MERGE;
         }
-        // Only then do empty lines below a text belong to it.
-        let is_block = self.look.is_some_and(|look| look.form == Form::Block);
-        let keeps = is_block && (scalar.text.ends_with("\n\n") || scalar.text == "\n");
-        self.leaf(at.clone(), fallback, marks, keeps);
+        self.leaf(at.clone(), fallback, marks);
         self.sink.scalar(scalar, anchor, at)
     }
 
     fn literal(&mut self, value: Value, at: Range<usize>) -> Result<(), Stop> {
-        self.leaf(at.clone(), Form::Plain, 0, false);
+        self.leaf(at.clone(), Form::Plain, 0);
         self.sink.literal(value, at)
     }
 
     fn alias(&mut self, anchor: usize, at: Range<usize>) -> Result<(), Stop> {
         self.look = Some(Look { form: Form::Alias, tagged: false });
-        self.leaf(at.clone(), Form::Alias, SHARED, false);
+        self.leaf(at.clone(), Form::Alias, SHARED);
         self.sink.alias(anchor, at)
     }
 
