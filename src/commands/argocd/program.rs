@@ -120,6 +120,9 @@ impl Program<'_> {
             return Err(ProgramError::Endless { program: title, most });
         }
         if !status.success() {
+            if was_told_to_end(status, watch) {
+                return Err(ProgramError::Ended);
+            }
             return Err(ProgramError::Failed { program: title, status, talk });
         }
         Ok(Rendered { output, talk })
@@ -140,6 +143,26 @@ impl Program<'_> {
         }
         command.spawn()
     }
+}
+
+/// Whether a program ended by a signal that was meant for the run, too: one to the whole group may reach the program
+/// first.
+#[cfg(unix)]
+fn was_told_to_end(status: ExitStatus, watch: &Watch) -> bool {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use std::os::unix::process::ExitStatusExt as _;
+
+    let is_shared = status.signal().is_some_and(|signal| [SIGTERM, SIGINT, SIGHUP].contains(&signal));
+    let until = Instant::now() + GRACE / 2;
+    while is_shared && !watch.is_ended() && Instant::now() < until {
+        thread::sleep(TICK);
+    }
+    watch.is_ended()
+}
+
+#[cfg(not(unix))]
+fn was_told_to_end(_: ExitStatus, watch: &Watch) -> bool {
+    watch.is_ended()
 }
 
 /// Reads what a program writes, each stream in a thread of its own: neither may wait for the other.
