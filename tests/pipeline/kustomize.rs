@@ -1,8 +1,10 @@
 //! The function in kustomize, and the plugin of the earlier kind in kubectl's.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::folder::{Ended, Folder, ours};
@@ -71,6 +73,59 @@ fn kubectl_builds_the_same_with_the_program_as_a_plugin() {
     folder.edit(&format!("{PROD}/validate.yaml"), "mode: verify", "policys: []");
     let stderr = build().badly();
     assert!(stderr.contains("spec.policys: unknown field, did you mean `policies`?"), "{stderr}");
+}
+
+/// kubectl has no `--enable-exec`, but it runs functions in containers: a `docker` of ours stands in for the image.
+#[test]
+fn kubectl_builds_the_same_objects_with_the_program_in_a_container() {
+    if rig::left_out("the function as a container in kubectl kustomize") {
+        return;
+    }
+    let folder = Folder::example("kustomize");
+    // A container sees no file beside the kustomization: the policies are written into the configuration.
+    let policies: Vec<String> = folder
+        .files()
+        .into_iter()
+        .filter(|(path, _)| path.starts_with("policies/"))
+        .map(|(_, text)| format!("- {}\n", text.trim_end().replace('\n', "\n  ")))
+        .collect();
+    assert!(!policies.is_empty());
+    let container = FUNCTION.replace("exec: {path: kubectl-kyv}", "container: {image: kubectl-kyv:test}");
+    folder.edit(&format!("{PROD}/kustomization.yaml"), "generators:\n  - generate.yaml\n", "");
+    folder.edit(&format!("{PROD}/kustomization.yaml"), "resources:\n", "resources:\n  - namespace.yaml\n");
+    for file in ["mutate", "validate"] {
+        let path = format!("{PROD}/{file}.yaml");
+        folder.edit(&path, FUNCTION, &container);
+        let text = folder.read(&path);
+        let named =
+            text.lines().position(|line| line.trim_start() == "policies:").expect("it names policies");
+        let step = text.lines().nth(named + 1).expect("a path").find('-').expect("a list");
+        let lines = text.lines().enumerate().filter(|(number, _)| *number != named + 1).map(|(_, line)| line);
+        let indent = " ".repeat(step);
+        let inline: String = policies.concat().lines().map(|line| format!("{indent}{line}\n")).collect();
+        let mut written: Vec<String> = lines.map(str::to_owned).collect();
+        written.insert(named + 1, inline.trim_end().to_owned());
+        folder.write(&path, &(written.join("\n") + "\n"));
+    }
+    let docker = folder.path().join("bin/docker");
+    folder.write(
+        "bin/docker",
+        "#!/bin/sh\necho \"$*\" >>\"$(dirname \"$0\")/log\"\ncd / && exec kubectl-kyv fn\n",
+    );
+    fs::set_permissions(&docker, fs::Permissions::from_mode(0o755)).unwrap();
+    let kubectl = rig::tool("kubectl");
+    let program = format!("PATH=\"$PWD/bin:$PATH\" exec {} \"$@\"", kubectl.display());
+    let arguments = ["-c", &program, "sh", "kustomize", "--enable-alpha-plugins", PROD];
+    let documents =
+        |text: &str| text.split("---\n").map(|one| one.trim_end().to_owned()).collect::<BTreeSet<_>>();
+    let rendered = folder.run(Path::new("/bin/sh"), &arguments).well();
+    assert_eq!(documents(&rendered), documents(RENDERED));
+    let log = folder.read("bin/log");
+    assert!(log.lines().count() >= 2, "{log}");
+    for line in log.lines() {
+        assert!(line.starts_with("run ") && line.contains("--network none"), "{line}");
+        assert!(line.contains("--user nobody") && line.ends_with("kubectl-kyv:test"), "{line}");
+    }
 }
 
 #[test]
