@@ -3,8 +3,6 @@
 //! Kyverno carries the schema of this version whatever the version of the cluster. Only what leads to a
 //! list that merges is listed; all other lists are replaced.
 
-use crate::value::GroupVersionKind;
-
 /// A type, by its members that matter.
 #[derive(Debug)]
 pub(super) struct Type(pub(super) &'static [(&'static str, Field)]);
@@ -151,9 +149,8 @@ const META_ONLY_KINDS: &[(&str, &[&str], &[&str])] = &[
 ];
 
 /// The type of a kind of Kubernetes 1.21.
-pub(super) fn kind(kind: &GroupVersionKind) -> Option<&'static Type> {
-    let key = (&*kind.group, &*kind.version, &*kind.kind);
-    Some(match key {
+pub(super) fn kind(group: &str, version: &str, kind: &str) -> Option<&'static Type> {
+    Some(match (group, version, kind) {
         ("", "v1", "Pod") => &POD,
         ("", "v1", "PodTemplate") => &POD_TEMPLATE,
         ("", "v1", "Service") => &SERVICE,

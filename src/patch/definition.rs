@@ -101,7 +101,7 @@ impl Schema {
         match &self.merging {
             Merging::Replace => Strategy::Replace,
             Merging::Set => Strategy::Set,
-            Merging::Keys(keys) => Strategy::Keys(keys.iter().map(|key| &**key).collect()),
+            Merging::Keys(keys) => Strategy::Keys(keys.iter().map(|key| &**key).collect::<Vec<_>>().into()),
         }
     }
 }

@@ -59,6 +59,9 @@ impl<'k> Keys<'k> {
 
     /// Why Kyverno would not leave a list alone that no patch names.
     pub(super) fn irregular(self, list: &[Value]) -> Option<Difference> {
+        if list.len() <= FEW {
+            return self.irregular_few(list);
+        }
         let mut partial = false;
         let mut complete = false;
         let mut known: IndexSet<Cow<'_, str>, RandomState> = IndexSet::default();
@@ -82,6 +85,47 @@ impl<'k> Keys<'k> {
             }
         }
         (partial && complete).then_some(Difference::PartialMergeKey)
+    }
+}
+
+/// So many elements are sooner compared with each other than looked up.
+const FEW: usize = 8;
+
+impl Keys<'_> {
+    /// As [`Keys::irregular`], for a short list.
+    fn irregular_few(self, list: &[Value]) -> Option<Difference> {
+        let mut partial = false;
+        let mut complete = false;
+        for (index, element) in list.iter().enumerate() {
+            let primary = element.get(self.primary()).filter(|value| has_key_text(value));
+            if primary.is_none() {
+                return Some(Difference::MissingMergeKey);
+            }
+            let text = |key: &&str| element.get(key).filter(|value| has_key_text(value));
+            partial |= self.secondary().iter().any(|key| text(key).is_none());
+            complete |= self.secondary().iter().any(|key| text(key).is_some());
+            let is_same = |key: &&str, other: &Value| {
+                let other = other.get(key).filter(|value| has_key_text(value));
+                match (text(key), other) {
+                    (Some(Value::String(one)), Some(Value::String(other))) => one == other,
+                    (Some(one), Some(other)) => key_text(one) == key_text(other),
+                    (one, other) => one.is_none() && other.is_none(),
+                }
+            };
+            if list[..index].iter().any(|other| self.names.iter().all(|key| is_same(key, other))) {
+                return Some(Difference::DuplicateMergeKey);
+            }
+        }
+        (partial && complete).then_some(Difference::PartialMergeKey)
+    }
+}
+
+/// Whether [`key_text`] gives something.
+fn has_key_text(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
     }
 }
 

@@ -110,7 +110,7 @@ fn joined(under: Plan, over: Plan) -> Plan {
 pub(super) fn identity(element: &Value, position: Position<'_>) -> Vec<(Text, Value)> {
     let keys = match position.strategy() {
         Strategy::Keys(keys) => keys,
-        Strategy::Replace | Strategy::Set => Vec::new(),
+        Strategy::Replace | Strategy::Set => Cow::default(),
     };
     let Some(members) = element.as_object() else { return Vec::new() };
     let tells = |key: &Text| &**key == "name" || keys.contains(&&**key);

@@ -53,6 +53,31 @@ pub(super) struct Planner<'a> {
     pub(super) shared: bool,
 }
 
+/// Whether what an element adds is missing in all elements of the object, or in none: then it does not matter that
+/// Kyverno shares its work between them.
+fn adds_agree(element: &Tree, found: &[Value]) -> bool {
+    fn agree<'v>(tree: &Tree, found: &[Option<&'v Value>]) -> bool {
+        if !tree.traits.adding {
+            return true;
+        }
+        let Shape::Map { entries, .. } = &tree.shape else { return false };
+        entries.iter().all(|entry| {
+            let member = |one: Option<&'v Value>| one.and_then(|one| one.get(&entry.name));
+            let members = found.iter().map(|one| member(*one));
+            match &entry.role {
+                Role::Plain(tree) if !tree.traits.adding => true,
+                Role::Plain(tree) => agree(tree, &members.collect::<Vec<_>>()),
+                Role::Add(tree) => {
+                    let is_there: Vec<bool> = members.map(|member| member.is_some()).collect();
+                    !tree.traits.anchored && is_there.windows(2).all(|pair| pair[0] == pair[1])
+                }
+                Role::Condition(condition) => condition.adds.is_none(),
+            }
+        })
+    }
+    agree(element, &found.iter().map(Some).collect::<Vec<_>>())
+}
+
 type Planned = Result<Option<Plan>, Stop>;
 
 /// A list that finds something else in its place.
@@ -372,7 +397,7 @@ impl Planner<'_> {
         let place = position.element();
         let (in_element, shared) = (self.in_element, self.shared);
         self.in_element = true;
-        self.shared = shared || found.len() > 1;
+        self.shared = shared || (found.len() > 1 && !adds_agree(element, found));
         let global = element.traits.global;
         let mut passed = false;
         let mut failed = None;

@@ -1,5 +1,6 @@
 //! Which lists merge, and by which keys.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::value::{GroupVersionKind, Value};
@@ -37,23 +38,26 @@ impl Schemas {
 
     /// Whether lists of this kind can merge.
     pub fn knows(&self, kind: &GroupVersionKind) -> bool {
-        builtin::kind(kind).is_some() || self.definitions.contains_key(kind)
+        builtin::kind(&kind.group, &kind.version, &kind.kind).is_some() || self.definitions.contains_key(kind)
     }
 
     /// The root of an object; kinds are looked up by the object, and by the patch where it has none.
     pub(super) fn root(&self, base: &Value, patch: &Value) -> Position<'_> {
         let text = |name: &str| {
-            let of = |value: &Value| value.get(name)?.as_text().filter(|text| !text.is_empty()).cloned();
+            let of = |value: &'_ Value| value.get(name)?.as_text().filter(|text| !text.is_empty()).cloned();
             of(base).or_else(|| of(patch))
         };
         let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else {
             return Position::Unknown;
         };
-        let kind = GroupVersionKind::new(&api_version, &kind);
-        if let Some(known) = builtin::kind(&kind) {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+        if let Some(known) = builtin::kind(group, version, &kind) {
             return Position::Object(known);
         }
-        match self.definitions.get(&kind) {
+        if self.definitions.is_empty() {
+            return Position::Unknown;
+        }
+        match self.definitions.get(&GroupVersionKind::new(&api_version, &kind)) {
             Some(definition) => Position::Custom(definition.schema()),
             None => Position::Unknown,
         }
@@ -81,7 +85,7 @@ pub(super) enum Strategy<'s> {
     /// Scalars are added that are not there.
     Set,
     /// Elements with the same keys are merged; the first key is the primary one.
-    Keys(Vec<&'s str>),
+    Keys(Cow<'s, [&'s str]>),
 }
 
 impl<'s> Position<'s> {
@@ -114,7 +118,7 @@ impl<'s> Position<'s> {
     pub(super) fn strategy(self) -> Strategy<'s> {
         match self {
             Self::List(Field::Set) => Strategy::Set,
-            Self::List(Field::Keyed(keys, _)) => Strategy::Keys(keys.to_vec()),
+            Self::List(Field::Keyed(keys, _)) => Strategy::Keys(Cow::Borrowed(keys)),
             Self::Custom(schema) => schema.strategy(),
             Self::Unknown | Self::Object(_) | Self::List(Field::Listed(_) | Field::Object(_)) => {
                 Strategy::Replace

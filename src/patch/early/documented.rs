@@ -300,7 +300,7 @@ impl<'a> Documented<'a> {
     ) -> Result<Option<usize>, PatchError> {
         let keys = match position.strategy() {
             Strategy::Keys(keys) => keys,
-            Strategy::Replace | Strategy::Set => vec!["name"],
+            Strategy::Replace | Strategy::Set => Cow::Borrowed(&["name"][..]),
         };
         let Some((primary, others)) = keys.split_first() else { return Ok(None) };
         let Some(wanted) = text_of(element, primary) else { return Ok(None) };
