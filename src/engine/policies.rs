@@ -166,8 +166,11 @@ impl Evaluation<'_> {
     /// Runs one policy; `None` where none of its rules has anything to say.
     fn policy(&self, policy: &Policy, rules: &[usize], current: &mut Value) -> Option<PolicyReport> {
         let settings = &self.engine.settings;
-        let reading = Reading::new(settings.semantics);
         let operation = self.operation(policy);
+        if self.is_idle(policy, rules, current, operation) {
+            return None;
+        }
+        let reading = Reading::new(settings.semantics);
         let object = if operation == Operation::Delete { Value::Null } else { current.clone() };
         let clock = WorldClock(self.world);
         let chance = WorldChance::new(self.world, self.identity);
@@ -196,9 +199,7 @@ impl Evaluation<'_> {
                 report
             });
         }
-        if let Some(passed) = self.passed.get(webhook) {
-            passed.set(passed.get() || policy.rules.iter().any(|rule| rule.existing().is_none()));
-        }
+        self.pass(policy);
         let name = policy.full_name();
         let exemption = self.exemption(&name, &entry, Some(operation));
         let mut working = entry.clone();
@@ -284,6 +285,35 @@ impl Evaluation<'_> {
             *current = working;
         }
         (!report.rules.is_empty() || !report.corners.is_empty()).then_some(report)
+    }
+
+    /// Whether it is known without looking closer that a policy has nothing to say. Most policies of a cluster are
+    /// for other objects.
+    fn is_idle(&self, policy: &Policy, rules: &[usize], object: &Value, operation: Operation) -> bool {
+        let settings = &self.engine.settings;
+        let has_more = rules.iter().any(|index| *index >= policy.rules.len());
+        let is_given = || settings.values.of(&policy.name, self.name()).next().is_some();
+        if settings.trace || operation == Operation::Delete || has_more || is_given() {
+            return false;
+        }
+        let candidate = self.candidate(object, Some(operation));
+        if !policy.admits(&candidate) {
+            return true;
+        }
+        if standard(policy, rules).any(|rule| rule.selects(&candidate)) {
+            return false;
+        }
+        self.pass(policy);
+        standard(policy, rules).for_each(|rule| self.note_what_is_missing(rule));
+        true
+    }
+
+    /// Lets a policy see the request.
+    fn pass(&self, policy: &Policy) {
+        let webhook = usize::from(policy.failure_policy == FailurePolicy::Ignore);
+        if let Some(passed) = self.passed.get(webhook) {
+            passed.set(passed.get() || policy.rules.iter().any(|rule| rule.existing().is_none()));
+        }
     }
 
     /// Whether a request comes to a rule that takes its object. The webhook asks for what the rules name; to a rule

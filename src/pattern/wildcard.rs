@@ -16,8 +16,14 @@ pub fn is_wildcard(text: &str) -> bool {
 /// assert!(!kyv::pattern::matches("nginx:?", "nginx:12"));
 /// ```
 pub fn matches(pattern: &str, text: &str) -> bool {
-    let mut pattern = pattern.chars();
-    let mut text = text.chars();
+    // Most patterns are plain text: up to the first wildcard both sides must be the same.
+    let is_same = |(wanted, found): &(&u8, &u8)| wanted == found && !matches!(wanted, b'*' | b'?');
+    let same = pattern.as_bytes().iter().zip(text.as_bytes()).take_while(is_same).count();
+    if !matches!(pattern.as_bytes().get(same), Some(b'*' | b'?')) {
+        return same == pattern.len() && same == text.len();
+    }
+    let mut pattern = pattern[same..].chars();
+    let mut text = text[same..].chars();
     // Where to go on when the text does not fit: after the last `*`, one character further.
     let mut retry = None;
     loop {
