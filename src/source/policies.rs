@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
-use crate::policy::{DocumentKind, Policy, kind_of, parse};
+use crate::policy::{DocumentKind, Fault, Policy, kind_of, parse};
 use crate::semantics::{Corners, Dialect};
 use crate::value::{Pointer, Text, Value};
 use crate::yaml::{Document, Limits, Source, print};
@@ -122,16 +123,23 @@ impl PolicyLoader {
 
     /// Takes in what a path, a folder, a glob or `-` stands for.
     pub fn path(&mut self, argument: &Path) {
-        match expand(argument, Walk::DeepWithoutDots) {
-            Ok(locations) => locations.iter().for_each(|location| self.location(location)),
-            Err(error) => self.refused.errors.push(error),
+        let locations = match expand(argument, Walk::DeepWithoutDots) {
+            Ok(locations) => locations,
+            Err(error) => return self.refused.errors.push(error),
+        };
+        let (dialect, limits) = (self.dialect, self.limits);
+        let read = |location: &Location| found_in(read_documents(location, &limits), dialect);
+        let found: Vec<_> = locations.par_iter().map(read).collect();
+        for (location, found) in locations.iter().zip(found) {
+            let named = !matches!(location, Location::File { named: false, .. });
+            self.text_with(found, &location.name(), named);
         }
     }
 
     /// Takes in the documents of a text, which must hold a policy.
     pub fn text(&mut self, source: &Arc<Source>) {
-        let documents = documents_of(source, &self.limits);
-        self.documents(documents, source.name(), true);
+        let found = found_in(documents_of(source, &self.limits), self.dialect);
+        self.text_with(found, source.name(), true);
     }
 
     /// Takes in a policy as a cluster stores it, unless one of its kind and name was taken in before.
@@ -154,24 +162,15 @@ impl PolicyLoader {
         }
     }
 
-    fn location(&mut self, location: &Location) {
-        let named = !matches!(location, Location::File { named: false, .. });
-        self.documents(read_documents(location, &self.limits), &location.name(), named);
-    }
-
-    fn documents(&mut self, read: Result<Vec<Document>, Vec<SourceError>>, name: &str, named: bool) {
-        let documents = match read {
-            Ok(documents) => documents,
+    fn text_with(&mut self, found: Result<Vec<Found>, Vec<SourceError>>, name: &str, named: bool) {
+        let found = match found {
+            Ok(found) => found,
             Err(errors) => return self.refused.errors.extend(errors),
         };
-        let mut policies = 0;
-        let mut others = 0;
-        for document in &documents {
-            for (pointer, value) in documents_in(document) {
-                if self.node(document, &pointer, &value) { policies += 1 } else { others += 1 }
-            }
-        }
-        if named && policies == 0 {
+        let others = found.iter().filter(|found| matches!(found, Found::NoPolicy)).count();
+        let is_empty = others == found.len();
+        found.into_iter().for_each(|found| self.take(found));
+        if named && is_empty {
             return self.refused.errors.push(SourceError::NoPolicy { path: name.to_owned() });
         }
         self.documents += others;
@@ -199,46 +198,90 @@ impl PolicyLoader {
 
     /// Takes in one node of a document; `false` if it is no policy.
     pub fn node(&mut self, document: &Document, at: &Pointer, value: &Value) -> bool {
+        let found = Found::of(document, at, value, self.dialect);
+        let is_policy = !matches!(found, Found::NoPolicy);
+        self.take(found);
+        is_policy
+    }
+
+    fn take(&mut self, found: Found) {
+        match found {
+            Found::NoPolicy => {}
+            Found::Note(note) => self.loaded.notes.push(note),
+            Found::Faulty { errors, corners } => {
+                self.refused.errors.extend(errors);
+                self.refused.corners.extend(corners);
+            }
+            Found::Policy { policy, kind, name, origin } => {
+                if let Some(first) = self.seen.insert(format!("{kind}/{name}"), origin.clone()) {
+                    self.loaded.notes.push(PolicyNote::Twice { origin: origin.clone(), first, name });
+                }
+                self.loaded.policies.push(*policy);
+                self.loaded.origins.push(origin);
+            }
+        }
+    }
+}
+
+/// What a node of a document is.
+enum Found {
+    NoPolicy,
+    Note(PolicyNote),
+    Faulty { errors: Vec<SourceError>, corners: Corners },
+    Policy { policy: Box<Policy>, kind: Text, name: String, origin: String },
+}
+
+/// What there is in a text that was read.
+fn found_in(
+    read: Result<Vec<Document>, Vec<SourceError>>,
+    dialect: Dialect,
+) -> Result<Vec<Found>, Vec<SourceError>> {
+    let mut found = Vec::new();
+    for document in &read? {
+        let nodes = documents_in(document);
+        found.extend(nodes.iter().map(|(at, value)| Found::of(document, at, value, dialect)));
+    }
+    Ok(found)
+}
+
+impl Found {
+    fn of(document: &Document, at: &Pointer, value: &Value, dialect: Dialect) -> Self {
         let origin = || format!("{}:{}", document.source().name(), document.nearest_position(at).line);
         let name = || full_name(value);
         match kind_of(value) {
-            DocumentKind::NotAPolicy => return false,
+            DocumentKind::NotAPolicy => Self::NoPolicy,
             DocumentKind::Planned(kind) => {
-                self.loaded.notes.push(PolicyNote::Planned { origin: origin(), kind, name: name() });
+                Self::Note(PolicyNote::Planned { origin: origin(), kind, name: name() })
             }
             DocumentKind::OtherPolicy(kind) => {
-                self.loaded.notes.push(PolicyNote::Other { origin: origin(), kind, name: name() });
+                Self::Note(PolicyNote::Other { origin: origin(), kind, name: name() })
             }
             DocumentKind::Misspelt { kind, nearest } => {
                 let message = format!("there is no policy of kind `{kind}`, did you mean `{nearest}`?");
-                self.refused.errors.push(SourceError::at(document, &at.key("kind"), message));
+                let errors = vec![SourceError::at(document, &at.key("kind"), message)];
+                Self::Faulty { errors, corners: Corners::NONE }
             }
-            DocumentKind::Classic => match parse(value, self.dialect) {
-                Ok(policy) => self.add(policy, value, name(), origin()),
+            DocumentKind::Classic => match parse(value, dialect) {
+                Ok(policy) => {
+                    let kind = value.get("kind").and_then(Value::as_text).cloned().unwrap_or_default();
+                    Self::Policy { policy: Box::new(policy), kind, name: name(), origin: origin() }
+                }
                 Err(faults) => {
-                    for fault in faults {
+                    let mut corners = Corners::NONE;
+                    let error = |fault: Fault| {
                         if let Some(difference) = fault.difference {
-                            self.refused.corners.insert(difference);
+                            corners.insert(difference);
                         }
                         let place = at.join(&fault.pointer);
                         let rule = fault.rule.as_ref();
                         let rule = rule.map_or_else(String::new, |rule| format!(", rule {rule}"));
-                        let message = format!("policy {}{rule}: {fault}", name());
-                        self.refused.errors.push(SourceError::at(document, &place, message));
-                    }
+                        SourceError::at(document, &place, format!("policy {}{rule}: {fault}", name()))
+                    };
+                    let errors = faults.into_iter().map(error).collect();
+                    Self::Faulty { errors, corners }
                 }
             },
         }
-        true
-    }
-
-    fn add(&mut self, policy: Policy, value: &Value, name: String, origin: String) {
-        let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
-        if let Some(first) = self.seen.insert(format!("{kind}/{name}"), origin.clone()) {
-            self.loaded.notes.push(PolicyNote::Twice { origin: origin.clone(), first, name });
-        }
-        self.loaded.policies.push(policy);
-        self.loaded.origins.push(origin);
     }
 }
 

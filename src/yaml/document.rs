@@ -84,8 +84,7 @@ impl Document {
 
     /// Where the document itself starts, behind its separator and the comments that lead in.
     pub fn start(&self) -> Position {
-        self.found(&Pointer::ROOT)
-            .map_or_else(|| self.at(self.parts.body.start), |root| self.at(root.value.start))
+        self.nearest_position(&Pointer::ROOT)
     }
 
     /// Where a node stands; `None` for one that the document does not have.
@@ -100,6 +99,12 @@ impl Document {
 
     /// Where a node stands, or the nearest node above it that the document has.
     pub fn nearest_position(&self, pointer: &Pointer) -> Position {
+        // The root needs no second look at the text.
+        if pointer.is_root()
+            && let Some(root) = self.trace.root()
+        {
+            return self.at(root);
+        }
         match self.marks().find(pointer) {
             Ok(found) | Err(Some(found)) => self.at(found.key.unwrap_or(found.value).start),
             Err(None) => self.at(self.parts.body.start),
@@ -202,6 +207,29 @@ pub(super) fn marks(source: &Source, part: Range<usize>, format: Format) -> Mark
 mod tests {
     use super::*;
     use crate::yaml::read;
+
+    #[test]
+    fn the_root_stands_where_a_second_look_finds_it() {
+        for (text, line, column) in [
+            ("# about\n\na: 1\n", 3, 1),
+            ("--- # here\n# c\n  a: 1\n", 3, 3),
+            ("--- {a: 1}\n", 1, 5),
+            ("&x\na: 1\n", 2, 1),
+            ("!!map\n# c\na: 1\n", 3, 1),
+            ("--- !!seq &x\n- 1\n", 2, 1),
+            ("# c\n[1]\n", 2, 1),
+            ("\u{feff}# c\n{\"a\": 1}\n", 2, 1),
+            ("# c\n--- text\n", 2, 5),
+            ("# only\n", 1, 1),
+        ] {
+            let source = Arc::new(Source::new("x.yaml", text));
+            let documents = read(&source, &Limits::default()).unwrap();
+            let start = documents[0].start();
+            assert_eq!((start.line, start.column), (line, column), "{text:?}");
+            let marked = documents[0].found(&Pointer::ROOT).map(|root| documents[0].at(root.value.start));
+            assert!(marked.is_none_or(|marked| marked == start), "{text:?}: {marked:?}");
+        }
+    }
 
     #[test]
     fn comments_above_a_changed_document_are_kept() {

@@ -18,6 +18,14 @@ pub(in crate::yaml) struct Trace {
     pub(super) base: usize,
 }
 
+impl Trace {
+    /// Where the root starts, if it is a list or a mapping.
+    pub(in crate::yaml) fn root(&self) -> Option<usize> {
+        let root = self.steps.first().filter(|root| matches!(root.form, Form::Lines | Form::Flow))?;
+        Some(self.base + root.start())
+    }
+}
+
 /// A node, in few bytes: every document that is read has them. Offsets count from the start of its text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
