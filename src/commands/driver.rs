@@ -1,27 +1,25 @@
-//! The one driver: pieces come in order, are evaluated in parallel, and go out in order.
+//! The one driver: portions of the input come in order, are evaluated in parallel, and go out in order.
 
 use std::io;
 
 use rayon::iter::{IntoParallelIterator as _, ParallelExtend as _, ParallelIterator as _};
 
 use crate::engine::World;
-use crate::source::{Piece, SourceError};
+use crate::source::{Piece, Portion, SourceError};
 
 use super::arguments::Inputs;
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
 use super::held::run_targets;
 use super::ledger::Ledger;
+use super::line::Line;
 use super::live;
 use super::session::{RunWorld, Session, complain, manifests};
 use super::talk::Talk;
 
-/// So many pieces, or so many bytes of them, are in memory at once beside the text they come from.
+/// So many pieces, or so many bytes of them, are evaluated together.
 const CHUNK_PIECES: usize = 1024;
 pub(super) const CHUNK_BYTES: usize = 8 << 20;
-
-/// Pieces that are evaluated together, and what is wrong with the input between them.
-pub(super) type Chunk = Vec<Result<Piece, SourceError>>;
 
 /// What becomes of pieces.
 pub(super) trait Work: Sync {
@@ -39,6 +37,12 @@ pub(super) trait Work: Sync {
 
 /// A way to show what becomes of objects.
 pub(super) trait Show {
+    /// Whether files have to be in memory as a whole.
+    fn needs_whole_files(&self) -> bool;
+
+    /// Whether it tells what changes mean for a cluster.
+    fn tells_flags(&self) -> bool;
+
     /// Evaluates all pieces in a world, counts them, says what the world did not tell, and prints the result,
     /// unless some input could not be read.
     ///
@@ -49,7 +53,7 @@ pub(super) trait Show {
         &self,
         session: &Session,
         world: &RunWorld,
-        chunks: impl Iterator<Item = Chunk>,
+        portions: impl Iterator<Item = Portion>,
         ledger: &mut Ledger,
         talk: &mut Talk,
     ) -> io::Result<()>;
@@ -59,11 +63,11 @@ pub(super) trait Show {
         &self,
         session: &Session,
         world: &RunWorld,
-        chunks: impl Iterator<Item = Chunk>,
+        portions: impl Iterator<Item = Portion>,
         talk: &mut Talk,
     ) -> Ledger {
-        let mut ledger = Ledger::default();
-        if let Err(error) = self.print(session, world, chunks, &mut ledger, talk) {
+        let mut ledger = if self.tells_flags() { Ledger::default() } else { Ledger::flagless() };
+        if let Err(error) = self.print(session, world, portions, &mut ledger, talk) {
             talk.error(Exit::Input, &format!("the result cannot be written: {error}"));
         }
         ledger
@@ -88,13 +92,14 @@ pub(super) fn show(
         return None;
     };
     let world = session.world(inputs, &manifests);
-    Some(show.run(session, &world, chunks(manifests.pieces()), talk))
+    let portions = manifests.portions(show.needs_whole_files());
+    Some(show.run(session, &world, portions, talk))
 }
 
 /// Pieces in chunks, each as large as may be.
 pub(super) fn chunks(
     mut pieces: impl Iterator<Item = Result<Piece, SourceError>>,
-) -> impl Iterator<Item = Chunk> {
+) -> impl Iterator<Item = Portion> {
     std::iter::from_fn(move || {
         let mut bytes = 0;
         let mut chunk = Vec::new();
@@ -103,13 +108,13 @@ pub(super) fn chunks(
             bytes += piece.as_ref().map_or(0, Piece::weight);
             chunk.push(piece);
         }
-        (!chunk.is_empty()).then_some(chunk)
+        (!chunk.is_empty()).then_some(Portion::Pieces(chunk))
     })
 }
 
-/// Drives all pieces through the work, chunk by chunk. `take` gets what was made of them in the order they came
-/// in; `fail` gets the errors of the input. After one that spoils the rest nothing is evaluated any more:
-/// what is left of the input is read for its errors alone.
+/// Drives all portions through the work. `take` gets what was made of their pieces in the order they came in;
+/// `fail` gets the errors of the input. After one that spoils the rest nothing is taken any more: what is left of the
+/// input is read for its errors alone.
 ///
 /// With rules that have targets all pieces are held until the last one was evaluated, because any may be
 /// changed for another.
@@ -118,29 +123,15 @@ pub(super) fn chunks(
 ///
 /// What `take` cannot write.
 pub(super) fn drive<W: Work>(
-    chunks: impl Iterator<Item = Chunk>,
+    portions: impl Iterator<Item = Portion>,
     work: &W,
     mut take: impl FnMut(W::Made) -> io::Result<()>,
-    mut fail: impl FnMut(SourceError),
+    fail: impl FnMut(SourceError),
 ) -> io::Result<()> {
-    let mut failed = false;
-    let mut held = work.evaluator().engine.has_targets().then(Vec::new);
-    for chunk in chunks {
-        let mut pieces = Vec::with_capacity(chunk.len());
-        for piece in chunk {
-            match piece {
-                Ok(piece) => pieces.push(piece),
-                Err(error) => {
-                    failed |= error.spoils_the_rest();
-                    fail(error);
-                }
-            }
-        }
-        if !failed {
-            turn(pieces, work, held.as_mut(), &mut take)?;
-        }
+    if !work.evaluator().engine.has_targets() {
+        return Line::new(work, take, fail).run(portions);
     }
-    let Some(mut held) = held.filter(|_| !failed) else { return Ok(()) };
+    let mut held = hold(portions, work, fail);
     run_targets(work.evaluator(), &mut held);
     let mut held = held.into_iter();
     loop {
@@ -153,18 +144,28 @@ pub(super) fn drive<W: Work>(
     }
 }
 
-fn turn<W: Work>(
-    pieces: Vec<Piece>,
+/// Evaluates all pieces; none if something spoils the input.
+fn hold<W: Work>(
+    portions: impl Iterator<Item = Portion>,
     work: &W,
-    held: Option<&mut Vec<Evaluated>>,
-    take: &mut impl FnMut(W::Made) -> io::Result<()>,
-) -> io::Result<()> {
-    let pieces = pieces.into_par_iter();
-    let evaluate = |piece| work.evaluator().evaluate(piece);
-    if let Some(held) = held {
-        held.par_extend(pieces.map(evaluate));
-        return Ok(());
+    mut fail: impl FnMut(SourceError),
+) -> Vec<Evaluated> {
+    let mut held = Vec::new();
+    let mut failed = false;
+    for portion in portions {
+        let mut pieces = Vec::new();
+        for piece in portion.pieces() {
+            match piece {
+                Ok(piece) => pieces.push(piece),
+                Err(error) => {
+                    failed |= error.spoils_the_rest();
+                    fail(error);
+                }
+            }
+        }
+        if !failed {
+            held.par_extend(pieces.into_par_iter().map(|piece| work.evaluator().evaluate(piece)));
+        }
     }
-    let made: Vec<_> = pieces.map(|piece| work.make(evaluate(piece))).collect();
-    made.into_iter().try_for_each(take)
+    if failed { Vec::new() } else { held }
 }

@@ -11,10 +11,11 @@ use crate::policy::{Mutation, Policy, Rule};
 use crate::render::{Explanation, JsonRows, Palette, RuleSource, RuleSources};
 use crate::report::Impact;
 use crate::semantics::Semantics;
+use crate::source::{Faults, Portion};
 use crate::value::{ObjectRef, Text, Value};
 
 use super::arguments::{Color, Inputs};
-use super::driver::{Chunk, Show, Work, drive, show};
+use super::driver::{Show, Work, drive, show};
 use super::evaluate::{Evaluated, Evaluation, Evaluator};
 use super::exit::Exit;
 use super::idle::unfit_lists;
@@ -179,11 +180,19 @@ struct Screens<'a> {
 }
 
 impl Show for Screens<'_> {
+    fn needs_whole_files(&self) -> bool {
+        false
+    }
+
+    fn tells_flags(&self) -> bool {
+        true
+    }
+
     fn print(
         &self,
         session: &Session,
         world: &RunWorld,
-        chunks: impl Iterator<Item = Chunk>,
+        portions: impl Iterator<Item = Portion>,
         ledger: &mut Ledger,
         talk: &mut Talk,
     ) -> io::Result<()> {
@@ -196,7 +205,7 @@ impl Show for Screens<'_> {
         };
         let mut spool = session.spool(talk);
         let mut rows = JsonRows::default();
-        let mut faults = Vec::new();
+        let mut faults = Faults::default();
         let mut screens = 0_usize;
         if *output == Output::Json {
             spool.push("{\"objects\": ")?;
@@ -213,9 +222,9 @@ impl Show for Screens<'_> {
             }?;
             if spool.is_due() { talk.aside(|| spool.pass()) } else { Ok(()) }
         };
-        drive(chunks, &work, take, |error| faults.push(error))?;
-        for error in &faults {
-            talk.fault(error);
+        drive(portions, &work, take, |error| faults.push(error))?;
+        for error in faults {
+            talk.fault(&error);
         }
         session.tell_faults(world, talk);
         talk.finish_progress();

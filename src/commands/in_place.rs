@@ -48,7 +48,7 @@ impl<'a> Edits<'a> {
     pub(super) fn run<W: World>(mut self, session: &Session, world: &W, keep_going: bool, talk: &mut Talk) {
         let manifests = self.manifests;
         let again = self.given_again();
-        let mut ledger = Ledger::default();
+        let mut ledger = Ledger::flagless();
         let mut faults = Vec::new();
         let work = Editing { evaluator: session.evaluator(world), layout: self.layout };
         let take = |(evaluated, edited): (Evaluated, Option<Edited>)| -> io::Result<()> {

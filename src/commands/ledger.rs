@@ -77,6 +77,11 @@ pub(super) enum SumUp {
 }
 
 impl Ledger {
+    /// A ledger of a run that does not tell what changes mean for a cluster.
+    pub(super) fn flagless() -> Self {
+        Self { tally: Tally { flagless: true, ..Tally::default() }, ..Self::default() }
+    }
+
     /// Takes a piece in, and says what went wrong with its objects.
     pub(super) fn take(&mut self, evaluated: &Evaluated, talk: &mut Talk) {
         self.count(evaluated, talk);

@@ -14,10 +14,10 @@ use crate::render::harmless_name;
 use crate::source::cluster::{
     Batch, Cluster, ClusterError, Listed, Pages, Resource, Resources, Selection, Unknown, Wanted,
 };
-use crate::source::{Content, Manifests, Piece, SourceError};
+use crate::source::{Content, Manifests, Piece, Portion, SourceError};
 
 use super::arguments::Inputs;
-use super::driver::{CHUNK_BYTES, Chunk, Show};
+use super::driver::{CHUNK_BYTES, Show};
 use super::exit::Exit;
 use super::ledger::{Ledger, listed};
 use super::progress::Kinds;
@@ -103,7 +103,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The next objects of the page.
-    fn part(&mut self) -> Option<Chunk> {
+    fn part(&mut self) -> Option<Portion> {
         let mut bytes = 0;
         let mut part = Vec::new();
         while part.len() < self.together && bytes < CHUNK_BYTES {
@@ -117,7 +117,7 @@ impl<'a> Reading<'a> {
             }
             Err(cause) => Err(SourceError::Unread { what: vec![self.name.clone()], in_part: true, cause }),
         };
-        (!part.is_empty()).then(|| part.into_par_iter().map(piece).collect())
+        (!part.is_empty()).then(|| Portion::Pieces(part.into_par_iter().map(piece).collect()))
     }
 
     /// Takes a page in; gives what is wrong with it.
@@ -162,19 +162,19 @@ impl<'a> Reading<'a> {
 }
 
 impl Iterator for Reading<'_> {
-    type Item = Chunk;
+    type Item = Portion;
 
-    fn next(&mut self) -> Option<Chunk> {
+    fn next(&mut self) -> Option<Portion> {
         loop {
             if let Some(chunk) = self.part() {
                 return Some(chunk);
             }
             let fault = match self.pages.next() {
                 Some(batch) => self.take(batch),
-                None => return self.rest().map(|fault| vec![Err(fault)]),
+                None => return self.rest().map(|fault| Portion::Pieces(vec![Err(fault)])),
             };
             if let Some(fault) = fault {
-                return Some(vec![Err(fault)]);
+                return Some(Portion::Pieces(vec![Err(fault)]));
             }
         }
     }

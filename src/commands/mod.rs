@@ -20,6 +20,7 @@ mod in_place;
 mod jp;
 mod kubectl;
 mod ledger;
+mod line;
 mod live;
 mod man;
 mod mutate;

@@ -6,9 +6,10 @@ use clap::{Args, ValueEnum};
 
 use crate::engine::World;
 use crate::render::DiffStyle;
+use crate::source::{Faults, Portion};
 
 use super::arguments::{DiffOptions, Inputs};
-use super::driver::{Chunk, Show, Work, drive, show};
+use super::driver::{Show, Work, drive, show};
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
 use super::in_place::Edits;
@@ -142,11 +143,20 @@ pub(super) struct Print {
 }
 
 impl Show for Print {
+    fn needs_whole_files(&self) -> bool {
+        self.format.shows_diff()
+    }
+
+    fn tells_flags(&self) -> bool {
+        self.sum_up == SumUp::Table
+            || matches!(self.format, Format::Summary | Format::Report | Format::Markdown)
+    }
+
     fn print(
         &self,
         session: &Session,
         world: &RunWorld,
-        chunks: impl Iterator<Item = Chunk>,
+        portions: impl Iterator<Item = Portion>,
         ledger: &mut Ledger,
         talk: &mut Talk,
     ) -> io::Result<()> {
@@ -157,7 +167,7 @@ impl Show for Print {
         let work = Printing { evaluator, print: *self, trials };
         let mut printer = Printer::new(self.format, self.style, session.is_live());
         let mut spool = session.spool(talk);
-        let mut faults = Vec::new();
+        let mut faults = Faults::default();
         let mut secrets = 0;
         let take = |(evaluated, ready): (Evaluated, Ready)| {
             ledger.take(&evaluated, talk);
@@ -168,9 +178,9 @@ impl Show for Print {
             printer.print(&evaluated, ready, &mut spool)?;
             if spool.is_due() { talk.aside(|| spool.pass()) } else { Ok(()) }
         };
-        drive(chunks, &work, take, |error| faults.push(error))?;
-        for error in &faults {
-            talk.fault(error);
+        drive(portions, &work, take, |error| faults.push(error))?;
+        for error in faults {
+            talk.fault(&error);
         }
         session.tell_faults(world, talk);
         talk.finish_progress();

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use tempfile::SpooledTempFile;
 
 /// Up to here the result stays in memory; beyond it goes to an unlinked temporary file.
-const MEMORY: usize = 64 << 20;
+const MEMORY: usize = 8 << 20;
 
 /// So much text is written at once.
 const ENOUGH: usize = 1 << 16;

@@ -13,6 +13,8 @@ const NAMED: usize = 10;
 /// How many objects met which fate, in all and by rule.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
+    /// Whether nobody asks what the changes mean: then no flag is looked for.
+    pub flagless: bool,
     /// Objects that were evaluated.
     pub objects: usize,
     /// Objects that became others.
@@ -245,7 +247,7 @@ impl Tally {
     pub fn add(&mut self, report: &ObjectReport, is_update: bool) {
         let Some(object) = &report.object else { return };
         let (is_changed, has_error) = (report.is_changed(), report.has_error());
-        let impact = report.impact(is_update);
+        let impact = if self.flagless { Impact::default() } else { report.impact(is_update) };
         let fate = Counts::of(is_changed, has_error, &impact);
         self.objects += 1;
         self.changed += fate.changed;
@@ -277,7 +279,10 @@ impl Tally {
             match &rule.outcome {
                 Outcome::Patched { .. } if policy.has_error() => row.dropped += 1,
                 Outcome::Patched { before, after } => {
-                    let impact = Impact::of(before, after, is_update);
+                    let impact = match self.flagless {
+                        true => Impact::default(),
+                        false => Impact::of(before, after, is_update),
+                    };
                     row.patched += 1;
                     row.flags.add(&FlagCounts::of(&impact));
                     fate = Counts::of(true, false, &impact);

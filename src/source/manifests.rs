@@ -11,6 +11,7 @@ use crate::value::Value;
 use crate::yaml::{Document, Limits, Source};
 
 use super::ahead::{namespaces_in, objects_in};
+use super::portion::Portions;
 use super::text::{parse, read_text};
 use super::{Asked, Location, SourceError, Walk, expand};
 
@@ -65,14 +66,14 @@ impl Piece {
 /// it is added.
 #[derive(Debug, Default)]
 pub struct Manifests {
-    inputs: Vec<Input>,
-    limits: Limits,
+    pub(super) inputs: Vec<Input>,
+    pub(super) limits: Limits,
     /// The first input with further objects.
     further: Option<usize>,
 }
 
 #[derive(Debug)]
-enum Input {
+pub(super) enum Input {
     /// A file that can be read as often as wanted.
     File { path: Arc<Path>, bytes: u64 },
     /// A text in memory.
@@ -160,6 +161,11 @@ impl Manifests {
         found.collect::<Vec<_>>().into_iter().flatten().collect()
     }
 
+    /// The portions of all inputs, in order; `whole` where the text of a file is wanted in one.
+    pub fn portions(&self, whole: bool) -> Portions<'_> {
+        Portions::new(self, whole)
+    }
+
     /// The pieces of all inputs, in order. An input that cannot be read gives its errors in its place, and
     /// the next one follows.
     pub fn pieces(&self) -> impl Iterator<Item = Result<Piece, SourceError>> {
@@ -175,9 +181,42 @@ impl Manifests {
         }
     }
 
+    /// What the pieces of an input have in common.
+    pub(super) fn of(&self, input: usize) -> Of {
+        let file = match self.inputs.get(input) {
+            Some(Input::File { path, .. }) => Some(Arc::clone(path)),
+            _ => None,
+        };
+        Of { input, file, further: self.further.is_some_and(|first| input >= first) }
+    }
+
     fn documents(&self, input: &Input) -> Result<Vec<Document>, Vec<SourceError>> {
         let text = self.text(input).map_err(|error| vec![error])?;
         parse(&text, &self.limits)
+    }
+}
+
+/// Where pieces come from.
+#[derive(Clone, Debug)]
+pub(super) struct Of {
+    input: usize,
+    file: Option<Arc<Path>>,
+    further: bool,
+}
+
+impl Of {
+    /// Documents as pieces, or what is wrong with them.
+    pub(super) fn pieces(
+        self,
+        documents: Result<Vec<Document>, Vec<SourceError>>,
+    ) -> Vec<Result<Piece, SourceError>> {
+        let Self { input, file, further } = self;
+        let piece =
+            |document| Ok(Piece { input, content: Content::Document(document), file: file.clone(), further });
+        match documents {
+            Ok(documents) => documents.into_iter().map(piece).collect(),
+            Err(errors) => errors.into_iter().map(Err).collect(),
+        }
     }
 }
 
@@ -205,17 +244,7 @@ impl Pieces<'_> {
         let parsed: Vec<_> = batch.par_iter().map(|input| self.manifests.documents(input)).collect();
         for (offset, documents) in parsed.into_iter().enumerate() {
             let input = self.next + offset;
-            let further = self.manifests.further.is_some_and(|first| input >= first);
-            let file = match self.manifests.inputs.get(input) {
-                Some(Input::File { path, .. }) => Some(path),
-                _ => None,
-            };
-            match documents {
-                Ok(documents) => self.ready.extend(documents.into_iter().map(|document| {
-                    Ok(Piece { input, content: Content::Document(document), file: file.cloned(), further })
-                })),
-                Err(errors) => self.ready.extend(errors.into_iter().map(Err)),
-            }
+            self.ready.extend(self.manifests.of(input).pieces(documents));
         }
         self.next += batch.len();
     }

@@ -116,6 +116,12 @@ impl SyntaxError {
         self.fault.to_string()
     }
 
+    /// The same place, with the word that it and what follows is not listed.
+    #[must_use]
+    pub fn further(self) -> Self {
+        Self { fault: Fault::Further, ..self }
+    }
+
     /// The line and the caret.
     pub fn excerpt(&self) -> &str {
         &self.excerpt

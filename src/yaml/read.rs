@@ -13,11 +13,11 @@ use super::event::{Stop, YamlText};
 use super::json::JsonText;
 use super::keys::Keys;
 use super::source::Origin;
-use super::split::{Chunk, chunks};
+use super::split::{Chunk, chunks, chunks_from, has_lone_returns};
 use super::{Document, Fault, Limit, Limits, Source, SyntaxError};
 
 /// So many errors of a stream are listed.
-const MAX_ERRORS: usize = 1000;
+pub const MAX_ERRORS: usize = 1000;
 /// So many documents are read by one thread at a time.
 const BATCH: usize = 32;
 
@@ -41,16 +41,17 @@ const BATCH: usize = 32;
 ///
 /// All errors of all documents, in the order of the text.
 pub fn read(source: &Arc<Source>, limits: &Limits) -> Result<Vec<Document>, Vec<SyntaxError>> {
-    let too_many = |limit, maximum, origin: Origin, offset| {
-        let fault = Fault::Limit { limit, maximum };
+    let too_many = |origin: Origin, offset| {
+        let fault = Fault::Limit { limit: Limit::Documents, maximum: limits.documents };
         Err(vec![source.error(origin, offset, fault)])
     };
     if source.text().len() > limits.bytes {
-        return too_many(Limit::Bytes, limits.bytes, Origin::START, 0);
+        return Err(vec![source.too_large(limits)]);
     }
-    let chunks: Vec<_> = chunks(source.text()).take(limits.documents.saturating_add(1)).collect();
+    let found = chunks_from(source.text(), source.start(), has_lone_returns(source.text()));
+    let chunks: Vec<_> = found.take(limits.documents.saturating_add(1)).collect();
     if let Some(chunk) = chunks.get(limits.documents) {
-        return too_many(Limit::Documents, limits.documents, chunk.origin(), chunk.body.start);
+        return too_many(chunk.origin(), chunk.body.start);
     }
     let batches: Vec<Batch> = if chunks.len() <= BATCH {
         vec![read_batch(source, limits, &mut Keys::default(), &chunks)]
@@ -67,10 +68,10 @@ pub fn read(source: &Arc<Source>, limits: &Limits) -> Result<Vec<Document>, Vec<
     // JSON values need no separator, so they are counted once they are read.
     if let Some(document) = documents.get(limits.documents) {
         let start = document.parts.body.start;
-        return too_many(Limit::Documents, limits.documents, document.origin, start);
+        return too_many(document.origin, start);
     }
     if let Some(further) = errors.get(MAX_ERRORS) {
-        let further = source.error(Origin::START, further.position().offset, Fault::Further);
+        let further = further.clone().further();
         errors.truncate(MAX_ERRORS);
         errors.push(further);
     }
@@ -78,12 +79,12 @@ pub fn read(source: &Arc<Source>, limits: &Limits) -> Result<Vec<Document>, Vec<
 }
 
 /// What became of some documents that follow each other.
-struct Batch {
-    documents: Vec<Document>,
-    errors: Vec<SyntaxError>,
+pub(super) struct Batch {
+    pub(super) documents: Vec<Document>,
+    pub(super) errors: Vec<SyntaxError>,
 }
 
-fn read_batch(source: &Arc<Source>, limits: &Limits, keys: &mut Keys, chunks: &[Chunk]) -> Batch {
+pub(super) fn read_batch(source: &Arc<Source>, limits: &Limits, keys: &mut Keys, chunks: &[Chunk]) -> Batch {
     let mut reader =
         Reader { source, limits, keys, documents: Vec::with_capacity(chunks.len()), errors: Vec::new() };
     for chunk in chunks {
@@ -113,7 +114,7 @@ pub fn parse_value(text: &str) -> Result<Value, SyntaxError> {
             Some((offset, Finding::Fault(fault))) => Err(Stop { offset, fault }),
             _ => Ok(value.unwrap_or_default()),
         })
-        .map_err(|Stop { offset, fault }| source.error(Origin::START, offset, fault))
+        .map_err(|Stop { offset, fault }| source.error(source.start(), offset, fault))
 }
 
 struct Reader<'a> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Fault, SyntaxError};
+use super::{Fault, Limit, Limits, SyntaxError};
 
 /// How many characters of a line are shown.
 const SHOWN: usize = 120;
@@ -12,6 +12,8 @@ const SHOWN: usize = 120;
 pub struct Source {
     name: String,
     text: String,
+    /// The line it starts on: another than the first for a part of a text.
+    first_line: usize,
 }
 
 /// A place in a source.
@@ -34,7 +36,7 @@ impl fmt::Display for Position {
 impl Source {
     /// Names a text.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), text: text.into() }
+        Self { name: name.into(), text: text.into(), first_line: 1 }
     }
 
     /// Names a text that is not decoded yet.
@@ -43,14 +45,34 @@ impl Source {
     ///
     /// Text that is not UTF-8, with the place of the first byte that is not.
     pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Result<Self, SyntaxError> {
+        Self::part_from_bytes(name, bytes, Origin::START)
+    }
+
+    /// The same for a part of a longer text, given where in that text it starts.
+    ///
+    /// Offsets are those of the part, lines those of the text; an error names the byte of the text.
+    ///
+    /// # Errors
+    ///
+    /// As [`Source::from_bytes`].
+    pub fn part_from_bytes(
+        name: impl Into<String>,
+        bytes: Vec<u8>,
+        start: Origin,
+    ) -> Result<Self, SyntaxError> {
         let utf16 = bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]);
         match String::from_utf8(bytes) {
-            Ok(text) => Ok(Self::new(name, text)),
+            Ok(text) => Ok(Self { first_line: start.line, ..Self::new(name, text) }),
             Err(error) => {
                 let offset = error.utf8_error().valid_up_to();
-                let fault = if utf16 { Fault::Utf16 } else { Fault::Utf8 { offset } };
-                let readable = Self::new(name, String::from_utf8_lossy(error.as_bytes()));
-                Err(readable.error(Origin::START, offset, fault))
+                let fault = if utf16 && start.offset == 0 {
+                    Fault::Utf16
+                } else {
+                    Fault::Utf8 { offset: start.offset + offset }
+                };
+                let text = String::from_utf8_lossy(error.as_bytes());
+                let readable = Self { first_line: start.line, ..Self::new(name, text) };
+                Err(readable.error(readable.start(), offset, fault))
             }
         }
     }
@@ -67,7 +89,12 @@ impl Source {
 
     /// The place at an offset. Counts lines from the start of the text.
     pub fn position(&self, offset: usize) -> Position {
-        self.position_from(Origin::START, offset)
+        self.position_from(self.start(), offset)
+    }
+
+    /// Where it starts.
+    pub(super) const fn start(&self) -> Origin {
+        Origin { offset: 0, line: self.first_line }
     }
 
     /// A place whose line is counted from a known one before it.
@@ -95,6 +122,12 @@ impl Source {
         Position { line, column: before.chars().count() + 1, offset }
     }
 
+    /// The error of a text that has more bytes than it may have.
+    pub fn too_large(&self, limits: &Limits) -> SyntaxError {
+        let fault = Fault::Limit { limit: Limit::Bytes, maximum: limits.bytes };
+        self.error(self.start(), 0, fault)
+    }
+
     /// An error at an offset; one at the very end is shown behind the last character of the text.
     pub(super) fn error(&self, origin: Origin, offset: usize, fault: Fault) -> SyntaxError {
         let end = self.text.trim_end_matches(['\n', '\r']).len();
@@ -103,15 +136,18 @@ impl Source {
     }
 }
 
-/// An offset whose line is known.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Origin {
-    pub(super) offset: usize,
-    pub(super) line: usize,
+/// An offset of a text whose line is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The offset in bytes.
+    pub offset: usize,
+    /// The line, from 1.
+    pub line: usize,
 }
 
 impl Origin {
-    pub(super) const START: Self = Self { offset: 0, line: 1 };
+    /// The start of a text.
+    pub const START: Self = Self { offset: 0, line: 1 };
 }
 
 /// Whether a line ends with this byte.

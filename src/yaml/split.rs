@@ -31,9 +31,17 @@ impl Chunk {
 
 /// The documents of a stream; their texts follow each other without a gap.
 pub(super) fn chunks(text: &str) -> Chunks<'_> {
-    let lone_returns =
-        text.contains('\r') && text.as_bytes().windows(2).any(|pair| pair[0] == b'\r' && pair[1] != b'\n');
-    Chunks { text, offset: 0, line: 1, lone_returns }
+    chunks_from(text, Origin::START, has_lone_returns(text))
+}
+
+/// Those that follow a place where one starts.
+pub(super) const fn chunks_from(text: &str, start: Origin, lone_returns: bool) -> Chunks<'_> {
+    Chunks { text, offset: start.offset, line: start.line, lone_returns }
+}
+
+/// Whether a carriage return ends a line of the text on its own.
+pub(super) fn has_lone_returns(text: &str) -> bool {
+    text.contains('\r') && text.as_bytes().windows(2).any(|pair| pair[0] == b'\r' && pair[1] != b'\n')
 }
 
 #[derive(Debug)]

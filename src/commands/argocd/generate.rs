@@ -187,7 +187,7 @@ impl<'a> Run<'a> {
             Err(Failure::Said(message)) => return talk.error(Exit::Input, &message),
         };
         let world = session.world(&self.inputs, &manifests);
-        let mut ledger = Ledger::default();
+        let mut ledger = Ledger::flagless();
         match self.evaluate(&session, &world, &manifests, &mut ledger, &mut notes, talk) {
             Ok(spool) if talk.exit() == Exit::Done => {
                 for note in &notes {
