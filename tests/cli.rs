@@ -12,23 +12,8 @@ use tempfile::TempDir;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_kubectl-kyv");
 
 /// Adds the label `a: b` to every `ConfigMap`.
-const LABEL: &str = "apiVersion: kyverno.io/v1
-kind: ClusterPolicy
-metadata:
-  name: label
-spec:
-  rules:
-  - name: add
-    match:
-      any:
-      - resources:
-          kinds: [ConfigMap]
-    mutate:
-      patchStrategicMerge:
-        metadata:
-          labels:
-            a: b
-";
+const LABEL: &str = include_str!("rig/label.yaml");
+
 /// A rule that fails on every Secret.
 const FAILING: &str = "apiVersion: kyverno.io/v1
 kind: ClusterPolicy

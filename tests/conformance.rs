@@ -4,6 +4,9 @@
 //! What needs a part of the language that is not there yet is left out, printed with its reason and counted.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
 
+#[path = "rig/files.rs"]
+mod files;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
@@ -11,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use files::files_below;
 use kyv::policy::{DocumentKind, kind_of};
 use kyv::value::{ObjectRef, Value};
 use kyv::yaml::{Limits, Source, print, read};
@@ -22,18 +26,6 @@ fn conformance() -> Option<PathBuf> {
         writeln!(std::io::stderr(), "left out: KYV_CONFORMANCE names no folder of policies and suites").ok();
     }
     folder
-}
-
-fn yaml_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            yaml_files(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
-            found.push(path);
-        }
-    }
 }
 
 fn documents(path: &Path) -> Result<Vec<Value>, String> {
@@ -75,8 +67,7 @@ fn kyv(arguments: &[&str], folder: &Path) -> (Option<i32>, String, String) {
 #[test]
 fn every_classic_policy_loads() {
     let Some(folder) = conformance() else { return };
-    let mut files = Vec::new();
-    yaml_files(&folder, &mut files);
+    let files = files_below(&folder, &["yaml", "yml"]);
     let (mut loaded, mut faults) = (0, Vec::new());
     for file in files {
         let Ok(documents) = documents(&file) else { continue };
@@ -106,8 +97,7 @@ struct Row {
 #[test]
 fn the_suites_resources_become_their_patched_resources() {
     let Some(folder) = conformance() else { return };
-    let mut files = Vec::new();
-    yaml_files(&folder, &mut files);
+    let files = files_below(&folder, &["yaml", "yml"]);
     let suites = files.into_iter().filter(|file| {
         file.file_name().is_some_and(|name| name == "kyverno-test.yaml" || name == "kyverno-test.yml")
     });
@@ -142,12 +132,7 @@ fn run_suite(
     };
     let mut policies = Vec::new();
     for file in list("policies") {
-        let mut found = Vec::new();
-        if file.is_dir() {
-            yaml_files(&file, &mut found);
-        } else {
-            found.push(file);
-        }
+        let found = if file.is_dir() { files_below(&file, &["yaml", "yml"]) } else { vec![file] };
         for file in found {
             policies.extend(documents(&file).map_err(|error| vec![error])?);
         }

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use kyv::policy::{DocumentKind, kind_of};
 use kyv::value::{Number, ObjectRef, Value};
 use kyv::yaml::{Limits, Source, print, read};
+use rig::files::files_below;
 use rig::kyverno_cli::Applied;
 
 /// What the folder holds at least; with less there, the test compares too little to mean anything.
@@ -155,8 +156,7 @@ struct Pool {
 
 impl Pool {
     fn of(folder: &Path) -> Self {
-        let (mut pool, mut files) = (Self::default(), Vec::new());
-        yaml_files(folder, &mut files);
+        let (mut pool, files) = (Self::default(), files_below(folder, &["yaml", "yml"]));
         let suites: Vec<&PathBuf> =
             files.iter().filter(|file| file.file_name().unwrap() == "kyverno-test.yaml").collect();
         for file in &files {
@@ -221,18 +221,6 @@ fn values_of(suite: &Path, policy: &Path) -> Option<PathBuf> {
         let values = document.get("variables")?.as_str()?;
         concerned.then(|| folder.join(values))
     })
-}
-
-fn yaml_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            yaml_files(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
-            found.push(path);
-        }
-    }
 }
 
 fn documents(path: &Path) -> Result<Vec<Value>, String> {

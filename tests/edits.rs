@@ -1,5 +1,7 @@
 //! Edited documents: what did not change stays byte for byte, over documents and changes made at random.
 
+#[path = "rig/files.rs"]
+mod files;
 #[path = "edits/places.rs"]
 mod places;
 #[path = "edits/trees.rs"]
@@ -12,6 +14,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use files::files_below;
 use kyv::engine::{EmptyWorld, Engine, Settings};
 use kyv::policy::{self, DocumentKind, Policy, PolicySet};
 use kyv::semantics::Semantics;
@@ -231,30 +234,18 @@ fn rewritten(document: &Document, span: Range<usize>) -> usize {
     if in_lines || text.contains(":\n") { 0 } else { text.lines().count().max(1) }
 }
 
-fn yaml_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut paths: Vec<_> =
-        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
-            yaml_files(&path, found);
-        } else if path
-            .extension()
-            .is_some_and(|extension| extension == "yaml" || extension == "yml" || extension == "json")
-        {
-            found.push(path);
-        }
-    }
+fn documents_below(folder: &Path) -> Vec<PathBuf> {
+    files_below(folder, &["yaml", "yml", "json"])
 }
 
 #[test]
 fn documents_of_people_keep_what_did_not_change() {
     let mut files = Vec::new();
     for folder in ["corpus", "suites", "krm", "explain", "cli"] {
-        yaml_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder), &mut files);
+        files.extend(documents_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder)));
     }
     if let Some(folder) = std::env::var_os("KYV_CONFORMANCE") {
-        yaml_files(Path::new(&folder), &mut files);
+        files.extend(documents_below(Path::new(&folder)));
     }
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut faults = Vec::new();
@@ -353,10 +344,9 @@ fn list_step(document: &Document, value: &Value) -> Option<usize> {
 
 #[test]
 fn new_lists_stand_where_those_of_people_do() {
-    let mut files = Vec::new();
-    yaml_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus"), &mut files);
+    let mut files = documents_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus"));
     if let Some(folder) = std::env::var_os("KYV_CONFORMANCE") {
-        yaml_files(Path::new(&folder), &mut files);
+        files.extend(documents_below(Path::new(&folder)));
     }
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     for path in files {
@@ -456,8 +446,7 @@ fn a_second_run_on_documents_of_people_changes_nothing() {
         writeln!(std::io::stderr(), "left out: KYV_CONFORMANCE names no folder of policies and suites").ok();
         return;
     };
-    let mut files = Vec::new();
-    yaml_files(Path::new(&root), &mut files);
+    let files = documents_below(Path::new(&root));
     let texts: Vec<(String, String)> = files
         .iter()
         .filter_map(|path| Some((path.display().to_string(), fs::read_to_string(path).ok()?)))

@@ -12,23 +12,9 @@ use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_kubectl-kyv");
 
-const POLICY: &str = "apiVersion: kyverno.io/v1
-kind: ClusterPolicy
-metadata:
-  name: label
-spec:
-  rules:
-  - name: add
-    match:
-      any:
-      - resources:
-          kinds: [ConfigMap]
-    mutate:
-      patchStrategicMerge:
-        metadata:
-          labels:
-            a: b
-";
+/// Adds the label `a: b` to every `ConfigMap`.
+const POLICY: &str = include_str!("rig/label.yaml");
+
 const KILLS: usize = 60;
 /// As many where the slower tests run too.
 const MANY_KILLS: usize = 500;

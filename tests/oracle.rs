@@ -10,6 +10,7 @@ use std::sync::Arc;
 use kyv::value::Value;
 use kyv::yaml::{self, Limits, Source};
 use oracle_texts::{KNOWN, PARTS, SCALARS, TEXTS};
+use rig::files::files_below;
 use rig::oracle::ask;
 use serde_json::json;
 
@@ -218,8 +219,7 @@ fn files_are_read_as_go_reads_them() {
         eprintln!("left out: no folder in KYV_CONFORMANCE");
         return;
     };
-    let mut files = Vec::new();
-    yaml_files(Path::new(&folder), &mut files);
+    let files = files_below(Path::new(&folder), &["yaml", "yml"]);
     let texts: Vec<(PathBuf, String)> = files
         .into_iter()
         .filter_map(|path| Some((path.clone(), String::from_utf8(std::fs::read(path).ok()?).ok()?)))
@@ -266,18 +266,4 @@ fn files_are_read_as_go_reads_them() {
     }
     eprintln!("{} files, {documents} documents", texts.len());
     assert!(faults.is_empty(), "{} differ:\n{}", faults.len(), faults.join("\n"));
-}
-
-fn yaml_files(folder: &Path, files: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-        if path.is_symlink() {
-            continue;
-        } else if path.is_dir() {
-            yaml_files(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
-            files.push(path);
-        }
-    }
-    files.sort();
 }

@@ -5,6 +5,7 @@
 //! as often as wanted. Knows nothing of the rule that asks or of how the [`Scope`] was filled.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod made;
 mod reference;
 mod scan;
 mod substitute;

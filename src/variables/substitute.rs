@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::jmespath::ParseError;
-use crate::secrets::Ledger;
 use crate::semantics::{Difference, Reading, Semantics};
 use crate::value::{Map, Pointer, Segment, Text, Value};
 
+use super::made::Made;
 use super::scan;
 use super::template::{Node, Template, TextTemplate};
 use super::{Query, QueryError, Scope, SubstitutionError, shown};
@@ -182,70 +182,6 @@ enum Outcome {
     Open,
 }
 
-/// Whether a text was made of secrets, and the same text made of what stands in for them.
-#[derive(Default)]
-struct Made {
-    of_secrets: bool,
-    /// Whether a part of it that is secret would not be found inside of it.
-    is_hidden: bool,
-    stand_in: Option<Text>,
-    /// The round under way: the text that stands in, where it is another, what became of it, and how much was copied.
-    template: Option<TextTemplate>,
-    out: Option<String>,
-    copied: usize,
-}
-
-impl Made {
-    /// Begins a round; whether secrets were written into its text.
-    fn begin(&mut self, round: &TextTemplate, semantics: Semantics) -> bool {
-        self.copied = 0;
-        let is_known = !self.of_secrets || self.stand_in.is_some();
-        self.template = self.stand_in.take().map(|text| TextTemplate::new(text, semantics));
-        let is_alike = self.template.as_ref().is_none_or(|other| other.found.len() == round.found.len());
-        self.out = (is_known && is_alike).then(String::new);
-        self.of_secrets
-    }
-
-    /// Takes in the value of a variable of the round.
-    fn take(&mut self, index: usize, value: &Value, round: &TextTemplate, secrets: Option<&Ledger>) {
-        let Some(secrets) = secrets.filter(|secrets| !secrets.is_blank()) else { return };
-        if secrets.holds(value) {
-            self.of_secrets = true;
-            self.is_hidden |= !value.as_str().is_some_and(|text| secrets.finds(text));
-        }
-        if !secrets.keeps_stand_ins() {
-            return;
-        }
-        let Some(out) = &mut self.out else { return };
-        let other = self.template.as_ref().unwrap_or(round);
-        let (Some(stand_in), Some(found)) = (secrets.stand_in(value), other.found.get(index)) else {
-            self.out = None;
-            return;
-        };
-        out.push_str(other.text.get(self.copied..found.range.start).unwrap_or_default());
-        self.copied = found.range.end;
-        let inserted = match &stand_in {
-            Value::String(text) => Text::clone(text),
-            other => other.to_go_json().into(),
-        };
-        if found.shallow {
-            out.push_str(&inserted.replace("{{", r"\{{"));
-        } else {
-            out.push_str(&inserted);
-        }
-        if index + 1 == other.found.len() {
-            out.push_str(other.text.get(self.copied..).unwrap_or_default());
-        }
-    }
-
-    /// Ends the round.
-    fn end(&mut self) {
-        if self.of_secrets {
-            self.stand_in = self.out.take().map(Text::from);
-        }
-    }
-}
-
 impl Work<'_> {
     fn place(&self) -> Pointer {
         self.base.join(&self.at)
@@ -413,16 +349,10 @@ impl Work<'_> {
                 made.take(index, &value, round, self.scope.secrets());
                 current.push_str(&round.text[copied..found.range.start]);
                 copied = found.range.end;
-                let inserted = match &value {
-                    Value::String(text) => Text::clone(text),
-                    other => other.to_go_json().into(),
-                };
                 if found.shallow {
                     self.shallow_text(&found.query, &value)?;
-                    current.push_str(&inserted.replace("{{", r"\{{"));
-                } else {
-                    current.push_str(&inserted);
                 }
+                found.insert(&value, &mut current);
                 if current.len() > self.settings.limits.bytes {
                     return self.passed("bytes of a string", "result-bytes", self.settings.limits.bytes);
                 }
@@ -437,10 +367,7 @@ impl Work<'_> {
             }
         }
         let text = scan::unescape_variables(&round.text);
-        if let Some(secrets) = self.scope.secrets().filter(|_| made.is_hidden) {
-            let stand_in = made.stand_in.as_deref().map(|stand_in| scan::unescape_variables(stand_in).into());
-            secrets.note_text(&text.as_str().into(), stand_in);
-        }
+        made.note(&text, self.scope.secrets());
         Ok(Outcome::Text(text))
     }
 

@@ -64,6 +64,19 @@ impl Found {
     pub(super) fn is_inline(&self) -> bool {
         &**self.query.text() == "@"
     }
+
+    /// Writes a value into the text around the variable.
+    pub(super) fn insert(&self, value: &Value, out: &mut String) {
+        let inserted = match value {
+            Value::String(text) => Text::clone(text),
+            other => other.to_go_json().into(),
+        };
+        if self.shallow {
+            out.push_str(&inserted.replace("{{", r"\{{"));
+        } else {
+            out.push_str(&inserted);
+        }
+    }
 }
 
 impl TextTemplate {

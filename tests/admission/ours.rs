@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::case::Case;
 use crate::rig::apiserver::ADMINISTRATOR;
@@ -50,26 +50,47 @@ impl Question<'_> {
     }
 
     fn run(&self, objects: &[Value], old: &[Value]) -> Result<Output, String> {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let write = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            fs::write(&path, text).expect("the folder takes files");
-            path
-        };
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
-        command.current_dir(&self.case.folder).env_clear().stdin(Stdio::null());
-        command.args(["mutate", "-p", "policy.yaml", "--semantics", "kyverno", "-o", "json", "--operation"]);
-        command.arg(if self.update { "UPDATE" } else { "CREATE" });
-        command.arg("-f").arg(write("input.yaml", &stream(objects)));
-        command.arg("--context-from").arg(write("namespaces.yaml", &stream(self.namespaces)));
-        command.arg("--userinfo").arg(write("user.yaml", ADMINISTRATOR));
+        let mut asked = Asked::new(self.case, objects, self.namespaces);
+        asked.command.args(["--operation", if self.update { "UPDATE" } else { "CREATE" }]);
         if self.update {
-            command.arg("--old").arg(write("old.yaml", &stream(old)));
+            asked.give("--old", "old.yaml", &stream(old));
         }
         if self.case.folder.join("exceptions.yaml").exists() {
-            command.arg("--exceptions").arg(Path::new("exceptions.yaml"));
+            asked.command.args(["--exceptions", "exceptions.yaml"]);
         }
-        let output = command.output().expect("the program starts");
+        asked.run()
+    }
+}
+
+/// A run of our program on the policy of a case, with the files that it is given.
+struct Asked {
+    files: TempDir,
+    command: Command,
+}
+
+impl Asked {
+    /// Under Kyverno's semantics, as whoever may do anything.
+    fn new(case: &Case, objects: &[Value], namespaces: &[Value]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
+        command.current_dir(&case.folder).env_clear().stdin(Stdio::null());
+        command.args(["mutate", "-p", "policy.yaml", "--semantics", "kyverno", "-o", "json"]);
+        let mut asked = Self { files: tempfile::tempdir().expect("a temporary folder"), command };
+        asked.give("-f", "input.yaml", &stream(objects));
+        asked.give("--context-from", "namespaces.yaml", &stream(namespaces));
+        asked.give("--userinfo", "user.yaml", ADMINISTRATOR);
+        asked
+    }
+
+    /// Gives a file to a flag.
+    fn give(&mut self, flag: &str, name: &str, text: &str) {
+        let path = self.files.path().join(name);
+        fs::write(&path, text).expect("the folder takes files");
+        self.command.arg(flag).arg(path);
+    }
+
+    /// What it prints; what is said if a policy is refused.
+    fn run(mut self) -> Result<Output, String> {
+        let output = self.command.output().expect("the program starts");
         refused(&output).map_or(Ok(output), Err)
     }
 }
@@ -106,26 +127,12 @@ pub(crate) fn foretold(
     namespaces: &[Value],
     key: fn(&Value) -> String,
 ) -> Result<Foretold, String> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        fs::write(&path, text).expect("the folder takes files");
-        path
-    };
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
-    command.current_dir(&case.folder).env_clear().stdin(Stdio::null());
-    command.args(["mutate", "-p", "policy.yaml", "--semantics", "kyverno", "-o", "json"]);
-    command.args(&case.options);
-    command.arg("-f").arg(write("input.yaml", &stream(triggers)));
-    command.arg("--context-from").arg(write("namespaces.yaml", &stream(namespaces)));
-    command.arg("--userinfo").arg(write("user.yaml", ADMINISTRATOR));
+    let mut asked = Asked::new(case, triggers, namespaces);
+    asked.command.args(&case.options);
     if !targets.is_empty() {
-        command.arg("--targets").arg(write("targets.yaml", &stream(targets)));
+        asked.give("--targets", "targets.yaml", &stream(targets));
     }
-    let output = command.output().expect("the program starts");
-    if let Some(complaint) = refused(&output) {
-        return Err(complaint);
-    }
+    let output = asked.run()?;
     let objects = printed(&output.stdout).into_iter().map(|object| (key(&object), object)).collect();
     Ok(Foretold { objects, failures: failures(&String::from_utf8_lossy(&output.stderr)) })
 }

@@ -89,8 +89,15 @@ pub(crate) fn object(number: usize) -> Value {
     object
 }
 
-/// Writes thirty policies into a folder: one for each kind, and others as teams have them.
+/// Writes the policies into a folder.
 pub(crate) fn write_policies(folder: &Path) {
+    for (name, text) in policies() {
+        fs::write(folder.join(format!("{name}.yaml")), text).expect("the folder takes files");
+    }
+}
+
+/// Thirty policies by name: one for each kind, and others as teams have them.
+pub(crate) fn policies() -> Vec<(String, String)> {
     let overlay = |text: &str| format!("patchStrategicMerge: {text}");
     let mut rules: Vec<(String, String, String)> = KINDS
         .iter()
@@ -102,7 +109,7 @@ pub(crate) fn write_policies(folder: &Path) {
     for (name, matching, mutate) in MORE {
         rules.push((name.to_owned(), matching.to_owned(), mutate.to_owned()));
     }
-    for (name, matching, mutate) in rules {
+    let texts = rules.into_iter().map(|(name, matching, mutate)| {
         let (context, mutate) = match mutate.split_once("\n---\n") {
             Some((context, mutate)) => (format!("    {context}\n"), mutate.to_owned()),
             None => (String::new(), mutate),
@@ -111,8 +118,9 @@ pub(crate) fn write_policies(folder: &Path) {
             "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  rules:\n  - name: rule\n    \
              match: {{any: [{{resources: {{{matching}}}}}]}}\n{context}    mutate:\n      {mutate}\n"
         );
-        fs::write(folder.join(format!("{name}.yaml")), text).expect("the folder takes files");
-    }
+        (name, text)
+    });
+    texts.collect()
 }
 
 /// Name, what is matched, and what is mutated; before that what else the rule has.

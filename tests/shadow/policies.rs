@@ -4,13 +4,15 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use kyv::policy::{DocumentKind, kind_of};
 use kyv::value::Value as Kyv;
 use kyv::yaml::{Limits, Source, read};
 use serde_json::Value;
+
+use crate::rig::files::files_below;
 
 /// A policy of the folder that has mutate rules.
 pub(crate) struct Policy {
@@ -46,8 +48,7 @@ pub(crate) struct Folder {
 impl Folder {
     /// Reads all YAML files; what cannot be read is for other tests to complain of.
     pub(crate) fn read(folder: &Path) -> Self {
-        let mut files = Vec::new();
-        yaml_files(folder, &mut files);
+        let files = files_below(folder, &["yaml", "yml"]);
         let mut found = Self::default();
         let mut seen = BTreeSet::new();
         for file in files {
@@ -91,17 +92,4 @@ fn documents(path: &Path) -> Vec<Kyv> {
     let source = Arc::new(Source::new(path.display().to_string(), text));
     let documents = read(&source, &Limits::default()).unwrap_or_default();
     documents.iter().filter_map(|document| document.value().cloned()).collect()
-}
-
-fn yaml_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    let entries = fs::read_dir(folder).expect("the folder can be read");
-    let mut entries: Vec<_> = entries.map(|entry| entry.expect("the folder can be read").path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            yaml_files(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
-            found.push(path);
-        }
-    }
 }
