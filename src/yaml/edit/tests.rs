@@ -424,14 +424,14 @@ fn long_lines_and_large_documents_are_edited_in_time() {
 
 #[test]
 fn an_edit_that_went_wrong_is_printed_canonically() {
-    let source = Arc::new(Source::new("t.yaml", "a: 1 # c\nb: 22\nc: 3\n"));
+    let source = Arc::new(Source::new("t.yaml", "a: &x 1 # c\nb: 22\nc: 3\n"));
     let value = Value::from_json(r#"{"a":1,"b":3,"c":3}"#).unwrap();
     let mut document = read(&source, &Limits::default()).unwrap().remove(0);
-    assert_eq!(document.edited(&value).text, "a: 1 # c\nb: 3\nc: 3\n");
+    assert_eq!(document.edited(&value).text, "a: &x 1 # c\nb: 3\nc: 3\n");
     // What is not touched is taken for something else than it is.
     document.value = Value::from_json(r#"{"a":1,"b":22,"c":4}"#).ok();
     let value = Value::from_json(r#"{"a":1,"b":3,"c":4}"#).unwrap();
-    assert_eq!(document.edited_unchecked(&value).text, "a: 1 # c\nb: 3\nc: 3\n");
+    assert_eq!(document.edited_unchecked(&value).text, "a: &x 1 # c\nb: 3\nc: 3\n");
     let edited = document.edited(&value);
     assert_eq!((edited.fallback, edited.text.as_str()), (Some(Fallback::Reading), "a: 1\nb: 3\nc: 4\n"));
 }
