@@ -191,8 +191,8 @@ impl Merger<'_> {
         let mut merging = Merging::new(list);
         let in_place = self.keeps_places(list, &rest, keys);
         // What an anchor chose is known by its place.
-        let by_key = rest.iter().any(|(target, _)| target.is_none());
-        let index = if by_key { index(list, keys) } else { Index::default() };
+        let by_key = rest.iter().filter(|(target, _)| target.is_none()).count();
+        let index = Index::new(list, keys, by_key);
         // New elements are known by their keys too.
         let mut added: IndexMap<Vec<Option<String>>, usize> = IndexMap::new();
         for (target, patch) in rest {
@@ -287,9 +287,9 @@ impl Merger<'_> {
             let key = keys.primary().to_owned();
             return Err(PatchError::LacksMergeKey { at: self.at.clone(), key });
         };
-        let Some(candidates) = index.get(&primary) else { return Ok(Vec::new()) };
+        let candidates = index.find(&primary);
         if keys.secondary().is_empty() {
-            return Ok(candidates.clone());
+            return Ok(candidates);
         }
         let agrees = |candidate: usize, lenient: bool| {
             keys.secondary().iter().all(|key| {
@@ -315,16 +315,41 @@ impl Merger<'_> {
 }
 
 /// The places of elements by primary key.
-type Index<'v> = IndexMap<Cow<'v, str>, Vec<usize>, RandomState>;
+enum Index<'v> {
+    /// They are looked for one by one.
+    List(&'v [Value], &'v str),
+    /// They were gathered before.
+    Places(IndexMap<Cow<'v, str>, Vec<usize>, RandomState>),
+}
 
-fn index<'v>(list: &'v [Value], keys: Keys<'_>) -> Index<'v> {
-    let mut index = Index::default();
-    for (position, element) in list.iter().enumerate() {
-        if let Some(text) = text_of(element, keys.primary()) {
-            index.entry(text).or_default().push(position);
+impl<'v> Index<'v> {
+    /// What finds places so many times.
+    fn new(list: &'v [Value], keys: Keys<'v>, times: usize) -> Self {
+        if times <= FEW {
+            return Self::List(list, keys.primary());
+        }
+        let mut places: IndexMap<_, Vec<usize>, _> = IndexMap::default();
+        for (position, element) in list.iter().enumerate() {
+            if let Some(text) = text_of(element, keys.primary()) {
+                places.entry(text).or_default().push(position);
+            }
+        }
+        Self::Places(places)
+    }
+
+    fn find(&self, key: &str) -> Vec<usize> {
+        match self {
+            Self::Places(places) => places.get(key).cloned().unwrap_or_default(),
+            Self::List(list, primary) => {
+                let is_wanted = |element: &Value| match element.get(primary) {
+                    Some(Value::String(text)) => **text == *key && !key.is_empty(),
+                    Some(other) => key_text(other).is_some_and(|text| text == key),
+                    None => false,
+                };
+                list.iter().enumerate().filter(|(_, element)| is_wanted(element)).map(|(at, _)| at).collect()
+            }
         }
     }
-    index
 }
 
 impl<'b> Merging<'b> {

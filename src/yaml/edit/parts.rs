@@ -21,96 +21,184 @@ pub(super) fn certainly_says(document: &Document, edited: &str, after: &Value) -
     let is_plain = !document.is_json() && parts.parsed == parts.body && document.trace.is_plain();
     let (head, tail) = (&text[parts.text.start..parts.body.start], &text[parts.body.end..parts.text.end]);
     let body = edited.strip_prefix(head).and_then(|rest| rest.strip_suffix(tail));
-    match body {
-        Some(body) if is_plain && has_plain_lines(body) && has_plain_lines(document.body()) => {
-            mapping(document.body(), body, 0, before, after).is_some()
-        }
-        _ => false,
-    }
+    let Some(body) = body.filter(|_| is_plain) else { return false };
+    let (Some(old), Some(new)) = (Lines::of(document.body()), Lines::of(body)) else { return false };
+    mapping(old.block(), new.block(), 0, before, after).is_some()
 }
 
-/// Whether lines end in line feeds alone, and no tab can stand for blanks.
-fn has_plain_lines(text: &str) -> bool {
-    !text.bytes().any(|byte| matches!(byte, b'\t' | b'\r'))
-        && (text.is_ascii() || !text.contains(['\u{85}', '\u{2028}', '\u{2029}', '\u{feff}']))
-}
-
-/// An entry of a mapping, or an element of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Part<'t> {
-    /// All its lines.
+/// A text, line by line.
+struct Lines<'t> {
     text: &'t str,
-    /// The key; empty for an element.
-    key: &'t str,
-    /// The lines below the key, where nothing stands beside it.
-    below: Option<&'t str>,
+    lines: Vec<Line>,
 }
 
-/// What starts a part.
+/// A line that says something, by what stands first on it.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    /// Where it starts.
+    start: usize,
+    /// The column of what stands on it, from 0.
+    column: usize,
+    /// How many of the blanks before it are missing from the start on.
+    lead: usize,
+    start_of: Start,
+}
+
+/// What a line can be the start of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
+    /// An entry of a mapping, or what is no start at all.
     Key,
+    /// An element of a list.
     Dash,
 }
 
-/// Cuts lines into the parts that start in a column; `None` where anything else stands there or before it.
-fn cut<'t>(text: &'t str, column: usize, start: Start) -> Option<Vec<Part<'t>>> {
-    let mut parts: Vec<Part<'t>> = Vec::new();
-    // Where the last part starts, and the lines below its key.
-    let mut begun: Option<(usize, Option<usize>)> = None;
-    let end_at = |parts: &mut Vec<Part<'t>>, begun: Option<(usize, Option<usize>)>, end: usize| {
-        if let (Some(part), Some((from, below))) = (parts.last_mut(), begun) {
-            (part.text, part.below) = (&text[from..end], below.map(|below| &text[below..end]));
+impl<'t> Lines<'t> {
+    /// The lines that say something; `None` where they do not end in line feeds alone, or a tab can stand for
+    /// blanks.
+    fn of(text: &'t str) -> Option<Self> {
+        let is_odd = text.bytes().any(|byte| matches!(byte, b'\t' | b'\r'))
+            || (!text.is_ascii() && text.contains(['\u{85}', '\u{2028}', '\u{2029}', '\u{feff}']));
+        if is_odd {
+            return None;
         }
-    };
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let content = line.trim_start_matches(' ');
-        let next = at + line.len();
-        let indent = line.len() - content.len();
-        if !is_blank(content) && (indent <= column || begun.is_none()) {
-            let is_dash = content.starts_with("- ") || matches!(content, "-" | "-\n");
-            if indent == column && is_dash == (start == Start::Dash) {
-                end_at(&mut parts, begun, at);
-                let (key, is_bare) = if is_dash { ("", false) } else { key(content)? };
-                parts.push(Part { text: "", key, below: None });
-                begun = Some((at, is_bare.then_some(next)));
-            } else if !(indent == column && is_dash && begun.is_some()) {
+        let bytes = text.as_bytes();
+        let mut lines = Vec::with_capacity(text.len() / 24);
+        let mut start = 0;
+        while start < bytes.len() {
+            let indent = bytes[start..].iter().take_while(|byte| **byte == b' ').count();
+            let content = &bytes[start + indent..];
+            let is_blank = matches!(content.first(), None | Some(b'\n' | b'#'));
+            if !is_blank {
+                let is_dash = content[0] == b'-' && matches!(content.get(1), None | Some(b' ' | b'\n'));
+                let start_of = if is_dash { Start::Dash } else { Start::Key };
+                lines.push(Line { start, column: indent, lead: 0, start_of });
+            }
+            let length = content.iter().position(|byte| *byte == b'\n').map_or(content.len(), |end| end + 1);
+            start += indent + length;
+        }
+        Some(Self { text, lines })
+    }
+
+    fn block(&self) -> Block<'_> {
+        Block { text: self.text, lines: &self.lines, end: self.text.len() }
+    }
+}
+
+/// Lines that belong together.
+#[derive(Clone, Copy)]
+struct Block<'t> {
+    /// The whole text that they are of.
+    text: &'t str,
+    lines: &'t [Line],
+    /// Where they end.
+    end: usize,
+}
+
+/// An entry of a mapping, or an element of a list.
+#[derive(Clone, Copy)]
+struct Part<'t> {
+    /// All its lines.
+    text: &'t str,
+    /// How many blanks have to stand before them.
+    lead: usize,
+    /// The key; empty for an element.
+    key: &'t str,
+    /// What stands below the key, where nothing stands beside it; the lines of an element.
+    inner: Option<Block<'t>>,
+}
+
+impl Part<'_> {
+    /// Whether it says this on its own.
+    fn says(&self, value: &Value) -> bool {
+        if self.lead == 0 {
+            return reads_as(self.text, value);
+        }
+        reads_as(&format!("{:1$}{2}", "", self.lead, self.text), value)
+    }
+}
+
+impl<'t> Block<'t> {
+    /// Cuts the lines into the parts that start in a column; `None` where anything else stands there or before it.
+    fn cut(self, column: usize, start: Start) -> Option<Vec<Part<'t>>> {
+        let mut starts = Vec::new();
+        for (index, line) in self.lines.iter().enumerate().filter(|(_, line)| line.column <= column) {
+            if line.column == column && line.start_of == start {
+                starts.push(index);
+            } else if line.column < column || line.start_of == Start::Key {
                 // Only a list may stand in the column of its key.
                 return None;
             }
         }
-        at = next;
+        if starts.first() != Some(&0) {
+            return None;
+        }
+        let ends = starts.iter().skip(1).copied().chain([self.lines.len()]);
+        starts.iter().zip(ends).map(|(from, to)| self.part(*from, to, start)).collect()
     }
-    end_at(&mut parts, begun, at);
-    Some(parts)
+
+    /// The part of some of the lines.
+    fn part(self, from: usize, to: usize, start: Start) -> Option<Part<'t>> {
+        let Line { start: at, lead, .. } = self.lines[from];
+        let end = self.lines.get(to).map_or(self.end, |next| next.start);
+        let text = &self.text[at..end];
+        let (key, inner) = match start {
+            Start::Dash => ("", Some(from..to)),
+            Start::Key => {
+                let (key, is_bare) = key(text.trim_start_matches(' '))?;
+                (key, is_bare.then_some(from + 1..to))
+            }
+        };
+        let inner = inner.map(|lines| Self { lines: &self.lines[lines], end, ..self });
+        Some(Part { text, lead, key, inner: inner.filter(|inner| !inner.lines.is_empty()) })
+    }
+
+    /// The column of the first line.
+    fn column(self) -> Option<usize> {
+        self.lines.first().map(|line| line.column)
+    }
+
+    /// The lines of an element as those of the mapping that starts behind its dash.
+    fn without_dash(self) -> Option<Vec<Line>> {
+        let mut lines = self.lines.to_vec();
+        let first = lines.first_mut()?;
+        let line = &self.text[first.start..];
+        let dash = line.find('-')? + 1;
+        let blanks = line[dash..].bytes().take_while(|byte| *byte == b' ').count();
+        let is_blank = matches!(line.as_bytes().get(dash + blanks), None | Some(b'\n' | b'#'));
+        *first = Line {
+            start: first.start + dash + blanks,
+            column: first.column + 1 + blanks,
+            lead: first.column + 1 + blanks,
+            start_of: Start::Key,
+        };
+        (blanks > 0 && !is_blank).then_some(lines)
+    }
 }
 
-/// Whether nothing stands on a line, or a comment.
-fn is_blank(content: &str) -> bool {
-    content.is_empty() || content.starts_with(['\n', '#'])
-}
-
-/// The plain key that a line starts with, and whether nothing stands behind its colon.
+/// The plain key that a text starts with, and whether nothing stands behind its colon.
 fn key(content: &str) -> Option<(&str, bool)> {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/' | b'-');
     let length = content.bytes().take_while(is_plain).count();
     let (key, rest) = content.split_at(length);
     let rest = rest.strip_prefix(':').filter(|rest| rest.is_empty() || rest.starts_with([' ', '\n']))?;
-    let is_key = !key.is_empty() && !key.starts_with('-');
-    is_key.then(|| (key, is_blank(rest.trim_start_matches(' '))))
+    let is_bare = matches!(rest.trim_start_matches(' ').bytes().next(), None | Some(b'\n' | b'#'));
+    (!key.is_empty() && !key.starts_with('-')).then_some((key, is_bare))
 }
 
 /// Proves that a mapping says what it should after an edit, given that it said what it did before.
-fn mapping(old: &str, new: &str, column: usize, before: &Map, after: &Map) -> Option<()> {
-    let old = cut(old, column, Start::Key)?;
-    let new = cut(new, column, Start::Key)?;
+fn mapping(old: Block<'_>, new: Block<'_>, column: usize, before: &Map, after: &Map) -> Option<()> {
+    let old = old.cut(column, Start::Key)?;
+    let new = new.cut(column, Start::Key)?;
     let is_aligned = old.len() == before.len()
         && new.len() == after.len()
         && old.iter().zip(before.keys()).all(|(part, key)| *part.key == **key);
+    if !is_aligned {
+        return None;
+    }
     let mut is_taken = vec![false; after.len()];
     let mut rest = old.iter().zip(before.values());
-    for part in new.iter().filter(|_| is_aligned) {
+    for part in &new {
         let (index, key, value) = after.get_full(part.key)?;
         if std::mem::replace(is_taken.get_mut(index)?, true) {
             return None;
@@ -121,43 +209,34 @@ fn mapping(old: &str, new: &str, column: usize, before: &Map, after: &Map) -> Op
             if old.text == part.text {
                 was == value
             } else {
-                below(old, part, column, (was, value)).is_some()
+                below((old, was), (part, value), column).is_some()
             }
         });
         let alone = || Value::object([(key.clone(), value.clone())].into_iter().collect());
-        if !is_proved && !reads_as(part.text, &alone()) {
+        if !is_proved && !part.says(&alone()) {
             return None;
         }
     }
-    is_aligned.then_some(())
+    Some(())
 }
 
 /// The same for what stands below a key.
-fn below(old: &Part<'_>, new: &Part<'_>, column: usize, (before, after): (&Value, &Value)) -> Option<()> {
-    let (old, new) = (old.below?, new.below?);
-    let indent = first_indent(old).filter(|indent| first_indent(new) == Some(*indent))?;
+fn below((old, before): (&Part<'_>, &Value), (new, after): (&Part<'_>, &Value), around: usize) -> Option<()> {
+    let (old, new) = (old.inner?, new.inner?);
+    let column = old.column().filter(|column| new.column() == Some(*column))?;
     match (before, after) {
-        (Value::Object(before), Value::Object(after)) if indent > column => {
-            mapping(old, new, indent, before, after)
+        (Value::Object(before), Value::Object(after)) if column > around => {
+            mapping(old, new, column, before, after)
         }
-        (Value::Array(before), Value::Array(after)) if indent >= column => {
-            list(old, new, indent, before, after)
-        }
+        (Value::Array(before), Value::Array(after)) => list(old, new, column, before, after),
         _ => None,
     }
 }
 
-/// The column of the first line that says something.
-fn first_indent(text: &str) -> Option<usize> {
-    let mut lines = text.split_inclusive('\n').map(|line| (line, line.trim_start_matches(' ')));
-    let (line, content) = lines.find(|(_, content)| !is_blank(content))?;
-    Some(line.len() - content.len())
-}
-
 /// The same for a list.
-fn list(old: &str, new: &str, column: usize, before: &[Value], after: &[Value]) -> Option<()> {
-    let old = cut(old, column, Start::Dash)?;
-    let new = cut(new, column, Start::Dash)?;
+fn list(old: Block<'_>, new: Block<'_>, column: usize, before: &[Value], after: &[Value]) -> Option<()> {
+    let old = old.cut(column, Start::Dash)?;
+    let new = new.cut(column, Start::Dash)?;
     if old.len() != before.len() || new.len() != after.len() {
         return None;
     }
@@ -170,13 +249,9 @@ fn list(old: &str, new: &str, column: usize, before: &[Value], after: &[Value]) 
         };
         let was = ahead.and_then(|ahead| rest.nth(ahead));
         let is_proved = was.is_some_and(|(old, was)| {
-            if old.text == part.text {
-                was == value
-            } else {
-                element(old, part, column, (was, value)).is_some()
-            }
+            if old.text == part.text { was == value } else { element((old, was), (part, value)).is_some() }
         });
-        if !is_proved && !reads_as(part.text, &Value::array(vec![value.clone()])) {
+        if !is_proved && !part.says(&Value::array(vec![value.clone()])) {
             return None;
         }
     }
@@ -184,13 +259,13 @@ fn list(old: &str, new: &str, column: usize, before: &[Value], after: &[Value]) 
 }
 
 /// The same for an element of a list that is a mapping and starts behind its dash.
-fn element(old: &Part<'_>, new: &Part<'_>, column: usize, (before, after): (&Value, &Value)) -> Option<()> {
+fn element((old, before): (&Part<'_>, &Value), (new, after): (&Part<'_>, &Value)) -> Option<()> {
     let (Value::Object(before), Value::Object(after)) = (before, after) else { return None };
-    // Without the dash its lines are those of a mapping.
-    let without_dash = |text: &str| text.replacen('-', " ", 1);
-    let (old, new) = (without_dash(old.text), without_dash(new.text));
-    let indent = first_indent(&old).filter(|indent| first_indent(&new) == Some(*indent))?;
-    if indent <= column { None } else { mapping(&old, &new, indent, before, after) }
+    let (old, new) = (old.inner?, new.inner?);
+    let (old_lines, new_lines) = (old.without_dash()?, new.without_dash()?);
+    let (old, new) = (Block { lines: &old_lines, ..old }, Block { lines: &new_lines, ..new });
+    let column = old.column().filter(|column| new.column() == Some(*column))?;
+    mapping(old, new, column, before, after)
 }
 
 #[cfg(test)]
