@@ -43,7 +43,7 @@ impl Gauge {
         let seen = watch.join().expect("a watch ends");
         // Until it becomes the program, the new process counts the memory of this one as its own.
         let counted = used.rusage.maxrss / 1024;
-        let peak = if counted > own { counted } else { seen.peak };
+        let peak = if counted > own || seen.peak == 0 { counted } else { seen.peak };
         let cpu = used.rusage.utime + used.rusage.stime;
         Self { wall, cpu, peak, waiting: seen.waiting, code: used.status.code() }
     }

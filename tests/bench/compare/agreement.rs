@@ -74,6 +74,27 @@ pub(crate) fn between(ours: &mut Command, theirs: &mut Command, their_name: &str
     same(&ours, &theirs, "kyv", their_name)
 }
 
+/// Checks that a program that changes nothing has left out nothing.
+///
+/// # Errors
+///
+/// The first object that is not there as it was.
+pub(crate) fn unchanged(
+    program: &mut Command,
+    printed: &Path,
+    objects: &Path,
+    name: &str,
+) -> Result<(), String> {
+    run(program, name)?;
+    let [printed, given] =
+        [printed, objects].map(|path| fs::read_to_string(path).map_err(|error| error.to_string()));
+    let (printed, given) = (values(&printed?)?, values(&given?)?);
+    if printed.len() != given.len() {
+        return Err(format!("{name} prints {} of {} objects", printed.len(), given.len()));
+    }
+    same(&given, &by_identity(printed), "the file", name)
+}
+
 fn same(
     ours: &[Value],
     theirs: &BTreeMap<Identity, Value>,

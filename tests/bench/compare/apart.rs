@@ -39,8 +39,7 @@ pub(crate) fn sample(contestant: &Contestant, printed: &Path) -> Result<Sample, 
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(this);
     command.arg(ERRAND).arg(printed).arg(&said).arg(&contestant.program).args(&contestant.arguments);
-    command.env_clear().envs(contestant.variables.iter().map(|(name, value)| (name, value)));
-    let told = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    let told = command.env_clear().stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
     let fields: Vec<&str> = told.split_whitespace().collect();
     let [wall, cpu, peak, waiting, code] = fields[..] else {

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A program with its arguments, under the name that tables call it by.
 #[derive(Clone, Debug)]
@@ -9,8 +10,6 @@ pub(crate) struct Contestant {
     pub(crate) name: &'static str,
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<OsString>,
-    /// All of its environment.
-    pub(crate) variables: Vec<(OsString, OsString)>,
     /// The exit codes of success.
     pub(crate) codes: &'static [i32],
     /// How often it runs at most.
@@ -18,16 +17,9 @@ pub(crate) struct Contestant {
 }
 
 impl Contestant {
-    /// A program that ends with 0 and knows nothing of the environment.
+    /// A program that ends with 0.
     pub(crate) fn new(name: &'static str, program: &Path) -> Self {
-        Self {
-            name,
-            program: program.to_owned(),
-            arguments: Vec::new(),
-            variables: Vec::new(),
-            codes: &[0],
-            rounds: usize::MAX,
-        }
+        Self { name, program: program.to_owned(), arguments: Vec::new(), codes: &[0], rounds: usize::MAX }
     }
 
     /// The same with one more argument.
@@ -41,15 +33,16 @@ impl Contestant {
         arguments.iter().fold(self, Self::arg)
     }
 
-    /// The same with a variable of the environment.
-    pub(crate) fn variable(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
-        self.variables.push((name.into(), value.as_ref().to_owned()));
-        self
-    }
-
     /// The same, running at most so often.
     pub(crate) fn at_most(mut self, rounds: usize) -> Self {
         self.rounds = rounds;
         self
+    }
+
+    /// What runs it.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments);
+        command
     }
 }

@@ -3,7 +3,7 @@
 /// Where the chance of all objects starts from.
 const SEED: u64 = 0x6b79_7620_6265_6e63;
 
-/// A source of numbers: SplitMix64, which needs no library and is the same everywhere.
+/// A source of numbers: `SplitMix64`, which needs no library and is the same everywhere.
 pub(crate) struct Draw(u64);
 
 impl Draw {

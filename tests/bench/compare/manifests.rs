@@ -39,6 +39,14 @@ const IMAGES: [&str; 6] = [
     "\"quay.io/example/proxy:3.1\"",
 ];
 
+/// In so many namespaces the objects live.
+pub(crate) const NAMESPACES: usize = 40;
+
+/// The name of a namespace.
+pub(crate) fn namespace(number: usize) -> String {
+    format!("team-{number:02}")
+}
+
 /// Writes objects as one stream.
 pub(crate) fn write_stream(path: &Path, objects: usize) {
     write_range(path, 0..objects);
@@ -68,7 +76,10 @@ pub(crate) fn write_pods(path: &Path, pods: usize, containers: usize) {
     let mut text = String::new();
     for number in 0..pods {
         put(&mut text, format_args!("---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: long-{number:04}\n"));
-        put(&mut text, format_args!("  namespace: team-{:02}\nspec:\n  containers:\n", number % 40));
+        put(
+            &mut text,
+            format_args!("  namespace: {}\nspec:\n  containers:\n", namespace(number % NAMESPACES)),
+        );
         for container in 0..containers {
             put(
                 &mut text,
@@ -80,7 +91,7 @@ pub(crate) fn write_pods(path: &Path, pods: usize, containers: usize) {
 }
 
 /// The text of the object of a number. It does not depend on how many there are.
-fn object(number: usize) -> String {
+pub(crate) fn object(number: usize) -> String {
     let mut draw = Draw::new(number as u64);
     let kind = draw.weighted(&KINDS);
     let name = format!("{}-{number:06}", draw.of(&WORDS));
@@ -143,8 +154,8 @@ impl Manifest {
         self.line(0, "metadata:");
         self.line(2, &format!("name: {}", self.name));
         if kind != "Namespace" {
-            let namespace = self.draw.below(40);
-            self.line(2, &format!("namespace: team-{namespace:02}"));
+            let number = self.draw.below(NAMESPACES as u64) as usize;
+            self.line(2, &format!("namespace: {}", namespace(number)));
         }
         self.line(2, "labels:");
         self.labels(4);

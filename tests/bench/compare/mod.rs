@@ -22,14 +22,10 @@ mod table;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::Path;
 use std::process::ExitCode;
 
 use axes::Bench;
 use options::Options;
-
-/// Where the table and the charts of a release live.
-const PUBLISHED: &str = "docs/benchmark";
 
 /// The whole program.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
@@ -70,14 +66,13 @@ pub(crate) fn run(options: &Options) -> Result<String, String> {
         axes::measure(*axis, &mut bench)?;
     }
     let report = table::report(&bench);
-    if options.write {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(PUBLISHED);
+    if let Some(folder) = &options.write {
         let write = |name: &str, text: &str| fs::write(folder.join(name), text);
-        fs::create_dir_all(&folder)
+        fs::create_dir_all(folder)
             .and_then(|()| write("table.md", &report))
             .and_then(|()| write("figures.csv", &bench.results.csv()))
             .and_then(|()| chart::all(&bench.results).iter().try_for_each(|(name, svg)| write(name, svg)))
-            .map_err(|error| format!("{PUBLISHED}: {error}"))?;
+            .map_err(|error| format!("{}: {error}", folder.display()))?;
     }
     Ok(report)
 }

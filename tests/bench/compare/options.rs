@@ -1,6 +1,11 @@
 //! What a run is asked for.
 
+use std::path::{Path, PathBuf};
+
 use crate::compare::axes::Axis;
+
+/// Where table, figures and charts of a release live.
+const PUBLISHED: &str = "docs/benchmark";
 
 /// The options of a run.
 #[derive(Clone, Debug)]
@@ -12,8 +17,8 @@ pub(crate) struct Options {
     pub(crate) quick: bool,
     /// The Kyverno CLI goes on where it takes minutes.
     pub(crate) beyond: bool,
-    /// Table, figures and charts are written into the repository.
-    pub(crate) write: bool,
+    /// Where table, figures and charts are written, if anywhere.
+    pub(crate) write: Option<PathBuf>,
 }
 
 impl Options {
@@ -23,7 +28,7 @@ impl Options {
     ///
     /// What is not understood.
     pub(crate) fn parse(arguments: Vec<String>) -> Result<Self, String> {
-        let mut options = Self { axes: Vec::new(), rounds: 5, quick: false, beyond: false, write: false };
+        let mut options = Self { axes: Vec::new(), rounds: 5, quick: false, beyond: false, write: None };
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
             match &*argument {
@@ -31,11 +36,14 @@ impl Options {
                 "--bench" => {}
                 "--quick" => options.quick = true,
                 "--beyond" => options.beyond = true,
-                "--write" => options.write = true,
+                "--write" => options.write = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join(PUBLISHED)),
                 "--rounds" => {
                     let number = arguments.next().and_then(|number| number.parse().ok());
                     options.rounds =
                         number.filter(|number| *number > 0).ok_or("--rounds: a number is missing")?;
+                }
+                folder if folder.starts_with("--write=") => {
+                    options.write = folder.strip_prefix("--write=").map(PathBuf::from);
                 }
                 name => match Axis::ALL.iter().find(|axis| axis.name() == name) {
                     Some(axis) => options.axes.push(*axis),
@@ -56,7 +64,7 @@ impl Options {
     }
 }
 
-const USAGE: &str = "options are --rounds N, --quick, --beyond and --write";
+const USAGE: &str = "options are --rounds N, --quick, --beyond and --write[=FOLDER]";
 
 fn names() -> String {
     Axis::ALL.map(Axis::name).join(", ")

@@ -39,7 +39,7 @@ impl Programs {
 
     /// What the programs that were needed say of their versions.
     pub(crate) fn versions(&self) -> Vec<(&'static str, String)> {
-        let mut versions = vec![("kyv", said(&self.kyv, "--version"))];
+        let mut versions = vec![("kyv", said(&self.kyv, "version"))];
         if let Some(kyverno) = self.kyverno.get() {
             versions.push(("Kyverno CLI", said(kyverno, "version")));
         }

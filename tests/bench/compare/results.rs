@@ -41,7 +41,7 @@ impl Results {
             for (run, sample) in measured.samples.iter().enumerate() {
                 let (wall, cpu) = (sample.wall.as_secs_f64(), sample.cpu.as_secs_f64());
                 let (axis, peak, waiting) = (axis.name(), sample.peak, sample.waiting);
-                writeln!(text, "{axis},{point},{name},{run},{wall:.6},{cpu:.6},{peak},{waiting:.3}")
+                writeln!(text, "{axis},{point},\"{name}\",{run},{wall:.6},{cpu:.6},{peak},{waiting:.3}")
                     .expect("a text takes everything");
             }
         }

@@ -52,11 +52,6 @@ impl Measured {
         self.spread(|sample| sample.peak as f64 / 1024.0)
     }
 
-    /// The share of the time spent waiting.
-    pub(crate) fn waiting(&self) -> Spread {
-        self.spread(|sample| sample.waiting)
-    }
-
     fn spread(&self, figure: fn(&Sample) -> f64) -> Spread {
         Spread::of(self.samples.iter().map(figure).collect())
     }

@@ -82,7 +82,8 @@ pub(crate) fn matching(bench: &mut Bench) -> Result<(), String> {
             continue;
         }
         let folder = bench.policies(matching, 0);
-        bench.agree(format!("{number} objects × {matching} policies"), &folder, &objects)?;
+        let policies = if matching == 1 { "policy" } else { "policies" };
+        bench.agree(format!("{number} objects × {matching} {policies}"), &folder, &objects)?;
         contestants.push((matching, bench.kyv(&folder, &objects)));
         contestants.push((matching, bench.kyverno(&folder, &objects).at_most(SLOW)));
     }
@@ -122,7 +123,8 @@ pub(crate) const MANY: &str = "kyv, 10,000 objects";
 /// kyv with 1,000 objects.
 pub(crate) const FEW: &str = "kyv, 1,000 objects";
 const SMALL: &str = "kyv, 100 objects";
-const KYVERNO_SMALL: &str = "Kyverno CLI, 100 objects";
+/// The Kyverno CLI with 100 objects.
+pub(crate) const KYVERNO_SMALL: &str = "Kyverno CLI, 100 objects";
 
 pub(crate) fn foreach(bench: &mut Bench) -> Result<(), String> {
     let policy = bench.made("loop.yaml", policies::write_loop);
@@ -132,7 +134,7 @@ pub(crate) fn foreach(bench: &mut Bench) -> Result<(), String> {
             bench.made(&format!("pods-{elements}.yaml"), |path| manifests::write_pods(path, PODS, elements));
         contestants.push((elements, bench.kyv(&policy, &pods)));
         if elements <= bench.sizes.elements_with_kyverno {
-            bench.agree(format!("{PODS} Pods of {elements} containers × 1 policy"), &policy, &pods)?;
+            bench.agree(format!("{PODS} Pods with {elements} in the list × 1 policy"), &policy, &pods)?;
             contestants.push((elements, bench.kyverno(&policy, &pods).at_most(SLOW)));
         }
     }

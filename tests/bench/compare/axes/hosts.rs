@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::compare::agreement;
 use crate::compare::contestant::Contestant;
@@ -64,13 +63,13 @@ const PATCHES: [(&str, &str, &str); 30] = [
 pub(crate) fn patches(bench: &mut Bench) -> Result<(), String> {
     let number = bench.sizes.yardstick;
     let objects = bench.objects(number);
-    let policies = bench.made("patch-policies.yaml", |path| write_policies(path));
+    let policies = bench.made("patch-policies.yaml", write_policies);
     let build = bench.made(&format!("patched-{number}"), |folder| {
         kustomization(folder, number, &patch_list());
     });
     let kustomize = kustomize(bench, KUSTOMIZE, &build);
     let kyv = bench.kyv(&policies, &objects);
-    agreement::between(&mut command(&kyv), &mut command(&kustomize), "kustomize")?;
+    agreement::between(&mut kyv.command(), &mut kustomize.command(), "kustomize")?;
     bench.agreements.push(format!("{number} objects × {} patches, with kustomize", PATCHES.len()));
     bench.take(Axis::Kustomize, vec![(number, kyv), (number, kustomize.at_most(SLOW))])
 }
@@ -92,7 +91,7 @@ pub(crate) fn function(bench: &mut Bench) -> Result<(), String> {
     });
     let with_kyv = kustomize(bench, WITH_KYV, &kyv);
     let alone = bench.kyv(&bench.policies(MATCHING, 0), &bench.objects(number));
-    agreement::between(&mut command(&alone), &mut command(&with_kyv), WITH_KYV)?;
+    agreement::between(&mut alone.command(), &mut with_kyv.command(), WITH_KYV)?;
     bench.agreements.push(format!("{number} objects × {MATCHING} policies, alone and as a function"));
     let contestants = vec![
         (number, with_kyv.at_most(SLOW)),
@@ -106,12 +105,6 @@ pub(crate) fn function(bench: &mut Bench) -> Result<(), String> {
 fn kustomize(bench: &Bench, name: &'static str, folder: &Path) -> Contestant {
     let kustomize = Contestant::new(name, bench.programs.kustomize());
     kustomize.args(&["build", "--enable-alpha-plugins", "--enable-exec"]).arg(folder)
-}
-
-fn command(contestant: &Contestant) -> Command {
-    let mut command = Command::new(&contestant.program);
-    command.args(&contestant.arguments);
-    command
 }
 
 /// A folder with objects and a kustomization of them.

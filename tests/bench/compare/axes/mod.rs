@@ -21,7 +21,7 @@ use crate::compare::results::{Figure, Results};
 use crate::compare::rounds::interleaved;
 use crate::compare::say;
 
-pub(crate) use apply::{FEW, MANY, NOTHING};
+pub(crate) use apply::{FEW, KYVERNO_SMALL, MANY, NOTHING};
 pub(crate) use hosts::KUSTOMIZE;
 pub(crate) use own::{CANONICAL, FOLDER, ONE_FILE, ONE_THREAD, TWO_THREADS};
 
@@ -226,7 +226,11 @@ impl Bench {
 
     fn limit(&self, objects: &Path) -> Contestant {
         let limit = Contestant::new(LIMIT, &self.programs.this).arg(limit::ERRAND);
-        limit.arg(objects).arg(self.folder.path().join("limit.yaml"))
+        limit.arg(objects).arg(self.printed_by_limit())
+    }
+
+    fn printed_by_limit(&self) -> PathBuf {
+        self.folder.path().join("limit.yaml")
     }
 
     /// Sees to it that kyv and the Kyverno CLI do the same.

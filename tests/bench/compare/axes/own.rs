@@ -1,6 +1,7 @@
 //! kyv beside itself and beside the limit.
 
-use super::{Axis, Bench};
+use super::{Axis, Bench, LIMIT};
+use crate::compare::agreement;
 use crate::compare::contestant::Contestant;
 use crate::compare::manifests;
 use crate::compare::policies::MATCHING;
@@ -38,11 +39,10 @@ pub(crate) fn canonical(bench: &mut Bench) -> Result<(), String> {
     let (policies, objects) = (bench.policies(MATCHING, 0), bench.objects(number));
     let faithful = bench.kyv(&policies, &objects).args(&["--workers", "1"]);
     let canonical = faithful.clone().arg("--canonical");
-    let contestants = vec![
-        (number, bench.limit(&objects)),
-        (number, named(canonical, CANONICAL)),
-        (number, named(faithful, ONE_THREAD)),
-    ];
+    let limit = bench.limit(&objects);
+    agreement::unchanged(&mut limit.command(), &bench.printed_by_limit(), &objects, LIMIT)?;
+    let contestants =
+        vec![(number, limit), (number, named(canonical, CANONICAL)), (number, named(faithful, ONE_THREAD))];
     bench.take(Axis::Canonical, contestants)
 }
 
