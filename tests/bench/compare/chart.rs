@@ -7,11 +7,11 @@ use crate::compare::goals::{mebibytes, seconds, thousands};
 use crate::compare::results::{Figure, Results};
 use crate::compare::rounds::Measured;
 
-const WIDTH: f64 = 720.0;
+const WIDTH: f64 = 840.0;
 const HEIGHT: f64 = 400.0;
 /// Where the field of a chart lies.
 const LEFT: f64 = 80.0;
-const RIGHT: f64 = 560.0;
+const RIGHT: f64 = 590.0;
 const TOP: f64 = 50.0;
 const BOTTOM: f64 = 340.0;
 
@@ -105,6 +105,7 @@ fn lines(title: &str, counts: &str, unit: &Unit, series: &[Series]) -> String {
         text(&mut svg, LEFT - 8.0, y + 4.0, "end", TEXT, &(unit.tick)(power));
     }
     text(&mut svg, f64::midpoint(LEFT, RIGHT), BOTTOM + 42.0, "middle", TEXT, counts);
+    let mut labels = Vec::new();
     for (series, colour) in series.iter().zip(COLOURS) {
         let places: Vec<(f64, f64)> = series.points.iter().map(|(x, y)| (across.at(*x), up.at(*y))).collect();
         let path: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
@@ -125,9 +126,15 @@ fn lines(title: &str, counts: &str, unit: &Unit, series: &[Series]) -> String {
             );
         }
         if let (Some((x, y)), Some((_, value))) = (places.last(), series.points.last()) {
-            let label = format!("{}: {}", series.name, (unit.show)(*value));
-            text(&mut svg, x + 10.0, y + 4.0, "start", colour, &label);
+            labels.push((*y, *x, colour, format!("{}: {}", series.name, (unit.show)(*value))));
         }
+    }
+    // Labels of lines that end close together stand below each other.
+    labels.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let mut above = f64::MIN;
+    for (y, x, colour, label) in labels {
+        above = y.max(above + 17.0);
+        text(&mut svg, x + 10.0, above + 4.0, "start", colour, &label);
     }
     svg + "</svg>\n"
 }
