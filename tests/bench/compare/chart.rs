@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::compare::axes::{Axis, FEW, KYV, KYVERNO, KYVERNO_SMALL, LIMIT, MANY};
+use crate::compare::axes::{Axis, KYV, KYVERNO, KYVERNO_SMALL, LIMIT, MANY, SMALL};
 use crate::compare::goals::{mebibytes, seconds, thousands};
 use crate::compare::results::{Figure, Results};
 use crate::compare::rounds::Measured;
 
 const WIDTH: f64 = 840.0;
-const HEIGHT: f64 = 400.0;
 /// Where the field of a chart lies.
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 590.0;
@@ -22,7 +21,7 @@ const COLOURS: [&str; 4] = ["#2f81f7", "#db6d28", "#3fa65a", "#a371f7"];
 pub(crate) fn all(results: &Results) -> Vec<(String, String)> {
     let mut charts = Vec::new();
     let usual = &[KYV, KYVERNO, LIMIT][..];
-    let idle = &[MANY, FEW, KYVERNO_SMALL][..];
+    let idle = &[SMALL, KYVERNO_SMALL, MANY][..];
     for (file, title, axis, names, unit) in [
         ("objects-time", "Time by objects, 30 policies", Axis::Objects, usual, TIME),
         ("objects-memory", "Peak memory by objects, 30 policies", Axis::Objects, usual, MEMORY),
@@ -86,14 +85,16 @@ impl Series {
     }
 }
 
+const HEIGHT: f64 = 400.0;
+
 /// Both axes are logarithmic: what grows as the work does is a straight line.
 fn lines(title: &str, counts: &str, unit: &Unit, series: &[Series]) -> String {
     let all = || series.iter().flat_map(|series| &series.points);
     let [across, up] = [
         Scale::over(all().map(|point| point.0), LEFT, RIGHT),
-        Scale::over(all().map(|point| point.1), BOTTOM, TOP),
+        Scale::over(all().map(|point| point.1), BOTTOM, TOP).rounded(),
     ];
-    let mut svg = head(title);
+    let mut svg = head(title, HEIGHT);
     for power in across.powers() {
         let (x, number) = (across.at(power), thousands(power as usize));
         line(&mut svg, [x, TOP, x, BOTTOM]);
@@ -145,7 +146,7 @@ fn bars(title: &str, figures: &[&Figure]) -> String {
     const START: f64 = 250.0;
     let values: Vec<f64> = figures.iter().map(|figure| (TIME.of)(&figure.measured)).collect();
     let most = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    let mut svg = head(title);
+    let mut svg = head(title, TOP + 30.0 + STEP * figures.len() as f64);
     for (at, (figure, value)) in figures.iter().zip(&values).enumerate() {
         let (y, length) = (TOP + 20.0 + STEP * at as f64, value / most * (WIDTH - START - 100.0));
         let colour = COLOURS[at % COLOURS.len()];
@@ -174,8 +175,13 @@ impl Scale {
         let (least, most) = figures.fold((f64::MAX, f64::MIN_POSITIVE), |(least, most), figure| {
             (figure.min(least), figure.max(most))
         });
-        let (low, high) = (least.log10().floor(), most.log10().ceil());
-        Self { powers: [low, high.max(low + 1.0)], places: [from, to] }
+        Self { powers: [least.log10(), most.log10().max(least.log10() + 0.1)], places: [from, to] }
+    }
+
+    /// The same with a power of ten at both ends.
+    fn rounded(self) -> Self {
+        let [low, high] = self.powers;
+        Self { powers: [low.floor(), high.ceil()], ..self }
     }
 
     fn at(&self, figure: f64) -> f64 {
@@ -184,13 +190,14 @@ impl Scale {
     }
 
     fn powers(&self) -> impl Iterator<Item = f64> {
-        (self.powers[0] as i32..=self.powers[1] as i32).map(|power| 10_f64.powi(power))
+        ((self.powers[0] - 1e-9).ceil() as i32..=(self.powers[1] + 1e-9).floor() as i32)
+            .map(|power| 10_f64.powi(power))
     }
 }
 
-fn head(title: &str) -> String {
+fn head(title: &str, height: f64) -> String {
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"system-ui, sans-serif\" font-size=\"13\" role=\"img\">\n<title>{title}</title>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"system-ui, sans-serif\" font-size=\"13\" role=\"img\">\n<title>{title}</title>\n"
     );
     put(
         &mut svg,

@@ -10,12 +10,16 @@ pub(crate) struct Verdict {
     /// The two that are compared, as measured.
     pub(crate) figures: [String; 2],
     pub(crate) ratio: String,
+    /// The same of processor time, which what else the machine does changes less.
+    pub(crate) cpu: String,
     pub(crate) goal: &'static str,
     pub(crate) reached: bool,
 }
 
 /// Something that is compared.
 type Figure = fn(&Measured) -> Spread;
+
+const NONE: &str = "";
 
 /// The goals that the run measured.
 pub(crate) fn verdicts(bench: &Bench) -> Vec<Verdict> {
@@ -28,12 +32,15 @@ pub(crate) fn verdicts(bench: &Bench) -> Vec<Verdict> {
     let mut least = |what: &str, pair: Option<(&Measured, &Measured)>, figure: Figure, least: f64, goal| {
         let Some((ours, theirs)) = pair else { return };
         let unit = if what.ends_with("memory") { mebibytes } else { seconds };
+        let cpu = theirs.cpu().median / ours.cpu().median;
         let (ours, theirs) = (figure(ours), figure(theirs));
         let ratio = theirs.median / ours.median;
+        let cpu = if what.ends_with("memory") { NONE.to_owned() } else { format!("1 : {cpu:.0}") };
         verdicts.push(Verdict {
             what: what.to_owned(),
             figures: [unit(ours.median), unit(theirs.median)],
             ratio: format!("1 : {ratio:.0} ({:.0}–{:.0})", theirs.low / ours.high, theirs.high / ours.low),
+            cpu,
             goal,
             reached: ratio >= least,
         });
@@ -63,12 +70,14 @@ pub(crate) fn verdicts(bench: &Bench) -> Vec<Verdict> {
     verdicts.extend(idle(bench));
     let threads = pair(Axis::Threads, large, TWO_THREADS, ONE_THREAD);
     verdicts.extend(threads.map(|(two, one)| {
+        let cpu = one.cpu().median / two.cpu().median;
         let (two, one) = (two.wall(), one.wall());
         let ratio = one.median / two.median;
         Verdict {
             what: format!("{} objects × 30 policies, two threads : one, wall", thousands(large)),
             figures: [seconds(two.median), seconds(one.median)],
             ratio: format!("1 : {ratio:.2} ({:.2}–{:.2})", one.low / two.high, one.high / two.low),
+            cpu: format!("1 : {cpu:.2}"),
             goal: "1 : 1.7",
             reached: ratio >= 1.7,
         }
@@ -77,23 +86,27 @@ pub(crate) fn verdicts(bench: &Bench) -> Vec<Verdict> {
 }
 
 fn most(what: String, (ours, theirs): (&Measured, &Measured), most: f64, goal: &'static str) -> Verdict {
+    let cpu = ours.cpu().median / theirs.cpu().median;
     let (ours, theirs) = (ours.wall(), theirs.wall());
     let ratio = ours.median / theirs.median;
     Verdict {
         what,
         figures: [seconds(ours.median), seconds(theirs.median)],
         ratio: format!("{ratio:.2} : 1 ({:.2}–{:.2})", ours.low / theirs.high, ours.high / theirs.low),
+        cpu: format!("{cpu:.2} : 1"),
         goal,
         reached: ratio <= most,
     }
 }
 
 fn more_than_nothing((ours, nothing): (&Measured, &Measured)) -> Verdict {
+    let cpu = ours.cpu().median - nothing.cpu().median;
     let (ours, nothing) = (ours.wall().median, nothing.wall().median);
     Verdict {
         what: "start-up, kyv and `true`, wall".to_owned(),
         figures: [seconds(ours), seconds(nothing)],
         ratio: format!("{} more", seconds(ours - nothing)),
+        cpu: format!("{} more", seconds(cpu)),
         goal: "5 ms more",
         reached: ours - nothing <= 0.005,
     }
@@ -105,12 +118,14 @@ fn streamed(name: &str, points: [usize; 2], (few, many): (&Measured, &Measured))
     let what = format!("{} → {} objects, {name}", thousands(points[0]), thousands(points[1]));
     let (time, memory) =
         ([few, many].map(|measured| measured.wall().median), [few, many].map(|one| one.peak().median));
+    let busier = many.cpu().median / few.cpu().median;
     let (slower, larger) = (time[1] / time[0], memory[1] / memory[0]);
     [
         Verdict {
             what: format!("{what}, wall"),
             figures: time.map(seconds),
             ratio: format!("× {slower:.2}"),
+            cpu: format!("× {busier:.2}"),
             goal: "× 10 ± 10 %",
             reached: (0.9..=1.1).contains(&(slower / times)),
         },
@@ -118,6 +133,7 @@ fn streamed(name: &str, points: [usize; 2], (few, many): (&Measured, &Measured))
             what: format!("{what}, peak memory"),
             figures: memory.map(mebibytes),
             ratio: format!("× {larger:.2}"),
+            cpu: NONE.to_owned(),
             goal: "× 1, give or take 10 %",
             reached: larger <= 1.1,
         },
@@ -127,13 +143,14 @@ fn streamed(name: &str, points: [usize; 2], (few, many): (&Measured, &Measured))
 /// What one object costs, without what loading the policies costs.
 fn idle(bench: &Bench) -> Option<Verdict> {
     let sizes = &bench.sizes;
-    let each = |idle: usize| {
-        let [few, many] = [FEW, MANY]
-            .map(|name| bench.results.get(Axis::Idle, idle, name).map(|measured| measured.wall().median));
+    let each = |idle: usize, figure: Figure| {
+        let [few, many] =
+            [FEW, MANY].map(|name| bench.results.get(Axis::Idle, idle, name).map(|one| figure(one).median));
         Some((many? - few?) / (sizes.large - sizes.yardstick) as f64)
     };
     let last = *sizes.idle.last()?;
-    let (without, with) = (each(0)?, each(last)?);
+    let (without, with) = (each(0, Measured::wall)?, each(last, Measured::wall)?);
+    let cpu = each(last, Measured::cpu)? / each(0, Measured::cpu)?;
     Some(Verdict {
         what: format!(
             "{} policies that do not match beside 10 that do, wall for each object",
@@ -141,6 +158,7 @@ fn idle(bench: &Bench) -> Option<Verdict> {
         ),
         figures: [seconds(with), seconds(without)],
         ratio: format!("{:.2} : 1", with / without),
+        cpu: format!("{cpu:.2} : 1"),
         goal: "1.3 : 1",
         reached: with <= 1.3 * without,
     })

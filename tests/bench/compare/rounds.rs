@@ -9,7 +9,10 @@ use crate::compare::contestant::Contestant;
 /// A run that takes longer than this needs no run before it to warm the machine up.
 const LONG: Duration = Duration::from_secs(2);
 
-/// The middle of several figures, and what lies around it.
+/// From so many figures on, those outside of the quartiles are left aside: one run in fifty meets something else.
+const MANY: usize = 8;
+
+/// The middle of several figures, and what lies around it: the least and the most, or the quartiles of many.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spread {
     pub(crate) low: f64,
@@ -21,12 +24,13 @@ impl Spread {
     fn of(mut figures: Vec<f64>) -> Self {
         figures.sort_by(f64::total_cmp);
         let (middle, last) = (figures.len() / 2, figures.len() - 1);
+        let aside = if figures.len() < MANY { 0 } else { figures.len() / 4 };
         let median = if figures.len() % 2 == 1 {
             figures[middle]
         } else {
             f64::midpoint(figures[middle - 1], figures[middle])
         };
-        Self { low: figures[0], median, high: figures[last] }
+        Self { low: figures[aside], median, high: figures[last - aside] }
     }
 }
 

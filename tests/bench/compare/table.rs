@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::compare::axes::{Axis, Bench};
+use crate::compare::axes::{Axis, Bench, FEW, MANY};
 use crate::compare::goals::{mebibytes, seconds, thousands, verdicts};
 use crate::compare::rounds::{Measured, Spread};
 
@@ -12,12 +12,15 @@ pub(crate) fn report(bench: &Bench) -> String {
     head(bench, &mut text);
     let verdicts = verdicts(bench);
     if !verdicts.is_empty() {
-        row(&mut text, &["", "first", "second", "ratio", "goal", ""]);
-        text.push_str("|---|---:|---:|---:|---:|---|\n");
+        row(&mut text, &["", "first", "second", "ratio", "goal", "", "ratio of CPU"]);
+        text.push_str("|---|---:|---:|---:|---:|---|---:|\n");
         for verdict in verdicts {
             let [first, second] = &verdict.figures;
             let reached = if verdict.reached { "reached" } else { "**missed**" };
-            row(&mut text, &[&verdict.what, first, second, &verdict.ratio, verdict.goal, reached]);
+            row(
+                &mut text,
+                &[&verdict.what, first, second, &verdict.ratio, verdict.goal, reached, &verdict.cpu],
+            );
         }
     }
     for axis in Axis::ALL {
@@ -39,7 +42,7 @@ fn head(bench: &Bench, text: &mut String) {
         put(text, format_args!(" At the start {load} threads of others wanted to run."));
     }
     text.push_str(
-        " Each figure is the median of several runs in turn, with the least and the most; ratios are those of medians.\n",
+        " Each figure is the median of several runs in turn, with the least and the most, or with the quartiles of more than seven; ratios are those of medians.\n",
     );
     if !bench.agreements.is_empty() {
         put(
@@ -67,6 +70,10 @@ fn section(bench: &Bench, axis: Axis, text: &mut String) {
     for figure in figures {
         let measured = &figure.measured;
         let (point, times) = match first {
+            // Contestants with other work have no ratio.
+            Some((point, _)) if point == figure.point && matches!(figure.name, FEW | MANY) => {
+                (String::new(), String::new())
+            }
             Some((point, first)) if point == figure.point => {
                 (String::new(), times(measured.wall().median / first.wall().median))
             }

@@ -1,5 +1,6 @@
 //! kyv beside the Kyverno CLI.
 
+use std::cmp::Ordering;
 use std::fs;
 
 use super::{Axis, Bench, KYV, KYVERNO};
@@ -57,7 +58,11 @@ pub(crate) fn objects(bench: &mut Bench) -> Result<(), String> {
                     &objects,
                 )?;
             }
-            let rounds = if number < bench.sizes.yardstick { usize::MAX } else { SLOW };
+            let rounds = match number.cmp(&bench.sizes.yardstick) {
+                Ordering::Less => usize::MAX,
+                Ordering::Equal => SLOW,
+                Ordering::Greater => 1,
+            };
             contestants.push((number, bench.kyverno(&folder, &objects).at_most(rounds)));
         }
         contestants.push((number, bench.limit(&objects).at_most(long)));
@@ -109,11 +114,11 @@ pub(crate) fn idle(bench: &mut Bench) -> Result<(), String> {
             contestant.name = name;
             contestant
         };
-        contestants.push((idle, named(bench.kyv(&folder, &many), MANY)));
-        contestants.push((idle, named(bench.kyv(&folder, &few), FEW)));
         contestants.push((idle, named(bench.kyv(&folder, &small), SMALL)));
         let rounds = if idle > 100 { 1 } else { SLOW };
         contestants.push((idle, named(bench.kyverno(&folder, &small), KYVERNO_SMALL).at_most(rounds)));
+        contestants.push((idle, named(bench.kyv(&folder, &few), FEW)));
+        contestants.push((idle, named(bench.kyv(&folder, &many), MANY)));
     }
     bench.take(Axis::Idle, contestants)
 }
@@ -122,7 +127,8 @@ pub(crate) fn idle(bench: &mut Bench) -> Result<(), String> {
 pub(crate) const MANY: &str = "kyv, 10,000 objects";
 /// kyv with 1,000 objects.
 pub(crate) const FEW: &str = "kyv, 1,000 objects";
-const SMALL: &str = "kyv, 100 objects";
+/// kyv with 100 objects.
+pub(crate) const SMALL: &str = "kyv, 100 objects";
 /// The Kyverno CLI with 100 objects.
 pub(crate) const KYVERNO_SMALL: &str = "Kyverno CLI, 100 objects";
 

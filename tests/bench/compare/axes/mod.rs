@@ -21,7 +21,7 @@ use crate::compare::results::{Figure, Results};
 use crate::compare::rounds::interleaved;
 use crate::compare::say;
 
-pub(crate) use apply::{FEW, KYVERNO_SMALL, MANY, NOTHING};
+pub(crate) use apply::{FEW, KYVERNO_SMALL, MANY, NOTHING, SMALL};
 pub(crate) use hosts::KUSTOMIZE;
 pub(crate) use own::{CANONICAL, FOLDER, ONE_FILE, ONE_THREAD, TWO_THREADS};
 
