@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::compare::agreement;
 use crate::compare::contestant::Contestant;
+use crate::compare::goals::{mebibytes, seconds, thousands};
 use crate::compare::limit;
 use crate::compare::machine;
 use crate::compare::manifests;
@@ -258,6 +259,9 @@ impl Bench {
         let (counts, contestants): (Vec<usize>, Vec<Contestant>) = points.into_iter().unzip();
         let all = interleaved(&contestants, rounds, self.folder.path())?;
         for (point, (contestant, measured)) in counts.into_iter().zip(contestants.iter().zip(all)) {
+            let [wall, cpu] = [measured.wall(), measured.cpu()].map(|spread| seconds(spread.median));
+            let peak = mebibytes(measured.peak().median);
+            say(&format!("  {} {}: {wall}, CPU {cpu}, {peak}", thousands(point), contestant.name));
             self.results.add(Figure { axis, point, name: contestant.name, measured });
         }
         Ok(())
