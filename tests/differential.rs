@@ -20,8 +20,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kyv::policy::{DocumentKind, kind_of};
-use kyv::value::{Number, ObjectRef, Value};
+use kyv::value::{ObjectRef, Value};
 use kyv::yaml::{Limits, Source, print, read};
+use rig::artefacts::{ARTEFACTS, tidy, with_whole_numbers};
 use rig::files::files_below;
 use rig::kyverno_cli::Applied;
 
@@ -37,77 +38,6 @@ const BUDGET: Duration = Duration::from_secs(1800);
 
 /// How many CLIs run at a time.
 const WORKERS: usize = 2;
-
-/// What the CLI does to objects and no controller does.
-struct Artefact {
-    name: &'static str,
-    reason: &'static str,
-    /// The printed object as a controller would give it, for the object that was given.
-    undo: fn(printed: Value, given: &Value) -> Value,
-}
-
-const ARTEFACTS: &[Artefact] = &[
-    Artefact {
-        name: "nothing after an error",
-        reason: "a patch that fails leaves `{}`; in a cluster the request is denied, and nothing changes",
-        undo: |printed, given| if is_empty(&printed) { given.clone() } else { printed },
-    },
-    Artefact {
-        name: "namespace default",
-        reason: "the CLI writes it into every object that has none; the API server does so before admission",
-        undo: |mut printed, given| {
-            let namespace = |object: &Value| object.path(&["metadata", "namespace"]).cloned();
-            if namespace(given).is_none() && namespace(&printed) == Some("default".into()) {
-                member(&mut printed, "metadata").and_then(|metadata| metadata.remove("namespace"));
-            }
-            printed
-        },
-    },
-    Artefact {
-        name: "integers as floats",
-        reason: "the CLI reads each number as a float, and prints it with an exponent from 1e+06 on",
-        undo: |printed, _given| with_whole_numbers(printed),
-    },
-];
-
-fn member<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Value> {
-    value.as_object_mut()?.get_mut(key)
-}
-
-fn is_empty(value: &Value) -> bool {
-    value.as_object().is_some_and(|members| members.is_empty())
-}
-
-fn with_whole_numbers(value: Value) -> Value {
-    match value {
-        Value::Number(number) if number.is_integer() => {
-            let text = number.integer_text();
-            Value::Number(text.and_then(|text| Number::parse(&text)).unwrap_or(number))
-        }
-        Value::Array(items) => Value::array(items.iter().cloned().map(with_whole_numbers).collect()),
-        Value::Object(members) => {
-            members.iter().map(|(key, value)| (key.clone(), with_whole_numbers(value.clone()))).collect()
-        }
-        other => other,
-    }
-}
-
-/// The value without nulls, empty maps and empty lists.
-fn tidy(value: &Value) -> Option<Value> {
-    match value {
-        Value::Null => None,
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(value.clone()),
-        Value::Array(items) => {
-            let items: Vec<Value> = items.iter().filter_map(tidy).collect();
-            (!items.is_empty()).then(|| Value::array(items))
-        }
-        Value::Object(members) => {
-            let members: Vec<_> =
-                members.iter().filter_map(|(key, member)| Some((key.clone(), tidy(member)?))).collect();
-            (!members.is_empty()).then(|| members.into_iter().collect())
-        }
-    }
-}
 
 /// A policy and what its own suite gives it.
 struct Policy {

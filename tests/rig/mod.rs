@@ -6,6 +6,7 @@
 
 pub(crate) mod apiserver;
 pub(crate) mod argocd;
+pub(crate) mod artefacts;
 pub(crate) mod files;
 pub(crate) mod force;
 pub(crate) mod gauge;

@@ -1,0 +1,60 @@
+//! kyv beside itself and beside the limit.
+
+use super::{Axis, Bench, LIMIT};
+use crate::compare::agreement;
+use crate::compare::contestant::Contestant;
+use crate::compare::manifests;
+use crate::compare::policies::MATCHING;
+
+/// kyv with one thread.
+pub(crate) const ONE_THREAD: &str = "kyv --workers 1";
+/// kyv with two threads.
+pub(crate) const TWO_THREADS: &str = "kyv --workers 2";
+/// kyv with one thread, printing canonically.
+pub(crate) const CANONICAL: &str = "kyv --workers 1 --canonical";
+/// All objects in one file.
+pub(crate) const ONE_FILE: &str = "kyv, one file";
+/// All objects in files of a folder.
+pub(crate) const FOLDER: &str = "kyv, files of 100";
+
+/// Runs of many seconds.
+const SLOW: usize = 3;
+
+fn named(mut contestant: Contestant, name: &'static str) -> Contestant {
+    contestant.name = name;
+    contestant
+}
+
+pub(crate) fn threads(bench: &mut Bench) -> Result<(), String> {
+    let number = bench.sizes.large;
+    let (policies, objects) = (bench.policies(MATCHING, 0), bench.objects(number));
+    let contestants = [(ONE_THREAD, "1"), (TWO_THREADS, "2")].map(|(name, workers)| {
+        (number, named(bench.kyv(&policies, &objects).args(&["--workers", workers]), name))
+    });
+    bench.take(Axis::Threads, contestants.to_vec())
+}
+
+pub(crate) fn canonical(bench: &mut Bench) -> Result<(), String> {
+    let number = bench.sizes.large;
+    let (policies, objects) = (bench.policies(MATCHING, 0), bench.objects(number));
+    let faithful = bench.kyv(&policies, &objects).args(&["--workers", "1"]);
+    let canonical = faithful.clone().arg("--canonical");
+    let limit = bench.limit(&objects);
+    agreement::unchanged(&mut limit.command(), &bench.printed_by_limit(), &objects, LIMIT)?;
+    let contestants =
+        vec![(number, limit), (number, named(canonical, CANONICAL)), (number, named(faithful, ONE_THREAD))];
+    bench.take(Axis::Canonical, contestants)
+}
+
+pub(crate) fn stream(bench: &mut Bench) -> Result<(), String> {
+    let policies = bench.policies(MATCHING, 0);
+    let mut contestants = Vec::new();
+    for number in bench.sizes.stream {
+        let file = bench.objects(number);
+        let folder =
+            bench.made(&format!("files-{number}"), |path| manifests::write_folder(path, number, 100));
+        contestants.push((number, named(bench.kyv(&policies, &file), ONE_FILE).at_most(SLOW)));
+        contestants.push((number, named(bench.kyv(&policies, &folder), FOLDER).at_most(SLOW)));
+    }
+    bench.take(Axis::Stream, contestants)
+}

@@ -1,0 +1,83 @@
+//! kyv, the Kyverno CLI, kustomize and the limit beside each other: the same work, in turn, in one run.
+//!
+//! What is measured always runs in a process of its own, started by a small one that measures: see [`apart`].
+
+mod agreement;
+mod apart;
+mod axes;
+mod chart;
+mod contestant;
+mod draw;
+mod goals;
+mod limit;
+mod machine;
+mod manifests;
+mod options;
+mod policies;
+mod programs;
+mod results;
+mod rounds;
+mod table;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use axes::Bench;
+use options::Options;
+
+/// The whole program.
+pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
+    if let Some(code) = errand(&arguments) {
+        return code;
+    }
+    let written = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let report = Options::parse(written).and_then(|options| run(&options));
+    match report {
+        Ok(report) => {
+            io::stdout().write_all(report.as_bytes()).expect("stdout takes the report");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            say(&format!("compare: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What this program does when it calls itself.
+pub(crate) fn errand(arguments: &[OsString]) -> Option<ExitCode> {
+    match arguments.first()?.to_str()? {
+        apart::ERRAND => Some(apart::errand(&arguments[1..])),
+        limit::ERRAND => Some(limit::errand(&arguments[1..])),
+        _ => None,
+    }
+}
+
+/// Runs what the options ask for, and gives the report as Markdown.
+///
+/// # Errors
+///
+/// Where two programs that should make the same of the same objects do not, and where a program fails.
+pub(crate) fn run(options: &Options) -> Result<String, String> {
+    let mut bench = Bench::new(options)?;
+    for axis in &options.axes {
+        axes::measure(*axis, &mut bench)?;
+    }
+    let report = table::report(&bench);
+    if let Some(folder) = &options.write {
+        let write = |name: &str, text: &str| fs::write(folder.join(name), text);
+        fs::create_dir_all(folder)
+            .and_then(|()| write("table.md", &report))
+            .and_then(|()| write("figures.csv", &bench.results.csv()))
+            .and_then(|()| chart::all(&bench.results).iter().try_for_each(|(name, svg)| write(name, svg)))
+            .map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    Ok(report)
+}
+
+/// A line for whoever waits.
+fn say(line: &str) {
+    drop(io::stderr().write_all(format!("{line}\n").as_bytes()));
+}

@@ -1,0 +1,71 @@
+//! What a run is asked for.
+
+use std::path::{Path, PathBuf};
+
+use crate::compare::axes::Axis;
+
+/// Where table, figures and charts of a release live.
+const PUBLISHED: &str = "docs/benchmark";
+
+/// The options of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) axes: Vec<Axis>,
+    /// How often each program runs at most; fewer times where one run takes long.
+    pub(crate) rounds: usize,
+    /// Tiny numbers, to see that everything works.
+    pub(crate) quick: bool,
+    /// The Kyverno CLI goes on where it takes minutes.
+    pub(crate) beyond: bool,
+    /// Where table, figures and charts are written, if anywhere.
+    pub(crate) write: Option<PathBuf>,
+}
+
+impl Options {
+    /// Reads the command line.
+    ///
+    /// # Errors
+    ///
+    /// What is not understood.
+    pub(crate) fn parse(arguments: Vec<String>) -> Result<Self, String> {
+        let mut options = Self { axes: Vec::new(), rounds: 5, quick: false, beyond: false, write: None };
+        let mut arguments = arguments.into_iter();
+        while let Some(argument) = arguments.next() {
+            match &*argument {
+                // cargo says so to every benchmark.
+                "--bench" => {}
+                "--quick" => options.quick = true,
+                "--beyond" => options.beyond = true,
+                "--write" => options.write = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join(PUBLISHED)),
+                "--rounds" => {
+                    let number = arguments.next().and_then(|number| number.parse().ok());
+                    options.rounds =
+                        number.filter(|number| *number > 0).ok_or("--rounds: a number is missing")?;
+                }
+                folder if folder.starts_with("--write=") => {
+                    options.write = folder.strip_prefix("--write=").map(PathBuf::from);
+                }
+                name => match Axis::ALL.iter().find(|axis| axis.name() == name) {
+                    Some(axis) => options.axes.push(*axis),
+                    None => return Err(format!("`{name}` is unknown; {USAGE}, and axes are {}", names())),
+                },
+            }
+        }
+        if options.axes.is_empty() {
+            options.axes = Axis::ALL.to_vec();
+        }
+        // Some axes take figures of others over.
+        options.axes.sort_unstable();
+        options.axes.dedup();
+        if options.quick {
+            options.rounds = options.rounds.min(2);
+        }
+        Ok(options)
+    }
+}
+
+const USAGE: &str = "options are --rounds N, --quick, --beyond and --write[=FOLDER]";
+
+fn names() -> String {
+    Axis::ALL.map(Axis::name).join(", ")
+}
