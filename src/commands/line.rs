@@ -13,7 +13,7 @@ use crate::source::{Piece, Portion, SourceError};
 use super::driver::Work;
 
 /// So many portions for each thread are begun before the first of them is taken.
-const AHEAD: usize = 8;
+const AHEAD: usize = 4;
 
 /// What was made of a portion, and what is wrong with it.
 type Made<M> = Vec<Result<M, SourceError>>;

@@ -16,7 +16,7 @@ use super::text::{parse, read_text};
 use super::{Location, Manifests, Piece, SourceError};
 
 /// A portion has so many bytes of text, or one document.
-const BYTES: usize = 32 << 10;
+const BYTES: usize = 16 << 10;
 
 /// A portion has so many files at most.
 const FILES: usize = 64;

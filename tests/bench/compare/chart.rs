@@ -38,7 +38,7 @@ pub(crate) fn all(results: &Results) -> Vec<(String, String)> {
     for (file, title, axis) in [
         ("startup", "Start-up: one policy, one Pod", Axis::Startup),
         ("kustomize", "1,000 objects, 30 strategic-merge patches by kind", Axis::Kustomize),
-        ("function", "4,000 objects, 30 policies inside kustomize build", Axis::Function),
+        ("function", "30 policies inside kustomize build", Axis::Function),
     ] {
         let figures: Vec<&Figure> = results.of(axis).collect();
         if !figures.is_empty() {

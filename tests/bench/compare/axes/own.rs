@@ -12,6 +12,8 @@ pub(crate) const ONE_THREAD: &str = "kyv --workers 1";
 pub(crate) const TWO_THREADS: &str = "kyv --workers 2";
 /// kyv with one thread, printing canonically.
 pub(crate) const CANONICAL: &str = "kyv --workers 1 --canonical";
+/// kyv with two threads, printing canonically.
+pub(crate) const CANONICAL_TWO: &str = "kyv --workers 2 --canonical";
 /// All objects in one file.
 pub(crate) const ONE_FILE: &str = "kyv, one file";
 /// All objects in files of a folder.
@@ -37,13 +39,18 @@ pub(crate) fn threads(bench: &mut Bench) -> Result<(), String> {
 pub(crate) fn canonical(bench: &mut Bench) -> Result<(), String> {
     let number = bench.sizes.large;
     let (policies, objects) = (bench.policies(MATCHING, 0), bench.objects(number));
-    let faithful = bench.kyv(&policies, &objects).args(&["--workers", "1"]);
-    let canonical = faithful.clone().arg("--canonical");
+    let faithful = |workers| bench.kyv(&policies, &objects).args(&["--workers", workers]);
+    let canonical = |workers| faithful(workers).arg("--canonical");
     let limit = bench.limit(&objects);
     agreement::unchanged(&mut limit.command(), &bench.printed_by_limit(), &objects, LIMIT)?;
-    let contestants =
-        vec![(number, limit), (number, named(canonical, CANONICAL)), (number, named(faithful, ONE_THREAD))];
-    bench.take(Axis::Canonical, contestants)
+    let contestants = [
+        limit,
+        named(canonical("1"), CANONICAL),
+        named(faithful("1"), ONE_THREAD),
+        named(canonical("2"), CANONICAL_TWO),
+        named(faithful("2"), TWO_THREADS),
+    ];
+    bench.take(Axis::Canonical, contestants.map(|contestant| (number, contestant)).to_vec())
 }
 
 pub(crate) fn stream(bench: &mut Bench) -> Result<(), String> {
