@@ -1,5 +1,7 @@
 //! A cluster that answers badly, late or not at all: what is said, and how the run ends.
 
+#[path = "weather/answers.rs"]
+mod answers;
 #[path = "weather/faults.rs"]
 mod faults;
 #[path = "weather/gaps.rs"]

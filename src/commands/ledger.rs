@@ -205,7 +205,8 @@ impl Ledger {
         for remark in session.remarks_on_acts.iter().filter(|_| acts) {
             talk.note(About::Other, remark);
         }
-        for MissingSchema { name, why, .. } in session.schemaless.iter().filter(|schema| self.has_met(schema))
+        for MissingSchema { name, why, .. } in
+            session.schemaless.harmless().filter(|schema| self.has_met(schema))
         {
             let text = format!("the schema of {name} cannot be read, lists in it merge without keys: {why}");
             talk.note(About::Omission, &text);
@@ -296,7 +297,8 @@ impl Ledger {
 
     /// Whether some rule took an object of these kinds.
     fn has_met(&self, schema: &MissingSchema) -> bool {
-        self.tally.rows.keys().any(|key| schema.kinds.contains(&key.kind))
+        let is_one = |kind: &Text| schema.kinds.iter().any(|known| known.kind == *kind);
+        self.tally.rows.keys().any(|key| is_one(&key.kind))
     }
 
     fn announce(&self, session: &Session, talk: &mut Talk) {

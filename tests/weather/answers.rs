@@ -1,0 +1,127 @@
+//! Answers that are missing, or are not what was asked for: nothing that is made without them looks whole.
+
+use std::fs;
+
+use super::rig::weather::{Answer, Ask, Weather};
+use super::{Folder, discovery, good, status};
+
+/// A Widget with a list that its definition merges by keys.
+const WIDGET: &str = r#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"one","namespace":"web"},"spec":{"parts":[{"id":"a","x":1},{"id":"b","x":2}]}}"#;
+
+/// A policy for Widgets.
+fn widgets(name: &str, mutate: &str) -> String {
+    format!(
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  rules:\n  - name: r\n    \
+         match: {{any: [{{resources: {{kinds: [Widget]}}}}]}}\n    mutate: {mutate}\n"
+    )
+}
+
+const PARTS: &str = "{patchStrategicMerge: {spec: {parts: [{id: b, z: 3}]}}}";
+
+/// A server with Widgets that does not tell what their lists are like.
+fn without_schemas(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Weather {
+    Weather::start(move |ask: &Ask| match &*ask.path {
+        "/apis" => {
+            let definitions = r#"{"metadata":{"name":"apiextensions.k8s.io"},"versions":[{"version":"v1","resources":[{"resource":"customresourcedefinitions","responseKind":{"kind":"CustomResourceDefinition"},"scope":"Cluster","verbs":["get","list"]}]}]}"#;
+            let body = discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{definitions},"));
+            Answer::Body(200, body)
+        }
+        path if path.contains("customresourcedefinitions") => answer(),
+        path if path.ends_with("/widgets") => {
+            Answer::Body(200, format!(r#"{{"kind":"List","metadata":{{}},"items":[{WIDGET}]}}"#))
+        }
+        path if path.ends_with("/widgets/one") => Answer::Body(200, WIDGET.into()),
+        _ => good(ask),
+    })
+}
+
+const FORBIDDEN: &str = "error: the schema of widgets.example.com cannot be read, and rules replace lists of 1 object that it \
+                         may merge by keys (--crds gives it): Error from server (Forbidden): no schemas for you";
+const INCOMPLETE: &str = "error: the answer is incomplete: not looked up: schema of widgets.example.com";
+
+#[test]
+fn an_answer_that_hangs_on_an_unknown_schema_is_incomplete() {
+    let server = without_schemas(|| status(403, "Forbidden", "no schemas for you"));
+    let folder = Folder::new(&server);
+    let parts = folder.write("parts.yaml", &widgets("parts", PARTS));
+    let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\n\
+        spec:\n  group: example.com\n  names: {kind: Widget, plural: widgets}\n  scope: Namespaced\n  versions:\n  - name: v1\n    \
+        schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {parts: {type: array, \
+        x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [id], items: {type: object}}}}}}}\n";
+    let definition = folder.write("crd.yaml", definition);
+    for (output, mark) in [
+        ("diff", "incomplete: not looked up: schema of widgets.example.com"),
+        ("json", r#""lookUps":["schema of widgets.example.com"]"#),
+        ("markdown", "schema of widgets.example.com"),
+        ("summary", "incomplete: not looked up: schema of widgets.example.com"),
+    ] {
+        let run = folder.run(&["diff", "widgets", "-p", &parts, "-o", output, "-q"]);
+        assert_eq!((run.code, run.said()), (Some(4), vec![FORBIDDEN, INCOMPLETE]), "{run:?}");
+        assert!(run.stdout.contains(mark), "{mark} {}", run.stdout);
+    }
+    let run = folder.run(&["explain", "widgets", "-p", &parts, "-q"]);
+    assert_eq!((run.code, run.said()), (Some(4), vec![FORBIDDEN, INCOMPLETE]), "{run:?}");
+    let loops = "{foreach: [{list: 'request.object.spec.parts', patchStrategicMerge: {spec: {parts: [{id: '{{element.id}}', z: 3}]}}}]}";
+    let foreach = folder.write("foreach.yaml", &widgets("foreach", loops));
+    assert_eq!(folder.run(&["diff", "widgets", "-p", &foreach]).code, Some(4));
+    // As the target of a rule, too.
+    let existing = "{targets: [{apiVersion: example.com/v1, kind: Widget, name: one, namespace: web}], \
+                    patchStrategicMerge: {spec: {parts: [{id: b, z: 3}]}}}";
+    let existing =
+        folder.write("existing.yaml", &widgets("existing", existing).replace("[Widget]", "[ConfigMap]"));
+    let run = folder.run(&["diff", "configmaps", "-p", &existing]);
+    assert_eq!((run.code, run.changed()), (Some(4), vec!["Widget/web/one"]), "{run:?}");
+    assert_eq!(folder.run(&["diff", "configmaps", "-p", &existing, "--crds", &definition]).code, Some(1));
+
+    // Where no list is in question, and where another kind of patch says itself what becomes of it.
+    for mutate in [
+        "{patchStrategicMerge: {spec: {size: 2}}}",
+        "{patchStrategicMerge: {spec: {others: [{id: b}]}}}",
+        "{patchStrategicMerge: {spec: {parts: [{id: a, x: 1}, {id: b, x: 2}]}}}",
+        "{patchesJson6902: '[{\"op\": \"add\", \"path\": \"/spec/parts/0/z\", \"value\": 1}]'}",
+    ] {
+        let other = folder.write("other.yaml", &widgets("other", mutate));
+        let run = folder.run(&["diff", "widgets", "-p", &other]);
+        let code = i32::from(!mutate.contains("x: 2"));
+        assert_eq!(run.code, Some(code), "{mutate} {run:?}");
+        assert!(!run.stderr.contains("incomplete"), "{run:?}");
+    }
+    // Who gives the schema needs no other.
+    let run = folder.run(&["diff", "widgets", "-p", &parts, "--crds", &definition]);
+    assert!(
+        run.code == Some(1) && run.said().iter().all(|said| said.starts_with("note: KYV-D36 ")),
+        "{run:?}"
+    );
+    assert!(run.stdout.contains("+    z: 3\n") && run.stdout.contains("+    x: 1\n"), "{run:?}");
+    // Kyverno merges no lists of custom resources, whatever their schema says.
+    let run = folder.run(&["diff", "widgets", "-p", &parts, "--semantics", "kyverno"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+}
+
+#[test]
+fn no_file_is_written_by_half_an_answer() {
+    let server = without_schemas(|| status(403, "Forbidden", "no schemas for you"));
+    let folder = Folder::new(&server);
+    let parts = folder.write("parts.yaml", &widgets("parts", PARTS));
+    let file = folder.write("widget.yaml", WIDGET);
+    let edit = ["mutate", "-i", "--live", "-f", &file, "-p", &parts];
+    let run = folder.run(&edit);
+    let nothing = "error: nothing was written because of these errors; --keep-going would write 1 file";
+    assert_eq!((run.code, run.said()), (Some(4), vec![FORBIDDEN, INCOMPLETE, nothing]), "{run:?}");
+    assert_eq!(fs::read_to_string(&file).expect("it can be read"), WIDGET);
+    let run = folder.run(&[&edit[..], &["--keep-going"]].concat());
+    assert_eq!(run.code, Some(4), "{run:?}");
+    assert!(fs::read_to_string(&file).expect("it can be read").contains(r#""z""#));
+
+    // Nor where the stored object is unknown.
+    let server = Weather::start(|ask| match &*ask.path {
+        path if path.ends_with("/configmaps/a") => status(403, "Forbidden", "not for you"),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n";
+    let file = folder.write("map.yaml", text);
+    let run = folder.run(&["mutate", "-i", "--live", "-f", &file, "-p", "team.yaml"]);
+    assert_eq!((run.code, run.said().last()), (Some(4), Some(&nothing)), "{run:?}");
+    assert_eq!(fs::read_to_string(&file).expect("it can be read"), text);
+}
