@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::rig::weather::{Answer, Ask, Weather};
-use super::{Folder, discovery, good, status};
+use super::{ALL, Folder, discovery, good, policy, status};
 
 /// A Widget with a list that its definition merges by keys.
 const WIDGET: &str = r#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"one","namespace":"web"},"spec":{"parts":[{"id":"a","x":1},{"id":"b","x":2}]}}"#;
@@ -124,4 +124,42 @@ fn no_file_is_written_by_half_an_answer() {
     let run = folder.run(&["mutate", "-i", "--live", "-f", &file, "-p", "team.yaml"]);
     assert_eq!((run.code, run.said().last()), (Some(4), Some(&nothing)), "{run:?}");
     assert_eq!(fs::read_to_string(&file).expect("it can be read"), text);
+}
+
+#[test]
+fn nothing_is_asked_for_that_no_rule_needs() {
+    let server = Weather::start(|ask| match &*ask.path {
+        "/api/v1/namespaces/web" => status(403, "Forbidden", "no labels for you"),
+        path if path.ends_with("/pods/p") => status(403, "Forbidden", "no pods for you"),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let by_labels = "match: {any: [{resources: {kinds: [ConfigMap]}}, {resources: {kinds: [apps/v1/Deployment], \
+                     namespaceSelector: {matchLabels: {tier: front}}}}]}";
+    let any = "match: {any: [{resources: {kinds: [x]}}]}";
+    let labels = folder.write("labels.yaml", &policy("labels", "[x]", "").replace(any, by_labels));
+
+    // The labels of namespaces are no matter of ConfigMaps here.
+    let run = folder.run(&["diff", "configmaps", "-p", &labels]);
+    assert_eq!((run.code, run.changed(), run.said()), (Some(1), ALL.to_vec(), vec![]), "{run:?}");
+    assert!(!server.asked().iter().any(|path| path == "/api/v1/namespaces/web"), "{:?}", server.asked());
+    let run = folder.run(&["diff", "deployments", "-p", &labels]);
+    assert_eq!(run.code, Some(4), "{run:?}");
+    // Nor without a cluster.
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new}\n";
+    let map = folder.write("map.yaml", map);
+    assert_eq!(folder.run(&["diff", "-f", &map, "-p", &labels]).said(), Vec::<&str>::new());
+
+    // What no rule takes need not be read.
+    let pod = folder.write("pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n");
+    let run = folder.run(&["diff", "-f", &pod, "--live", "-p", &labels, "-q"]);
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{run:?}");
+    let run = folder.run(&["diff", "-f", &pod, "--live", "-p", "team.yaml"]);
+    assert_eq!(run.code, Some(4), "{run:?}");
+    // Unless it may be the target of one.
+    let existing =
+        "mutate: {targets: [{apiVersion: v1, kind: Pod, name: p, namespace: web}], patchStrategicMerge: ";
+    let existing = policy("existing", "[ConfigMap]", "").replace("mutate: {patchStrategicMerge: ", existing);
+    let existing = folder.write("existing.yaml", &existing);
+    assert_eq!(folder.run(&["diff", "-f", &pod, "--live", "-p", &existing]).code, Some(4));
 }
