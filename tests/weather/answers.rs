@@ -163,3 +163,69 @@ fn nothing_is_asked_for_that_no_rule_needs() {
     let existing = folder.write("existing.yaml", &existing);
     assert_eq!(folder.run(&["diff", "-f", &pod, "--live", "-p", &existing]).code, Some(4));
 }
+
+#[test]
+fn valid_json_that_is_not_what_was_asked_for_is_no_answer() {
+    let is_read = |ask: &Ask| ask.path.ends_with("/configmaps") && !ask.query.contains("continue");
+    let list = |items: &str| {
+        format!(r#"{{"kind":"ConfigMapList","metadata":{{"continue":"2"}},"items":[{items}]}}"#)
+    };
+    for (items, fault, gap) in [
+        (r#"1,"x",null"#, "one of its items is no object", "not read: configmaps"),
+        (r#"{"metadata":{"name":"a"}},null"#, "one of its items is no object", "not read: configmaps"),
+        (r#"{"kind":"Status"}"#, "one of its items is of another kind", "read in part: configmaps"),
+    ] {
+        let body = list(items);
+        let server =
+            Weather::start(move |ask| if is_read(ask) { Answer::Body(200, body.clone()) } else { good(ask) });
+        let run = Folder::new(&server).diff(&["configmaps", "-q"]);
+        let words = format!("error: the server's answer for configmaps cannot be read: {fault}");
+        let gap = format!("error: the answer is incomplete: {gap}");
+        assert_eq!((run.code, run.said()), (Some(4), vec![&*words, &*gap]), "{run:?}");
+    }
+
+    // The labels of a namespace.
+    let server = Weather::start(|ask| match &*ask.path {
+        "/api/v1/namespaces/web" => Answer::Body(200, r#"{"apiVersion":"v1","kind":"Status"}"#.into()),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let labels = policy("labels", "[Pod], namespaceSelector: {matchLabels: {tier: front}}", "");
+    let labels = folder.write("labels.yaml", &labels);
+    let run = folder.run(&["diff", "pods", "-p", &labels, "-q"]);
+    let words = r#"error: the server's answer for namespaces "web" cannot be read: it is not the object that was asked for"#;
+    let gap = r#"error: the answer is incomplete: not looked up: namespaces "web""#;
+    assert_eq!((run.code, run.said()), (Some(4), vec![words, gap]), "{run:?}");
+}
+
+#[test]
+fn what_a_dry_run_gives_has_to_be_the_object() {
+    for body in [
+        "{}",
+        r#"{"apiVersion":"v1","kind":"Status","metadata":{}}"#,
+        r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"one","namespace":"web"}}"#,
+        r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"two","namespace":"web"}}"#,
+    ] {
+        let server = Weather::start(move |ask| {
+            if ask.query.contains("dryRun=All") { Answer::Body(200, body.into()) } else { good(ask) }
+        });
+        let run = Folder::new(&server).diff(&["pods", "--server-dry-run"]);
+        assert_eq!(run.code, Some(4), "{run:?}");
+        assert!(run.stderr.contains("server dry run: 0 accepted, 1 without answer\n"), "{run:?}");
+    }
+    // What is too large for the server is refused by it, be it in its own words or in those of a proxy.
+    for answer in [
+        status(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728"),
+        Answer::Body(413, "<html>Request Entity Too Large</html>".into()),
+    ] {
+        let server =
+            Weather::start(
+                move |ask| {
+                    if ask.query.contains("dryRun=All") { answer.clone() } else { good(ask) }
+                },
+            );
+        let run = Folder::new(&server).diff(&["pods", "--server-dry-run"]);
+        assert_eq!(run.code, Some(3), "{run:?}");
+        assert!(run.stderr.contains("server dry run: 0 accepted, 1 refused\n"), "{run:?}");
+    }
+}
