@@ -19,6 +19,8 @@ mod recordings;
 mod rig;
 #[path = "weather/stand_ins.rs"]
 mod stand_ins;
+#[path = "weather/versions.rs"]
+mod versions;
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -1,5 +1,6 @@
 //! What a run works with, made from its arguments.
 
+use std::collections::BTreeSet;
 use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -386,6 +387,9 @@ impl Session {
             );
             talk.note(About::Other, &text);
         }
+        for text in self.in_other_versions() {
+            talk.note(About::Omission, &text);
+        }
         if !namespaces.is_empty() {
             let text = format!(
                 "the cluster has no namespace {}: what is in it is evaluated as new, and the namespace as one \
@@ -394,6 +398,30 @@ impl Session {
             );
             talk.note(About::Omission, &text);
         }
+    }
+
+    /// What is said of rules that name kinds of manifests in other versions.
+    fn in_other_versions(&self) -> BTreeSet<String> {
+        let stored = self.stored.as_ref().zip(self.cluster.as_ref());
+        let Some((stored, Ok(served))) = stored.map(|(stored, cluster)| (stored, cluster.resources())) else {
+            return BTreeSet::new();
+        };
+        let mut texts = BTreeSet::new();
+        for rule in self.written_kind_selectors() {
+            for selector in &rule {
+                for kind in stored.kinds() {
+                    if served.in_another_version(selector, &rule, std::slice::from_ref(&kind)).is_some() {
+                        texts.insert(format!(
+                            "{} in a rule sees none of the manifests of {} ({}), and Kyverno would, converted",
+                            selector.text,
+                            kind.kind.kind,
+                            kind.kind.api_version()
+                        ));
+                    }
+                }
+            }
+        }
+        texts
     }
 
     /// Whether anything looks at the labels of namespaces.

@@ -22,6 +22,8 @@ pub struct StoredObjects {
     unserved: Mutex<BTreeMap<(Text, Text), String>>,
     /// The custom kinds that the manifests themselves define, by group and kind.
     defined: Mutex<BTreeSet<(Text, Text)>>,
+    /// The kinds of the objects, as they are written, of those that the cluster serves.
+    kinds: Mutex<BTreeMap<GroupVersionKind, Resource>>,
     namespaces: Mutex<BTreeMap<Text, Known>>,
     /// The namespaces that the manifests themselves make.
     made: Mutex<BTreeSet<Text>>,
@@ -47,6 +49,7 @@ impl StoredObjects {
             misses: Misses::default(),
             unserved: Mutex::default(),
             defined: Mutex::default(),
+            kinds: Mutex::default(),
             namespaces: Mutex::default(),
             made: Mutex::default(),
         }
@@ -58,6 +61,7 @@ impl StoredObjects {
         let kind = GroupVersionKind::of(object)?;
         self.note_made(&kind, object);
         let served = self.cluster.resources().ok()?;
+        self.note_kind(&kind, &served);
         let Some(resource) = served.of_kind(&kind) else {
             match down(&kind, &served) {
                 Some(down) => {
@@ -132,11 +136,25 @@ impl StoredObjects {
     pub fn pass(&self, object: &Value) {
         let Some(kind) = GroupVersionKind::of(object) else { return };
         self.note_made(&kind, object);
-        if let Ok(served) = self.cluster.resources()
-            && served.of_kind(&kind).is_none()
-            && down(&kind, &served).is_none()
-        {
+        let Ok(served) = self.cluster.resources() else { return };
+        self.note_kind(&kind, &served);
+        if served.of_kind(&kind).is_none() && down(&kind, &served).is_none() {
             self.note_unserved(&kind);
+        }
+    }
+
+    /// The kinds of the objects so far, in the versions in which they are written, of those that the cluster serves.
+    pub fn kinds(&self) -> Vec<Resource> {
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Remembers a kind that the cluster serves in this very version.
+    fn note_kind(&self, kind: &GroupVersionKind, served: &Resources) {
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        if !kinds.contains_key(kind)
+            && let Some(resource) = served.of_kind(kind).filter(|resource| resource.kind == *kind)
+        {
+            kinds.insert(kind.clone(), resource.clone());
         }
     }
 
