@@ -97,13 +97,20 @@ fn beside(stored: &Value, masked: &Value, (sent, shown): (&Value, &Value)) -> Va
     }
 }
 
+/// Looks whether a directory takes files, before anything is asked for that could not be kept.
+fn try_to_write(folder: &Path) -> io::Result<()> {
+    let trial = folder.join(format!(".kubectl-kyv-{}", std::process::id()));
+    fs::File::create(&trial)?;
+    fs::remove_file(trial)
+}
+
 impl RecordingCluster {
     /// Looks at the directory, which is made if it is not there; nothing in it is touched before the first
     /// answer. `now` is the time that the run sees. With a `cover`, objects are written as it leaves them.
     ///
     /// # Errors
     ///
-    /// A directory that holds something else than a recording.
+    /// A directory that holds something else than a recording, or takes no files.
     pub fn new(
         inner: Arc<dyn Cluster>,
         folder: &Path,
@@ -117,9 +124,12 @@ impl RecordingCluster {
                     return Err(SourceError::Occupied { path: folder.display().to_string() });
                 }
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(folder).map_err(unwritable)?;
+            }
             Err(error) => return Err(unwritable(error)),
         }
+        try_to_write(folder).map_err(unwritable)?;
         Ok(Self {
             inner,
             folder: folder.to_owned(),
