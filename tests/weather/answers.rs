@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::rig::weather::{Answer, Ask, Weather};
-use super::{ALL, Folder, discovery, good, policy, status};
+use super::{ALL, Folder, discovery, ended, good, page, policy, status};
 
 /// A Widget with a list that its definition merges by keys.
 const WIDGET: &str = r#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"one","namespace":"web"},"spec":{"parts":[{"id":"a","x":1},{"id":"b","x":2}]}}"#;
@@ -228,4 +228,54 @@ fn what_a_dry_run_gives_has_to_be_the_object() {
         assert_eq!(run.code, Some(3), "{run:?}");
         assert!(run.stderr.contains("server dry run: 0 accepted, 1 refused\n"), "{run:?}");
     }
+}
+
+#[test]
+fn dry_runs_without_an_answer_are_not_called_refused() {
+    let names: Vec<String> = (0..13).map(|number| format!("p{number:02}")).collect();
+    for (code, reason, words) in [
+        (
+            500,
+            "InternalError",
+            "error: and 3 more of which the API server does not say whether it takes them",
+        ),
+        (422, "Invalid", "error: and 3 more that the API server refuses"),
+    ] {
+        let names = names.clone();
+        let server = Weather::start(move |ask| match &*ask.path {
+            _ if ask.query.contains("dryRun=All") => status(code, reason, "no"),
+            path if path.ends_with("/pods") => {
+                Answer::Body(200, page(&names.iter().map(String::as_str).collect::<Vec<_>>(), ""))
+            }
+            _ => good(ask),
+        });
+        let run = Folder::new(&server).diff(&["pods", "--server-dry-run"]);
+        assert!(run.said().contains(&words), "{run:?}");
+    }
+}
+
+#[test]
+fn a_file_of_the_configuration_that_cannot_be_read_is_named() {
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    let broken = folder.write("broken", "apiVersion: v1\nkind: [\n");
+    let list = std::env::join_paths([folder.write("empty", "{}"), broken.clone()]).expect("plain paths");
+    let run = folder.command(&["diff", "-p", "team.yaml", "pods"]).env("KUBECONFIG", list).output();
+    let run = ended(run.expect("the program starts"));
+    assert!(
+        run.code == Some(2) && run.stderr.starts_with(&format!("error: kubeconfig: {broken} ")),
+        "{run:?}"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_directory_that_takes_no_recording_is_told_before_anything_is_asked() {
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    for place in ["/proc/kyv", "/proc/self", "team.yaml"] {
+        let run = folder.diff(&["pods", "--record", place]);
+        assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{place} {run:?}");
+    }
+    assert_eq!(server.asked(), Vec::<String>::new());
 }
