@@ -279,3 +279,35 @@ fn a_directory_that_takes_no_recording_is_told_before_anything_is_asked() {
     }
     assert_eq!(server.asked(), Vec::<String>::new());
 }
+
+#[test]
+fn what_a_webhook_makes_of_a_secret_is_masked() {
+    let secret = |metadata: &str| {
+        format!(
+            r#"{{"apiVersion":"v1","kind":"Secret","metadata":{{"name":"one","namespace":"web"{metadata}}},"data":{{"password":"aHVudGVyMg=="}}}}"#
+        )
+    };
+    let server = Weather::start(move |ask| match &*ask.path {
+        _ if ask.query.contains("dryRun=All") => {
+            Answer::Body(200, secret(r#","labels":{"team":"a"},"annotations":{"copy":"2retnuh"}"#))
+        }
+        path if path.ends_with("/secrets") => {
+            Answer::Body(200, format!(r#"{{"kind":"SecretList","items":[{}]}}"#, secret("")))
+        }
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    for output in ["diff", "json", "markdown"] {
+        let run = folder.diff(&["secrets", "--server-dry-run", "-o", output, "--record", "tape"]);
+        assert_eq!(run.code, Some(1), "{run:?}");
+        assert!(!run.stdout.contains("2retnuh") && run.stdout.contains("copy"), "{run:?}");
+        for entry in fs::read_dir(folder.0.path().join("tape")).expect("a folder") {
+            let text = fs::read_to_string(entry.expect("a file").path()).expect("text");
+            assert!(!text.contains("2retnuh"), "{text}");
+        }
+        let replayed = folder.diff(&["secrets", "--server-dry-run", "-o", output, "--replay", "tape"]);
+        assert_eq!((replayed.code, &replayed.stdout), (run.code, &run.stdout), "{replayed:?}");
+    }
+    let run = folder.diff(&["secrets", "--server-dry-run", "--show-secrets"]);
+    assert!(run.stdout.contains("2retnuh"), "{run:?}");
+}

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use jiff::Timestamp;
 
 use crate::engine::Disguise;
-use crate::secrets::{MASK, Secrets, Texts, is_secret};
+use crate::secrets::{MASK, Secrets, Texts, is_secret, mask_further};
 use crate::source::SourceError;
 use crate::source::cluster::{
     Access, Cluster, ClusterError, Draft, ListQuery, Page, Resource, Resources, Subject,
@@ -335,8 +335,9 @@ impl Cluster for RecordingCluster {
         let question = Question::dry_run(draft, draft.shown);
         match &answer {
             Ok(stored) => {
-                let masked = mask_stored(stored, &texts);
-                self.keep(&question, Ok(beside(stored, &masked, (draft.object, draft.shown))))?;
+                let stored = mask_further(draft.object, stored);
+                let masked = mask_stored(&stored, &texts);
+                self.keep(&question, Ok(beside(&stored, &masked, (draft.object, draft.shown))))?;
             }
             Err(error) => {
                 let hidden =
