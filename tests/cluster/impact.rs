@@ -258,3 +258,49 @@ fn what_a_change_means_is_explained() {
     let run = kyv(server.kubeconfig(), &[&both[..], &["--rule", "host"]].concat());
     assert!(!run.stdout.contains("ROLLOUT"), "{run:?}");
 }
+
+const DEFINITION: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+";
+
+#[test]
+fn a_definition_of_custom_resources_keeps_what_it_is_stored_by() {
+    if rig::left_out("definitions of custom resources on a real API server") {
+        return;
+    }
+    let server = rig::apiserver::ApiServer::start();
+    let policies = Policies::new();
+    server.kubectl_ok(&["apply", "-f", "-"], DEFINITION);
+    server
+        .kubectl_ok(&["wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=30s"], "");
+    for (spec, place) in [
+        ("group: example.org", Some("/spec/group")),
+        ("scope: Cluster", Some("/spec/scope")),
+        ("names: {kind: Other}", Some("/spec/names/kind")),
+        ("names: {plural: others}", Some("/spec/names/plural")),
+        ("names: {singular: other}", None),
+        ("names: {listKind: OtherList}", None),
+        ("names: {shortNames: [wd]}", None),
+    ] {
+        let mutate = format!("patchStrategicMerge: {{spec: {{{spec}}}}}");
+        let policy = existing(&policies, "definition", "kinds: [CustomResourceDefinition]", &mutate);
+        let run = kyv(
+            server.kubeconfig(),
+            &["diff", "crd", "widgets.example.com", "-p", &policy, "--server-dry-run", "-o", "json"],
+        );
+        let report: Value = serde_json::from_str(&run.stdout).expect("it prints JSON");
+        let object = &report["objects"][0];
+        let places: Vec<&str> = place.into_iter().collect();
+        let told = object["impact"]["immutable"].as_array().cloned().unwrap_or_default();
+        assert_eq!(json!(told), json!(places), "{spec} {object}");
+        let verdict = if place.is_some() { "refused" } else { "accepted" };
+        assert_eq!(object["server"]["verdict"], verdict, "{spec} {object}");
+    }
+}
