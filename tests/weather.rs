@@ -1,5 +1,7 @@
 //! A cluster that answers badly, late or not at all: what is said, and how the run ends.
 
+#[path = "weather/answers.rs"]
+mod answers;
 #[path = "weather/faults.rs"]
 mod faults;
 #[path = "weather/gaps.rs"]
@@ -17,6 +19,8 @@ mod recordings;
 mod rig;
 #[path = "weather/stand_ins.rs"]
 mod stand_ins;
+#[path = "weather/versions.rs"]
+mod versions;
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -3,11 +3,12 @@
 use crate::policy::{Mutation, Policy, RequestFilters, Rule};
 use crate::source::CustomKind;
 use crate::source::cluster::{Cluster, KyvernoConfiguration, LiveKinds, custom_kinds_of};
+use crate::value::Text;
 
 use super::policies::kind_selectors;
 use super::talk::Talk;
 
-/// The custom kinds of a cluster that the policies can match and that were not given. `None` if the cluster does
+/// The custom kinds of a cluster that the policies can change and that were not given. `None` if the cluster does
 /// not even tell what it serves.
 pub(super) fn live_kinds(
     cluster: &dyn Cluster,
@@ -15,10 +16,19 @@ pub(super) fn live_kinds(
     given: &[CustomKind],
     talk: &mut Talk,
 ) -> Option<LiveKinds> {
-    let merging =
-        |rule: &&Rule| matches!(rule.mutation, Mutation::StrategicMerge { .. } | Mutation::Foreach(_));
-    let rules = policies.iter().flat_map(|policy| &policy.rules).filter(merging);
-    let mut kinds = match custom_kinds_of(cluster, &kind_selectors(rules)) {
+    let rules: Vec<&Rule> = policies
+        .iter()
+        .flat_map(|policy| &policy.rules)
+        .filter(|rule| rule.not_evaluated().is_none() && rule.mutation.merges())
+        .collect();
+    let is_own = |rule: &&&Rule| !matches!(rule.mutation, Mutation::Existing(_));
+    let mut selectors = kind_selectors(rules.iter().filter(is_own).copied());
+    for rule in &rules {
+        if let Mutation::Existing(existing) = &rule.mutation {
+            selectors.extend(existing.kind_selectors());
+        }
+    }
+    let mut kinds = match custom_kinds_of(cluster, &selectors) {
         Ok(read) => read,
         Err(error) => {
             talk.fault(&error.into());
@@ -26,8 +36,12 @@ pub(super) fn live_kinds(
         }
     };
     let is_given =
-        |kind: &CustomKind| given.iter().any(|known| known.group == kind.group && known.kind == kind.kind);
-    kinds.found.retain(|kind| !is_given(kind));
+        |group: &Text, kind: &Text| given.iter().any(|known| known.group == *group && known.kind == *kind);
+    kinds.found.retain(|kind| !is_given(&kind.group, &kind.kind));
+    for schema in &mut kinds.missing {
+        schema.kinds.retain(|kind| !is_given(&kind.group, &kind.kind));
+    }
+    kinds.missing.retain(|schema| !schema.kinds.is_empty());
     Some(kinds)
 }
 

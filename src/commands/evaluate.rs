@@ -236,7 +236,14 @@ impl<W: World> Evaluator<'_, W> {
             }
             _ => {
                 let given = self.old.find(value);
-                let asked = self.stored.filter(|_| given.is_none()).and_then(|stored| stored.find(value));
+                let is_concerned = self.engine.concerns(&kind);
+                let asked = self.stored.filter(|_| given.is_none()).and_then(|stored| {
+                    if !is_concerned {
+                        stored.pass(value);
+                        return None;
+                    }
+                    stored.find(value)
+                });
                 let stored = given.or(asked.as_ref());
                 let is_update =
                     stored.is_some() || self.engine.settings().operation == Some(Operation::Update);

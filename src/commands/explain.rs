@@ -212,6 +212,7 @@ impl Show for Screens<'_> {
         }
         let take = |(evaluated, made): (Evaluated, Made)| {
             ledger.count(&evaluated, talk);
+            session.schemaless.note(&evaluated);
             match made {
                 Made::Text(texts) => texts.iter().try_for_each(|text| {
                     screens += 1;

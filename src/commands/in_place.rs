@@ -13,7 +13,7 @@ use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
 use super::ledger::{Ledger, SumUp};
 use super::output::Layout;
-use super::session::{Session, counted};
+use super::session::{RunWorld, Session, counted};
 use super::talk::{About, Talk};
 
 /// The files of a run with their new texts.
@@ -44,8 +44,9 @@ impl<'a> Edits<'a> {
         Self { manifests, layout, check, current: None, changed: BTreeMap::new() }
     }
 
-    /// Evaluates all files, and then writes those that changed, unless a rule failed.
-    pub(super) fn run<W: World>(mut self, session: &Session, world: &W, keep_going: bool, talk: &mut Talk) {
+    /// Evaluates all files, and then writes those that changed, unless a rule failed or a cluster did not tell all that
+    /// it was asked.
+    pub(super) fn run(mut self, session: &Session, world: &RunWorld, keep_going: bool, talk: &mut Talk) {
         let manifests = self.manifests;
         let again = self.given_again();
         let mut ledger = Ledger::flagless();
@@ -53,6 +54,7 @@ impl<'a> Edits<'a> {
         let work = Editing { evaluator: session.evaluator(world), layout: self.layout };
         let take = |(evaluated, edited): (Evaluated, Option<Edited>)| -> io::Result<()> {
             ledger.take(&evaluated, talk);
+            session.schemaless.note(&evaluated);
             if let Some(edited) = &edited {
                 ledger.edited(&evaluated, edited);
             }
@@ -80,6 +82,8 @@ impl<'a> Edits<'a> {
         for error in faults.iter().chain(&unread) {
             talk.error(Exit::of(error), &error.to_string());
         }
+        session.tell_faults(world, talk);
+        talk.tell_gaps();
         for input in &again {
             if let Some(path) = manifests.file(*input) {
                 talk.note(
@@ -99,11 +103,11 @@ impl<'a> Edits<'a> {
         let mut sum_up = SumUp::Would;
         if self.check {
             self.tell(talk);
-        } else if talk.exit() == Exit::Evaluation && !keep_going && !self.changed.is_empty() {
+        } else if talk.exit() >= Exit::Evaluation && !keep_going && !self.changed.is_empty() {
             let files = counted(self.changed.len(), "file");
             let message =
                 format!("nothing was written because of these errors; --keep-going would write {files}");
-            talk.error(Exit::Evaluation, &message);
+            talk.error(talk.exit(), &message);
         } else if self.write(talk) {
             sum_up = SumUp::Line;
         }

@@ -60,7 +60,8 @@ pub(super) struct Ledger {
     missing: BTreeSet<String>,
     /// What is said of the first objects that an API server does not take, and how many more there are.
     untaken: Vec<String>,
-    more_untaken: usize,
+    more_refused: usize,
+    more_unanswered: usize,
 }
 
 /// How the run is summed up.
@@ -140,7 +141,9 @@ impl Ledger {
                 if self.untaken.len() < LISTED {
                     self.untaken.push(line);
                 } else {
-                    self.more_untaken += 1;
+                    let is_refused = matches!(report.trial.as_deref(), Some(Trial::Refused(_)));
+                    let more = if is_refused { &mut self.more_refused } else { &mut self.more_unanswered };
+                    *more += 1;
                 }
             }
             for unsettled in &object.again {
@@ -205,7 +208,8 @@ impl Ledger {
         for remark in session.remarks_on_acts.iter().filter(|_| acts) {
             talk.note(About::Other, remark);
         }
-        for MissingSchema { name, why, .. } in session.schemaless.iter().filter(|schema| self.has_met(schema))
+        for MissingSchema { name, why, .. } in
+            session.schemaless.harmless().filter(|schema| self.has_met(schema))
         {
             let text = format!("the schema of {name} cannot be read, lists in it merge without keys: {why}");
             talk.note(About::Omission, &text);
@@ -283,9 +287,13 @@ impl Ledger {
         for line in &self.untaken {
             talk.error(Exit::Evaluation, line);
         }
-        if self.more_untaken > 0 {
-            let text = format!("and {} more that the API server does not take", self.more_untaken);
-            talk.error(Exit::Evaluation, &text);
+        for (more, what) in [
+            (self.more_refused, "that the API server refuses"),
+            (self.more_unanswered, "of which the API server does not say whether it takes them"),
+        ] {
+            if more > 0 {
+                talk.error(Exit::Evaluation, &format!("and {more} more {what}"));
+            }
         }
         if self.nobody {
             let text = "rules select by user, and nobody said who sends the requests (`--userinfo` does): such \
@@ -296,7 +304,8 @@ impl Ledger {
 
     /// Whether some rule took an object of these kinds.
     fn has_met(&self, schema: &MissingSchema) -> bool {
-        self.tally.rows.keys().any(|key| schema.kinds.contains(&key.kind))
+        let is_one = |kind: &Text| schema.kinds.iter().any(|known| known.kind == *kind);
+        self.tally.rows.keys().any(|key| is_one(&key.kind))
     }
 
     fn announce(&self, session: &Session, talk: &mut Talk) {

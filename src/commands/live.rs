@@ -39,7 +39,7 @@ pub(super) fn run(
     let selections = if wanted.types.is_empty() {
         fitting(&wanted, &**cluster, session, talk)?
     } else {
-        named(&wanted, &**cluster, talk)?
+        named(&wanted, &**cluster, session, talk)?
     };
     let mut manifests = Manifests::new(inputs.limits());
     if !add_targets(inputs, session, &mut manifests, talk) {
@@ -206,8 +206,13 @@ fn is_file(argument: &str) -> bool {
 }
 
 /// The kinds that are named; one that the cluster does not serve is told, and the others are read.
-fn named(wanted: &Wanted, cluster: &dyn Cluster, talk: &mut Talk) -> Option<Vec<Selection>> {
-    let resolved = match wanted.resolve(cluster) {
+fn named(
+    wanted: &Wanted,
+    cluster: &dyn Cluster,
+    session: &Session,
+    talk: &mut Talk,
+) -> Option<Vec<Selection>> {
+    let resolved = match wanted.resolve(cluster, &session.kind_selectors()) {
         Ok(resolved) => resolved,
         Err(error) => {
             talk.fault(&error.into());
@@ -234,6 +239,12 @@ fn named(wanted: &Wanted, cluster: &dyn Cluster, talk: &mut Talk) -> Option<Vec<
             _ => continue,
         };
         talk.fault(&SourceError::Unread { what: vec![name], in_part: false, cause });
+    }
+    if let Ok(served) = cluster.resources() {
+        let read: Vec<Resource> = selections.iter().map(|selection| selection.resource.clone()).collect();
+        for text in in_other_versions(&session.written_kind_selectors(), &read, &served) {
+            talk.note(About::Omission, &text);
+        }
     }
     Some(selections)
 }
@@ -289,17 +300,10 @@ fn tell_unseen(
     let is_down = |selector: &KindSelector| {
         served.unknown().iter().any(|down| pattern::matches(&selector.group, &down.group))
     };
-    let (mut unserved, mut others) = (IndexSet::new(), IndexSet::new());
+    let mut unserved = IndexSet::new();
     for (rule, selector) in rules.iter().flat_map(|rule| rule.iter().map(move |selector| (rule, selector))) {
         if served.lacks(selector, rule) && !is_down(selector) {
             unserved.insert(selector.text.to_string());
-        } else if let Some(resource) = served.in_another_version(selector, rule, &read) {
-            others.insert(format!(
-                "{} are read once, as {}: {} in a rule sees none of them",
-                resource.full_name(),
-                resource.kind.api_version(),
-                selector.text
-            ));
         }
     }
     let is_any = !unserved.is_empty();
@@ -307,8 +311,26 @@ fn tell_unseen(
         let names = listed(unserved.into_iter());
         talk.note(About::Omission, &format!("rules name kinds that the cluster does not serve: {names}"));
     }
-    others.iter().for_each(|text| talk.note(About::Omission, text));
+    for text in in_other_versions(rules, &read, served) {
+        talk.note(About::Omission, &text);
+    }
     is_any
+}
+
+/// What is said of rules that name objects in other versions than those they are read in. Kyverno has its webhooks
+/// asked for them in the versions that rules name.
+fn in_other_versions(rules: &[Vec<KindSelector>], read: &[Resource], served: &Resources) -> IndexSet<String> {
+    let named = rules.iter().flat_map(|rule| rule.iter().map(move |selector| (rule, selector)));
+    let others = named.filter_map(|(rule, selector)| {
+        let resource = served.in_another_version(selector, rule, read)?;
+        Some(format!(
+            "{} are read once, as {}: {} in a rule sees none of them, and Kyverno would, converted",
+            resource.full_name(),
+            resource.kind.api_version(),
+            selector.text
+        ))
+    });
+    others.collect()
 }
 
 /// The APIs whose kinds the cluster cannot tell.

@@ -30,6 +30,7 @@ mod progress;
 mod reach;
 mod rehearsal;
 mod remarks;
+mod schemaless;
 mod session;
 mod spool;
 mod stream;

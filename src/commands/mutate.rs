@@ -53,11 +53,12 @@ pub(super) struct Arguments {
     /// What to print: the objects, or what changes.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Yaml, help_heading = "Output")]
     output: Output,
-    /// Edit the files given with -f instead of printing; nothing is written if a rule fails or a file cannot be read.
+    /// Edit the files given with -f instead of printing; nothing is written if a rule fails, a file
+    /// cannot be read or the cluster does not tell all that it is asked.
     #[arg(short, long, requires = "filename", conflicts_with_all = ["output", "kustomize", "objects"], help_heading = "Output")]
     in_place: bool,
-    /// With -i: write what the other policies changed even if a rule fails, and the other files even if one cannot
-    /// be read.
+    /// With -i: write what the other policies changed even if a rule fails, the other files even if one cannot
+    /// be read, and what may be wrong for want of an answer of the cluster.
     #[arg(long, requires = "in_place", help_heading = "Output")]
     keep_going: bool,
     /// With -i: write nothing, and end with exit code 1 if anything would change.
@@ -127,7 +128,6 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         let Some(session) = session else { return complain(manifests.pieces(), talk) };
         let world = session.world(inputs, &manifests);
         Edits::new(&manifests, layout, *check).run(&session, &world, *keep_going, talk);
-        session.tell_faults(&world, talk);
     })
 }
 
@@ -171,6 +171,7 @@ impl Show for Print {
         let mut secrets = 0;
         let take = |(evaluated, ready): (Evaluated, Ready)| {
             ledger.take(&evaluated, talk);
+            session.schemaless.note(&evaluated);
             if let Ready::Edited(edited) | Ready::Part { edited: Some(edited), .. } = &ready {
                 ledger.edited(&evaluated, edited);
             }

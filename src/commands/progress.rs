@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 
 /// Work that takes no longer shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -60,15 +60,15 @@ impl Progress {
         self.objects += objects as u64;
         if self.wanted && self.bar.is_none() && self.started.elapsed() > PATIENCE {
             let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}{human_pos} objects, {per_sec}") {
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
                 bar.set_style(style);
             }
             self.bar = Some(bar);
         }
         if let Some(bar) = &self.bar {
-            if let Some(kinds) = &self.kinds {
-                bar.set_message(kinds.to_string());
-            }
+            let kinds = self.kinds.as_ref().map_or_else(String::new, ToString::to_string);
+            let rate = HumanCount(rate(self.objects, self.started.elapsed()));
+            bar.set_message(format!("{kinds}{} objects, {rate}/s", HumanCount(self.objects)));
             bar.set_position(self.objects);
         }
     }
@@ -87,5 +87,25 @@ impl Progress {
             bar.finish_and_clear();
         }
         self.wanted = false;
+    }
+}
+
+/// How many objects a second, in whole numbers, since the run began.
+fn rate(objects: u64, elapsed: Duration) -> u64 {
+    let rate = u128::from(objects) * 1000 / elapsed.as_millis().max(1);
+    u64::try_from(rate).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_that_of_the_whole_run() {
+        for (objects, milliseconds, expected) in
+            [(0, 1000, 0), (1000, 2000, 500), (7, 3000, 2), (5, 0, 5000), (u64::MAX, 1, u64::MAX)]
+        {
+            assert_eq!(rate(objects, Duration::from_millis(milliseconds)), expected);
+        }
     }
 }

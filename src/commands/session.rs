@@ -1,5 +1,6 @@
 //! What a run works with, made from its arguments.
 
+use std::collections::BTreeSet;
 use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::patch::Schemas;
 use crate::policy::{KindSelector, PolicyException, PolicyExceptions, PolicySet, Rule, UserInfo};
 use crate::render::harmless_name;
 use crate::source::cluster::{
-    Cluster, ClusterWorld, Lacks, LiveKinds, Missed, MissingSchema, Rights, StoredObjects, Subject,
+    Cluster, ClusterWorld, Lacks, LiveKinds, Missed, Rights, StoredObjects, Subject,
 };
 use crate::source::{
     Asked, CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, Kustomize, LoadedValues, Location,
@@ -29,6 +30,7 @@ use super::ledger::listed;
 use super::policies::{kind_selectors, policies};
 use super::reach::connect;
 use super::remarks::{remarks, remarks_on_exceptions};
+use super::schemaless::Schemaless;
 use super::spool::Spool;
 use super::talk::{About, Manner, Talk};
 
@@ -69,8 +71,8 @@ pub(super) struct Session {
     check_rights: Option<String>,
     /// What is said about the inputs where some rule acts on an object.
     pub(super) remarks_on_acts: Vec<String>,
-    /// What is said where a rule looks at an object of these kinds.
-    pub(super) schemaless: Vec<MissingSchema>,
+    /// The kinds of which nobody knows how their lists merge.
+    pub(super) schemaless: Schemaless,
 }
 
 /// Runs a command on as many threads as its arguments ask for; how it ends.
@@ -185,11 +187,11 @@ impl Session {
         let mut remarks = remarks(&policies, talk);
         remarks.extend(remarks_on_exceptions(&exceptions, &policies.policies));
         let asked = cluster.as_deref().filter(|_| inputs.asks_for_context());
-        let mut schemaless = Vec::new();
+        let mut missing_schemas = Vec::new();
         if let Some(cluster) = asked {
             let LiveKinds { found, missing } = live_kinds(cluster, &policies.policies, &kinds, talk)?;
             kinds.extend(found);
-            schemaless = missing;
+            missing_schemas = missing;
         }
         let mut remarks_on_acts = Vec::new();
         let is_known = user.as_ref().is_some_and(|user| !user.is_unknown());
@@ -207,6 +209,7 @@ impl Session {
         let namespace_name = namespace.as_str().into();
         let settings = Settings { trace, exceptions, filters, namespace: namespace_name, ..settings };
         let engine = Engine::new(PolicySet::new(policies.policies), settings);
+        let schemaless = Schemaless::new(missing_schemas, &engine);
         let twice = inputs.check_idempotent;
         let of_manifests = cluster.clone().filter(|_| inputs.live.live && !inputs.is_live());
         let stored = of_manifests.map(|cluster| StoredObjects::new(cluster, namespace.as_str().into()));
@@ -341,6 +344,7 @@ impl Session {
                 &format!("and {more} more of the kind: the evaluation went on without"),
             );
         }
+        self.schemaless.tell(talk);
         self.tell_lacks(talk);
         if let Some(subject) = self.check_rights.as_ref().filter(|_| !world.has_asked_for_rights()) {
             let text = if self.engine.has_targets() {
@@ -383,6 +387,9 @@ impl Session {
             );
             talk.note(About::Other, &text);
         }
+        for text in self.in_other_versions() {
+            talk.note(About::Omission, &text);
+        }
         if !namespaces.is_empty() {
             let text = format!(
                 "the cluster has no namespace {}: what is in it is evaluated as new, and the namespace as one \
@@ -391,6 +398,30 @@ impl Session {
             );
             talk.note(About::Omission, &text);
         }
+    }
+
+    /// What is said of rules that name kinds of manifests in other versions.
+    fn in_other_versions(&self) -> BTreeSet<String> {
+        let stored = self.stored.as_ref().zip(self.cluster.as_ref());
+        let Some((stored, Ok(served))) = stored.map(|(stored, cluster)| (stored, cluster.resources())) else {
+            return BTreeSet::new();
+        };
+        let mut texts = BTreeSet::new();
+        for rule in self.written_kind_selectors() {
+            for selector in &rule {
+                for kind in stored.kinds() {
+                    if served.in_another_version(selector, &rule, std::slice::from_ref(&kind)).is_some() {
+                        texts.insert(format!(
+                            "{} in a rule sees none of the manifests of {} ({}), and Kyverno would, converted",
+                            selector.text,
+                            kind.kind.kind,
+                            kind.kind.api_version()
+                        ));
+                    }
+                }
+            }
+        }
+        texts
     }
 
     /// Whether anything looks at the labels of namespaces.

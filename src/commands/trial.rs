@@ -3,6 +3,7 @@
 use crate::engine::World;
 use crate::render::mask_beside;
 use crate::report::{ObjectReport, Trial};
+use crate::secrets::mask_further;
 use crate::source::Content;
 use crate::source::cluster::{Act, Cluster, ClusterError, Draft};
 use crate::value::{ObjectRef, Value};
@@ -59,6 +60,7 @@ impl<'a> DryRuns<'a> {
             Ok(stored) => {
                 let sent = without_bookkeeping(&sent);
                 let stored = beside(&sent, &without_bookkeeping(&stored));
+                let stored = if report.shows_secrets { stored } else { mask_further(&sent, &stored) };
                 Trial::Accepted { sent, stored }
             }
             Err(error) if error.is_refusal_of_the_object() => Trial::Refused(words(error)),

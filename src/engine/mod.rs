@@ -23,10 +23,12 @@ mod witness;
 mod world;
 
 use crate::patch::Schemas;
-use crate::policy::{Operation, PolicyExceptions, PolicySet, RequestFilters, UserInfo};
+use crate::policy::{
+    Existing, Operation, PolicyException, PolicyExceptions, PolicySet, RequestFilters, Rule, UserInfo,
+};
 use crate::report::ObjectReport;
 use crate::semantics::Semantics;
-use crate::value::{Text, Value};
+use crate::value::{GroupVersionKind, Text, Value};
 
 pub use crate::value::{KindScope, builtin_scope};
 pub use existing::{LAST_APPLIED, Triggered};
@@ -41,6 +43,8 @@ pub use world::{Disguise, EmptyWorld, InputNames, Lookup, LookupError, TargetAcc
 pub struct Engine {
     policies: PolicySet,
     settings: Settings,
+    /// Whether any rule or exception asks for the labels of namespaces.
+    asks_for_labels: bool,
 }
 
 /// What is the same for all objects of a run.
@@ -75,8 +79,49 @@ pub struct Settings {
 
 impl Engine {
     /// An engine for these policies.
-    pub const fn new(policies: PolicySet, settings: Settings) -> Self {
-        Self { policies, settings }
+    pub fn new(policies: PolicySet, settings: Settings) -> Self {
+        let mut all = policies.policies().iter();
+        let asks_for_labels = all
+            .any(|policy| policy.rules.iter().chain(&policy.only_there).any(Rule::asks_for_namespace_labels))
+            || settings.exceptions.all().iter().any(PolicyException::asks_for_namespace_labels);
+        Self { policies, settings, asks_for_labels }
+    }
+
+    /// Whether rules can take or change objects of this kind.
+    pub fn concerns(&self, kind: &GroupVersionKind) -> bool {
+        let (named, subresource) = self.settings.values.as_subresource(kind);
+        let mut rules = self.policies.policies().iter().flat_map(|policy| &policy.rules);
+        rules.any(|rule| {
+            let is_target = |existing: &Existing| {
+                existing.kind_selectors().iter().any(|selector| selector.matches(kind, "", true))
+            };
+            rule.may_take(named, subresource) || rule.existing().is_some_and(is_target)
+        })
+    }
+
+    /// Whether it may depend on the labels of their namespace what becomes of objects of this kind.
+    fn needs_namespace_labels(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
+        if self.settings.filters.asks_for_namespace_labels() {
+            return true;
+        }
+        if !self.asks_for_labels {
+            return false;
+        }
+        let mut candidates = self.policies.candidates(&kind.kind);
+        candidates.any(|(policy, rules)| {
+            let name = policy.full_name();
+            let all = policy.rules.iter().chain(&policy.only_there).enumerate();
+            let mut met = all.filter(|(index, _)| rules.contains(index)).map(|(_, rule)| rule);
+            met.any(|rule| {
+                rule.needs_namespace_labels(kind, subresource)
+                    || rule.may_take(kind, subresource)
+                        && self
+                            .settings
+                            .exceptions
+                            .of(&name, &rule.name)
+                            .any(|exception| exception.needs_namespace_labels(kind, subresource))
+            })
+        })
     }
 
     /// The policies, in the order they run.

@@ -67,7 +67,10 @@ pub(super) fn evaluate<T>(
         world.ledger.see(object);
     }
     let (kind, subresource) = engine.settings.values.as_subresource(own_kind);
-    let labels = world.namespace_labels(&placed.namespace);
+    let labels = engine
+        .needs_namespace_labels(kind, subresource)
+        .then(|| world.namespace_labels(&placed.namespace))
+        .flatten();
     let identity = ObjectRef::of(&placed.object);
     let identity = identity.map(|identity| ObjectRef {
         // What only the evaluation knows is not shown.
@@ -369,13 +372,15 @@ impl Evaluation<'_> {
 
     /// Remembers what a rule's `match` or `exclude` asks for and nobody gave.
     pub(super) fn note_what_is_missing(&self, rule: &Rule) {
-        self.note_missing(rule.asks_for_namespace_labels(), rule.asks_for_user());
+        let labels = rule.needs_namespace_labels(self.kind, self.subresource);
+        self.note_missing(labels, rule.asks_for_user());
     }
 
     /// Remembers what the exceptions from a rule ask for and nobody gave.
     pub(super) fn note_what_exceptions_miss(&self, policy: &str, rule: &Rule) {
         for exception in self.engine.settings.exceptions.of(policy, &rule.name) {
-            self.note_missing(exception.asks_for_namespace_labels(), exception.asks_for_user());
+            let labels = exception.needs_namespace_labels(self.kind, self.subresource);
+            self.note_missing(labels, exception.asks_for_user());
         }
     }
 

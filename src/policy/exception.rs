@@ -2,7 +2,7 @@
 
 use crate::pattern::{self, Conditions};
 use crate::semantics::{Reading, Semantics};
-use crate::value::{MAX_DEPTH, Pointer, Text, Value};
+use crate::value::{GroupVersionKind, MAX_DEPTH, Pointer, Text, Value};
 use crate::variables::Template;
 
 use super::autogen::is_blank;
@@ -130,6 +130,11 @@ impl PolicyException {
     /// Whether it may ask for the labels of an object's namespace.
     pub fn asks_for_namespace_labels(&self) -> bool {
         self.matching.asks_for_namespace_labels()
+    }
+
+    /// Whether it may ask for the labels of the namespace of objects of this kind.
+    pub fn needs_namespace_labels(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
+        self.matching.needs_namespace_labels(kind, subresource)
     }
 
     /// Whether it may ask who sends the request.

@@ -40,6 +40,21 @@ pub enum Mutation {
     Early(Early),
 }
 
+impl Mutation {
+    /// Whether it merges, so that the schema of an object decides what becomes of lists.
+    pub fn merges(&self) -> bool {
+        match self {
+            Self::StrategicMerge { .. } => true,
+            Self::Json6902 { .. } => false,
+            Self::Foreach(entries) => entries.iter().any(|entry| entry.body.merges()),
+            Self::Existing(existing) => existing.body.merges(),
+            Self::Early(Early::Refused) => false,
+            Self::Early(Early::Own { overlay, .. }) => overlay.is_some(),
+            Self::Early(Early::Later(parts)) => parts.iter().any(Self::merges),
+        }
+    }
+}
+
 /// One loop of a `foreach`.
 #[derive(Clone, Debug)]
 pub struct ForeachEntry {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::pattern::Conditions;
 use crate::semantics::{Corners, Legacy, Reading};
-use crate::value::{Pointer, Text, Value};
+use crate::value::{GroupVersionKind, Pointer, Text, Value};
 use crate::variables::{Template, broken_references};
 
 use super::classic::{NotEvaluated, Why};
@@ -145,6 +145,21 @@ impl Rule {
     pub fn asks_for_namespace_labels(&self) -> bool {
         self.matching.asks_for_namespace_labels()
             || self.exclude.as_ref().is_some_and(Selection::asks_for_namespace_labels)
+    }
+
+    /// Whether the rule may ask for the labels of the namespace of objects of this kind.
+    pub fn needs_namespace_labels(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
+        self.may_take(kind, subresource)
+            && (self.matching.needs_namespace_labels(kind, subresource)
+                || self
+                    .exclude
+                    .as_ref()
+                    .is_some_and(|exclude| exclude.needs_namespace_labels(kind, subresource)))
+    }
+
+    /// Whether the rule can take objects of this kind.
+    pub fn may_take(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
+        self.matching.may_take(kind, subresource)
     }
 
     /// Whether the rule may ask who sends the request.

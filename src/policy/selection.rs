@@ -2,7 +2,7 @@
 
 use crate::pattern;
 use crate::semantics::{Difference, Reading};
-use crate::value::{Text, Value};
+use crate::value::{GroupVersionKind, Text, Value};
 
 use super::kinds::KindSelector;
 use super::labels::{LabelSelector, Labels, annotations_match, strings, texts};
@@ -70,6 +70,22 @@ impl Selection {
     /// Whether a decision may need the labels of the object's namespace.
     pub fn asks_for_namespace_labels(&self) -> bool {
         self.filters().iter().any(|filter| filter.namespace_selector.is_some())
+    }
+
+    /// Whether the decision about objects of a kind may need the labels of their namespace.
+    pub(super) fn needs_namespace_labels(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
+        self.filters()
+            .iter()
+            .any(|filter| filter.namespace_selector.is_some() && filter.may_take(kind, subresource))
+    }
+
+    /// Whether objects of a kind can fit.
+    pub(super) fn may_take(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
+        let mut filters = self.filters().iter();
+        match &self.branch {
+            Branch::Any(_) | Branch::Direct(_) => filters.any(|filter| filter.may_take(kind, subresource)),
+            Branch::All(_) => filters.all(|filter| filter.may_take(kind, subresource)),
+        }
     }
 
     /// Whether a decision may need to know who sends the request.
@@ -183,6 +199,11 @@ impl Selection {
 }
 
 impl Filter {
+    /// Whether the kinds it names, if any, have this one among them.
+    fn may_take(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
+        self.kinds.is_empty() || self.kinds.iter().any(|named| named.matches(kind, subresource, true))
+    }
+
     fn read(filter: &Value) -> Self {
         let resources = filter.get("resources");
         let part = |name| resources.and_then(|resources| resources.get(name)).filter(|part| !part.is_null());

@@ -26,6 +26,24 @@ pub struct Existing {
     pub on_policy_update: Option<bool>,
 }
 
+impl Existing {
+    /// The kinds of the targets, as far as they are known before variables are replaced.
+    pub fn kind_selectors(&self) -> Vec<KindSelector> {
+        let selector = |target: &Target| {
+            let text =
+                |field| target.selector.source().get(field).and_then(Value::as_str).unwrap_or_default();
+            let (api_version, kind) = (text("apiVersion"), text("kind"));
+            let kind = if kind.contains("{{") { "*" } else { kind };
+            if api_version.is_empty() || api_version.contains("{{") {
+                KindSelector::parse(kind)
+            } else {
+                KindSelector::parse(&format!("{api_version}/{kind}"))
+            }
+        };
+        self.targets.iter().map(selector).collect()
+    }
+}
+
 /// One entry of `targets`.
 #[derive(Clone, Debug)]
 pub struct Target {

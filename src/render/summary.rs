@@ -277,8 +277,12 @@ pub fn markdown(tally: &Tally, gaps: &Gaps, diffs: &str, left_out: usize) -> Str
             writeln!(out, "\n<details><summary>Diff</summary>\n\n{fence}diff\n{diffs}{fence}\n\n</details>");
     }
     if left_out > 0 {
-        let objects = if left_out == 1 { "object is" } else { "objects are" };
-        let _ = writeln!(out, "\nThe diffs of {left_out} more {objects} left out.");
+        let text = if left_out == 1 {
+            "The diff of 1 more object is left out.".to_owned()
+        } else {
+            format!("The diffs of {left_out} more objects are left out.")
+        };
+        let _ = writeln!(out, "\n{text}");
     }
     out
 }
@@ -382,6 +386,8 @@ all 200 rows by policy, rule, kind and namespace: -o json
     fn markdown_fences_outlast_backticks() {
         let text = markdown(&tally(1), &Gaps::default(), "+ ```\n", 2);
         assert!(text.ends_with("\nThe diffs of 2 more objects are left out.\n"), "{text}");
+        let one = markdown(&tally(1), &Gaps::default(), "+ a\n", 1);
+        assert!(one.ends_with("\nThe diff of 1 more object is left out.\n"), "{one}");
         assert!(text.contains("| add-labels | add | Pod | n000 | 1 | 0 | 0 | 0 | 0 |"), "{text}");
         assert!(text.contains("\n````diff\n+ ```\n````\n"), "{text}");
     }

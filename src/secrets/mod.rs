@@ -11,6 +11,7 @@
 //! same way: each text that is made is made again of stand-ins, if that is wanted.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod further;
 mod keys;
 mod ledger;
 mod seeds;
@@ -25,6 +26,7 @@ use crate::value::{Map, Text, Value};
 
 use keys::KeyMasks;
 
+pub use further::{MASK_OF_SERVER, mask_further};
 pub use ledger::Ledger;
 pub use seeds::{Fields, LAST_APPLIED, fields, is_secret};
 pub use shape::{STAND_IN, STAND_IN_ENCODED};

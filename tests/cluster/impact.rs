@@ -258,3 +258,110 @@ fn what_a_change_means_is_explained() {
     let run = kyv(server.kubeconfig(), &[&both[..], &["--rule", "host"]].concat());
     assert!(!run.stdout.contains("ROLLOUT"), "{run:?}");
 }
+
+const DEFINITION: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+";
+
+#[test]
+fn a_definition_of_custom_resources_keeps_what_it_is_stored_by() {
+    if rig::left_out("definitions of custom resources on a real API server") {
+        return;
+    }
+    let server = rig::apiserver::ApiServer::start();
+    let policies = Policies::new();
+    server.kubectl_ok(&["apply", "-f", "-"], DEFINITION);
+    server
+        .kubectl_ok(&["wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=30s"], "");
+    for (spec, place) in [
+        ("group: example.org", Some("/spec/group")),
+        ("scope: Cluster", Some("/spec/scope")),
+        ("names: {kind: Other}", Some("/spec/names/kind")),
+        ("names: {plural: others}", Some("/spec/names/plural")),
+        ("names: {singular: other}", None),
+        ("names: {listKind: OtherList}", None),
+        ("names: {shortNames: [wd]}", None),
+    ] {
+        let mutate = format!("patchStrategicMerge: {{spec: {{{spec}}}}}");
+        let policy = existing(&policies, "definition", "kinds: [CustomResourceDefinition]", &mutate);
+        let run = kyv(
+            server.kubeconfig(),
+            &["diff", "crd", "widgets.example.com", "-p", &policy, "--server-dry-run", "-o", "json"],
+        );
+        let report: Value = serde_json::from_str(&run.stdout).expect("it prints JSON");
+        let object = &report["objects"][0];
+        let places: Vec<&str> = place.into_iter().collect();
+        let told = object["impact"]["immutable"].as_array().cloned().unwrap_or_default();
+        assert_eq!(json!(told), json!(places), "{spec} {object}");
+        let verdict = if place.is_some() { "refused" } else { "accepted" };
+        assert_eq!(object["server"]["verdict"], verdict, "{spec} {object}");
+    }
+}
+
+const RESTRICTED: &str = "
+apiVersion: v1
+kind: Namespace
+metadata: {name: tight, labels: {pod-security.kubernetes.io/enforce: restricted}}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: default, namespace: tight}
+";
+
+const TIGHT: &str = "
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: tight}
+spec:
+  securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
+  containers: [{name: c, image: 'i:1', securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]
+";
+
+#[test]
+fn a_pod_that_misses_the_restricted_level_is_one_that_the_api_server_refuses() {
+    if rig::left_out("Pod security on a real API server") {
+        return;
+    }
+    let server = rig::apiserver::ApiServer::start();
+    let policies = Policies::new();
+    server.kubectl_ok(&["apply", "-f", "-"], RESTRICTED);
+    let manifest = policies.path("pod");
+    std::fs::write(&manifest, TIGHT).expect("the folder takes files");
+    let whole = "allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}";
+    for (change, is_refused) in [
+        ("metadata: {labels: {a: b}}".to_owned(), false),
+        ("spec: {containers: [{name: d, image: 'i:1'}]}".to_owned(), true),
+        (format!("spec: {{containers: [{{name: d, image: 'i:1', securityContext: {{{whole}}}}}]}}"), false),
+        (
+            format!("spec: {{initContainers: [{{name: d, image: 'i:1', securityContext: {{{whole}, runAsNonRoot: false}}}}]}}"),
+            true,
+        ),
+        ("spec: {initContainers: [{name: d, image: 'i:1', securityContext: {capabilities: {drop: [ALL]}}}]}".to_owned(), true),
+        ("spec: {containers: [{name: c, securityContext: {runAsNonRoot: false}}]}".to_owned(), true),
+        ("spec: {containers: [{name: c, securityContext: {seccompProfile: {type: Unconfined}}}]}".to_owned(), true),
+        ("spec: {securityContext: {seccompProfile: {type: Localhost, localhostProfile: x}}}".to_owned(), false),
+        ("spec: {securityContext: {runAsNonRoot: null}}".to_owned(), true),
+        ("spec: {securityContext: {runAsUser: 0}}".to_owned(), true),
+    ] {
+        let mutate = format!("patchStrategicMerge: {{{change}}}");
+        let policy = existing(&policies, "pods", "kinds: [Pod]", &mutate);
+        let file = manifest.to_str().expect("a plain path");
+        let run = kyv(
+            server.kubeconfig(),
+            &["diff", "-f", file, "--live", "-p", &policy, "--server-dry-run", "-o", "json"],
+        );
+        let report: Value = serde_json::from_str(&run.stdout).expect("it prints JSON");
+        let object = &report["objects"][0];
+        let verdict = if is_refused { "refused" } else { "accepted" };
+        assert_eq!(object["server"]["verdict"], verdict, "{change} {object}");
+        let told = object["impact"]["privilege"].as_array().is_some_and(|told| !told.is_empty());
+        assert_eq!(told, is_refused, "{change} {object}");
+    }
+}

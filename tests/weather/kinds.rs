@@ -168,7 +168,7 @@ fn an_object_is_read_once_whatever_version_rules_name() {
     let first = folder.write("first.yaml", &policy("first", "[autoscaling/v1/Scaler]", ""));
     let second = folder.write("second.yaml", &policy("second", "[autoscaling/v2/Scaler]", ""));
     let third = folder.write("third.yaml", &policy("third", "[autoscaling/*/Scaler]", ""));
-    let note = "note: scalers.autoscaling are read once, as autoscaling/v2: autoscaling/v1/Scaler in a rule sees none of them";
+    let note = "note: scalers.autoscaling are read once, as autoscaling/v2: autoscaling/v1/Scaler in a rule sees none of them, and Kyverno would, converted";
     let idle = "note: 1 rule selected no object: first/r";
     let run = folder.run(&["diff", "-p", &first, "-p", &second, "-n", "web"]);
     assert_eq!(

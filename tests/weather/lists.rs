@@ -107,6 +107,12 @@ fn progress_is_shown_on_a_terminal_and_nowhere_else() {
     for part in [" objects, ", "/s"] {
         assert!(!bars.is_empty() && bars.iter().all(|line| line.contains(part)), "{shown:?}");
     }
+    // Whole numbers, of the whole run.
+    let rate = |line: &str| {
+        let digits = line.split_once("/s")?.0.rsplit(' ').next()?.replace(',', "");
+        digits.parse::<u32>().ok()
+    };
+    assert!(bars.iter().all(|line| rate(line).is_some_and(|rate| rate <= 16)), "{shown:?}");
     assert!(
         bars.iter().any(|line| line.contains("0 of 2 kinds, ") || line.contains("1 of 2 kinds, ")),
         "{shown:?}"

@@ -121,6 +121,7 @@ impl ClusterError {
             "Forbidden" => denied || !message.contains("forbidden: User \""),
             // Another object of the name is meant.
             "Conflict" => message.contains("UID in precondition") || denied,
+            "RequestEntityTooLarge" | "status 413" => true,
             "BadRequest" => !message.contains("does not support dry run"),
             _ => denied,
         }

@@ -62,7 +62,11 @@ impl Listed {
         };
         let text = sent.text.get(place).unwrap_or_default();
         let object = Value::from_json(text).map_err(|error| sent.malformed(error.to_string()))?;
-        Ok(with_kind(object, &sent.kind))
+        let object = with_kind(object, &sent.kind);
+        if !is_of_kind(&object, &sent.kind) {
+            return Err(sent.malformed("one of its items is of another kind".into()));
+        }
+        Ok(object)
     }
 
     /// About how many bytes it takes as JSON.
@@ -106,6 +110,11 @@ impl Listing {
             }
             (None, None) => return Err(sent.malformed("it has no items".into())),
         };
+        let is_object =
+            |place: &Range<usize>| sent.text.get(place.clone()).is_some_and(|item| item.starts_with('{'));
+        if !places.iter().all(is_object) {
+            return Err(sent.malformed("one of its items is no object".into()));
+        }
         let objects = places.into_iter().map(|place| Listed(Form::Sent(Arc::clone(&sent), place))).collect();
         Ok(Self { objects, next, is_inconsistent: false })
     }
@@ -120,6 +129,11 @@ impl Listing {
         let objects = objects.into_iter().map(Listed::read).collect::<Result<_, _>>()?;
         Ok(Page { objects, next, is_inconsistent })
     }
+}
+
+/// Whether an object is of a kind, in whatever version.
+pub(super) fn is_of_kind(object: &Value, kind: &GroupVersionKind) -> bool {
+    GroupVersionKind::of(object).is_some_and(|own| own.group == kind.group && own.kind == kind.kind)
 }
 
 /// An object with its `apiVersion` and `kind` in front; the elements of a list lack them.
@@ -165,6 +179,8 @@ mod tests {
             ("{}", "it has no items"),
             ("[]", "it has no items"),
             ("<html>", "expected a JSON value"),
+            (r#"{"items":[1,"x",null]}"#, "one of its items is no object"),
+            (r#"{"items":[{"a":1}, []]}"#, "one of its items is no object"),
             (r#"{"items":{}}"#, "expected items to be a list, found object"),
             (r#"{"items":[{"a":1},{"a":}]}"#, "expected a JSON value"),
             (r#"{"items":[{"a":1},]}"#, "expected a JSON value"),
@@ -175,6 +191,23 @@ mod tests {
             let error = Listing::of(text.to_owned(), &GroupVersionKind::new("v1", "Pod"), "pods".into());
             let fault = ClusterError::Malformed { asked: "pods".into(), fault: fault.into() };
             assert_eq!(error.unwrap_err(), fault, "{text}");
+        }
+        for item in [
+            r#"{"kind":"Status"}"#,
+            r#"{"apiVersion":"apps/v1","kind":"Pod"}"#,
+            r#"{"apiVersion":1,"kind":"Pod"}"#,
+        ] {
+            let list = Listing::of(
+                format!(r#"{{"items":[{{}},{item}]}}"#),
+                &GroupVersionKind::new("v1", "Pod"),
+                "pods".into(),
+            );
+            let fault = "one of its items is of another kind".into();
+            assert_eq!(
+                list.unwrap().read().unwrap_err(),
+                ClusterError::Malformed { asked: "pods".into(), fault },
+                "{item}"
+            );
         }
         let deep = format!(r#"{{"items":[{}{}]}}"#, "[".repeat(300), "]".repeat(300));
         assert!(page(&deep).is_err());

@@ -190,17 +190,55 @@ impl Resources {
     /// reads it: with a group, one that starts with it will do where none equals it; without, the
     /// cluster's first. The size of letters counts in short names, versions and groups alone.
     pub fn resolve(&self, asked: &str) -> Option<&Resource> {
-        if let [name, version, group] = *asked.splitn(3, '.').collect::<Vec<_>>()
-            && let Some(found) = self.find(name, |kind| *kind.group == *group && *kind.version == *version)
-        {
-            return Some(found);
-        }
-        match asked.split_once('.') {
+        self.resolve_version(asked).or_else(|| match asked.split_once('.') {
             Some((name, group)) => self
                 .find(name, |kind| *kind.group == *group)
                 .or_else(|| self.find(name, |kind| kind.group.starts_with(group))),
             None => self.find(asked, |_| true),
+        })
+    }
+
+    /// The same where the version is written.
+    fn resolve_version(&self, asked: &str) -> Option<&Resource> {
+        let [name, version, group] = *asked.splitn(3, '.').collect::<Vec<_>>() else { return None };
+        self.find(name, |kind| *kind.group == *group && *kind.version == *version)
+    }
+
+    /// The kind meant by a name, in the version that is written or else in that which most selectors fit.
+    pub fn resolve_for(&self, asked: &str, selectors: &[KindSelector]) -> Option<&Resource> {
+        let is_in_group = asked.contains('.');
+        self.resolve_version(asked).or_else(|| {
+            let found = self.resolve(asked)?;
+            Some(
+                self.most_fitting(found, selectors, |other| {
+                    !is_in_group || other.kind.group == found.kind.group
+                }),
+            )
+        })
+    }
+
+    /// A kind in the version that most selectors fit; as it is where none fits more.
+    pub fn most_fitting<'r>(
+        &'r self,
+        found: &'r Resource,
+        selectors: &[KindSelector],
+        may_be: impl Fn(&Resource) -> bool,
+    ) -> &'r Resource {
+        let fits = |resource: &Resource| {
+            selectors.iter().filter(|selector| selector.matches(&resource.kind, "", false)).count()
+        };
+        let mut best = (fits(found), found);
+        let others = self
+            .all
+            .iter()
+            .filter(|other| other.is_same_as(found) && other.is_listed == found.is_listed && may_be(other));
+        for other in others {
+            let fits = fits(other);
+            if fits > best.0 {
+                best = (fits, other);
+            }
         }
+        best.1
     }
 
     fn find(&self, name: &str, fits: impl Fn(&GroupVersionKind) -> bool) -> Option<&Resource> {

@@ -3,7 +3,7 @@
 use crate::engine::{KindScope, builtin_scope};
 use crate::policy::KindSelector;
 use crate::source::CustomKind;
-use crate::value::{Text, Value};
+use crate::value::{GroupVersionKind, Value};
 
 use super::{Cluster, ClusterError, ListQuery, Resource};
 
@@ -28,7 +28,7 @@ pub struct MissingSchema {
     /// What they are called together.
     pub name: String,
     /// Their kinds.
-    pub kinds: Vec<Text>,
+    pub kinds: Vec<GroupVersionKind>,
     /// Why it could not be read.
     pub why: ClusterError,
 }
@@ -57,7 +57,7 @@ pub fn custom_kinds_of(cluster: &dyn Cluster, selectors: &[KindSelector]) -> Res
             // An aggregated API serves kinds without definitions.
             Err(error) if error.is_not_found() => {}
             Err(why) => {
-                let of = vec![resource.kind.kind.clone()];
+                let of = vec![resource.kind.clone()];
                 kinds.missing.push(MissingSchema { name, kinds: of, why });
             }
         }
@@ -87,7 +87,7 @@ fn list(cluster: &dyn Cluster, definitions: &Resource, wanted: &[&Resource], kin
                         .any(|found| found.group == resource.kind.group && found.kind == resource.kind.kind)
                 };
                 let missing = wanted.iter().filter(|resource| !is_found(resource));
-                let of = missing.map(|resource| resource.kind.kind.clone()).collect();
+                let of = missing.map(|resource| resource.kind.clone()).collect();
                 let name = "custom resources".to_owned();
                 kinds.missing.push(MissingSchema { name, kinds: of, why });
                 return;

@@ -112,7 +112,8 @@ impl Wanted {
         Some(self.namespace.as_deref().unwrap_or(default))
     }
 
-    /// Finds the kinds that are meant, and of each object that is named twice the first mention; a type that
+    /// Finds the kinds that are meant, in the versions that are written or else in those that most selectors fit, and of
+    /// each object that is named twice the first mention; a type that
     /// the cluster does not serve is an error of its own, so that the others can be answered.
     ///
     /// # Errors
@@ -121,6 +122,7 @@ impl Wanted {
     pub fn resolve(
         &self,
         cluster: &dyn Cluster,
+        selectors: &[KindSelector],
     ) -> Result<Vec<Result<Selection, ClusterError>>, ClusterError> {
         let served = cluster.resources()?;
         let mut selections = Vec::new();
@@ -132,10 +134,11 @@ impl Wanted {
                     return Err(ClusterError::NamesOfCategory);
                 }
                 let listed = category.into_iter().filter(|resource| resource.is_listed);
-                selections.extend(listed.map(select));
+                let fitting = listed.map(|resource| served.most_fitting(resource, selectors, |_| true));
+                selections.extend(fitting.map(select));
                 continue;
             }
-            let found = served.resolve(asked).ok_or_else(|| {
+            let found = served.resolve_for(asked, selectors).ok_or_else(|| {
                 let name = asked.split_once('.').map_or(&**asked, |(name, _)| name);
                 ClusterError::UnknownType(name.to_owned())
             });

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
 use super::missed::Misses;
-use super::{Cluster, ClusterError, Missed, Resource};
+use super::{Cluster, ClusterError, Missed, Resource, Resources, Unknown};
 
 /// Whether a namespace is there, asked for by the first thread that wants to know; `None` if the cluster does not tell.
 type Known = Arc<OnceLock<Option<bool>>>;
@@ -22,6 +22,8 @@ pub struct StoredObjects {
     unserved: Mutex<BTreeMap<(Text, Text), String>>,
     /// The custom kinds that the manifests themselves define, by group and kind.
     defined: Mutex<BTreeSet<(Text, Text)>>,
+    /// The kinds of the objects, as they are written, of those that the cluster serves.
+    kinds: Mutex<BTreeMap<GroupVersionKind, Resource>>,
     namespaces: Mutex<BTreeMap<Text, Known>>,
     /// The namespaces that the manifests themselves make.
     made: Mutex<BTreeSet<Text>>,
@@ -47,6 +49,7 @@ impl StoredObjects {
             misses: Misses::default(),
             unserved: Mutex::default(),
             defined: Mutex::default(),
+            kinds: Mutex::default(),
             namespaces: Mutex::default(),
             made: Mutex::default(),
         }
@@ -56,10 +59,17 @@ impl StoredObjects {
     /// remembered.
     pub fn find(&self, object: &Value) -> Option<Value> {
         let kind = GroupVersionKind::of(object)?;
-        self.note_definition(&kind, object);
+        self.note_made(&kind, object);
         let served = self.cluster.resources().ok()?;
+        self.note_kind(&kind, &served);
         let Some(resource) = served.of_kind(&kind) else {
-            self.note_unserved(&kind, served.unknown());
+            match down(&kind, &served) {
+                Some(down) => {
+                    let why = ClusterError::UnknownKinds(kind.api_version(), down.why.clone());
+                    self.misses.note(Missed { what: told(&kind), why, is_told: false });
+                }
+                None => self.note_unserved(&kind),
+            }
             return None;
         };
         let metadata = |field| object.path(&["metadata", field]).and_then(Value::as_text);
@@ -71,9 +81,6 @@ impl StoredObjects {
             self.note_namespace(namespace);
             return None;
         };
-        if *resource == Resource::namespaces() {
-            self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
-        }
         match self.cluster.get(resource, namespace.map(|namespace| &**namespace), &name) {
             Ok(stored) => Some(stored),
             Err(error) if error.is_not_found() => {
@@ -125,19 +132,45 @@ impl StoredObjects {
         }
     }
 
-    /// Remembers a kind that is not served, or may be by an API that is down.
-    fn note_unserved(&self, kind: &GroupVersionKind, unknown: &[super::Unknown]) {
-        let name = format!("{} ({})", kind.kind, kind.api_version());
-        match unknown.iter().find(|down| down.group == kind.group && down.version == kind.version) {
-            Some(down) => {
-                let why = ClusterError::UnknownKinds(kind.api_version(), down.why.clone());
-                self.misses.note(Missed { what: name, why, is_told: false });
-            }
-            None => {
-                let mut unserved = self.unserved.lock().unwrap_or_else(PoisonError::into_inner);
-                unserved.insert((kind.group.clone(), kind.kind.clone()), name);
-            }
+    /// Takes an object in whose stored state does not matter, and asks for nothing.
+    pub fn pass(&self, object: &Value) {
+        let Some(kind) = GroupVersionKind::of(object) else { return };
+        self.note_made(&kind, object);
+        let Ok(served) = self.cluster.resources() else { return };
+        self.note_kind(&kind, &served);
+        if served.of_kind(&kind).is_none() && down(&kind, &served).is_none() {
+            self.note_unserved(&kind);
         }
+    }
+
+    /// The kinds of the objects so far, in the versions in which they are written, of those that the cluster serves.
+    pub fn kinds(&self) -> Vec<Resource> {
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Remembers a kind that the cluster serves in this very version.
+    fn note_kind(&self, kind: &GroupVersionKind, served: &Resources) {
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        if !kinds.contains_key(kind)
+            && let Some(resource) = served.of_kind(kind).filter(|resource| resource.kind == *kind)
+        {
+            kinds.insert(kind.clone(), resource.clone());
+        }
+    }
+
+    /// Remembers a kind or a namespace that the object makes.
+    fn note_made(&self, kind: &GroupVersionKind, object: &Value) {
+        self.note_definition(kind, object);
+        if *kind == Resource::namespaces().kind {
+            let name = ObjectRef::of(object).map(|object| object.name).filter(|name| !name.is_empty());
+            self.made.lock().unwrap_or_else(PoisonError::into_inner).extend(name);
+        }
+    }
+
+    /// Remembers a kind that is not served.
+    fn note_unserved(&self, kind: &GroupVersionKind) {
+        let mut unserved = self.unserved.lock().unwrap_or_else(PoisonError::into_inner);
+        unserved.insert((kind.group.clone(), kind.kind.clone()), told(kind));
     }
 
     /// Asks once for each namespace that something is not found in.
@@ -152,4 +185,14 @@ impl StoredObjects {
             Err(error) => error.is_not_found().then_some(false),
         });
     }
+}
+
+/// A kind as it is told.
+fn told(kind: &GroupVersionKind) -> String {
+    format!("{} ({})", kind.kind, kind.api_version())
+}
+
+/// The API that may serve a kind and is down.
+fn down<'r>(kind: &GroupVersionKind, served: &'r Resources) -> Option<&'r Unknown> {
+    served.unknown().iter().find(|down| down.group == kind.group && down.version == kind.version)
 }

@@ -64,6 +64,12 @@ pub(super) const TABLE: &[Row] = &[
     ("storage.k8s.io", &["VolumeAttributesClass"], &["driverName", "parameters"], &[]),
     ("storage.k8s.io", &["CSIDriver"], &["spec.attachRequired", "spec.volumeLifecycleModes"], &[]),
     ("storage.k8s.io", &["CSIStorageCapacity"], &["nodeTopology", "storageClassName"], &[]),
+    (
+        "apiextensions.k8s.io",
+        &["CustomResourceDefinition"],
+        &["spec.group", "spec.scope", "spec.names.kind", "spec.names.plural"],
+        &[],
+    ),
     ("networking.k8s.io", &["IngressClass"], &["spec.controller"], &[]),
     ("networking.k8s.io", &["IPAddress"], &["spec.parentRef"], &[]),
     ("node.k8s.io", &["RuntimeClass"], &["handler"], &[]),

@@ -1,5 +1,7 @@
 //! Changes that give somebody or something more power.
 
+mod restricted;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::value::{GroupVersionKind, Pointer, Value};
@@ -132,7 +134,32 @@ impl Gains {
                 self.hosts(old.copied().unwrap_or(&none), container, &at.key(field).index(index));
                 let old = old.and_then(|old| old.get("securityContext"));
                 let new = container.get("securityContext").unwrap_or(&none);
-                self.context(old.unwrap_or(&none), new, &at.key(field).index(index).key("securityContext"));
+                let place = at.key(field).index(index).key("securityContext");
+                self.context(old.unwrap_or(&none), new, &place);
+                // What a container says wins over its Pod.
+                let is_rooted = |context: &Value| context.get("runAsNonRoot") == Some(&Value::Bool(false));
+                let was_kept = before.path(&["securityContext", "runAsNonRoot"]) == Some(&Value::Bool(true));
+                let is_undone = was_kept && is_rooted(new) && !old.is_some_and(is_rooted);
+                self.note(is_undone, &place, "runAsNonRoot");
+            }
+        }
+        self.restricted(before, after, at);
+    }
+
+    /// What makes a Pod miss the level `restricted` whose containers met it.
+    fn restricted(&mut self, before: &Value, after: &Value, at: &Pointer) {
+        if elements(before.get("containers")).is_empty() || !restricted::missed(before, at).is_empty() {
+            return;
+        }
+        for place in restricted::missed(after, at) {
+            // Often a part of it, or what the whole Pod said of it, was found already.
+            let last = place.segments().last();
+            let is_same = |found: &Pointer| {
+                found.segments().starts_with(place.segments())
+                    || found.segments().len() == at.segments().len() + 2 && found.segments().last() == last
+            };
+            if !self.found.iter().any(is_same) {
+                self.found.push(place);
             }
         }
     }

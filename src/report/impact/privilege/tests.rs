@@ -226,3 +226,49 @@ fn roles_bindings_and_namespaces_can_grant_more() {
     assert!(found("Namespace", &namespace("baseline"), &namespace("restricted")).is_empty());
     assert!(found("Namespace", "{}", &namespace("baseline")).is_empty());
 }
+
+/// A Pod whose containers meet the level `restricted`, with these fields and further containers.
+fn restricted_pod(container: &str, more: &str) -> String {
+    let pod = r#""securityContext":{"runAsNonRoot":true,"seccompProfile":{"type":"RuntimeDefault"}}"#;
+    let own = r#""allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}"#;
+    format!(
+        r#"{{"spec":{{{pod},"containers":[{{"name":"a","securityContext":{{{own}{container}}}}}{more}]}}}}"#
+    )
+}
+
+#[test]
+fn a_pod_that_misses_the_restricted_level_from_now_on_is_told() {
+    let whole = r#","securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}}"#;
+    let added = |rest: &str| restricted_pod("", &format!(r#",{{"name":"b"{rest}}}"#));
+    let (a, b) = ("spec.containers[0].securityContext", "spec.containers[1].securityContext");
+    let before = restricted_pod("", "");
+    for (after, expected) in [
+        (restricted_pod(r#","runAsNonRoot":false"#, ""), vec![format!("{a}.runAsNonRoot")]),
+        (
+            restricted_pod(r#","seccompProfile":{"type":"Unconfined"}"#, ""),
+            vec![format!("{a}.seccompProfile")],
+        ),
+        (added(""), vec![format!("{b}.allowPrivilegeEscalation"), format!("{b}.capabilities")]),
+        (
+            added(
+                r#","securityContext":{"allowPrivilegeEscalation":true,"capabilities":{"drop":["CHOWN"]}}"#,
+            ),
+            vec![format!("{b}.allowPrivilegeEscalation"), format!("{b}.capabilities")],
+        ),
+        (added(whole), vec![]),
+        (before.replace(r#""runAsNonRoot":true,"#, ""), vec!["spec.securityContext.runAsNonRoot".into()]),
+    ] {
+        assert_eq!(found("Pod", &before, &after), expected, "{after}");
+    }
+    // What never met the level cannot miss it, but who runs as root that might not is told.
+    let pod = |context: &str, container: &str| {
+        format!(r#"{{"spec":{{"securityContext":{{{context}}},"containers":[{{"name":"a"{container}}}]}}}}"#)
+    };
+    let kept = r#""runAsNonRoot":true"#;
+    let rooted = r#","securityContext":{"runAsNonRoot":false}"#;
+    assert_eq!(found("Pod", &pod(kept, ""), &pod(kept, rooted)), [format!("{a}.runAsNonRoot")]);
+    assert_eq!(found("Pod", &pod("", ""), &pod("", rooted)), Vec::<String>::new());
+    assert_eq!(found("Pod", &pod(kept, rooted), &pod(kept, rooted)), Vec::<String>::new());
+    let two = r#"{"spec":{"containers":[{"name":"a"},{"name":"b"}]}}"#;
+    assert_eq!(found("Pod", &pod("", ""), two), Vec::<String>::new());
+}

@@ -58,7 +58,8 @@ pub(super) async fn configure(connection: &Connection) -> Result<Configured, Clu
     config.proxy_url = proxy(proxy_url.as_deref(), &config.cluster_url, variable)?;
     // Requests are repeated where that is decided with all that is known of them.
     config.default_retry = false;
-    config.connect_timeout = Some(connect_limit(connection.request_timeout));
+    // A little less than the request may take, so that it is told which of both did not come about.
+    config.connect_timeout = Some(connect_limit(connection.request_timeout).mul_f32(0.95));
     // So that an audit log tells who read.
     if let (Ok(name), Ok(agent)) = ("user-agent".parse(), AGENT.parse()) {
         config.headers.push((name, agent));
@@ -223,7 +224,7 @@ fn kubeconfig(connection: &Connection) -> Result<Found, ClusterError> {
 /// wins and some may be missing, or that of the home folder.
 fn read(named: Option<&Path>) -> Result<Option<Kubeconfig>, ClusterError> {
     if let Some(path) = named {
-        return Kubeconfig::read_from(path).map(Some).map_err(|error| unusable(&error));
+        return Kubeconfig::read_from(path).map(Some).map_err(|error| unusable_file(&error, path));
     }
     let paths: Vec<PathBuf> = match env::var_os("KUBECONFIG").filter(|list| !list.is_empty()) {
         Some(list) => env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect(),
@@ -233,10 +234,10 @@ fn read(named: Option<&Path>) -> Result<Option<Kubeconfig>, ClusterError> {
     for path in paths {
         let next = match Kubeconfig::read_from(&path) {
             Err(KubeconfigError::ReadConfig(error, _)) if error.kind() == ErrorKind::NotFound => continue,
-            read => read.map_err(|error| unusable(&error))?,
+            read => read.map_err(|error| unusable_file(&error, &path))?,
         };
         let before = merged.take().unwrap_or_default();
-        merged = Some(before.merge(next).map_err(|error| unusable(&error))?);
+        merged = Some(before.merge(next).map_err(|error| unusable_file(&error, &path))?);
     }
     Ok(merged)
 }
@@ -315,6 +316,18 @@ fn unusable(error: &KubeconfigError) -> ClusterError {
     })
 }
 
+/// The same for one of several files.
+fn unusable_file(error: &KubeconfigError, path: &Path) -> ClusterError {
+    let name = path.display();
+    match error {
+        KubeconfigError::ReadConfig(..) => unusable(error),
+        KubeconfigError::Parse(fault) => {
+            ClusterError::Config(format!("{name} cannot be understood{}", place(&fault.to_string())))
+        }
+        other => ClusterError::Config(format!("{name}: {}", chain(other))),
+    }
+}
+
 /// What the system says of a file, without its number.
 fn plain(error: &io::Error) -> String {
     match error.kind() {
@@ -354,6 +367,6 @@ mod tests {
         let path = folder.path().join("config");
         std::fs::write(&path, "users:\n- name: x\n  user: {token: hidden, exec: {command: [a]}}\n").unwrap();
         let told = read(Some(&path)).unwrap_err().to_string();
-        assert_eq!(told, "kubeconfig: it cannot be understood at line 3, column 41");
+        assert_eq!(told, format!("kubeconfig: {} cannot be understood at line 3, column 41", path.display()));
     }
 }

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use crate::value::Value;
 
-use super::listing::with_kind;
+use super::listing::{is_of_kind, with_kind};
 use super::resources::segment;
 use super::{
     Access, Act, Cluster, ClusterError, Connection, Draft, ListQuery, Listing, Page, Resource, Resources,
@@ -174,8 +174,9 @@ impl Cluster for LiveCluster {
 
     fn get(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError> {
         let path = format!("{}/{}", resource.path(namespace), segment(name));
-        let object = self.read(&path, JSON, &format!("{} \"{name}\"", resource.full_name()))?;
-        Ok(with_kind(object, &resource.kind))
+        let asked = format!("{} \"{name}\"", resource.full_name());
+        let object = self.read(&path, JSON, &asked)?;
+        named(object, resource, name, asked)
     }
 
     fn ask(&self, path: &str) -> Result<Value, ClusterError> {
@@ -201,12 +202,24 @@ impl Cluster for LiveCluster {
         }
         let asked = format!("{} \"{}\"", draft.resource.full_name(), draft.name);
         let object = self.object(Ask::dry_run(draft.act, &path, draft.object.to_json()), &asked)?;
-        Ok(with_kind(object, &draft.resource.kind))
+        named(object, draft.resource, draft.name, asked)
     }
 
     fn default_namespace(&self) -> &str {
         &self.namespace
     }
+}
+
+/// The answer, if it is the object that was asked for; the server makes up names that are empty.
+fn named(object: Value, resource: &Resource, name: &str, asked: String) -> Result<Value, ClusterError> {
+    let object = with_kind(object, &resource.kind);
+    let own_name = object.path(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
+    let is_named = if name.is_empty() { !own_name.is_empty() } else { own_name == name };
+    if is_named && is_of_kind(&object, &resource.kind) {
+        return Ok(object);
+    }
+    let fault = "it is not the object that was asked for".to_owned();
+    Err(ClusterError::Malformed { asked, fault })
 }
 
 /// What kubectl makes of a list that there is not.

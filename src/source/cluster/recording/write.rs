@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use jiff::Timestamp;
 
 use crate::engine::Disguise;
-use crate::secrets::{MASK, Secrets, Texts, is_secret};
+use crate::secrets::{MASK, Secrets, Texts, is_secret, mask_further};
 use crate::source::SourceError;
 use crate::source::cluster::{
     Access, Cluster, ClusterError, Draft, ListQuery, Page, Resource, Resources, Subject,
@@ -97,13 +97,20 @@ fn beside(stored: &Value, masked: &Value, (sent, shown): (&Value, &Value)) -> Va
     }
 }
 
+/// Looks whether a directory takes files, before anything is asked for that could not be kept.
+fn try_to_write(folder: &Path) -> io::Result<()> {
+    let trial = folder.join(format!(".kubectl-kyv-{}", std::process::id()));
+    fs::File::create(&trial)?;
+    fs::remove_file(trial)
+}
+
 impl RecordingCluster {
     /// Looks at the directory, which is made if it is not there; nothing in it is touched before the first
     /// answer. `now` is the time that the run sees. With a `cover`, objects are written as it leaves them.
     ///
     /// # Errors
     ///
-    /// A directory that holds something else than a recording.
+    /// A directory that holds something else than a recording, or takes no files.
     pub fn new(
         inner: Arc<dyn Cluster>,
         folder: &Path,
@@ -117,9 +124,12 @@ impl RecordingCluster {
                     return Err(SourceError::Occupied { path: folder.display().to_string() });
                 }
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(folder).map_err(unwritable)?;
+            }
             Err(error) => return Err(unwritable(error)),
         }
+        try_to_write(folder).map_err(unwritable)?;
         Ok(Self {
             inner,
             folder: folder.to_owned(),
@@ -325,8 +335,9 @@ impl Cluster for RecordingCluster {
         let question = Question::dry_run(draft, draft.shown);
         match &answer {
             Ok(stored) => {
-                let masked = mask_stored(stored, &texts);
-                self.keep(&question, Ok(beside(stored, &masked, (draft.object, draft.shown))))?;
+                let stored = mask_further(draft.object, stored);
+                let masked = mask_stored(&stored, &texts);
+                self.keep(&question, Ok(beside(&stored, &masked, (draft.object, draft.shown))))?;
             }
             Err(error) => {
                 let hidden =

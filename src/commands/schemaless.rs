@@ -1,0 +1,120 @@
+//! Objects whose lists may have become others than on a cluster, because their schema could not be read.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::engine::Engine;
+use crate::report::{ObjectReport, Outcome};
+use crate::semantics::Semantics;
+use crate::source::cluster::MissingSchema;
+use crate::value::{Text, Value};
+
+use super::evaluate::Evaluated;
+use super::exit::Exit;
+use super::session::counted;
+use super::talk::Talk;
+
+/// The kinds without a schema, and how many of their objects that matters for.
+#[derive(Debug, Default)]
+pub(super) struct Schemaless {
+    missing: Vec<(MissingSchema, AtomicUsize)>,
+    /// The rules that merge, by the names that reports give them. Kyverno looks at no schema of a custom resource.
+    merging: BTreeSet<(Text, Text)>,
+}
+
+impl Schemaless {
+    /// Starts with the schemas that are missing for these policies.
+    pub(super) fn new(missing: Vec<MissingSchema>, engine: &Engine) -> Self {
+        let is_documented = engine.settings().semantics == Semantics::Documented;
+        let counts = is_documented && !missing.is_empty();
+        let policies = engine.policies().policies().iter().filter(|_| counts);
+        let merging = policies.flat_map(|policy| {
+            let rules = policy.rules.iter().filter(|rule| rule.mutation.merges());
+            rules.map(|rule| (policy.full_name(), rule.name.clone()))
+        });
+        let merging = merging.collect();
+        Self { missing: missing.into_iter().map(|schema| (schema, AtomicUsize::new(0))).collect(), merging }
+    }
+
+    /// Takes in what became of objects.
+    pub(super) fn note(&self, evaluated: &Evaluated) {
+        for object in evaluated.objects.iter().filter(|_| !self.missing.is_empty()) {
+            let report = &object.report;
+            if let Some(count) = self.count_of(report).filter(|_| self.is_in_doubt(report)) {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The schemas without which no object was changed.
+    pub(super) fn harmless(&self) -> impl Iterator<Item = &MissingSchema> {
+        self.missing.iter().filter(|(_, count)| count.load(Ordering::Relaxed) == 0).map(|(schema, _)| schema)
+    }
+
+    /// Says for which objects the answer may be another one.
+    pub(super) fn tell(&self, talk: &mut Talk) {
+        for (MissingSchema { name, why, .. }, count) in &self.missing {
+            let objects = count.load(Ordering::Relaxed);
+            if objects > 0 {
+                let objects = counted(objects, "object");
+                talk.missed(&format!("schema of {name}"));
+                let text = format!(
+                    "the schema of {name} cannot be read, and rules replace lists of {objects} that it may merge \
+                     by keys (--crds gives it): {why}"
+                );
+                talk.error(Exit::Cluster, &text);
+            }
+        }
+    }
+
+    fn count_of(&self, report: &ObjectReport) -> Option<&AtomicUsize> {
+        let kind = &report.object.as_ref()?.kind;
+        let is_one = |schema: &MissingSchema| {
+            schema.kinds.iter().any(|known| known.group == kind.group && known.kind == kind.kind)
+        };
+        self.missing.iter().find(|(schema, _)| is_one(schema)).map(|(_, count)| count)
+    }
+
+    /// Whether a rule that merges made another list of one that was there: nothing tells whether its elements
+    /// have keys.
+    fn is_in_doubt(&self, report: &ObjectReport) -> bool {
+        report.rules().filter(|(policy, _)| !policy.has_error()).any(|(policy, rule)| match &rule.outcome {
+            Outcome::Patched { before, after } => {
+                self.merging.contains(&(policy.policy.clone(), rule.rule.clone()))
+                    && has_other_list(before, after)
+            }
+            _ => false,
+        })
+    }
+}
+
+/// Whether a list that holds something became another one.
+fn has_other_list(before: &Value, after: &Value) -> bool {
+    match (before, after) {
+        (Value::Array(before), Value::Array(after)) => !before.is_empty() && before != after,
+        (Value::Object(before), Value::Object(after)) => before
+            .iter()
+            .any(|(key, before)| after.get(key).is_some_and(|after| has_other_list(before, after))),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_in_doubt_where_elements_were_there_and_changed() {
+        for (before, after, expected) in [
+            (r#"{"a":{"l":[1]}}"#, r#"{"a":{"l":[2]}}"#, true),
+            (r#"{"a":{"l":[{"n":1}]}}"#, r#"{"a":{"l":[{"n":1},{"n":2}]}}"#, true),
+            (r#"{"a":{"l":[1]}}"#, r#"{"a":{"l":[1]},"b":[2]}"#, false),
+            (r#"{"a":{"l":[]}}"#, r#"{"a":{"l":[1]}}"#, false),
+            (r#"{"a":{"l":[1]}}"#, r#"{"a":{}}"#, false),
+            (r#"{"a":1}"#, r#"{"a":2}"#, false),
+        ] {
+            let (before, after) = (Value::from_json(before).unwrap(), Value::from_json(after).unwrap());
+            assert_eq!(has_other_list(&before, &after), expected, "{before:?} {after:?}");
+        }
+    }
+}
