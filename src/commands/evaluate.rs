@@ -236,9 +236,8 @@ impl<W: World> Evaluator<'_, W> {
             }
             _ => {
                 let given = self.old.find(value);
-                let is_concerned = self.engine.concerns(&kind);
                 let asked = self.stored.filter(|_| given.is_none()).and_then(|stored| {
-                    if !is_concerned {
+                    if !self.engine.concerns(&kind) {
                         stored.pass(value);
                         return None;
                     }

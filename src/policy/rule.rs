@@ -149,12 +149,9 @@ impl Rule {
 
     /// Whether the rule may ask for the labels of the namespace of objects of this kind.
     pub fn needs_namespace_labels(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
-        self.may_take(kind, subresource)
-            && (self.matching.needs_namespace_labels(kind, subresource)
-                || self
-                    .exclude
-                    .as_ref()
-                    .is_some_and(|exclude| exclude.needs_namespace_labels(kind, subresource)))
+        let needs = |block: &Selection| block.needs_namespace_labels(kind, subresource);
+        (needs(&self.matching) || self.exclude.as_ref().is_some_and(needs))
+            && self.may_take(kind, subresource)
     }
 
     /// Whether the rule can take objects of this kind.
