@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use kyv::yaml::{Limits, Source, print, read};
+use rayon::ThreadPoolBuilder;
 
 /// The name under which the program calls itself.
 pub(crate) const ERRAND: &str = "limit";
@@ -20,6 +21,13 @@ const BETWEEN: &str = "\n---\n";
 /// Reads one file and prints its objects to another.
 pub(crate) fn errand(arguments: &[OsString]) -> ExitCode {
     let [input, output] = arguments else { return ExitCode::FAILURE };
+    // The reader would take all processors.
+    let alone = ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+    alone.install(|| copy_all(input, output));
+    ExitCode::SUCCESS
+}
+
+fn copy_all(input: &OsString, output: &OsString) {
     let mut input = File::open(input).expect("a file to read");
     let mut output = BufWriter::with_capacity(BLOCK, File::create(output).expect("a file to write"));
     let (limits, mut rest, mut printed) = (Limits::default(), Vec::new(), String::new());
@@ -40,7 +48,6 @@ pub(crate) fn errand(arguments: &[OsString]) -> ExitCode {
         rest.drain(..end);
     }
     output.flush().expect("room for it");
-    ExitCode::SUCCESS
 }
 
 fn copy(text: &str, limits: &Limits, printed: &mut String) {
