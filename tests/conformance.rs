@@ -6,6 +6,8 @@
 
 #[path = "rig/files.rs"]
 mod files;
+#[path = "rig/tidy.rs"]
+mod tidy;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,6 +20,7 @@ use files::files_below;
 use kyv::policy::{DocumentKind, kind_of};
 use kyv::value::{ObjectRef, Value};
 use kyv::yaml::{Limits, Source, print, read};
+use tidy::tidy;
 
 /// The folder, or `None` after saying that the test was left out.
 fn conformance() -> Option<PathBuf> {
@@ -256,20 +259,4 @@ fn tidied(value: &Value) -> Option<Value> {
         metadata.insert("namespace", "default".into());
     }
     tidy(&value)
-}
-
-fn tidy(value: &Value) -> Option<Value> {
-    match value {
-        Value::Null => None,
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(value.clone()),
-        Value::Array(items) => {
-            let items: Vec<Value> = items.iter().filter_map(tidy).collect();
-            (!items.is_empty()).then(|| Value::array(items))
-        }
-        Value::Object(members) => {
-            let members: Vec<_> =
-                members.iter().filter_map(|(key, member)| Some((key.clone(), tidy(member)?))).collect();
-            (!members.is_empty()).then(|| members.into_iter().collect())
-        }
-    }
 }

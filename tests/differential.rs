@@ -22,9 +22,10 @@ use std::time::{Duration, Instant};
 use kyv::policy::{DocumentKind, kind_of};
 use kyv::value::{ObjectRef, Value};
 use kyv::yaml::{Limits, Source, print, read};
-use rig::artefacts::{ARTEFACTS, tidy, with_whole_numbers};
+use rig::artefacts::{ARTEFACTS, with_whole_numbers};
 use rig::files::files_below;
 use rig::kyverno_cli::Applied;
+use rig::tidy::tidy;
 
 /// What the folder holds at least; with less there, the test compares too little to mean anything.
 const LEAST_POLICIES: usize = 30;

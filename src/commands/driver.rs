@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rayon::iter::{IntoParallelIterator as _, ParallelExtend as _, ParallelIterator as _};
+use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::engine::World;
 use crate::source::{Piece, Portion, SourceError};
@@ -14,7 +14,8 @@ use super::held::run_targets;
 use super::ledger::Ledger;
 use super::line::Line;
 use super::live;
-use super::session::{RunWorld, Session, complain, manifests};
+use super::manifests::{complain, manifests};
+use super::session::{RunWorld, Session};
 use super::talk::Talk;
 
 /// So many pieces, or so many bytes of them, are evaluated together.
@@ -131,7 +132,7 @@ pub(super) fn drive<W: Work>(
     if !work.evaluator().engine.has_targets() {
         return Line::new(work, take, fail).run(portions);
     }
-    let mut held = hold(portions, work, fail);
+    let mut held = hold(portions, work, fail)?;
     run_targets(work.evaluator(), &mut held);
     let mut held = held.into_iter();
     loop {
@@ -149,23 +150,33 @@ fn hold<W: Work>(
     portions: impl Iterator<Item = Portion>,
     work: &W,
     mut fail: impl FnMut(SourceError),
-) -> Vec<Evaluated> {
+) -> io::Result<Vec<Evaluated>> {
     let mut held = Vec::new();
     let mut failed = false;
-    for portion in portions {
-        let mut pieces = Vec::new();
-        for piece in portion.pieces() {
-            match piece {
-                Ok(piece) => pieces.push(piece),
-                Err(error) => {
-                    failed |= error.spoils_the_rest();
-                    fail(error);
-                }
-            }
-        }
-        if !failed {
-            held.par_extend(pieces.into_par_iter().map(|piece| work.evaluator().evaluate(piece)));
-        }
+    let take = |evaluated| {
+        held.push(evaluated);
+        Ok(())
+    };
+    let note = |error: SourceError| {
+        failed |= error.spoils_the_rest();
+        fail(error);
+    };
+    Line::new(&Evaluating(work), take, note).run(portions)?;
+    Ok(if failed { Vec::new() } else { held })
+}
+
+/// The work without what is made of the result.
+struct Evaluating<'a, W>(&'a W);
+
+impl<W: Work> Work for Evaluating<'_, W> {
+    type Made = Evaluated;
+    type World = W::World;
+
+    fn evaluator(&self) -> &Evaluator<'_, W::World> {
+        self.0.evaluator()
     }
-    if failed { Vec::new() } else { held }
+
+    fn make(&self, evaluated: Evaluated) -> Evaluated {
+        evaluated
+    }
 }

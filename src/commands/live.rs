@@ -20,9 +20,11 @@ use super::arguments::Inputs;
 use super::driver::{CHUNK_BYTES, Show};
 use super::exit::Exit;
 use super::ledger::{Ledger, listed};
+use super::manifests::add_targets;
 use super::progress::Kinds;
-use super::session::{Session, add_targets};
+use super::session::Session;
 use super::talk::{About, Talk};
+use super::versions::in_other_versions;
 
 /// Evaluates live objects page by page and prints the result. Everything that is wrong is said; `None` if
 /// nothing was evaluated.
@@ -242,7 +244,7 @@ fn named(
     }
     if let Ok(served) = cluster.resources() {
         let read: Vec<Resource> = selections.iter().map(|selection| selection.resource.clone()).collect();
-        for text in in_other_versions(&session.written_kind_selectors(), &read, &served) {
+        for text in unread_versions(&session.written_kind_selectors(), &read, &served) {
             talk.note(About::Omission, &text);
         }
     }
@@ -311,26 +313,22 @@ fn tell_unseen(
         let names = listed(unserved.into_iter());
         talk.note(About::Omission, &format!("rules name kinds that the cluster does not serve: {names}"));
     }
-    for text in in_other_versions(rules, &read, served) {
+    for text in unread_versions(rules, &read, served) {
         talk.note(About::Omission, &text);
     }
     is_any
 }
 
-/// What is said of rules that name objects in other versions than those they are read in. Kyverno has its webhooks
-/// asked for them in the versions that rules name.
-fn in_other_versions(rules: &[Vec<KindSelector>], read: &[Resource], served: &Resources) -> IndexSet<String> {
-    let named = rules.iter().flat_map(|rule| rule.iter().map(move |selector| (rule, selector)));
-    let others = named.filter_map(|(rule, selector)| {
-        let resource = served.in_another_version(selector, rule, read)?;
-        Some(format!(
-            "{} are read once, as {}: {} in a rule sees none of them, and Kyverno would, converted",
+/// What is said of rules for other versions than that in which a kind is read.
+fn unread_versions(rules: &[Vec<KindSelector>], read: &[Resource], served: &Resources) -> IndexSet<String> {
+    in_other_versions(rules, read, served, |selector, resource| {
+        format!(
+            "{} are read once, as {}: {} in a rule sees none of them",
             resource.full_name(),
             resource.kind.api_version(),
             selector.text
-        ))
-    });
-    others.collect()
+        )
+    })
 }
 
 /// The APIs whose kinds the cluster cannot tell.

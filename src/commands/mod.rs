@@ -23,6 +23,7 @@ mod ledger;
 mod line;
 mod live;
 mod man;
+mod manifests;
 mod mutate;
 mod output;
 mod policies;
@@ -38,6 +39,7 @@ mod talk;
 mod test;
 mod trial;
 mod version;
+mod versions;
 
 use std::ffi::OsString;
 use std::path::Path;

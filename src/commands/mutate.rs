@@ -14,8 +14,9 @@ use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
 use super::in_place::Edits;
 use super::ledger::{Ledger, SumUp};
+use super::manifests::{complain, manifests};
 use super::output::{Format, Layout, Printer, Ready};
-use super::session::{RunWorld, Session, complain, counted, manifests, on_threads};
+use super::session::{RunWorld, Session, counted, on_threads};
 use super::talk::{About, Talk};
 use super::trial::{DryRuns, NO_CLUSTER};
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::iter;
 use std::path::PathBuf;
+use std::slice;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -10,17 +11,16 @@ use rayon::ThreadPoolBuilder;
 
 use crate::engine::{Engine, Settings, World};
 use crate::patch::Schemas;
-use crate::policy::{KindSelector, PolicyException, PolicyExceptions, PolicySet, Rule, UserInfo};
+use crate::policy::{KindSelector, PolicyExceptions, PolicySet, UserInfo};
 use crate::render::harmless_name;
 use crate::source::cluster::{
-    Cluster, ClusterWorld, Lacks, LiveKinds, Missed, Rights, StoredObjects, Subject,
+    Cluster, ClusterWorld, Lacks, LiveKinds, Missed, Resource, Rights, StoredObjects, Subject,
 };
 use crate::source::{
-    Asked, CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, Kustomize, LoadedValues, Location,
-    Manifests, OfflineWorld, OldObjects, Piece, SourceError, Walk, custom_kinds, kustomize, load_user,
-    load_values,
+    Asked, CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, LoadedValues, Location, Manifests,
+    OfflineWorld, OldObjects, SourceError, custom_kinds, load_user, load_values,
 };
-use crate::value::Text;
+use crate::value::{GroupVersionKind, Text};
 
 use super::ahead::{filters, live_kinds};
 use super::arguments::Inputs;
@@ -33,6 +33,7 @@ use super::remarks::{remarks, remarks_on_exceptions};
 use super::schemaless::Schemaless;
 use super::spool::Spool;
 use super::talk::{About, Manner, Talk};
+use super::versions::in_other_versions;
 
 /// The stack of a thread: enough for whatever the limits on depth let through.
 const STACK: usize = 16 << 20;
@@ -308,7 +309,7 @@ impl Session {
             (None, Some(user)) => Some(Rights::own(user)),
             (None, None) => None,
         };
-        ClusterWorld::new(given, cluster, self.asks_for_namespace_labels())
+        ClusterWorld::new(given, cluster, self.engine.asks_for_namespace_labels())
             .with_secrets_shown(self.shows_secrets)
             .with_all_namespaces(inputs.live.all_namespaces)
             .with_most_targets(self.engine.settings().limits.targets)
@@ -406,31 +407,18 @@ impl Session {
         let Some((stored, Ok(served))) = stored.map(|(stored, cluster)| (stored, cluster.resources())) else {
             return BTreeSet::new();
         };
-        let mut texts = BTreeSet::new();
-        for rule in self.written_kind_selectors() {
-            for selector in &rule {
-                for kind in stored.kinds() {
-                    if served.in_another_version(selector, &rule, std::slice::from_ref(&kind)).is_some() {
-                        texts.insert(format!(
-                            "{} in a rule sees none of the manifests of {} ({}), and Kyverno would, converted",
-                            selector.text,
-                            kind.kind.kind,
-                            kind.kind.api_version()
-                        ));
-                    }
-                }
-            }
-        }
-        texts
-    }
-
-    /// Whether anything looks at the labels of namespaces.
-    pub(super) fn asks_for_namespace_labels(&self) -> bool {
-        let mut rules = self.engine.policies().policies().iter().flat_map(|policy| &policy.rules);
-        let mut exceptions = self.engine.settings().exceptions.all().iter();
-        rules.any(Rule::asks_for_namespace_labels)
-            || exceptions.any(PolicyException::asks_for_namespace_labels)
-            || self.engine.settings().filters.asks_for_namespace_labels()
+        let rules = self.written_kind_selectors();
+        let told = |selector: &KindSelector, resource: &Resource| {
+            let GroupVersionKind { kind, .. } = &resource.kind;
+            let version = resource.kind.api_version();
+            format!("{} in a rule sees none of the manifests of {kind} ({version})", selector.text)
+        };
+        // One kind may be there in several versions.
+        let kinds = stored.kinds();
+        kinds
+            .iter()
+            .flat_map(|kind| in_other_versions(&rules, slice::from_ref(kind), &served, told))
+            .collect()
     }
 
     /// What policies may ask the API server for and nobody gave: the manifests answer it, as with Kyverno's
@@ -452,7 +440,7 @@ impl Session {
             objects.add_manifests(&asked, manifests.asked(&asked));
         }
         world.set_objects(objects);
-        if self.asks_for_namespace_labels() {
+        if self.engine.asks_for_namespace_labels() {
             for namespace in manifests.namespaces() {
                 world.add_namespace(&namespace);
             }
@@ -461,70 +449,6 @@ impl Session {
             world.set_namespace_labels(name.clone(), labels.clone());
         }
         world
-    }
-}
-
-/// Adds the objects that rules with targets may change besides, if there are such rules. What is wrong is said;
-/// whether nothing is.
-pub(super) fn add_targets(
-    inputs: &Inputs,
-    session: &Session,
-    manifests: &mut Manifests,
-    talk: &mut Talk,
-) -> bool {
-    if inputs.targets.is_empty() {
-        return true;
-    }
-    if !session.engine.has_targets() {
-        talk.note(About::Omission, "no rule has targets: what --targets gives is not read");
-        return true;
-    }
-    manifests.start_further();
-    let mut all = true;
-    for argument in &inputs.targets {
-        if let Err(error) = manifests.add(argument, Walk::Flat) {
-            all = false;
-            talk.error(Exit::of(&error), &error.to_string());
-        }
-    }
-    all
-}
-
-/// The manifests that the arguments name. Everything that is wrong is said; `None` if anything is.
-pub(super) fn manifests(inputs: &Inputs, session: Option<&Session>, talk: &mut Talk) -> Option<Manifests> {
-    let limits = inputs.limits();
-    let mut manifests = Manifests::new(limits);
-    let walk = if inputs.recursive { Walk::Deep } else { Walk::Flat };
-    let mut failed = false;
-    for argument in &inputs.filename {
-        if let Err(error) = manifests.add(argument, walk) {
-            failed = true;
-            talk.error(Exit::of(&error), &error.to_string());
-        }
-    }
-    if let Some(folder) = &inputs.kustomize {
-        let programs = Kustomize { kubectl: std::env::var_os("KUBECTL_PATH") };
-        match kustomize(folder, &programs, &limits) {
-            Ok(text) => manifests.add_text(text),
-            Err(error) => {
-                failed = true;
-                talk.error(Exit::of(&error), &error.to_string());
-            }
-        }
-    }
-    failed |= session.is_some_and(|session| !add_targets(inputs, session, &mut manifests, talk));
-    if failed {
-        // What can be read is still looked at, so that one run names everything.
-        complain(manifests.pieces(), talk);
-        return None;
-    }
-    Some(manifests)
-}
-
-/// Names what is wrong with objects that are not going to be evaluated.
-pub(super) fn complain(pieces: impl Iterator<Item = Result<Piece, SourceError>>, talk: &mut Talk) {
-    for error in pieces.filter_map(Result::err) {
-        talk.error(Exit::of(&error), &error.to_string());
     }
 }
 

@@ -43,8 +43,7 @@ pub use world::{Disguise, EmptyWorld, InputNames, Lookup, LookupError, TargetAcc
 pub struct Engine {
     policies: PolicySet,
     settings: Settings,
-    /// Whether any rule or exception asks for the labels of namespaces.
-    asks_for_labels: bool,
+    asks_for_namespace_labels: bool,
 }
 
 /// What is the same for all objects of a run.
@@ -81,10 +80,16 @@ impl Engine {
     /// An engine for these policies.
     pub fn new(policies: PolicySet, settings: Settings) -> Self {
         let mut all = policies.policies().iter();
-        let asks_for_labels = all
+        let asks_for_namespace_labels = all
             .any(|policy| policy.rules.iter().chain(&policy.only_there).any(Rule::asks_for_namespace_labels))
-            || settings.exceptions.all().iter().any(PolicyException::asks_for_namespace_labels);
-        Self { policies, settings, asks_for_labels }
+            || settings.exceptions.all().iter().any(PolicyException::asks_for_namespace_labels)
+            || settings.filters.asks_for_namespace_labels();
+        Self { policies, settings, asks_for_namespace_labels }
+    }
+
+    /// Whether anything looks at the labels of namespaces.
+    pub const fn asks_for_namespace_labels(&self) -> bool {
+        self.asks_for_namespace_labels
     }
 
     /// Whether rules can take or change objects of this kind.
@@ -101,11 +106,8 @@ impl Engine {
 
     /// Whether it may depend on the labels of their namespace what becomes of objects of this kind.
     fn needs_namespace_labels(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
-        if self.settings.filters.asks_for_namespace_labels() {
-            return true;
-        }
-        if !self.asks_for_labels {
-            return false;
+        if !self.asks_for_namespace_labels || self.settings.filters.asks_for_namespace_labels() {
+            return self.asks_for_namespace_labels;
         }
         let mut candidates = self.policies.candidates(&kind.kind);
         candidates.any(|(policy, rules)| {

@@ -279,10 +279,8 @@ impl Tally {
             match &rule.outcome {
                 Outcome::Patched { .. } if policy.has_error() => row.dropped += 1,
                 Outcome::Patched { before, after } => {
-                    let impact = match self.flagless {
-                        true => Impact::default(),
-                        false => Impact::of(before, after, is_update),
-                    };
+                    let impact =
+                        if self.flagless { Impact::default() } else { Impact::of(before, after, is_update) };
                     row.patched += 1;
                     row.flags.add(&FlagCounts::of(&impact));
                     fate = Counts::of(true, false, &impact);

@@ -404,6 +404,21 @@ mod tests {
     }
 
     #[test]
+    fn json_values_without_separators_count_as_documents() {
+        let mut limits = Limits::default();
+        assert!(limits.set("yaml-documents", 999));
+        let (_folder, manifests) = manifests(
+            &[&format!("{}{}", "{}\n".repeat(1000), "# c\n".repeat(BYTES)), "{\"a\": 1}\n"],
+            limits,
+        );
+        for whole in [false, true] {
+            let told = told(&pieces(&manifests, whole));
+            assert_eq!(told.len(), 2);
+            assert!(told[0].contains("000.yaml:1000:1: too many documents"), "{}", told[0]);
+        }
+    }
+
+    #[test]
     fn of_many_errors_the_first_are_listed() {
         let text: String = (0..3000).map(|_| "a: [\n---\n").collect();
         let (_folder, manifests) = manifests(&[&text, "b: [\n"], Limits::default());

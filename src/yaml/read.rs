@@ -14,7 +14,7 @@ use super::json::JsonText;
 use super::keys::Keys;
 use super::source::Origin;
 use super::split::{Chunk, chunks, chunks_from, has_lone_returns};
-use super::{Document, Fault, Limit, Limits, Source, SyntaxError};
+use super::{Document, Fault, Limits, Source, SyntaxError};
 
 /// So many errors of a stream are listed.
 pub const MAX_ERRORS: usize = 1000;
@@ -41,17 +41,13 @@ const BATCH: usize = 32;
 ///
 /// All errors of all documents, in the order of the text.
 pub fn read(source: &Arc<Source>, limits: &Limits) -> Result<Vec<Document>, Vec<SyntaxError>> {
-    let too_many = |origin: Origin, offset| {
-        let fault = Fault::Limit { limit: Limit::Documents, maximum: limits.documents };
-        Err(vec![source.error(origin, offset, fault)])
-    };
     if source.text().len() > limits.bytes {
         return Err(vec![source.too_large(limits)]);
     }
     let found = chunks_from(source.text(), source.start(), has_lone_returns(source.text()));
     let chunks: Vec<_> = found.take(limits.documents.saturating_add(1)).collect();
     if let Some(chunk) = chunks.get(limits.documents) {
-        return too_many(chunk.origin(), chunk.body.start);
+        return Err(vec![source.too_many(chunk.origin(), chunk.body.start, limits)]);
     }
     let batches: Vec<Batch> = if chunks.len() <= BATCH {
         vec![read_batch(source, limits, &mut Keys::default(), &chunks)]
@@ -65,10 +61,8 @@ pub fn read(source: &Arc<Source>, limits: &Limits) -> Result<Vec<Document>, Vec<
         documents.extend(batch.documents);
         errors.extend(batch.errors);
     }
-    // JSON values need no separator, so they are counted once they are read.
-    if let Some(document) = documents.get(limits.documents) {
-        let start = document.parts.body.start;
-        return too_many(document.origin, start);
+    if let Some(error) = surplus(source, &documents, limits) {
+        return Err(vec![error]);
     }
     if let Some(further) = errors.get(MAX_ERRORS) {
         let further = further.clone().further();
@@ -76,6 +70,12 @@ pub fn read(source: &Arc<Source>, limits: &Limits) -> Result<Vec<Document>, Vec<
         errors.push(further);
     }
     if errors.is_empty() { Ok(documents) } else { Err(errors) }
+}
+
+/// What is wrong with too many documents. JSON values need no separator, so they are counted once they are read.
+pub(super) fn surplus(source: &Source, documents: &[Document], limits: &Limits) -> Option<SyntaxError> {
+    let first = documents.get(limits.documents)?;
+    Some(source.too_many(first.origin, first.parts.body.start, limits))
 }
 
 /// What became of some documents that follow each other.
@@ -248,7 +248,7 @@ fn built(mut builder: Builder<'_>, trace: Trace) -> Built {
 mod tests {
     use super::*;
     use crate::value::Pointer;
-    use crate::yaml::{Position, print};
+    use crate::yaml::{Limit, Position, print};
 
     fn documents(text: &str) -> Vec<Document> {
         let source = Arc::new(Source::new("t.yaml", text));

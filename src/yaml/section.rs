@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::keys::Keys;
-use super::read::read_batch;
+use super::read::{read_batch, surplus};
 use super::source::Origin;
 use super::split::{Chunk, chunks_from, has_lone_returns};
-use super::{Document, Fault, Limit, Limits, Source, SyntaxError};
+use super::{Document, Limits, Source, SyntaxError};
 
 /// Some documents of a stream that follow each other, found and not yet read.
 #[derive(Debug)]
@@ -20,9 +20,13 @@ impl Section {
     ///
     /// # Errors
     ///
-    /// All errors of all documents, in the order of the text.
+    /// All errors of all documents, in the order of the text; of a text of JSON values, more than a whole stream may
+    /// have.
     pub fn read(&self, limits: &Limits) -> Result<Vec<Document>, Vec<SyntaxError>> {
         let batch = read_batch(&self.source, limits, &mut Keys::default(), &self.chunks);
+        if let Some(error) = surplus(&self.source, &batch.documents, limits) {
+            return Err(vec![error]);
+        }
         if batch.errors.is_empty() { Ok(batch.documents) } else { Err(batch.errors) }
     }
 
@@ -37,8 +41,7 @@ impl Section {
             Some(chunk) => (chunk.origin(), chunk.body.start),
             None => (self.source.start(), self.source.text().len()),
         };
-        let fault = Fault::Limit { limit: Limit::Documents, maximum: limits.documents };
-        self.source.error(origin, offset, fault)
+        self.source.too_many(origin, offset, limits)
     }
 }
 

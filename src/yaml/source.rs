@@ -128,6 +128,12 @@ impl Source {
         self.error(self.start(), 0, fault)
     }
 
+    /// The error of a stream that has more documents than it may have, at the first of those.
+    pub(super) fn too_many(&self, origin: Origin, offset: usize, limits: &Limits) -> SyntaxError {
+        let fault = Fault::Limit { limit: Limit::Documents, maximum: limits.documents };
+        self.error(origin, offset, fault)
+    }
+
     /// An error at an offset; one at the very end is shown behind the last character of the text.
     pub(super) fn error(&self, origin: Origin, offset: usize, fault: Fault) -> SyntaxError {
         let end = self.text.trim_end_matches(['\n', '\r']).len();

@@ -17,6 +17,7 @@ pub(crate) mod objects;
 pub(crate) mod oracle;
 pub(crate) mod population;
 pub(crate) mod rest;
+pub(crate) mod tidy;
 pub(crate) mod watch;
 pub(crate) mod weather;
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::engine::{Engine, InputNames, Settings};
 use crate::krm::{self, FunctionConfig, Mode, PolicyInput, hide};
 use crate::patch::Schemas;
-use crate::policy::{PolicyException, PolicyExceptions, PolicySet, Rule};
+use crate::policy::{PolicyExceptions, PolicySet};
 use crate::semantics::Dialect;
 use crate::source::{
     ExceptionLoader, GivenLoader, GivenObjects, LoadedExceptions, LoadedPolicies, OfflineWorld, PolicyLoader,
@@ -193,11 +193,7 @@ fn world(engine: &Engine, items: &[&Value], objects: GivenObjects) -> OfflineWor
     let mut world = OfflineWorld::new(Timestamp::now(), 0);
     world.set_objects(objects);
     world.set_input_names(InputNames::FUNCTION);
-    let mut rules = engine.policies().policies().iter().flat_map(|policy| &policy.rules);
-    let mut exceptions = engine.settings().exceptions.all().iter();
-    if rules.any(Rule::asks_for_namespace_labels)
-        || exceptions.any(PolicyException::asks_for_namespace_labels)
-    {
+    if engine.asks_for_namespace_labels() {
         for item in items {
             let is = |field, text| item.get(field).and_then(Value::as_str) == Some(text);
             if is("kind", "Namespace") && is("apiVersion", "v1") {

@@ -113,8 +113,8 @@ impl Wanted {
     }
 
     /// Finds the kinds that are meant, in the versions that are written or else in those that most selectors fit, and of
-    /// each object that is named twice the first mention; a type that
-    /// the cluster does not serve is an error of its own, so that the others can be answered.
+    /// each object that is named twice the first mention; a type that the cluster does not serve is an error of its own,
+    /// so that the others can be answered.
     ///
     /// # Errors
     ///

@@ -273,6 +273,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::yaml::edit::check::says;
     use crate::yaml::{Limits, Source, read};
 
     fn is_certain(text: &str, edited: &str) -> bool {
@@ -337,6 +338,53 @@ spec:
         ] {
             assert!(!is_certain(text, text), "{text:?}");
         }
+    }
+
+    /// Texts with another that an edit could make of each.
+    const EDITS: [(&str, &str); 6] = [
+        (TEXT, "kind: Pod\nmetadata:\n  name: next\nspec:\n  containers:\n  - name: b\n    image: \"i:1\"\n"),
+        ("a:\n  b: 1\n  c:\n    d: x\ne: 2\n", "a:\n  b: 2\n  c:\n    d: x\n    f: y\ne: 2\n"),
+        ("l:\n- a: 1\n  b: |\n    x\n\n- c\nm: 1\n", "l:\n- a: 2\n  b: |\n    x\n\n- c\nm: 1\n"),
+        ("a: |+\n  x\n\nb: >\n  y\n  z\nc: 1\n", "a: |+\n  x\n\nb: >\n  y\n  z\nc: 2\n"),
+        (
+            "a:\n  - - 1\n    - 2\n  -\n    b: 1\nc: [1,\n  2]\n",
+            "a:\n  - - 1\n    - 3\n  -\n    b: 2\nc: [1,\n  2]\n",
+        ),
+        ("a: one\n  two\nb: \"x\n  y\"\nc: 'z'\n", "a: one\n  two\nb: \"x\n  z\"\nc: 'z'\n"),
+    ];
+
+    #[test]
+    fn what_is_certain_is_what_a_reader_of_all_finds() {
+        let read = |text: &str| {
+            let source = Arc::new(Source::new("", text));
+            read(&source, &Limits::default()).unwrap().remove(0)
+        };
+        let (mut certain, mut same, mut all) = (0, 0, 0);
+        for (text, edited) in EDITS {
+            let (document, after) = (read(text), read(edited));
+            let after = after.value().unwrap();
+            let mut try_out = |broken: &str| {
+                let (is_certain, is_same) = (certainly_says(&document, broken, after), says(broken, after));
+                assert!(is_same || !is_certain, "{broken:?} for {text:?}");
+                (certain, same, all) =
+                    (certain + usize::from(is_certain), same + usize::from(is_same), all + 1);
+            };
+            try_out(edited);
+            for at in 0..=edited.len() {
+                for end in (at + 1..=edited.len()).take(8) {
+                    try_out(&format!("{}{}", &edited[..at], &edited[end..]));
+                    try_out(&format!("{}{}", &edited[..end], &edited[at..]));
+                }
+                for piece in [
+                    "\n", " ", "  ", "- ", ": ", "x", "#", " #", "\n---\n", "\n...\n", "'", "\"", "{", "]",
+                    ",", "0", "\t", "? ", "a: 1\n", "  a: 1\n", "- a\n", "|\n", "&x ", "*x", "<<: ",
+                    "!!str ", "%",
+                ] {
+                    try_out(&format!("{}{piece}{}", &edited[..at], &edited[at..]));
+                }
+            }
+        }
+        assert!(certain > 6 && same >= certain && all > 10_000, "{certain} of {same} of {all}");
     }
 
     #[test]

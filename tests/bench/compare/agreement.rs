@@ -9,7 +9,8 @@ use std::sync::Arc;
 use kyv::value::{ObjectRef, Value};
 use kyv::yaml::{Limits, Source, read};
 
-use crate::rig::artefacts::{ARTEFACTS, tidy, with_whole_numbers};
+use crate::rig::artefacts::{ARTEFACTS, with_whole_numbers};
+use crate::rig::tidy::tidy;
 
 use crate::compare::programs::Programs;
 

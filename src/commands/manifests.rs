@@ -1,0 +1,72 @@
+//! The manifests of a run, as its arguments name them.
+
+use crate::source::{Kustomize, Manifests, Piece, SourceError, Walk, kustomize};
+
+use super::arguments::Inputs;
+use super::exit::Exit;
+use super::session::Session;
+use super::talk::{About, Talk};
+
+/// Adds the objects that rules with targets may change besides, if there are such rules. What is wrong is said;
+/// whether nothing is.
+pub(super) fn add_targets(
+    inputs: &Inputs,
+    session: &Session,
+    manifests: &mut Manifests,
+    talk: &mut Talk,
+) -> bool {
+    if inputs.targets.is_empty() {
+        return true;
+    }
+    if !session.engine.has_targets() {
+        talk.note(About::Omission, "no rule has targets: what --targets gives is not read");
+        return true;
+    }
+    manifests.start_further();
+    let mut all = true;
+    for argument in &inputs.targets {
+        if let Err(error) = manifests.add(argument, Walk::Flat) {
+            all = false;
+            talk.error(Exit::of(&error), &error.to_string());
+        }
+    }
+    all
+}
+
+/// The manifests that the arguments name. Everything that is wrong is said; `None` if anything is.
+pub(super) fn manifests(inputs: &Inputs, session: Option<&Session>, talk: &mut Talk) -> Option<Manifests> {
+    let limits = inputs.limits();
+    let mut manifests = Manifests::new(limits);
+    let walk = if inputs.recursive { Walk::Deep } else { Walk::Flat };
+    let mut failed = false;
+    for argument in &inputs.filename {
+        if let Err(error) = manifests.add(argument, walk) {
+            failed = true;
+            talk.error(Exit::of(&error), &error.to_string());
+        }
+    }
+    if let Some(folder) = &inputs.kustomize {
+        let programs = Kustomize { kubectl: std::env::var_os("KUBECTL_PATH") };
+        match kustomize(folder, &programs, &limits) {
+            Ok(text) => manifests.add_text(text),
+            Err(error) => {
+                failed = true;
+                talk.error(Exit::of(&error), &error.to_string());
+            }
+        }
+    }
+    failed |= session.is_some_and(|session| !add_targets(inputs, session, &mut manifests, talk));
+    if failed {
+        // What can be read is still looked at, so that one run names everything.
+        complain(manifests.pieces(), talk);
+        return None;
+    }
+    Some(manifests)
+}
+
+/// Names what is wrong with objects that are not going to be evaluated.
+pub(super) fn complain(pieces: impl Iterator<Item = Result<Piece, SourceError>>, talk: &mut Talk) {
+    for error in pieces.filter_map(Result::err) {
+        talk.error(Exit::of(&error), &error.to_string());
+    }
+}
