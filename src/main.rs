@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-/// That of musl lets threads wait for each other, and objects are many small pieces of memory.
-#[cfg(target_env = "musl")]
+/// One that lets a thread free what another made without waiting for it: objects are many small pieces of memory, and
+/// what is made on all threads is printed on one.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
