@@ -7,6 +7,7 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, StructureStyle, Tag};
 
 use crate::value::Value;
 
+use super::block::{self, Told};
 use super::scalar::{Resolved, resolve_plain, resolve_tagged};
 use super::tabs::spaced;
 use super::{Fault, Limit, Limits};
@@ -133,6 +134,21 @@ const MAX_REPAIRS: usize = 16;
 impl YamlText<'_> {
     /// Tells the events of a document.
     pub(super) fn tell(self, limits: &Limits, sink: &mut impl Sink) -> Result<(), Stop> {
+        if block::tell(&self, limits, sink).is_some() {
+            debug_assert_eq!(
+                Told::by_lines(self, limits),
+                Some(Told::by_parser(self, limits)),
+                "{:?}",
+                self.text
+            );
+            return Ok(());
+        }
+        sink.restart();
+        self.parse(limits, sink)
+    }
+
+    /// Tells the events of a document in any of the forms that the language has.
+    pub(super) fn parse(self, limits: &Limits, sink: &mut impl Sink) -> Result<(), Stop> {
         let mut repaired: Option<String> = None;
         for _ in 0..MAX_REPAIRS {
             let text = repaired.as_deref().unwrap_or(self.text);

@@ -5,6 +5,7 @@
 //! Knows nothing of files and nothing of what the objects mean.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod block;
 mod build;
 mod document;
 mod edit;

@@ -1,0 +1,271 @@
+//! The YAML that manifests are written in, read line by line.
+//!
+//! Lists and mappings of lines, scalars of one line, texts below `|` and `>`, brackets on one line: most documents
+//! consist of nothing else, and finding that takes a small part of the time that a parser of the whole language needs.
+//! What is anything else, or wrong, is left to that parser; what is told is what it would tell, offsets included.
+
+mod flow;
+mod scalar;
+mod text;
+mod told;
+
+use std::cmp::Ordering;
+
+use super::Limits;
+use super::event::{Form, Kind, Look, Scalar, Sink, YamlText};
+
+use scalar::Lead;
+
+pub(super) use told::Told;
+
+/// Tells the events of a document; `None` if a parser has to, and then they may have been told in part.
+pub(super) fn tell(yaml: &YamlText<'_>, limits: &Limits, sink: &mut impl Sink) -> Option<()> {
+    let bytes = yaml.text.as_bytes();
+    if !is_simple(bytes) {
+        return None;
+    }
+    let reader = Reader {
+        text: yaml.text,
+        bytes,
+        base: yaml.base,
+        sink,
+        open: Vec::new(),
+        depth: limits.bounded_depth(),
+        awaited: None,
+        at: 0,
+        line: 0,
+    };
+    reader.document()
+}
+
+/// Whether there is no character that a parser might take for a line break, or refuse.
+fn is_simple(bytes: &[u8]) -> bool {
+    // Of those beyond ASCII, the lead bytes of C1 controls and of byte order marks and the like.
+    let is_simple = |byte: &u8| match byte {
+        b'\n' | b'\t' => true,
+        0..b' ' | 0x7F | 0xC2 | 0xEF => false,
+        _ => true,
+    };
+    bytes.chunks(64).all(|part| part.iter().fold(true, |all, byte| all & is_simple(byte)))
+}
+
+/// An open list or mapping of lines.
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    kind: Kind,
+    /// The blanks before its entries.
+    column: usize,
+}
+
+#[derive(Debug)]
+struct Reader<'t, 's, S> {
+    text: &'t str,
+    bytes: &'t [u8],
+    /// Where the text starts in its source.
+    base: usize,
+    sink: &'s mut S,
+    open: Vec<Level>,
+    /// So deep a parser may go.
+    depth: usize,
+    /// Where the node of the last entry is absent unless a line below has it.
+    awaited: Option<usize>,
+    at: usize,
+    /// Where the line starts.
+    line: usize,
+}
+
+impl<'t, S: Sink> Reader<'t, '_, S> {
+    fn document(mut self) -> Option<()> {
+        let column = self.content()?;
+        self.entry(column, true)?;
+        while let Some(column) = self.content() {
+            let is_new = self.settle(column)?;
+            self.entry(column, is_new)?;
+        }
+        self.absent()?;
+        while self.open.pop().is_some() {
+            self.sink.close(self.base + self.at).ok()?;
+        }
+        Some(())
+    }
+
+    /// Goes to the next line that is neither empty nor a comment; the column of its first character.
+    fn content(&mut self) -> Option<usize> {
+        loop {
+            self.line = self.at;
+            self.skip_blanks();
+            match self.byte()? {
+                b'\n' => self.at += 1,
+                b'#' => self.skip_line(),
+                _ => return Some(self.at - self.line),
+            }
+        }
+    }
+
+    /// Closes what a line at this column does not continue; whether it starts a list or mapping.
+    fn settle(&mut self, column: usize) -> Option<bool> {
+        let is_item = self.is_item();
+        if self.awaited.is_some() {
+            let holder = self.open.last()?;
+            // A list may stand at the column of the key that it belongs to.
+            let is_beside = is_item && column == holder.column && holder.kind == Kind::Mapping;
+            if column > holder.column || is_beside {
+                self.awaited = None;
+                return Some(true);
+            }
+            self.absent()?;
+        }
+        loop {
+            let level = *self.open.last()?;
+            match (column.cmp(&level.column), level.kind, is_item) {
+                (Ordering::Greater, ..) => return None,
+                (Ordering::Equal, Kind::Mapping, false) | (Ordering::Equal, Kind::List, true) => {
+                    return Some(false);
+                }
+                (Ordering::Equal, Kind::Mapping, true) => return None,
+                (Ordering::Equal, Kind::List, false) | (Ordering::Less, ..) => {
+                    self.open.pop();
+                    self.sink.close(self.base + self.at).ok()?;
+                }
+            }
+        }
+    }
+
+    /// Tells that the awaited node is not there.
+    fn absent(&mut self) -> Option<()> {
+        let Some(at) = self.awaited.take() else { return Some(()) };
+        self.look(Form::Absent);
+        let scalar = Scalar { text: "".into(), plain: true, tag: None };
+        self.sink.scalar(scalar, 0, self.base + at..self.base + at).ok()
+    }
+
+    /// Reads an entry of a list or mapping, the first one of a new one or a further one of the innermost.
+    fn entry(&mut self, mut column: usize, mut is_new: bool) -> Option<()> {
+        if column == 0 && (self.rest().starts_with("---") || self.rest().starts_with("...")) {
+            return None;
+        }
+        let mut in_item = false;
+        while self.is_item() {
+            let dash = self.at;
+            self.at += 1;
+            self.skip_blanks();
+            let is_empty = match self.byte() {
+                None | Some(b'\n') => true,
+                // A parser counts the comment in.
+                Some(b'#') => return None,
+                Some(_) => false,
+            };
+            if is_new {
+                let is_beside = self.open.last().is_some_and(|holder| holder.column == column);
+                self.open(Kind::List, column, if is_beside { self.at } else { dash })?;
+            }
+            if is_empty {
+                self.awaited = Some(self.at);
+                return self.end_line();
+            }
+            column = self.at - self.line;
+            (is_new, in_item) = (true, true);
+        }
+        match self.lead()? {
+            Lead::Key(key) => {
+                if is_new {
+                    self.open(Kind::Mapping, column, key.at.start)?;
+                }
+                self.tell_key(key)?;
+                let colon = self.at;
+                self.at += 1;
+                self.skip_blanks();
+                if matches!(self.byte(), None | Some(b'\n' | b'#')) {
+                    self.awaited = Some(colon);
+                    return self.end_line();
+                }
+                match self.lead()? {
+                    Lead::Key(_) => None,
+                    value => self.value(value),
+                }
+            }
+            value if in_item => self.value(value),
+            _ => None,
+        }
+    }
+
+    /// Tells a node that starts in the line of its key or dash.
+    fn value(&mut self, lead: Lead<'t>) -> Option<()> {
+        match lead {
+            Lead::Text => {
+                let column = self.open.last()?.column;
+                self.block_scalar(column)
+            }
+            Lead::Flow => {
+                self.flow()?;
+                self.end_line()
+            }
+            Lead::Scalar(scalar) => {
+                self.tell_scalar(scalar)?;
+                self.end_line()
+            }
+            Lead::Key(_) => None,
+        }
+    }
+
+    fn open(&mut self, kind: Kind, column: usize, at: usize) -> Option<()> {
+        self.is_shallow(0).then_some(())?;
+        self.look(Form::Lines);
+        self.open.push(Level { kind, column });
+        self.sink.open(kind, 0, self.base + at).ok()
+    }
+
+    /// Whether a parser certainly goes so deep, with so many open brackets.
+    fn is_shallow(&self, brackets: usize) -> bool {
+        self.open.len() + brackets + 2 < self.depth
+    }
+
+    fn look(&mut self, form: Form) {
+        self.sink.look(Look { form, tagged: false });
+    }
+
+    fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    /// Whether a blank or the end of the line or text stands at an offset.
+    fn is_blank(&self, at: usize) -> bool {
+        matches!(self.bytes.get(at), None | Some(b' ' | b'\n'))
+    }
+
+    /// Whether the dash of an item stands here.
+    fn is_item(&self) -> bool {
+        self.byte() == Some(b'-') && self.is_blank(self.at + 1)
+    }
+
+    fn skip_blanks(&mut self) {
+        while self.byte() == Some(b' ') {
+            self.at += 1;
+        }
+    }
+
+    /// Goes behind the line break.
+    fn skip_line(&mut self) {
+        let end = self.bytes[self.at..].iter().position(|byte| *byte == b'\n');
+        self.at = end.map_or(self.bytes.len(), |end| self.at + end + 1);
+    }
+
+    /// Goes behind the line, in which nothing but a comment may follow.
+    fn end_line(&mut self) -> Option<()> {
+        self.skip_blanks();
+        match self.byte() {
+            None => {}
+            Some(b'\n') => self.at += 1,
+            Some(b'#') if self.bytes[self.at - 1] == b' ' => self.skip_line(),
+            Some(_) => return None,
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

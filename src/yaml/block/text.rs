@@ -1,0 +1,126 @@
+//! Texts of several lines below `|` or `>`.
+
+use crate::yaml::event::{Form, Scalar, Sink};
+
+use super::Reader;
+
+/// What the line breaks at the end of a text become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chomping {
+    Strip,
+    Clip,
+    Keep,
+}
+
+/// The lines put together so far.
+#[derive(Debug, Default)]
+struct Lines {
+    text: String,
+    folded: bool,
+    /// Line breaks since the last line, that of the line itself not counted.
+    empty: usize,
+    /// Whether there is a line, and whether it starts with a blank.
+    last: Option<bool>,
+}
+
+impl Lines {
+    fn add(&mut self, line: &str) {
+        let is_indented = line.starts_with([' ', '\t']);
+        match self.last {
+            None => {}
+            Some(false) if self.folded && !is_indented && self.empty == 0 => self.text.push(' '),
+            Some(false) if self.folded && !is_indented => {}
+            Some(_) => self.text.push('\n'),
+        }
+        self.add_empty();
+        self.text.push_str(line);
+        self.last = Some(is_indented);
+    }
+
+    fn add_empty(&mut self) {
+        self.text.extend(std::iter::repeat_n('\n', std::mem::take(&mut self.empty)));
+    }
+
+    fn finish(mut self, chomping: Chomping) -> String {
+        if chomping != Chomping::Strip {
+            self.text.push('\n');
+        }
+        if chomping == Chomping::Keep {
+            self.add_empty();
+        }
+        self.text
+    }
+}
+
+impl<S: Sink> Reader<'_, '_, S> {
+    /// Tells the text whose indicator stands here, in a list or mapping at a column.
+    pub(super) fn block_scalar(&mut self, column: usize) -> Option<()> {
+        let mut lines = Lines { folded: self.byte() == Some(b'>'), ..Lines::default() };
+        self.at += 1;
+        let chomping = match self.byte()? {
+            b'-' => Chomping::Strip,
+            b'+' => Chomping::Keep,
+            _ => Chomping::Clip,
+        };
+        self.at += usize::from(chomping != Chomping::Clip);
+        self.skip_blanks();
+        (self.byte()? == b'\n').then_some(())?;
+        self.at += 1;
+        let mut widest = 0;
+        let indent = loop {
+            let start = self.at;
+            self.skip_blanks();
+            let blanks = self.at - start;
+            if self.byte()? != b'\n' {
+                break blanks;
+            }
+            widest = widest.max(blanks);
+            lines.empty += 1;
+            self.at += 1;
+        };
+        // An indentation that is none, or unclear.
+        if indent <= column || widest > indent || self.byte()? == b'\t' {
+            return None;
+        }
+        let start = self.at;
+        let end = loop {
+            let line = self.rest();
+            // A last line without a break is for the parser, which gives it one.
+            let length = line.find('\n')?;
+            lines.add(&line[..length]);
+            self.at += length + 1;
+            if let Some(end) = self.end_of_text(indent, &mut lines.empty)? {
+                break end;
+            }
+        };
+        self.look(Form::Block);
+        let scalar = Scalar { text: lines.finish(chomping).into(), plain: false, tag: None };
+        self.sink.scalar(scalar, 0, self.base + start..self.base + end).ok()
+    }
+
+    /// Goes to the next line of the text, behind its indentation, and counts empty lines; where the text ends if there is
+    /// none, and then to the start of the line behind it.
+    fn end_of_text(&mut self, indent: usize, empty: &mut usize) -> Option<Option<usize>> {
+        loop {
+            let start = self.at;
+            while self.at - start < indent && self.byte() == Some(b' ') {
+                self.at += 1;
+            }
+            let blanks = self.at - start;
+            match self.byte() {
+                Some(b'\n') => {
+                    *empty += 1;
+                    self.at += 1;
+                }
+                Some(b'\t') if blanks < indent => return None,
+                Some(_) if blanks == indent => return Some(None),
+                None if blanks > 0 => return None,
+                _ => {
+                    let end = self.at;
+                    self.at = start;
+                    return Some(Some(end));
+                }
+            }
+        }
+    }
+}
