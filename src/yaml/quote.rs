@@ -16,12 +16,27 @@ pub(super) enum Style {
 
 /// The style for a string on one line.
 pub(super) fn style(text: &str) -> Style {
-    if text.is_empty() || !text.chars().all(is_printable) || is_ambiguous(text) {
+    if is_word(text) {
+        Style::Plain
+    } else if text.is_empty() || !text.chars().all(is_printable) || is_ambiguous(text) {
         Style::Double
     } else if is_syntax(text) {
         Style::Single
     } else {
         Style::Plain
+    }
+}
+
+/// Whether a string is plain whatever reads it, which most strings are: a name, a path, an image. No word that is a
+/// value of its own is so long.
+fn is_word(text: &str) -> bool {
+    let is_part =
+        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'/' | b':');
+    match text.as_bytes() {
+        [b'a'..=b'z' | b'A'..=b'Z' | b'/', inner @ .., b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9'] => {
+            inner.len() > 3 && inner.iter().all(is_part)
+        }
+        _ => false,
     }
 }
 
@@ -168,6 +183,28 @@ mod tests {
         let mut out = String::new();
         write_line(text, &mut out);
         out
+    }
+
+    #[test]
+    fn words_are_plain_by_the_rules_for_all_strings() {
+        for text in ["example.com/a_b-c:1.2", "/var/run", "abcdef", "Falsehood", "nullable", "a::::b"] {
+            assert!(is_word(text) && !is_ambiguous(text) && !is_syntax(text), "{text}");
+        }
+        for text in [
+            "",
+            "a",
+            "false",
+            "False",
+            "1abcdef",
+            ".abcdef",
+            "-abcdef",
+            "abcdef:",
+            "abc def",
+            "abc#def",
+            "abcd\u{e4}f",
+        ] {
+            assert!(!is_word(text), "{text}");
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use memchr::{memchr, memchr2};
+
 use super::source::Origin;
 
 /// One document of a stream, uncut.
@@ -41,7 +43,8 @@ pub(super) const fn chunks_from(text: &str, start: Origin, lone_returns: bool) -
 
 /// Whether a carriage return ends a line of the text on its own.
 pub(super) fn has_lone_returns(text: &str) -> bool {
-    text.contains('\r') && text.as_bytes().windows(2).any(|pair| pair[0] == b'\r' && pair[1] != b'\n')
+    memchr(b'\r', text.as_bytes()).is_some()
+        && text.as_bytes().windows(2).any(|pair| pair[0] == b'\r' && pair[1] != b'\n')
 }
 
 #[derive(Debug)]
@@ -64,10 +67,10 @@ enum Line {
 impl Chunks<'_> {
     /// The end of the line that starts here, with its break.
     fn line_end(&self, start: usize) -> usize {
-        let rest = &self.text[start..];
-        let end = if self.lone_returns { rest.find(['\n', '\r']) } else { rest.find('\n') };
+        let rest = &self.text.as_bytes()[start..];
+        let end = if self.lone_returns { memchr2(b'\n', b'\r', rest) } else { memchr(b'\n', rest) };
         match end {
-            Some(end) if rest[end..].starts_with("\r\n") => start + end + 2,
+            Some(end) if rest[end..].starts_with(b"\r\n") => start + end + 2,
             Some(end) => start + end + 1,
             None => self.text.len(),
         }

@@ -30,6 +30,16 @@ pub(super) struct Found<'t> {
 /// Longer keys are left to the parser, which has a limit for them.
 const LONGEST_KEY: usize = 256;
 
+/// The bytes that a plain scalar may end before.
+const STOPS: [bool; 256] = {
+    let mut stops = [false; 256];
+    stops[b'\n' as usize] = true;
+    stops[b'\t' as usize] = true;
+    stops[b':' as usize] = true;
+    stops[b'#' as usize] = true;
+    stops
+};
+
 impl<'t, S: Sink> Reader<'t, '_, S> {
     /// What starts here, and goes behind it if it is a scalar.
     pub(super) fn lead(&mut self) -> Option<Lead<'t>> {
@@ -63,6 +73,10 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
         let rest = &self.bytes[start..];
         let mut length = 0;
         loop {
+            length += rest[length..]
+                .iter()
+                .position(|byte| STOPS[usize::from(*byte)])
+                .unwrap_or(rest.len() - length);
             match rest.get(length) {
                 None | Some(b'\n') => break,
                 Some(b':') if self.is_blank(start + length + 1) => break,

@@ -1,5 +1,7 @@
 //! Texts of several lines below `|` or `>`.
 
+use memchr::memchr;
+
 use crate::yaml::event::{Form, Scalar, Sink};
 
 use super::Reader;
@@ -84,10 +86,9 @@ impl<S: Sink> Reader<'_, '_, S> {
         }
         let start = self.at;
         let end = loop {
-            let line = self.rest();
             // A last line without a break is for the parser, which gives it one.
-            let length = line.find('\n')?;
-            lines.add(&line[..length]);
+            let length = memchr(b'\n', &self.bytes[self.at..])?;
+            lines.add(self.text.get(self.at..self.at + length)?);
             self.at += length + 1;
             if let Some(end) = self.end_of_text(indent, &mut lines.empty)? {
                 break end;

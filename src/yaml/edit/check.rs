@@ -22,11 +22,6 @@ pub(super) fn says(text: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether a text certainly reads as one document with this value; `false` where only a value built of it tells.
-pub(super) fn reads_as(text: &str, value: &Value) -> bool {
-    verdict(text, value) == Verdict::Same
-}
-
 /// What a comparison found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {

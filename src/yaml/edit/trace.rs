@@ -19,12 +19,6 @@ pub(in crate::yaml) struct Trace {
 }
 
 impl Trace {
-    /// Whether all nodes are known, and none has an anchor or a tag or is an alias.
-    pub(super) fn is_plain(&self) -> bool {
-        let is_plain = |step: &Step| step.marks & (MERGE | ANCHORED | TAGGED | SHARED) == 0;
-        !self.steps.is_empty() && self.steps.iter().all(is_plain)
-    }
-
     /// Where the root starts, if it is a list or a mapping.
     pub(in crate::yaml) fn root(&self) -> Option<usize> {
         let root = self.steps.first().filter(|root| matches!(root.form, Form::Lines | Form::Flow))?;
