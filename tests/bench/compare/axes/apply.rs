@@ -5,6 +5,7 @@ use std::fs;
 
 use super::{Axis, Bench, KYV, KYVERNO};
 use crate::compare::contestant::Contestant;
+use crate::compare::limit::Reading;
 use crate::compare::policies;
 use crate::compare::programs::system;
 use crate::compare::results::Figure;
@@ -65,7 +66,7 @@ pub(crate) fn objects(bench: &mut Bench) -> Result<(), String> {
             };
             contestants.push((number, bench.kyverno(&folder, &objects).at_most(rounds)));
         }
-        contestants.push((number, bench.limit(&objects).at_most(long)));
+        contestants.push((number, bench.limit(Reading::Library, &objects).at_most(long)));
     }
     bench.take(Axis::Objects, contestants)
 }

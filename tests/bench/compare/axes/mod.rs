@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::compare::agreement;
 use crate::compare::contestant::Contestant;
 use crate::compare::goals::{mebibytes, seconds, thousands};
-use crate::compare::limit;
+use crate::compare::limit::{self, Reading};
 use crate::compare::machine;
 use crate::compare::manifests;
 use crate::compare::options::Options;
@@ -30,6 +30,8 @@ pub(crate) use own::{CANONICAL, CANONICAL_TWO, FOLDER, ONE_FILE, ONE_THREAD, TWO
 pub(crate) const KYV: &str = "kyv";
 pub(crate) const KYVERNO: &str = "Kyverno CLI";
 pub(crate) const LIMIT: &str = "limit";
+/// The limit with kyv's own reader.
+pub(crate) const OWN_LIMIT: &str = "limit, kyv's own reader";
 
 /// Something that is varied. Their order is that of measuring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -226,8 +228,9 @@ impl Bench {
         kyverno.arg("apply").arg(policies).arg("--resource").arg(objects).arg("--remove-color")
     }
 
-    fn limit(&self, objects: &Path) -> Contestant {
-        let limit = Contestant::new(LIMIT, &self.programs.this).arg(limit::ERRAND);
+    fn limit(&self, reading: Reading, objects: &Path) -> Contestant {
+        let name = if reading == Reading::Own { OWN_LIMIT } else { LIMIT };
+        let limit = Contestant::new(name, &self.programs.this).arg(limit::ERRAND).arg(reading.name());
         limit.arg(objects).arg(self.printed_by_limit())
     }
 

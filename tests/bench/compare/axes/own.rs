@@ -1,8 +1,9 @@
 //! kyv beside itself and beside the limit.
 
-use super::{Axis, Bench, LIMIT};
+use super::{Axis, Bench};
 use crate::compare::agreement;
 use crate::compare::contestant::Contestant;
+use crate::compare::limit::Reading;
 use crate::compare::manifests;
 use crate::compare::policies::MATCHING;
 
@@ -41,10 +42,14 @@ pub(crate) fn canonical(bench: &mut Bench) -> Result<(), String> {
     let (policies, objects) = (bench.policies(MATCHING, 0), bench.objects(number));
     let faithful = |workers| bench.kyv(&policies, &objects).args(&["--workers", workers]);
     let canonical = |workers| faithful(workers).arg("--canonical");
-    let limit = bench.limit(&objects);
-    agreement::unchanged(&mut limit.command(), &bench.printed_by_limit(), &objects, LIMIT)?;
+    let limits = [Reading::Library, Reading::Own].map(|reading| bench.limit(reading, &objects));
+    for limit in &limits {
+        agreement::unchanged(&mut limit.command(), &bench.printed_by_limit(), &objects, limit.name)?;
+    }
+    let [library, own] = limits;
     let contestants = [
-        limit,
+        library,
+        own,
         named(canonical("1"), CANONICAL),
         named(faithful("1"), ONE_THREAD),
         named(canonical("2"), CANONICAL_TWO),
