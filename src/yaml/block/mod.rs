@@ -145,17 +145,15 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
         if column == 0 && (self.rest().starts_with("---") || self.rest().starts_with("...")) {
             return None;
         }
-        let mut in_item = false;
         while self.is_item() {
             let dash = self.at;
             self.at += 1;
             self.skip_blanks();
-            let is_empty = match self.byte() {
-                None | Some(b'\n') => true,
-                // A parser counts the comment in.
-                Some(b'#') => return None,
-                Some(_) => false,
-            };
+            if self.byte() == Some(b'#') {
+                // A parser counts it in.
+                self.at = self.line_end();
+            }
+            let is_empty = matches!(self.byte(), None | Some(b'\n'));
             if is_new {
                 let is_beside = self.open.last().is_some_and(|holder| holder.column == column);
                 self.open(Kind::List, column, if is_beside { self.at } else { dash })?;
@@ -165,7 +163,7 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
                 return self.end_line();
             }
             column = self.at - self.line;
-            (is_new, in_item) = (true, true);
+            is_new = true;
         }
         match self.lead()? {
             Lead::Key(key) => {
@@ -185,12 +183,12 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
                     value => self.value(value),
                 }
             }
-            value if in_item => self.value(value),
+            value if is_new => self.value(value),
             _ => None,
         }
     }
 
-    /// Tells a node that starts in the line of its key or dash.
+    /// Tells a node that is no list or mapping of lines.
     fn value(&mut self, lead: Lead<'t>) -> Option<()> {
         match lead {
             Lead::Text => {
@@ -249,10 +247,14 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
         }
     }
 
+    /// Where the line break of this line stands, or the text ends.
+    fn line_end(&self) -> usize {
+        memchr(b'\n', &self.bytes[self.at..]).map_or(self.bytes.len(), |length| self.at + length)
+    }
+
     /// Goes behind the line break.
     fn skip_line(&mut self) {
-        let end = memchr(b'\n', &self.bytes[self.at..]);
-        self.at = end.map_or(self.bytes.len(), |end| self.at + end + 1);
+        self.at = (self.line_end() + 1).min(self.bytes.len());
     }
 
     /// Goes behind the line, in which nothing but a comment may follow.

@@ -26,6 +26,9 @@ const TEXTS: &[&str] = &[
     "a: [1, b, 'c', \"d\"]\nb: {}\nc: []\nd: [ ]\ne: { }\nf: {a: 1, b: [x, {}]} # c\ng: [ 1 , http://x ]  \n",
     "a:\n  - |\n    x\n     y\n  - z\n  # c\n  -\n    b: |\n     x\n",
     "a:\n    b: 1\nc:",
+    "- # c\n  a: 1\n-   # d\n\n  # e\n  - # f\n    g\n- # h\n",
+    "a:\n- # c\n  b: 1\n- # d\n- # e\n  - f\n",
+    "a:\n  b\nc:\n  'd' # e\nf:\n\n  # g\n  [h, i]\nj:\n- k\n-\n  |\n  l\n",
     "a: 1",
     "a: |\n\n\n x\n\n   \n",
     "\n# c\n\na: ''\n",
@@ -120,10 +123,13 @@ fn long_lines_are_read_and_long_keys_left_to_the_parser() {
 }
 
 #[test]
-fn what_is_nested_too_deep_is_left_to_the_parser() {
+fn what_is_nested_too_deep_or_nothing_is_left_to_the_parser() {
     let deep = |levels: usize| "- ".repeat(levels) + "x\n";
     assert!(is_read(&deep(90)));
     assert!(!is_read(&deep(100_000)));
+    assert!(
+        is_read("x # c\n") && !is_read("x\ny\n") && !is_read("|\n  x\n") && !is_read("") && !is_read("# c\n")
+    );
     assert!(!is_read(&format!("a: {}{}\n", "[".repeat(100_000), "]".repeat(100_000))));
 }
 
