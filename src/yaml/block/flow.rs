@@ -74,7 +74,7 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
 
     fn flow_scalar(&mut self) -> Option<Found<'t>> {
         if matches!(self.byte()?, b'\'' | b'"') {
-            return self.quoted();
+            return self.quoted(None);
         }
         self.starts_plain().then_some(())?;
         let start = self.at;

@@ -1,6 +1,6 @@
 //! The YAML that manifests are written in, read line by line.
 //!
-//! Lists and mappings of lines, scalars of one line, texts below `|` and `>`, brackets on one line: most documents
+//! Lists and mappings of lines, plain and quoted scalars, texts below `|` and `>`, brackets on one line: most documents
 //! consist of nothing else, and finding that takes a small part of the time that a parser of the whole language needs.
 //! What is anything else, or wrong, is left to that parser; what is told is what it would tell, offsets included.
 
@@ -200,6 +200,7 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
                 self.end_line()
             }
             Lead::Scalar(scalar) => {
+                let scalar = self.continued(scalar)?;
                 self.tell_scalar(scalar)?;
                 self.end_line()
             }

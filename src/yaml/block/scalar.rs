@@ -1,4 +1,4 @@
-//! Scalars of one line.
+//! Scalars in lines: plain ones and quoted ones.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -46,17 +46,21 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
         let found = match self.byte()? {
             b'|' | b'>' => return Some(Lead::Text),
             b'[' | b'{' => return Some(Lead::Flow),
-            b'\'' | b'"' => self.quoted()?,
+            b'\'' | b'"' => self.quoted(self.column())?,
             _ => self.plain()?,
         };
         let is_key = self.byte() == Some(b':') && self.is_blank(self.at + 1);
         Some(if is_key { Lead::Key(found) } else { Lead::Scalar(found) })
     }
 
+    /// The column of the innermost list or mapping.
+    fn column(&self) -> Option<usize> {
+        self.open.last().map(|holder| holder.column)
+    }
+
     pub(super) fn tell_key(&mut self, found: Found<'t>) -> Option<()> {
-        if found.at.len() > LONGEST_KEY {
-            return None;
-        }
+        let is_line = found.at.len() <= LONGEST_KEY && !self.bytes[found.at.clone()].contains(&b'\n');
+        is_line.then_some(())?;
         self.tell_scalar(found)
     }
 
@@ -68,24 +72,26 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
     }
 
     fn plain(&mut self) -> Option<Found<'t>> {
-        let start = self.at;
         self.starts_plain().then_some(())?;
-        let rest = &self.bytes[start..];
+        self.plain_line()
+    }
+
+    /// What a plain scalar has of this line.
+    fn plain_line(&mut self) -> Option<Found<'t>> {
+        let rest = &self.bytes[self.at..];
         let mut length = 0;
         loop {
-            length += rest[length..]
-                .iter()
-                .position(|byte| STOPS[usize::from(*byte)])
-                .unwrap_or(rest.len() - length);
+            let stop = rest[length..].iter().position(|byte| STOPS[usize::from(*byte)]);
+            length = stop.map_or(rest.len(), |stop| length + stop);
             match rest.get(length) {
                 None | Some(b'\n') => break,
-                Some(b':') if self.is_blank(start + length + 1) => break,
-                Some(b'#') if rest[length - 1] == b' ' => break,
+                Some(b':') if self.is_blank(self.at + length + 1) => break,
+                Some(b'#') if length > 0 && rest[length - 1] == b' ' => break,
                 Some(b'\t') => return None,
                 Some(_) => length += 1,
             }
         }
-        self.found_plain(start + length)
+        self.found_plain(self.at + length)
     }
 
     /// The plain scalar from here to an offset, or the blanks before that.
@@ -98,6 +104,45 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
         }
         self.at = at.end;
         Some(Found { text: Cow::Borrowed(text), form: Form::Plain, at })
+    }
+
+    /// A plain scalar with the lines below that continue it.
+    pub(super) fn continued(&mut self, found: Found<'t>) -> Option<Found<'t>> {
+        let Found { mut text, form, mut at } = found;
+        if form == Form::Plain
+            && let Some(column) = self.column()
+        {
+            while let Some((start, breaks)) = self.next_line(self.at, column)
+                && self.bytes[start] != b'#'
+            {
+                self.at = start;
+                let line = self.plain_line()?;
+                if self.byte() == Some(b':') {
+                    return None;
+                }
+                fold(breaks, text.to_mut());
+                text += line.text;
+                at.end = line.at.end;
+            }
+        }
+        Some(Found { text, form, at })
+    }
+
+    /// Where the next line starts that says something, if nothing more stands on this one and if that line stands further
+    /// in than a column; and how many line breaks stand before it.
+    fn next_line(&self, from: usize, column: usize) -> Option<(usize, usize)> {
+        let skip = |mut at: usize| {
+            while self.bytes.get(at) == Some(&b' ') {
+                at += 1;
+            }
+            at
+        };
+        let (mut line, mut at, mut breaks) = (from, skip(from), 0);
+        while self.bytes.get(at) == Some(&b'\n') {
+            (line, breaks) = (at + 1, breaks + 1);
+            at = skip(line);
+        }
+        (breaks > 0 && at < self.bytes.len() && at - line > column).then_some((at, breaks))
     }
 
     /// Whether a plain scalar certainly starts here.
@@ -115,7 +160,8 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
         }
     }
 
-    pub(super) fn quoted(&mut self) -> Option<Found<'t>> {
+    /// The quoted scalar that starts here: of one line, unless those below may stand further in than a column.
+    pub(super) fn quoted(&mut self, column: Option<usize>) -> Option<Found<'t>> {
         let start = self.at;
         let quote = self.byte()?;
         let mut text = Cow::Borrowed("");
@@ -124,7 +170,14 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
         let mut at = from;
         loop {
             match *self.bytes.get(at)? {
-                b'\n' | b'\t' => return None,
+                b'\t' => return None,
+                b'\n' => {
+                    text += self.text.get(from..at)?.trim_end_matches(' ');
+                    let (next, breaks) = self.next_line(at, column?)?;
+                    fold(breaks, text.to_mut());
+                    at = next;
+                    from = at;
+                }
                 byte if byte == quote => {
                     if quote == b'"' || self.bytes.get(at + 1) != Some(&quote) {
                         break;
@@ -136,6 +189,7 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
                 b'\\' if quote == b'"' => {
                     text += self.text.get(from..at)?;
                     text += match self.bytes.get(at + 1)? {
+                        b' ' => " ",
                         b'n' => "\n",
                         b't' => "\t",
                         b'r' => "\r",
@@ -154,5 +208,14 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
         self.at = at + 1;
         let form = if quote == b'"' { Form::Double } else { Form::Single };
         Some(Found { text, form, at: start..self.at })
+    }
+}
+
+/// Adds what so many line breaks count for where lines are folded.
+fn fold(breaks: usize, text: &mut String) {
+    if breaks == 1 {
+        text.push(' ');
+    } else {
+        text.extend(std::iter::repeat_n('\n', breaks - 1));
     }
 }

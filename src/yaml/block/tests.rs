@@ -29,6 +29,8 @@ const TEXTS: &[&str] = &[
     "- # c\n  a: 1\n-   # d\n\n  # e\n  - # f\n    g\n- # h\n",
     "a:\n- # c\n  b: 1\n- # d\n- # e\n  - f\n",
     "a:\n  b\nc:\n  'd' # e\nf:\n\n  # g\n  [h, i]\nj:\n- k\n-\n  |\n  l\n",
+    "a: one\n  two # c\nb:\n- three\n four\n\n\n   five\n\nc:\n  six\n  - seven\n  [eight]\n",
+    "a: 'one\n  two'\nb: \"three  \n\n   four \\\" \\\\ five\n  \"\nc:\n- '\n  six''x'\n",
     "a: 1",
     "a: |\n\n\n x\n\n   \n",
     "\n# c\n\na: ''\n",
