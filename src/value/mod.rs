@@ -12,6 +12,7 @@ mod escape;
 mod float;
 mod held;
 mod json;
+mod map;
 mod number;
 mod object;
 mod pointer;
@@ -21,13 +22,12 @@ mod shortest;
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
 pub use change::{Change, ChangeKind, changes};
 pub use duration::{DurationError, GoDuration};
 pub use escape::{EscapeError, json_escape};
 pub use float::{exponent_text, float_text};
 pub use json::{JsonError, JsonReader, MAX_DEPTH, Places};
+pub use map::{Entry, Map, MapIter, MapIterMut, OccupiedEntry, VacantEntry};
 pub use number::Number;
 pub use object::{GroupVersionKind, ObjectRef};
 pub use pointer::{Pointer, Segment};
@@ -37,9 +37,6 @@ pub use shortest::{aligned, shortest_changes};
 
 /// A string of an object: shared, immutable.
 pub type Text = Arc<str>;
-
-/// The members of an object, in their written order.
-pub type Map = IndexMap<Text, Value, foldhash::fast::RandomState>;
 
 /// One node of the JSON data model.
 #[derive(Clone, Debug, Default)]
