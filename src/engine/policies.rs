@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 
+use crate::patch::Survey;
 use crate::policy::{Candidate, FailurePolicy, Operation, Policy, Rule, other_namespace};
 use crate::report::{
     ObjectReport, Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Undecided, Unknown,
@@ -89,6 +90,7 @@ pub(super) fn evaluate<T>(
         original,
         namespace_labels: labels.as_ref(),
         old,
+        survey: Survey::new(&engine.settings.schemas),
         bases: Default::default(),
         missed_labels: Cell::new(false),
         missed_user: Cell::new(false),
@@ -113,6 +115,8 @@ pub(super) struct Evaluation<'a> {
     original: &'a Value,
     namespace_labels: Option<&'a Value>,
     old: Option<&'a Value>,
+    /// What is known of the lists of the object.
+    pub(super) survey: Survey<'a>,
     /// What the request alone gives to the context, by operation.
     bases: [OnceCell<Value>; Operation::ALL.len()],
     /// A rule asked for labels of the namespace, or for the user, that nobody gave.
@@ -247,7 +251,7 @@ impl Evaluation<'_> {
             report.corners.extend(rule.corners);
             let saved = context.enter(rule, &settings.values, settings.trace);
             let Run { outcome, emptied: run_emptied } =
-                rule::run(rule, &working, &mut context, &settings.schemas, &exemption);
+                rule::run(rule, &working, &mut context, &self.survey, &exemption);
             let trace = context.leave(saved);
             context.hold_object();
             match &outcome {

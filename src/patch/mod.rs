@@ -20,6 +20,7 @@ mod overlay;
 mod plan;
 mod planner;
 mod schema;
+mod survey;
 mod tree;
 
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub use error::{IndexFault, Limit, MissingPart, NodeKind, OperationFault, PatchE
 pub use operations::{JsonPatch, Operation, OperationKind};
 pub use overlay::{FailedCondition, InlineResolver, Merged, Overlay};
 pub use schema::Schemas;
+pub use survey::Survey;
 
 /// How many operations one JSON patch may have.
 pub const MAX_OPERATIONS: usize = 10_000;

@@ -1,26 +1,21 @@
 //! Strategic merge: overlays with anchors, applied.
 
-use std::borrow::Cow;
-
-use foldhash::fast::RandomState;
-use indexmap::IndexSet;
-
 use crate::semantics::{Difference, Reading, Semantics};
 use crate::value::{MAX_DEPTH, Number, Pointer, Value};
 
 use super::condition::Steps;
-use super::keyed::Keys;
 use super::merge::{Merger, Patch};
 use super::observed::{Observer, normalised};
 use super::planner::{Planner, Stop};
-use super::schema::{Position, Strategy};
+use super::schema::Position;
+use super::survey::Survey;
 use super::tree::{Planter, Tree};
-use super::{Limit, PatchError, Schemas};
+use super::{Limit, PatchError};
 
 /// A strategic merge patch, prepared: anchors parsed and conditions turned into tests.
 ///
 /// ```
-/// use kyv::patch::{Merged, Overlay, Schemas};
+/// use kyv::patch::{Merged, Overlay, Schemas, Survey};
 /// use kyv::semantics::Reading;
 /// use kyv::value::Value;
 ///
@@ -30,7 +25,8 @@ use super::{Limit, PatchError, Schemas};
 /// let pod = r#"{"apiVersion": "v1", "kind": "Pod",
 ///               "spec": {"containers": [{"name": "a", "image": "nginx:latest"}]}}"#;
 /// let pod = Value::from_json(pod).unwrap();
-/// let merged = overlay.apply(&pod, &Schemas::kubernetes(), &reading, None).unwrap();
+/// let schemas = Schemas::kubernetes();
+/// let merged = overlay.apply(&pod, &Survey::new(&schemas), &reading, None).unwrap();
 /// let Merged::Patched(pod) = merged else { panic!("the overlay has no condition outside a list") };
 /// assert!(pod.to_json().contains(r#""imagePullPolicy":"Always""#));
 /// ```
@@ -100,21 +96,22 @@ impl Overlay {
     pub fn apply(
         &self,
         base: &Value,
-        schemas: &Schemas,
+        survey: &Survey<'_>,
         reading: &Reading,
         inline: Option<&dyn InlineResolver>,
     ) -> Result<Merged, PatchError> {
-        let position = schemas.root(base, &self.tree.value);
+        let position = survey.schemas().root(base, &self.tree.value);
         // The documented side knows where the other may part from it. Whether it does shows when both
         // are done: a difference is named only if the results differ.
         let suspected = Reading::new(Semantics::Documented);
-        let documented = || self.documented(base, position, &suspected, inline);
+        let documented = || {
+            survey.suspect_irregular(base, position, &suspected);
+            self.documented(base, position, &suspected, inline)
+        };
         let observed = || self.observed(base, position, inline);
         let mark = |documented: &Result<Merged, PatchError>, observed: &Result<Merged, PatchError>| {
             if differ(base, documented, observed) {
-                for difference in suspected.reached().iter() {
-                    reading.reach(difference);
-                }
+                reading.reach_all(suspected.reached());
             }
         };
         match reading.semantics() {
@@ -140,7 +137,6 @@ impl Overlay {
         reading: &Reading,
         inline: Option<&dyn InlineResolver>,
     ) -> Result<Merged, PatchError> {
-        suspect_irregular(base, position, reading);
         if self.tree.traits.repeated {
             reading.reach(Difference::RepeatedKey);
         }
@@ -220,37 +216,6 @@ fn differ(
         Err(_) => None,
     };
     state(documented) != state(observed)
-}
-
-/// Marks what Kyverno does to lists of an object that no patch names.
-fn suspect_irregular(value: &Value, position: Position<'_>, reading: &Reading) {
-    for (name, _) in position.fields() {
-        let Some(member) = value.get(name) else { continue };
-        let place = position.member(name);
-        match (place.strategy(), member) {
-            (Strategy::Keys(keys), Value::Array(items)) => {
-                if let Some(difference) = Keys::new(&keys).irregular(items) {
-                    reading.reach(difference);
-                }
-                for item in items.iter() {
-                    suspect_irregular(item, place.element(), reading);
-                }
-            }
-            (Strategy::Set, Value::Array(items)) => {
-                let mut seen: IndexSet<Cow<'_, str>, RandomState> = IndexSet::default();
-                if !items.iter().all(|item| seen.insert(element_text(item))) {
-                    reading.reach(Difference::DuplicateMergeKey);
-                }
-            }
-            (Strategy::Replace, Value::Object(_)) => suspect_irregular(member, place, reading),
-            _ => {}
-        }
-    }
-}
-
-/// What an element of a set is known by.
-fn element_text(element: &Value) -> Cow<'_, str> {
-    element.as_str().map_or_else(|| Cow::Owned(format!("\0{}", element.to_json())), Cow::Borrowed)
 }
 
 /// Whether some integer of a value is another as a float.
