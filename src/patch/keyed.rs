@@ -194,7 +194,7 @@ impl Merger<'_> {
         let by_key = rest.iter().filter(|(target, _)| target.is_none()).count();
         let index = Index::new(list, keys, by_key);
         // New elements are known by their keys too.
-        let mut added: IndexMap<Vec<Option<String>>, usize> = IndexMap::new();
+        let mut added: IndexMap<Vec<Option<String>>, usize, RandomState> = IndexMap::default();
         for (target, patch) in rest {
             let hits = match target {
                 Some(target) if target.index < list.len() => vec![target.index],

@@ -2,6 +2,7 @@
 //!
 //! Both semantics merge alike but for lists that merge by keys and for directives in other lists.
 
+use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
 use crate::semantics::{Difference, Reading, Semantics};
@@ -106,7 +107,7 @@ impl Merger<'_> {
         };
         let below_new = std::mem::replace(&mut self.below_new, base.is_none());
         let mut changed: Option<Map> = if base.is_none() { Some(Map::default()) } else { None };
-        let mut gone: IndexSet<Text> = IndexSet::new();
+        let mut gone: IndexSet<Text, RandomState> = IndexSet::default();
         for (key, member) in patch.members() {
             if directive.is_some() && &**key == "$patch" {
                 continue;
@@ -238,7 +239,7 @@ impl Merger<'_> {
             }
         }
         let mut result = Vec::new();
-        let mut named: IndexSet<Text> = IndexSet::new();
+        let mut named: IndexSet<Text, RandomState> = IndexSet::default();
         for value in rest {
             let Some(text) = self.set_key(&value) else {
                 let (expected, found) = (NodeKind::Scalar, NodeKind::of(&value));
@@ -248,7 +249,7 @@ impl Merger<'_> {
                 result.push(value);
             }
         }
-        let mut seen: IndexSet<Text> = IndexSet::new();
+        let mut seen: IndexSet<Text, RandomState> = IndexSet::default();
         for value in base.unwrap_or_default() {
             let text = self.set_key(value).unwrap_or_else(|| value.to_json().into());
             if !named.contains(&text)

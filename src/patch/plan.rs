@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::mem;
 
+use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 
 use crate::value::{Text, Value};
@@ -17,7 +18,7 @@ pub(super) enum Plan {
     /// Merged as it stands.
     Value(Value),
     /// A map.
-    Map(IndexMap<Text, Self>),
+    Map(IndexMap<Text, Self, RandomState>),
     /// A list.
     List(PlannedList),
 }
@@ -59,7 +60,7 @@ impl Item {
 
 /// The plan of a map from those of its members, in written order.
 pub(super) fn assembled(entries: &[Entry], planned: Vec<Option<Plan>>) -> Option<Plan> {
-    let mut members: IndexMap<Text, Plan> = IndexMap::new();
+    let mut members: IndexMap<Text, Plan, RandomState> = IndexMap::default();
     for (entry, plan) in entries.iter().zip(planned) {
         let Some(plan) = plan else { continue };
         let Some(earlier) = members.get_mut(&entry.name) else {
