@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::patch::{FailedCondition, InlineResolver, JsonPatch, Merged, Overlay, Survey};
+use crate::patch::{FailedCondition, InlineResolver, JsonPatch, Merged, OpenPatch, Overlay, Survey};
 use crate::pattern::{ConditionError, Conditions, Evaluated, Integers, Verdict};
 use crate::policy::{Existing, Mutation, Rule, labels_as_texts};
 use crate::report::{Outcome, RuleError, SeenCondition, SkipReason};
@@ -225,10 +225,10 @@ pub(super) fn patch(
                 Merged::ConditionFailed(failed) => return Ok(Outcome::Skipped(not_met(failed))),
             }
         }
-        Mutation::Json6902 { patch, prepared } => match prepared {
+        Mutation::Json6902 { patch, prepared, open } => match prepared {
             Some(patch) => patch.apply(object, context.reading()),
             None => {
-                let (parsed, is_secret) = substituted_patch(patch, context)?;
+                let (parsed, is_secret) = substituted_patch(patch, open.as_ref(), context)?;
                 let patched = parsed.apply(object, context.reading());
                 if let (Ok(after), true) = (&patched, is_secret) {
                     note_new(patch, object, after, context);
@@ -368,14 +368,20 @@ fn note_new(template: &Template, before: &Value, after: &Value, context: &Contex
     context.ledger().note_new(before, after, &source);
 }
 
-/// The JSON patch of a rule with variables: replaced, then parsed. Whether secrets were written into it.
-fn substituted_patch(template: &Template, context: &mut Context<'_>) -> Result<(JsonPatch, bool), RuleError> {
+/// The JSON patch of a rule with variables: replaced, then parsed where it was not read before. Whether secrets were
+/// written into it.
+fn substituted_patch(
+    template: &Template,
+    open: Option<&OpenPatch>,
+    context: &mut Context<'_>,
+) -> Result<(JsonPatch, bool), RuleError> {
     let settings = context.substitution(Inline::Path);
-    let replaced = template.substitute(context, settings);
-    let value = replaced.map_err(|error| unresolved(&error, context))?.value;
+    let replaced = template.substitute_words(context, settings);
+    let (value, words) = replaced.map_err(|error| unresolved(&error, context))?;
     let is_secret = context.ledger().holds(&value);
+    let filled = || open?.filled(&words?);
     let parsed = match &value {
-        Value::String(text) => JsonPatch::parse_as(text, context.reading()),
+        Value::String(text) => filled().unwrap_or_else(|| JsonPatch::parse_as(text, context.reading())),
         Value::Array(_) if template.source().as_array().is_some() => JsonPatch::from_value(&value),
         Value::Null => return Err(RuleError::new("empty mutate rule")),
         other => {

@@ -15,6 +15,7 @@ mod error;
 mod keyed;
 mod merge;
 mod observed;
+mod open;
 mod operations;
 mod overlay;
 mod plan;
@@ -28,6 +29,7 @@ mod examples;
 
 pub use early::{EarlyOverlay, EarlyPatches, EarlyReading};
 pub use error::{IndexFault, Limit, MissingPart, NodeKind, OperationFault, PatchError};
+pub use open::OpenPatch;
 pub use operations::{JsonPatch, Operation, OperationKind};
 pub use overlay::{FailedCondition, InlineResolver, Merged, Overlay};
 pub use schema::Schemas;
