@@ -13,6 +13,7 @@ mod early;
 mod edit;
 mod error;
 mod keyed;
+mod look;
 mod merge;
 mod observed;
 mod open;

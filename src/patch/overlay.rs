@@ -1,16 +1,17 @@
 //! Strategic merge: overlays with anchors, applied.
 
 use crate::semantics::{Difference, Reading, Semantics};
-use crate::value::{MAX_DEPTH, Number, Pointer, Value};
+use crate::value::{Pointer, Value};
 
+use super::PatchError;
 use super::condition::Steps;
+use super::look::{Look, rounded};
 use super::merge::{Merger, Patch};
 use super::observed::{Observer, normalised};
 use super::planner::{Planner, Stop};
 use super::schema::Position;
 use super::survey::Survey;
 use super::tree::{Planter, Tree};
-use super::{Limit, PatchError};
 
 /// A strategic merge patch, prepared: anchors parsed and conditions turned into tests.
 ///
@@ -78,13 +79,11 @@ impl Overlay {
         if overlay.as_object().is_none() {
             return Err(PatchError::NotAnObject { found: overlay.type_name() });
         }
-        if overlay.depth() > MAX_DEPTH {
-            return Err(PatchError::Limit(Limit::Depth));
+        let look = Look::over(overlay)?;
+        if look.loses_digits && !reading.documented(Difference::RoundedInteger) {
+            return Ok(Self { tree: Planter::new(reading, look).plant(&rounded(overlay))? });
         }
-        if loses_digits(overlay) && !reading.documented(Difference::RoundedInteger) {
-            return Ok(Self { tree: Planter::new(reading).plant(&rounded(overlay))? });
-        }
-        Ok(Self { tree: Planter::new(reading).plant(overlay)? })
+        Ok(Self { tree: Planter::new(reading, look).plant(overlay)? })
     }
 
     /// Applies the overlay to an object.
@@ -216,36 +215,4 @@ fn differ(
         Err(_) => None,
     };
     state(documented) != state(observed)
-}
-
-/// Whether some integer of a value is another as a float.
-fn loses_digits(value: &Value) -> bool {
-    match value {
-        Value::Number(number) => as_float(number).is_some(),
-        Value::Array(items) => items.iter().any(loses_digits),
-        Value::Object(members) => members.values().any(loses_digits),
-        Value::Null | Value::Bool(_) | Value::String(_) => false,
-    }
-}
-
-/// The value with its integers as floats hold them.
-fn rounded(value: &Value) -> Value {
-    match value {
-        Value::Number(number) => Value::Number(as_float(number).unwrap_or_else(|| number.clone())),
-        Value::Array(items) => Value::array(items.iter().map(rounded).collect()),
-        Value::Object(members) => {
-            members.iter().map(|(key, member)| (key.clone(), rounded(member))).collect()
-        }
-        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
-    }
-}
-
-/// The float next to an integer, where it is another number.
-fn as_float(number: &Number) -> Option<Number> {
-    /// Below, a float holds every integer.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if number.as_f64().abs() < EXACT || !number.is_integer() {
-        return None;
-    }
-    Number::from_f64(number.as_f64()).filter(|float| float.integer_text() != number.integer_text())
 }

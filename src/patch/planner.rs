@@ -98,6 +98,11 @@ impl Planner<'_> {
                 let value = self.resolved(&tree.value, base)?;
                 Ok(Some(Plan::Value(value.unwrap_or_else(|| tree.value.clone()))))
             }
+            // In-line leaves may stand anywhere.
+            Shape::Plain => {
+                let tree = tree.spread()?;
+                self.plan(&tree, base, position)
+            }
             Shape::List(elements) => self.list(tree, elements, base, position),
             Shape::Map { entries, order } => self.map(tree, entries, order, base, position),
         }
@@ -328,7 +333,7 @@ impl Planner<'_> {
         if elements.is_empty() {
             return Ok(Some(Plan::Value(tree.value.clone())));
         }
-        let of_maps = matches!(elements.first(), Some(Tree { shape: Shape::Map { .. }, .. }));
+        let of_maps = elements.first().is_some_and(Tree::is_map);
         let found = match base {
             None | Some(Value::Null) => &[],
             Some(Value::Array(items)) => items.as_slice(),
