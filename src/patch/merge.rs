@@ -3,10 +3,10 @@
 //! Both semantics merge alike but for lists that merge by keys and for directives in other lists.
 
 use foldhash::fast::RandomState;
-use indexmap::IndexSet;
+use indexmap::{IndexSet, map};
 
 use crate::semantics::{Difference, Reading, Semantics};
-use crate::value::{Map, Pointer, Text, Value};
+use crate::value::{Map, MapIter, Pointer, Text, Value};
 
 use super::condition::{Steps, scalar_text};
 use super::observed::normalised;
@@ -119,9 +119,9 @@ impl Merger<'_> {
             match outcome {
                 Outcome::Same => {}
                 Outcome::Set(value) => {
-                    changed
-                        .get_or_insert_with(|| base.cloned().unwrap_or_default())
-                        .insert(key.clone(), value);
+                    let room =
+                        || base.map_or_else(Map::default, |base| base.with_room(patch.members().len()));
+                    changed.get_or_insert_with(room).insert(key.clone(), value);
                 }
                 Outcome::Gone if before.is_some() => {
                     gone.insert(key.clone());
@@ -273,6 +273,35 @@ impl Merger<'_> {
     }
 }
 
+/// The members of a map of a patch.
+enum Members<'p> {
+    Value(MapIter<'p>),
+    Plan(map::Iter<'p, Text, Plan>),
+    None,
+}
+
+impl<'p> Iterator for Members<'p> {
+    type Item = (&'p Text, Patch<'p>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Value(members) => members.next().map(|(key, value)| (key, Patch::Value(value))),
+            Self::Plan(members) => members.next().map(|(key, plan)| (key, Patch::Plan(plan))),
+            Self::None => None,
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match self {
+            Self::Value(members) => members.size_hint(),
+            Self::Plan(members) => members.size_hint(),
+            Self::None => (0, Some(0)),
+        }
+    }
+}
+
+impl ExactSizeIterator for Members<'_> {}
+
 impl<'p> Patch<'p> {
     /// A plan that is a plain value is that value.
     const fn value(self) -> Option<&'p Value> {
@@ -293,15 +322,13 @@ impl<'p> Patch<'p> {
     }
 
     /// The members of a map, in written order.
-    pub(super) fn members(self) -> Vec<(&'p Text, Self)> {
+    fn members(self) -> Members<'p> {
         match self {
             Self::Value(Value::Object(members)) | Self::Plan(Plan::Value(Value::Object(members))) => {
-                members.iter().map(|(key, value)| (key, Self::Value(value))).collect()
+                Members::Value(members.iter())
             }
-            Self::Plan(Plan::Map(members)) => {
-                members.iter().map(|(key, plan)| (key, Self::Plan(plan))).collect()
-            }
-            Self::Value(_) | Self::Plan(_) => Vec::new(),
+            Self::Plan(Plan::Map(members)) => Members::Plan(members.iter()),
+            Self::Value(_) | Self::Plan(_) => Members::None,
         }
     }
 

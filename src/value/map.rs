@@ -30,6 +30,19 @@ impl Map {
         Self { members: Vec::with_capacity(capacity), places: None }
     }
 
+    /// Makes room for so many more members.
+    pub fn reserve(&mut self, more: usize) {
+        self.members.reserve(more);
+    }
+
+    /// A copy with room for so many more members.
+    #[must_use]
+    pub fn with_room(&self, more: usize) -> Self {
+        let mut members = Vec::with_capacity(self.members.len() + more);
+        members.extend_from_slice(&self.members);
+        Self { members, places: self.places.clone() }
+    }
+
     /// How many members there are.
     pub const fn len(&self) -> usize {
         self.members.len()

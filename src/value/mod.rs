@@ -168,17 +168,25 @@ impl Value {
 
     /// About how many bytes it takes as JSON.
     pub fn weight(&self) -> usize {
-        let mut sum = 0;
-        let mut open = vec![self];
-        while let Some(node) = open.pop() {
+        /// The weight of a scalar; others are left for later.
+        fn weigh<'v>(node: &'v Value, open: &mut Vec<&'v Value>) -> usize {
             match node {
-                Self::String(text) => sum += text.len() + 2,
-                Self::Array(items) => open.extend(items.iter()),
-                Self::Object(members) => {
-                    sum += members.keys().map(|key| key.len() + 4).sum::<usize>();
-                    open.extend(members.values());
+                Value::String(text) => text.len() + 2,
+                Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+                Value::Array(_) | Value::Object(_) => {
+                    open.push(node);
+                    0
                 }
-                Self::Null | Self::Bool(_) | Self::Number(_) => sum += 4,
+            }
+        }
+        let mut open = Vec::new();
+        let mut sum = weigh(self, &mut open);
+        while let Some(node) = open.pop() {
+            for item in node.as_array().into_iter().flatten() {
+                sum += weigh(item, &mut open);
+            }
+            for (key, member) in node.as_object().into_iter().flatten() {
+                sum += key.len() + 4 + weigh(member, &mut open);
             }
         }
         sum
