@@ -295,7 +295,11 @@ impl<'a> Context<'a> {
 
     /// Takes back what a rule added, and hands out its trace.
     pub(super) fn leave(&mut self, saved: Saved) -> Option<Box<Trace>> {
-        self.restore(&saved);
+        let Saved { root, object, is_in_root, has_images, held_names, level } = saved;
+        (self.root, self.object, self.held.names) = (root, object, held_names);
+        (self.is_in_root, self.has_images) = (is_in_root, has_images);
+        self.keep_loaders_below(level);
+        self.level = level.saturating_sub(1);
         self.has_looped = false;
         self.take_trace()
     }

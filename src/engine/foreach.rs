@@ -55,10 +55,12 @@ impl Loops<'_, '_> {
         place: &Place,
     ) -> Result<Value, RuleError> {
         let mut current = object.clone();
-        let loops = place.around.key("foreach");
+        // Only a trace tells where.
+        let loops = self.context.is_traced().then(|| place.around.key("foreach"));
         for (number, entry) in entries.iter().enumerate() {
             let elements = self.list(entry)?;
-            let place = Place { around: loops.index(number), nesting: place.nesting };
+            let around = loops.as_ref().map_or(Pointer::ROOT, |loops| loops.index(number));
+            let place = Place { around, nesting: place.nesting };
             let after = self.elements(entry, &elements, &current, &place).map_err(|error| RuleError {
                 message: format!("failed to mutate elements: {}", error.message),
                 ..error

@@ -196,8 +196,11 @@ impl Evaluation<'_> {
         }
         context.assign(settings.values.of(&policy.name, self.name()));
         let entry = if operation == Operation::Delete { current.clone() } else { context.object().clone() };
-        let mut report =
-            PolicyReport { policy: policy.full_name(), rules: Vec::new(), corners: Corners::NONE };
+        let mut report = PolicyReport {
+            policy: policy.full_name(),
+            rules: Vec::with_capacity(rules.len()),
+            corners: Corners::NONE,
+        };
         if first.is_none() && !policy.admits(&self.candidate(&entry, Some(operation))) {
             return self.traced(|| {
                 let candidate = self.candidate(&entry, Some(operation));

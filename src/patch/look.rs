@@ -32,7 +32,7 @@ impl Look {
     ///
     /// An overlay that is nested too deep.
     pub(super) fn over(overlay: &Value) -> Result<Self, PatchError> {
-        let mut look = Self::default();
+        let mut look = Self { nodes: Vec::with_capacity(16), ..Self::default() };
         look.node(overlay, 0)?;
         Ok(look)
     }

@@ -3,7 +3,7 @@
 //! Both semantics merge alike but for lists that merge by keys and for directives in other lists.
 
 use foldhash::fast::RandomState;
-use indexmap::{IndexSet, map};
+use indexmap::IndexSet;
 
 use crate::semantics::{Difference, Reading, Semantics};
 use crate::value::{Map, MapIter, Pointer, Text, Value};
@@ -79,7 +79,7 @@ impl Merger<'_> {
         match found {
             NodeKind::Mapping => self.merge_map(base.and_then(Value::as_object), patch, position),
             NodeKind::Sequence => self.merge_list(base.and_then(Value::as_array), patch, position),
-            NodeKind::Scalar => Ok(scalar(base, &patch.to_value())),
+            NodeKind::Scalar => Ok(patch.value().map_or(Outcome::Gone, |patch| scalar(base, patch))),
         }
     }
 
@@ -107,15 +107,21 @@ impl Merger<'_> {
         };
         let below_new = std::mem::replace(&mut self.below_new, base.is_none());
         let mut changed: Option<Map> = if base.is_none() { Some(Map::default()) } else { None };
-        let mut gone: IndexSet<Text, RandomState> = IndexSet::default();
+        let mut gone: Option<IndexSet<&Text, RandomState>> = None;
         for (key, member) in patch.members() {
             if directive.is_some() && &**key == "$patch" {
                 continue;
             }
-            self.at.push_key(key.clone());
             let before = base.and_then(|base| base.get(key));
-            let outcome = self.merge(before, member, position.member(key))?;
-            self.at.pop();
+            let outcome = match member.over_scalar(before) {
+                Some(outcome) => outcome,
+                None => {
+                    self.at.push_key(key.clone());
+                    let outcome = self.merge(before, member, position.member(key))?;
+                    self.at.pop();
+                    outcome
+                }
+            };
             match outcome {
                 Outcome::Same => {}
                 Outcome::Set(value) => {
@@ -124,7 +130,7 @@ impl Merger<'_> {
                     changed.get_or_insert_with(room).insert(key.clone(), value);
                 }
                 Outcome::Gone if before.is_some() => {
-                    gone.insert(key.clone());
+                    gone.get_or_insert_default().insert(key);
                 }
                 Outcome::Gone => {}
             }
@@ -139,7 +145,7 @@ impl Merger<'_> {
                 }
             }
         }
-        if !gone.is_empty() {
+        if let Some(gone) = gone {
             changed
                 .get_or_insert_with(|| base.cloned().unwrap_or_default())
                 .retain(|key, _| !gone.contains(key));
@@ -276,7 +282,7 @@ impl Merger<'_> {
 /// The members of a map of a patch.
 enum Members<'p> {
     Value(MapIter<'p>),
-    Plan(map::Iter<'p, Text, Plan>),
+    Plan(MapIter<'p, Plan>),
     None,
 }
 
@@ -308,6 +314,17 @@ impl<'p> Patch<'p> {
         match self {
             Self::Value(value) | Self::Plan(Plan::Value(value)) => Some(value),
             Self::Plan(_) => None,
+        }
+    }
+
+    /// What becomes of a scalar, or of nothing, that is patched with a scalar; none where either is something else.
+    fn over_scalar(self, base: Option<&Value>) -> Option<Outcome> {
+        let is_scalar =
+            |value: &&Value| matches!(value, Value::Bool(_) | Value::Number(_) | Value::String(_));
+        let patch = self.value().filter(is_scalar)?;
+        match base {
+            None | Some(Value::Null) => Some(Outcome::Set(patch.clone())),
+            Some(base) => Some(base).filter(is_scalar).map(|base| scalar(Some(base), patch)),
         }
     }
 
@@ -408,10 +425,11 @@ impl NodeKind {
 
 /// A string stays a string whatever the patch writes over it, as labels have to.
 fn scalar(base: Option<&Value>, patch: &Value) -> Outcome {
-    let value = match (base, scalar_text(patch)) {
-        (Some(Value::String(_)), Some(text)) if patch.as_str().is_none() => Value::from(text.as_ref()),
-        _ => patch.clone(),
+    let text = match base {
+        Some(Value::String(_)) if patch.as_str().is_none() => scalar_text(patch),
+        _ => None,
     };
+    let value = text.map_or_else(|| patch.clone(), |text| Value::from(text.as_ref()));
     let same = match (base, &value) {
         (Some(Value::Number(before)), Value::Number(after)) => before.to_string() == after.to_string(),
         (Some(before), after) => before == after,

@@ -3,10 +3,7 @@
 use std::borrow::Cow;
 use std::mem;
 
-use foldhash::fast::RandomState;
-use indexmap::IndexMap;
-
-use crate::value::{Text, Value};
+use crate::value::{Map, Text, Value};
 
 use super::keyed::key_text;
 use super::schema::{Position, Strategy};
@@ -18,7 +15,7 @@ pub(super) enum Plan {
     /// Merged as it stands.
     Value(Value),
     /// A map.
-    Map(IndexMap<Text, Self, RandomState>),
+    Map(Map<Self>),
     /// A list.
     List(PlannedList),
 }
@@ -60,7 +57,7 @@ impl Item {
 
 /// The plan of a map from those of its members, in written order.
 pub(super) fn assembled(entries: &[Entry], planned: Vec<Option<Plan>>) -> Option<Plan> {
-    let mut members: IndexMap<Text, Plan, RandomState> = IndexMap::default();
+    let mut members = Map::with_capacity(entries.len());
     for (entry, plan) in entries.iter().zip(planned) {
         let Some(plan) = plan else { continue };
         let Some(earlier) = members.get_mut(&entry.name) else {

@@ -155,8 +155,24 @@ impl Planner<'_> {
         for index in order {
             self.steps.count()?;
             let entry = &entries[*index];
+            let found = member(entry);
+            match &entry.role {
+                // What is known without a look further down.
+                Role::Plain(tree)
+                    if matches!(tree.shape, Shape::Leaf)
+                        && self.inline.is_none()
+                        && (found.is_some() || !entry.gives_way) =>
+                {
+                    self.notice(tree);
+                    planned[*index] = Some(Plan::Value(tree.value.clone()));
+                    continue;
+                }
+                Role::Add(_) if found.is_some() && !self.shared => continue,
+                Role::Condition(Condition { adds: None, .. }) => continue,
+                _ => {}
+            }
             let place = position.member(&entry.name);
-            planned[*index] = self.within(entry, |this| match (&entry.role, member(entry)) {
+            planned[*index] = self.within(entry, |this| match (&entry.role, found) {
                 (Role::Plain(_), None) if entry.gives_way => Ok(None),
                 (Role::Plain(tree), member) => {
                     if !tree.traits.anchored && this.inline.is_none() {

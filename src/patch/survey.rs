@@ -55,13 +55,21 @@ fn suspect_irregular(value: &Value, regular: Option<&Value>, position: Position<
     if regular.is_some_and(|regular| regular.same_storage(value)) {
         return;
     }
-    for (name, _) in position.fields() {
-        let Some(member) = value.get(name) else { continue };
+    if position.fields().is_empty() {
+        return;
+    }
+    for (name, member) in value.as_object().into_iter().flatten() {
+        if !matches!(member, Value::Array(_) | Value::Object(_)) {
+            continue;
+        }
+        let place = position.member(name);
+        if matches!(place, Position::Unknown) {
+            continue;
+        }
         let regular = regular.and_then(|regular| regular.get(name));
         if regular.is_some_and(|regular| regular.same_storage(member)) {
             continue;
         }
-        let place = position.member(name);
         match (place.strategy(), member) {
             (Strategy::Keys(keys), Value::Array(items)) => {
                 if let Some(difference) = Keys::new(&keys).irregular(items) {

@@ -17,14 +17,14 @@ const FEW: usize = 16;
 ///
 /// Objects of Kubernetes have few members in each place: what few members there are is looked through, and only
 /// where there are many a table tells the place of a key.
-#[derive(Clone, Default)]
-pub struct Map {
-    members: Vec<(Text, Value)>,
+#[derive(Clone)]
+pub struct Map<V = Value> {
+    members: Vec<(Text, V)>,
     /// The keys, at the same places, where there are many.
     places: Option<Box<IndexSet<Text, RandomState>>>,
 }
 
-impl Map {
+impl<V> Map<V> {
     /// A map with room for so many members.
     pub fn with_capacity(capacity: usize) -> Self {
         Self { members: Vec::with_capacity(capacity), places: None }
@@ -37,7 +37,10 @@ impl Map {
 
     /// A copy with room for so many more members.
     #[must_use]
-    pub fn with_room(&self, more: usize) -> Self {
+    pub fn with_room(&self, more: usize) -> Self
+    where
+        V: Clone,
+    {
         let mut members = Vec::with_capacity(self.members.len() + more);
         members.extend_from_slice(&self.members);
         Self { members, places: self.places.clone() }
@@ -62,7 +65,7 @@ impl Map {
     }
 
     /// The member at a place.
-    pub fn get_index(&self, index: usize) -> Option<(&Text, &Value)> {
+    pub fn get_index(&self, index: usize) -> Option<(&Text, &V)> {
         self.members.get(index).map(|(key, value)| (key, value))
     }
 
@@ -72,7 +75,7 @@ impl Map {
     }
 
     /// The member of this name.
-    pub fn get(&self, key: &str) -> Option<&Value> {
+    pub fn get(&self, key: &str) -> Option<&V> {
         match &self.places {
             None => self.members.iter().find(|(known, _)| **known == *key).map(|(_, value)| value),
             Some(places) => self.members.get(places.get_index_of(key)?).map(|(_, value)| value),
@@ -80,34 +83,34 @@ impl Map {
     }
 
     /// The member at a place, for a change of its value.
-    pub fn get_index_mut(&mut self, index: usize) -> Option<(&Text, &mut Value)> {
+    pub fn get_index_mut(&mut self, index: usize) -> Option<(&Text, &mut V)> {
         self.members.get_mut(index).map(|(key, value)| (&*key, value))
     }
 
     /// The member of this name, with its place and its key.
-    pub fn get_full(&self, key: &str) -> Option<(usize, &Text, &Value)> {
+    pub fn get_full(&self, key: &str) -> Option<(usize, &Text, &V)> {
         let index = self.get_index_of(key)?;
         self.get_index(index).map(|(key, value)| (index, key, value))
     }
 
     /// The member of this name, with its key.
-    pub fn get_key_value(&self, key: &str) -> Option<(&Text, &Value)> {
+    pub fn get_key_value(&self, key: &str) -> Option<(&Text, &V)> {
         self.get_index(self.get_index_of(key)?)
     }
 
     /// The last member.
-    pub fn last(&self) -> Option<(&Text, &Value)> {
+    pub fn last(&self) -> Option<(&Text, &V)> {
         self.members.last().map(|(key, value)| (key, value))
     }
 
     /// The member of this name, for a change.
-    pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut V> {
         let index = self.get_index_of(key)?;
         self.members.get_mut(index).map(|(_, value)| value)
     }
 
     /// The place of a key, for a change of what stands there.
-    pub fn entry(&mut self, key: Text) -> Entry<'_> {
+    pub fn entry(&mut self, key: Text) -> Entry<'_, V> {
         match self.get_index_of(&key) {
             Some(index) => Entry::Occupied(OccupiedEntry { map: self, index }),
             None => Entry::Vacant(VacantEntry { map: self, key }),
@@ -115,7 +118,7 @@ impl Map {
     }
 
     /// Sets a member, in its place or last; what it was before.
-    pub fn insert(&mut self, key: Text, value: Value) -> Option<Value> {
+    pub fn insert(&mut self, key: Text, value: V) -> Option<V> {
         match self.get_index_of(&key) {
             Some(index) => Some(std::mem::replace(&mut self.members[index].1, value)),
             None => {
@@ -126,7 +129,7 @@ impl Map {
     }
 
     /// Sets a member in this place, wherever it stood before; what it was before.
-    pub fn shift_insert(&mut self, index: usize, key: Text, value: Value) -> Option<Value> {
+    pub fn shift_insert(&mut self, index: usize, key: Text, value: V) -> Option<V> {
         let before = self.shift_remove(&key);
         let index = index.min(self.members.len());
         self.members.insert(index, (key, value));
@@ -135,7 +138,7 @@ impl Map {
     }
 
     /// Puts a member last that is not there; its place.
-    fn push(&mut self, key: Text, value: Value) -> usize {
+    fn push(&mut self, key: Text, value: V) -> usize {
         let index = self.members.len();
         if let Some(places) = &mut self.places {
             places.insert(key.clone());
@@ -148,12 +151,12 @@ impl Map {
     }
 
     /// Removes a member, the order of the others kept.
-    pub fn shift_remove(&mut self, key: &str) -> Option<Value> {
+    pub fn shift_remove(&mut self, key: &str) -> Option<V> {
         self.shift_remove_full(key).map(|(_, _, value)| value)
     }
 
     /// The same; gives the place where it stood and its key too.
-    pub fn shift_remove_full(&mut self, key: &str) -> Option<(usize, Text, Value)> {
+    pub fn shift_remove_full(&mut self, key: &str) -> Option<(usize, Text, V)> {
         let index = self.get_index_of(key)?;
         if let Some(places) = &mut self.places {
             places.shift_remove_index(index);
@@ -163,7 +166,7 @@ impl Map {
     }
 
     /// Keeps the members that fit.
-    pub fn retain(&mut self, mut keep: impl FnMut(&Text, &mut Value) -> bool) {
+    pub fn retain(&mut self, mut keep: impl FnMut(&Text, &mut V) -> bool) {
         self.members.retain_mut(|(key, value)| keep(key, value));
         if self.places.is_some() {
             self.places = Some(Box::new(self.keys().cloned().collect()));
@@ -171,12 +174,12 @@ impl Map {
     }
 
     /// The members, in their order.
-    pub fn iter(&self) -> MapIter<'_> {
+    pub fn iter(&self) -> MapIter<'_, V> {
         MapIter(self.members.iter())
     }
 
     /// The members, in their order, for a change of their values.
-    pub fn iter_mut(&mut self) -> MapIterMut<'_> {
+    pub fn iter_mut(&mut self) -> MapIterMut<'_, V> {
         MapIterMut(self.members.iter_mut())
     }
 
@@ -186,24 +189,30 @@ impl Map {
     }
 
     /// The values, in the order of their keys.
-    pub fn values(&self) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator + Clone {
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + ExactSizeIterator + Clone {
         self.members.iter().map(|(_, value)| value)
     }
 
     /// The values, in the order of their keys, for a change.
-    pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Value> + ExactSizeIterator {
+    pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut V> + ExactSizeIterator {
         self.members.iter_mut().map(|(_, value)| value)
     }
 }
 
-impl fmt::Debug for Map {
+impl<V> Default for Map<V> {
+    fn default() -> Self {
+        Self { members: Vec::new(), places: None }
+    }
+}
+
+impl<V: fmt::Debug> fmt::Debug for Map<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self).finish()
     }
 }
 
 /// The same members, whatever their order.
-impl PartialEq for Map {
+impl<V: PartialEq> PartialEq for Map<V> {
     fn eq(&self, other: &Self) -> bool {
         if self.len() != other.len() {
             return false;
@@ -218,22 +227,22 @@ impl PartialEq for Map {
     }
 }
 
-impl Index<&str> for Map {
-    type Output = Value;
+impl<V> Index<&str> for Map<V> {
+    type Output = V;
 
-    fn index(&self, key: &str) -> &Value {
+    fn index(&self, key: &str) -> &V {
         self.get(key).expect("only tests ask for a member that may be missing")
     }
 }
 
-impl IndexMut<&str> for Map {
-    fn index_mut(&mut self, key: &str) -> &mut Value {
+impl<V> IndexMut<&str> for Map<V> {
+    fn index_mut(&mut self, key: &str) -> &mut V {
         self.get_mut(key).expect("only tests ask for a member that may be missing")
     }
 }
 
-impl Extend<(Text, Value)> for Map {
-    fn extend<I: IntoIterator<Item = (Text, Value)>>(&mut self, members: I) {
+impl<V> Extend<(Text, V)> for Map<V> {
+    fn extend<I: IntoIterator<Item = (Text, V)>>(&mut self, members: I) {
         let members = members.into_iter();
         self.members.reserve(members.size_hint().0);
         for (key, value) in members {
@@ -242,8 +251,8 @@ impl Extend<(Text, Value)> for Map {
     }
 }
 
-impl FromIterator<(Text, Value)> for Map {
-    fn from_iter<I: IntoIterator<Item = (Text, Value)>>(members: I) -> Self {
+impl<V> FromIterator<(Text, V)> for Map<V> {
+    fn from_iter<I: IntoIterator<Item = (Text, V)>>(members: I) -> Self {
         let mut map = Self::default();
         map.extend(members);
         map
@@ -251,11 +260,17 @@ impl FromIterator<(Text, Value)> for Map {
 }
 
 /// The members of a [`Map`], in their order.
-#[derive(Clone, Debug)]
-pub struct MapIter<'a>(slice::Iter<'a, (Text, Value)>);
+#[derive(Debug)]
+pub struct MapIter<'a, V = Value>(slice::Iter<'a, (Text, V)>);
 
-impl<'a> Iterator for MapIter<'a> {
-    type Item = (&'a Text, &'a Value);
+impl<V> Clone for MapIter<'_, V> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<'a, V> Iterator for MapIter<'a, V> {
+    type Item = (&'a Text, &'a V);
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next().map(|(key, value)| (key, value))
@@ -266,31 +281,31 @@ impl<'a> Iterator for MapIter<'a> {
     }
 }
 
-impl DoubleEndedIterator for MapIter<'_> {
+impl<V> DoubleEndedIterator for MapIter<'_, V> {
     fn next_back(&mut self) -> Option<Self::Item> {
         self.0.next_back().map(|(key, value)| (key, value))
     }
 }
 
-impl ExactSizeIterator for MapIter<'_> {}
+impl<V> ExactSizeIterator for MapIter<'_, V> {}
 
-impl FusedIterator for MapIter<'_> {}
+impl<V> FusedIterator for MapIter<'_, V> {}
 
-impl<'a> IntoIterator for &'a Map {
-    type Item = (&'a Text, &'a Value);
-    type IntoIter = MapIter<'a>;
+impl<'a, V> IntoIterator for &'a Map<V> {
+    type Item = (&'a Text, &'a V);
+    type IntoIter = MapIter<'a, V>;
 
-    fn into_iter(self) -> MapIter<'a> {
+    fn into_iter(self) -> MapIter<'a, V> {
         self.iter()
     }
 }
 
 /// The members of a [`Map`], in their order, for a change of their values.
 #[derive(Debug)]
-pub struct MapIterMut<'a>(slice::IterMut<'a, (Text, Value)>);
+pub struct MapIterMut<'a, V = Value>(slice::IterMut<'a, (Text, V)>);
 
-impl<'a> Iterator for MapIterMut<'a> {
-    type Item = (&'a Text, &'a mut Value);
+impl<'a, V> Iterator for MapIterMut<'a, V> {
+    type Item = (&'a Text, &'a mut V);
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next().map(|(key, value)| (&*key, value))
@@ -301,18 +316,18 @@ impl<'a> Iterator for MapIterMut<'a> {
     }
 }
 
-impl<'a> IntoIterator for &'a mut Map {
-    type Item = (&'a Text, &'a mut Value);
-    type IntoIter = MapIterMut<'a>;
+impl<'a, V> IntoIterator for &'a mut Map<V> {
+    type Item = (&'a Text, &'a mut V);
+    type IntoIter = MapIterMut<'a, V>;
 
-    fn into_iter(self) -> MapIterMut<'a> {
+    fn into_iter(self) -> MapIterMut<'a, V> {
         self.iter_mut()
     }
 }
 
-impl IntoIterator for Map {
-    type Item = (Text, Value);
-    type IntoIter = vec::IntoIter<(Text, Value)>;
+impl<V> IntoIterator for Map<V> {
+    type Item = (Text, V);
+    type IntoIter = vec::IntoIter<(Text, V)>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.members.into_iter()
@@ -321,67 +336,70 @@ impl IntoIterator for Map {
 
 /// The place of a key in a [`Map`].
 #[derive(Debug)]
-pub enum Entry<'a> {
+pub enum Entry<'a, V = Value> {
     /// A member stands there.
-    Occupied(OccupiedEntry<'a>),
+    Occupied(OccupiedEntry<'a, V>),
     /// None does.
-    Vacant(VacantEntry<'a>),
+    Vacant(VacantEntry<'a, V>),
 }
 
 /// A member that is there.
 #[derive(Debug)]
-pub struct OccupiedEntry<'a> {
-    map: &'a mut Map,
+pub struct OccupiedEntry<'a, V = Value> {
+    map: &'a mut Map<V>,
     index: usize,
 }
 
 /// A member that may be put last.
 #[derive(Debug)]
-pub struct VacantEntry<'a> {
-    map: &'a mut Map,
+pub struct VacantEntry<'a, V = Value> {
+    map: &'a mut Map<V>,
     key: Text,
 }
 
-impl<'a> Entry<'a> {
+impl<'a, V> Entry<'a, V> {
     /// The value that is there, or this one.
-    pub fn or_insert(self, value: Value) -> &'a mut Value {
+    pub fn or_insert(self, value: V) -> &'a mut V {
         self.or_insert_with(|| value)
     }
 
     /// The value that is there, or one that is made.
-    pub fn or_insert_with(self, make: impl FnOnce() -> Value) -> &'a mut Value {
+    pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
         match self {
             Self::Occupied(entry) => entry.into_mut(),
             Self::Vacant(entry) => entry.insert(make()),
         }
     }
 
-    /// The value that is there, or `null`.
-    pub fn or_default(self) -> &'a mut Value {
-        self.or_insert(Value::Null)
+    /// The value that is there, or the default of values.
+    pub fn or_default(self) -> &'a mut V
+    where
+        V: Default,
+    {
+        self.or_insert_with(V::default)
     }
 }
 
-impl<'a> OccupiedEntry<'a> {
+impl<'a, V> OccupiedEntry<'a, V> {
     /// Its place.
     pub const fn index(&self) -> usize {
         self.index
     }
 
     /// The value.
-    pub fn into_mut(self) -> &'a mut Value {
+    pub fn into_mut(self) -> &'a mut V {
         &mut self.map.members[self.index].1
     }
 
     /// Sets the value; what it was before.
-    pub fn insert(&mut self, value: Value) -> Value {
+    pub fn insert(&mut self, value: V) -> V {
         std::mem::replace(&mut self.map.members[self.index].1, value)
     }
 }
 
-impl<'a> VacantEntry<'a> {
+impl<'a, V> VacantEntry<'a, V> {
     /// Puts the member last.
-    pub fn insert(self, value: Value) -> &'a mut Value {
+    pub fn insert(self, value: V) -> &'a mut V {
         let index = self.map.push(self.key, value);
         &mut self.map.members[index].1
     }

@@ -179,14 +179,21 @@ impl Value {
                 }
             }
         }
-        let mut open = Vec::new();
+        let mut open = Vec::with_capacity(16);
         let mut sum = weigh(self, &mut open);
         while let Some(node) = open.pop() {
-            for item in node.as_array().into_iter().flatten() {
-                sum += weigh(item, &mut open);
-            }
-            for (key, member) in node.as_object().into_iter().flatten() {
-                sum += key.len() + 4 + weigh(member, &mut open);
+            match node {
+                Self::Array(items) => {
+                    for item in items.iter() {
+                        sum += weigh(item, &mut open);
+                    }
+                }
+                Self::Object(members) => {
+                    for (key, member) in members.iter() {
+                        sum += key.len() + 4 + weigh(member, &mut open);
+                    }
+                }
+                Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) => {}
             }
         }
         sum

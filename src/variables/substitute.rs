@@ -241,15 +241,20 @@ impl Work<'_> {
                 Ok(Value::array(values))
             }
             Node::Map(members) => {
-                let mut values = Map::default();
+                let mut values = Map::with_capacity(members.len());
                 for member in members {
                     let key = match &member.key_template {
                         None => member.key.clone(),
                         Some(template) => self.key(&member.key, template)?,
                     };
-                    self.at.push_key(key.clone());
-                    let value = self.node(&member.value)?;
-                    self.at.pop();
+                    let value = if let Node::Fixed(value) = &member.value {
+                        value.clone()
+                    } else {
+                        self.at.push_key(key.clone());
+                        let value = self.node(&member.value)?;
+                        self.at.pop();
+                        value
+                    };
                     values.insert(key, value);
                 }
                 Ok(Value::object(values))
