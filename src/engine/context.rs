@@ -547,20 +547,22 @@ impl Scope for Context<'_> {
 /// Whether an expression names a variable of the context: the name stands in it as a word that no `.`,
 /// letter or digit goes before.
 pub(super) fn names(expression: &str, name: &str) -> bool {
-    let (mut rest, mut before) = (expression.as_bytes(), None);
-    while let Some((first, more)) = rest.split_first() {
-        // Most expressions are short: this is sooner done than to prepare a search.
-        if name.as_bytes().first() != Some(first) || !rest.starts_with(name.as_bytes()) {
-            (rest, before) = (more, Some(*first));
+    // Most expressions are short: this is sooner done than to prepare a search for more than a letter.
+    let Some(first) = name.chars().next() else { return false };
+    let mut from = 0;
+    while let Some(start) = expression.get(from..).and_then(|rest| rest.find(first)).map(|at| from + at) {
+        let bytes = expression.as_bytes();
+        let before = start.checked_sub(1).and_then(|before| bytes.get(before));
+        if !bytes.get(start..).is_some_and(|rest| rest.starts_with(name.as_bytes())) {
+            from = start + first.len_utf8();
             continue;
         }
-        rest = rest.get(name.len()..).unwrap_or_default();
-        if !before.is_some_and(|byte: u8| byte == b'.' || byte.is_ascii_alphanumeric())
-            && !rest.first().is_some_and(|byte| *byte == b'_' || byte.is_ascii_alphanumeric())
+        from = start + name.len();
+        if !before.is_some_and(|byte| *byte == b'.' || byte.is_ascii_alphanumeric())
+            && !bytes.get(from).is_some_and(|byte| *byte == b'_' || byte.is_ascii_alphanumeric())
         {
             return true;
         }
-        before = name.as_bytes().last().copied();
     }
     false
 }

@@ -99,7 +99,7 @@ impl Overlay {
         reading: &Reading,
         inline: Option<&dyn InlineResolver>,
     ) -> Result<Merged, PatchError> {
-        let position = survey.schemas().root(base, &self.tree.value);
+        let position = survey.root(base, &self.tree.value);
         // The documented side knows where the other may part from it. Whether it does shows when both
         // are done: a difference is named only if the results differ.
         let suspected = Reading::new(Semantics::Documented);

@@ -9,7 +9,7 @@ use crate::value::{Pointer, Value};
 use super::condition::{Evidence, Miss, Probe, Steps, Test};
 use super::keyed::Keys;
 use super::overlay::{FailedCondition, InlineResolver};
-use super::plan::{Item, Plan, PlannedList, Target, assembled, identity, without_name};
+use super::plan::{Item, Plan, PlannedList, Plans, Target, assembled, identity, without_name};
 use super::schema::{Position, Strategy};
 use super::tree::{Condition, Entry, Role, Shape, Tree};
 use super::{NodeKind, PatchError};
@@ -150,49 +150,50 @@ impl Planner<'_> {
                 }
             }
         }
-        let mut planned: Vec<Option<Plan>> = Vec::new();
-        planned.resize_with(entries.len(), || None);
+        let mut plans = Plans::new(entries, order, tree.traits.repeated);
         for index in order {
             self.steps.count()?;
             let entry = &entries[*index];
-            let found = member(entry);
-            match &entry.role {
-                // What is known without a look further down.
-                Role::Plain(tree)
-                    if matches!(tree.shape, Shape::Leaf)
-                        && self.inline.is_none()
-                        && (found.is_some() || !entry.gives_way) =>
-                {
-                    self.notice(tree);
-                    planned[*index] = Some(Plan::Value(tree.value.clone()));
-                    continue;
-                }
-                Role::Add(_) if found.is_some() && !self.shared => continue,
-                Role::Condition(Condition { adds: None, .. }) => continue,
-                _ => {}
-            }
-            let place = position.member(&entry.name);
-            planned[*index] = self.within(entry, |this| match (&entry.role, found) {
-                (Role::Plain(_), None) if entry.gives_way => Ok(None),
-                (Role::Plain(tree), member) => {
-                    if !tree.traits.anchored && this.inline.is_none() {
-                        this.lists_fit(&tree.value, member)?;
-                    }
-                    this.plan(tree, member, place)
-                }
-                (Role::Add(tree), member) => {
-                    if this.shared {
-                        this.reading.reach(Difference::AddAnchorInList);
-                    }
-                    if member.is_some() { Ok(None) } else { this.plan(tree, None, place) }
-                }
-                (Role::Condition(Condition { adds: Some(tree), .. }), member) => {
-                    this.adds(tree, member, place)
-                }
-                (Role::Condition(Condition { adds: None, .. }), _) => Ok(None),
-            })?;
+            let plan = self.member(entry, member(entry), position)?;
+            plans.take(*index, plan);
         }
-        Ok(assembled(entries, planned))
+        Ok(plans.assembled())
+    }
+
+    /// The plan for a member of a map.
+    fn member(&mut self, entry: &Entry, found: Option<&Value>, position: Position<'_>) -> Planned {
+        match &entry.role {
+            // What is known without a look further down.
+            Role::Plain(tree)
+                if matches!(tree.shape, Shape::Leaf)
+                    && self.inline.is_none()
+                    && (found.is_some() || !entry.gives_way) =>
+            {
+                self.notice(tree);
+                return Ok(Some(Plan::Value(tree.value.clone())));
+            }
+            Role::Add(_) if found.is_some() && !self.shared => return Ok(None),
+            Role::Condition(Condition { adds: None, .. }) => return Ok(None),
+            _ => {}
+        }
+        let place = position.member(&entry.name);
+        self.within(entry, |this| match (&entry.role, found) {
+            (Role::Plain(_), None) if entry.gives_way => Ok(None),
+            (Role::Plain(tree), member) => {
+                if !tree.traits.anchored && this.inline.is_none() {
+                    this.lists_fit(&tree.value, member)?;
+                }
+                this.plan(tree, member, place)
+            }
+            (Role::Add(tree), member) => {
+                if this.shared {
+                    this.reading.reach(Difference::AddAnchorInList);
+                }
+                if member.is_some() { Ok(None) } else { this.plan(tree, None, place) }
+            }
+            (Role::Condition(Condition { adds: Some(tree), .. }), member) => this.adds(tree, member, place),
+            (Role::Condition(Condition { adds: None, .. }), _) => Ok(None),
+        })
     }
 
     /// Refuses a list of maps for something that is no list. Beside conditions it is refused where it

@@ -35,6 +35,21 @@ impl<'s> Survey<'s> {
         self.schemas
     }
 
+    /// The root of an object; kinds are looked up by the object, and by the patch where it has none.
+    pub(super) fn root(&self, object: &Value, patch: &Value) -> Position<'s> {
+        let regular = self.regular.borrow();
+        let is_alike = |known: &Value, name: &str| {
+            let text = object.get(name).and_then(Value::as_text).filter(|text| !text.is_empty());
+            text.is_some() && known.get(name).and_then(Value::as_text) == text
+        };
+        match &*regular {
+            Some((root, known)) if ["apiVersion", "kind"].iter().all(|name| is_alike(known, name)) => {
+                Position::Object(root)
+            }
+            _ => self.schemas.root(object, patch),
+        }
+    }
+
     /// Marks what Kyverno does to lists of an object that no patch names.
     pub(super) fn suspect_irregular(&self, object: &Value, position: Position<'_>, reading: &Reading) {
         let Position::Object(root) = position else { return };
@@ -109,7 +124,7 @@ mod tests {
     /// What is suspected of an object, by a survey that may know others.
     fn suspected(survey: &Survey<'_>, object: &Value) -> Vec<Difference> {
         let reading = Reading::new(Semantics::Documented);
-        survey.suspect_irregular(object, survey.schemas().root(object, &Value::Null), &reading);
+        survey.suspect_irregular(object, survey.root(object, &Value::Null), &reading);
         reading.reached().iter().collect()
     }
 
