@@ -1,6 +1,7 @@
 //! The JSON context that variables are answered from.
 
 use std::cell::{Cell, RefCell};
+use std::sync::LazyLock;
 
 use jiff::Timestamp;
 
@@ -294,7 +295,11 @@ impl<'a> Context<'a> {
 
     /// Takes back what a rule added, and hands out its trace.
     pub(super) fn leave(&mut self, saved: Saved) -> Option<Box<Trace>> {
-        self.restore(&saved);
+        let Saved { root, object, is_in_root, has_images, held_names, level } = saved;
+        (self.root, self.object, self.held.names) = (root, object, held_names);
+        (self.is_in_root, self.has_images) = (is_in_root, has_images);
+        self.keep_loaders_below(level);
+        self.level = level.saturating_sub(1);
         self.has_looped = false;
         self.take_trace()
     }
@@ -356,15 +361,20 @@ impl<'a> Context<'a> {
 
     /// Makes this value, which comes from an expression, the element of a loop that so many others are around.
     pub(super) fn set_element(&mut self, (element, from): (&Value, &Query), index: usize, nesting: usize) {
+        /// What the element of every loop is called, and what that of an outermost one is called besides.
+        static NAMES: LazyLock<[LoopNames; 2]> = LazyLock::new(|| [LoopNames::new(""), LoopNames::new("0")]);
+        let [plain, outermost] = &*NAMES;
+        let inner = (nesting > 0).then(|| LoopNames::new(&nesting.to_string()));
+        let nested = inner.as_ref().unwrap_or(outermost);
         let index = Value::from(i64::try_from(index).unwrap_or(i64::MAX));
-        let nested = Text::from(format!("element{nesting}"));
         let is_held = self.held.gives(from.text());
-        self.held.name(&nested, is_held);
-        self.held.name(&"element".into(), is_held);
-        self.root.insert(nested, element.clone());
-        self.root.insert(format!("elementIndex{nesting}"), index.clone());
-        self.root.insert("element", element.clone());
-        self.root.insert("elementIndex", index);
+        let Some(root) = self.root.as_object_mut() else { return };
+        root.reserve(2 * NAMES.len());
+        for names in [nested, plain] {
+            self.held.name(&names.element, is_held);
+            root.insert(names.element.clone(), element.clone());
+            root.insert(names.index.clone(), index.clone());
+        }
     }
 
     /// Whether a loop goes through its elements.
@@ -489,6 +499,18 @@ impl<'a> Context<'a> {
     }
 }
 
+/// What a loop calls its element and the place of it.
+struct LoopNames {
+    element: Text,
+    index: Text,
+}
+
+impl LoopNames {
+    fn new(nesting: &str) -> Self {
+        Self { element: format!("element{nesting}").into(), index: format!("elementIndex{nesting}").into() }
+    }
+}
+
 /// How much the trace held when a loop came to an element.
 pub(super) struct OpenTurn {
     turns: usize,
@@ -525,12 +547,24 @@ impl Scope for Context<'_> {
 /// Whether an expression names a variable of the context: the name stands in it as a word that no `.`,
 /// letter or digit goes before.
 pub(super) fn names(expression: &str, name: &str) -> bool {
-    expression.match_indices(name).any(|(start, _)| {
-        let before = expression[..start].chars().next_back();
-        let after = expression[start + name.len()..].chars().next();
-        !before.is_some_and(|c| c == '.' || c.is_ascii_alphanumeric())
-            && !after.is_some_and(|c| c == '_' || c.is_ascii_alphanumeric())
-    })
+    // Most expressions are short: this is sooner done than to prepare a search for more than a letter.
+    let Some(first) = name.chars().next() else { return false };
+    let mut from = 0;
+    while let Some(start) = expression.get(from..).and_then(|rest| rest.find(first)).map(|at| from + at) {
+        let bytes = expression.as_bytes();
+        let before = start.checked_sub(1).and_then(|before| bytes.get(before));
+        if !bytes.get(start..).is_some_and(|rest| rest.starts_with(name.as_bytes())) {
+            from = start + first.len_utf8();
+            continue;
+        }
+        from = start + name.len();
+        if !before.is_some_and(|byte| *byte == b'.' || byte.is_ascii_alphanumeric())
+            && !bytes.get(from).is_some_and(|byte| *byte == b'_' || byte.is_ascii_alphanumeric())
+        {
+            return true;
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -553,8 +587,11 @@ mod tests {
         ] {
             assert!(names(text, "one"), "{text}");
         }
-        for text in ["oneTwo", "one1", "one_two", "two.one"] {
+        for text in ["oneTwo", "one1", "one_two", "two.one", "", "on", "twoone", "äone1", "oneone"] {
             assert!(!names(text, "one"), "{text}");
         }
+        assert!(names("äone ", "one") && names("oneß", "one"));
+        // An occurrence that begins in another one is none.
+        assert!(!names(".a-a-a", "a-a") && names("a-a-a", "a-a"));
     }
 }

@@ -1,6 +1,6 @@
 //! Rules in the early syntax.
 
-use crate::patch::{EarlyOverlay, EarlyPatches, EarlyReading, Merged, PatchError, Schemas};
+use crate::patch::{EarlyOverlay, EarlyPatches, EarlyReading, Merged, PatchError, Survey};
 use crate::policy::{Early, EarlyPart, Mutation};
 use crate::report::{Outcome, RuleError, SkipReason};
 use crate::value::Value;
@@ -17,14 +17,14 @@ pub(super) fn run(
     early: &Early,
     object: &Value,
     context: &mut Context<'_>,
-    schemas: &Schemas,
+    survey: &Survey<'_>,
 ) -> Result<Made, RuleError> {
     match early {
         Early::Refused => Err(RuleError::new("a cluster refuses the early syntax")),
         Early::Own { reading, overlay, patches } => {
             let mut after = object.clone();
             if let Some(part) = overlay {
-                match overlaid(part, *reading, object, context, schemas)? {
+                match overlaid(part, *reading, object, context, survey)? {
                     Ok(overlaid) => after = overlaid,
                     // The patches of the rule hang on the same conditions.
                     Err(reason) => return Ok(Err(reason)),
@@ -39,7 +39,7 @@ pub(super) fn run(
             }
             Ok(Ok(after))
         }
-        Early::Later(parts) => one_after_the_other(parts, object, context, schemas),
+        Early::Later(parts) => one_after_the_other(parts, object, context, survey),
     }
 }
 
@@ -48,7 +48,7 @@ fn overlaid(
     reading: EarlyReading,
     object: &Value,
     context: &mut Context<'_>,
-    schemas: &Schemas,
+    survey: &Survey<'_>,
 ) -> Result<Made, RuleError> {
     let prepare = |value: &Value| EarlyOverlay::prepare(value, reading);
     let made;
@@ -60,7 +60,7 @@ fn overlaid(
         }
     };
     context.reading().reach_all(part.template.corners());
-    let merged = overlay.apply(object, schemas, context.reading());
+    let merged = overlay.apply(object, survey.schemas(), context.reading());
     Ok(match merged.map_err(|error| rule::failed_patch(&error))? {
         Merged::Patched(after) => Ok(after),
         Merged::ConditionFailed(failed) => Err(rule::not_met(failed)),
@@ -103,12 +103,12 @@ fn one_after_the_other(
     parts: &[Mutation],
     object: &Value,
     context: &mut Context<'_>,
-    schemas: &Schemas,
+    survey: &Survey<'_>,
 ) -> Result<Made, RuleError> {
     let mut after = object.clone();
     let mut reason = None;
     for part in parts {
-        match rule::patch(part, &after, context, schemas)? {
+        match rule::patch(part, &after, context, survey)? {
             Outcome::Patched { after: patched, .. } => after = patched,
             Outcome::Skipped(skipped) => reason = reason.or(Some(skipped)),
             Outcome::NoChange | Outcome::Triggered { .. } | Outcome::Error(_) => {}

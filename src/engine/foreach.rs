@@ -1,6 +1,6 @@
 //! The loops of a rule.
 
-use crate::patch::Schemas;
+use crate::patch::Survey;
 use crate::policy::{ForeachEntry, Mutation};
 use crate::report::{Fate, Outcome, RuleError, SkipReason};
 use crate::semantics::Difference;
@@ -19,9 +19,9 @@ pub(super) fn run(
     entries: &[ForeachEntry],
     object: &Value,
     context: &mut Context<'_>,
-    schemas: &Schemas,
+    survey: &Survey<'_>,
 ) -> Result<Outcome, RuleError> {
-    let mut loops = Loops { context, schemas, missing: Vec::new() };
+    let mut loops = Loops { context, survey, missing: Vec::new() };
     let after = loops.entries(entries, object, &Place::default())?;
     if after == *object {
         let missing = std::mem::take(&mut loops.missing);
@@ -41,7 +41,7 @@ struct Place {
 
 struct Loops<'a, 'c> {
     context: &'a mut Context<'c>,
-    schemas: &'a Schemas,
+    survey: &'a Survey<'a>,
     /// The lists that are not there.
     missing: Vec<Text>,
 }
@@ -55,10 +55,12 @@ impl Loops<'_, '_> {
         place: &Place,
     ) -> Result<Value, RuleError> {
         let mut current = object.clone();
-        let loops = place.around.key("foreach");
+        // Only a trace tells where.
+        let loops = self.context.is_traced().then(|| place.around.key("foreach"));
         for (number, entry) in entries.iter().enumerate() {
             let elements = self.list(entry)?;
-            let place = Place { around: loops.index(number), nesting: place.nesting };
+            let around = loops.as_ref().map_or(Pointer::ROOT, |loops| loops.index(number));
+            let place = Place { around, nesting: place.nesting };
             let after = self.elements(entry, &elements, &current, &place).map_err(|error| RuleError {
                 message: format!("failed to mutate elements: {}", error.message),
                 ..error
@@ -166,7 +168,7 @@ impl Loops<'_, '_> {
         }
         // What a patch costs grows with the object, and the object may grow with each element.
         self.spend(object.weight() / Limits::LOOP_BYTES)?;
-        Ok(match rule::patch(&entry.body, object, self.context, self.schemas)? {
+        Ok(match rule::patch(&entry.body, object, self.context, self.survey)? {
             Outcome::Patched { after, .. } => (Some(after), Fate::Changed),
             Outcome::Skipped(reason) => {
                 let found = match &reason {

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 
+use crate::patch::Survey;
 use crate::policy::{Candidate, FailurePolicy, Operation, Policy, Rule, other_namespace};
 use crate::report::{
     ObjectReport, Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Undecided, Unknown,
@@ -89,6 +90,7 @@ pub(super) fn evaluate<T>(
         original,
         namespace_labels: labels.as_ref(),
         old,
+        survey: Survey::new(&engine.settings.schemas),
         bases: Default::default(),
         missed_labels: Cell::new(false),
         missed_user: Cell::new(false),
@@ -113,6 +115,8 @@ pub(super) struct Evaluation<'a> {
     original: &'a Value,
     namespace_labels: Option<&'a Value>,
     old: Option<&'a Value>,
+    /// What is known of the lists of the object.
+    pub(super) survey: Survey<'a>,
     /// What the request alone gives to the context, by operation.
     bases: [OnceCell<Value>; Operation::ALL.len()],
     /// A rule asked for labels of the namespace, or for the user, that nobody gave.
@@ -170,9 +174,11 @@ impl Evaluation<'_> {
     fn policy(&self, policy: &Policy, rules: &[usize], current: &mut Value) -> Option<PolicyReport> {
         let settings = &self.engine.settings;
         let operation = self.operation(policy);
-        if self.is_idle(policy, rules, current, operation) {
-            return None;
-        }
+        let first = match self.glance(policy, rules, current, operation) {
+            Glance::Idle => return None,
+            Glance::First(first) => Some(first),
+            Glance::Unknown => None,
+        };
         let reading = Reading::new(settings.semantics);
         let object = if operation == Operation::Delete { Value::Null } else { current.clone() };
         let clock = WorldClock(self.world);
@@ -190,9 +196,12 @@ impl Evaluation<'_> {
         }
         context.assign(settings.values.of(&policy.name, self.name()));
         let entry = if operation == Operation::Delete { current.clone() } else { context.object().clone() };
-        let mut report =
-            PolicyReport { policy: policy.full_name(), rules: Vec::new(), corners: Corners::NONE };
-        if !policy.admits(&self.candidate(&entry, Some(operation))) {
+        let mut report = PolicyReport {
+            policy: policy.full_name(),
+            rules: Vec::with_capacity(rules.len()),
+            corners: Corners::NONE,
+        };
+        if first.is_none() && !policy.admits(&self.candidate(&entry, Some(operation))) {
             return self.traced(|| {
                 let candidate = self.candidate(&entry, Some(operation));
                 let of = policy.namespace.as_deref().unwrap_or_default();
@@ -209,14 +218,19 @@ impl Evaluation<'_> {
         let mut failed = false;
         let mut applied = false;
         let mut emptied = false;
-        for rule in standard(policy, rules) {
+        for (number, rule) in standard(policy, rules).enumerate() {
             if applied && policy.applies_one() {
                 report.rules.extend(self.traced(|| not_run(rule, SkipReason::ApplyOne)));
                 continue;
             }
             let candidate = self.candidate(&working, Some(operation));
             self.note_what_is_missing(rule);
-            if !rule.selects(&candidate) {
+            // The first rule that takes the object is the first that can change it.
+            let selects = match first.filter(|first| number <= *first) {
+                Some(first) => number == first,
+                None => rule.selects(&candidate),
+            };
+            if !selects {
                 report.rules.extend(self.traced(|| {
                     let mismatch = rule.mismatch(&candidate).map(|mismatch| mismatch.details);
                     not_run(rule, SkipReason::NotSelected(mismatch.unwrap_or_default()))
@@ -247,7 +261,7 @@ impl Evaluation<'_> {
             report.corners.extend(rule.corners);
             let saved = context.enter(rule, &settings.values, settings.trace);
             let Run { outcome, emptied: run_emptied } =
-                rule::run(rule, &working, &mut context, &settings.schemas, &exemption);
+                rule::run(rule, &working, &mut context, &self.survey, &exemption);
             let trace = context.leave(saved);
             context.hold_object();
             match &outcome {
@@ -290,25 +304,24 @@ impl Evaluation<'_> {
         (!report.rules.is_empty() || !report.corners.is_empty()).then_some(report)
     }
 
-    /// Whether it is known without looking closer that a policy has nothing to say. Most policies of a cluster are
-    /// for other objects.
-    fn is_idle(&self, policy: &Policy, rules: &[usize], object: &Value, operation: Operation) -> bool {
+    /// What is known of a policy without looking closer. Most policies of a cluster are for other objects.
+    fn glance(&self, policy: &Policy, rules: &[usize], object: &Value, operation: Operation) -> Glance {
         let settings = &self.engine.settings;
         let has_more = rules.iter().any(|index| *index >= policy.rules.len());
         let is_given = || settings.values.of(&policy.name, self.name()).next().is_some();
         if settings.trace || operation == Operation::Delete || has_more || is_given() {
-            return false;
+            return Glance::Unknown;
         }
         let candidate = self.candidate(object, Some(operation));
         if !policy.admits(&candidate) {
-            return true;
+            return Glance::Idle;
         }
-        if standard(policy, rules).any(|rule| rule.selects(&candidate)) {
-            return false;
+        if let Some(first) = standard(policy, rules).position(|rule| rule.selects(&candidate)) {
+            return Glance::First(first);
         }
         self.pass(policy);
         standard(policy, rules).for_each(|rule| self.note_what_is_missing(rule));
-        true
+        Glance::Idle
     }
 
     /// Lets a policy see the request.
@@ -409,6 +422,16 @@ impl Evaluation<'_> {
     pub(super) fn traced<T>(&self, make: impl FnOnce() -> T) -> Option<T> {
         self.engine.settings.trace.then(make)
     }
+}
+
+/// What a glance at a policy tells.
+enum Glance {
+    /// It has nothing to say about the object.
+    Idle,
+    /// This one of its standard rules is the first that takes the object.
+    First(usize),
+    /// Nothing.
+    Unknown,
 }
 
 /// Those rules of a policy that change the object they take.

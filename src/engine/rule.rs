@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::patch::{FailedCondition, InlineResolver, JsonPatch, Merged, Overlay, Schemas};
+use crate::patch::{FailedCondition, InlineResolver, JsonPatch, Merged, OpenPatch, Overlay, Survey};
 use crate::pattern::{ConditionError, Conditions, Evaluated, Integers, Verdict};
 use crate::policy::{Existing, Mutation, Rule, labels_as_texts};
 use crate::report::{Outcome, RuleError, SeenCondition, SkipReason};
@@ -34,7 +34,7 @@ pub(super) fn run(
     rule: &Rule,
     object: &Value,
     context: &mut Context<'_>,
-    schemas: &Schemas,
+    survey: &Survey<'_>,
     exemption: &Exemption<'_>,
 ) -> Run {
     let seen = match admit(rule, context, exemption) {
@@ -48,8 +48,8 @@ pub(super) fn run(
         return Run::of(Outcome::Error(error));
     }
     let outcome = match &rule.mutation {
-        Mutation::Foreach(entries) => foreach::run(entries, object, context, schemas),
-        other => patch(other, object, context, schemas),
+        Mutation::Foreach(entries) => foreach::run(entries, object, context, survey),
+        other => patch(other, object, context, survey),
     };
     let is_loop = matches!(rule.mutation, Mutation::Foreach(_));
     let outcome = outcome.and_then(|outcome| {
@@ -205,7 +205,7 @@ pub(super) fn patch(
     mutation: &Mutation,
     object: &Value,
     context: &mut Context<'_>,
-    schemas: &Schemas,
+    survey: &Survey<'_>,
 ) -> Result<Outcome, RuleError> {
     if let Mutation::StrategicMerge { overlay: template, .. } | Mutation::Json6902 { patch: template, .. } =
         mutation
@@ -216,19 +216,19 @@ pub(super) fn patch(
         Mutation::StrategicMerge { overlay, prepared } => {
             let merged = match prepared {
                 Some(overlay) => overlay
-                    .apply(object, schemas, context.reading(), None)
+                    .apply(object, survey, context.reading(), None)
                     .map_err(|error| failed_patch(&error))?,
-                None => substituted_overlay(overlay, object, context, schemas)?,
+                None => substituted_overlay(overlay, object, context, survey)?,
             };
             match merged {
                 Merged::Patched(after) => after,
                 Merged::ConditionFailed(failed) => return Ok(Outcome::Skipped(not_met(failed))),
             }
         }
-        Mutation::Json6902 { patch, prepared } => match prepared {
+        Mutation::Json6902 { patch, prepared, open } => match prepared {
             Some(patch) => patch.apply(object, context.reading()),
             None => {
-                let (parsed, is_secret) = substituted_patch(patch, context)?;
+                let (parsed, is_secret) = substituted_patch(patch, open.as_ref(), context)?;
                 let patched = parsed.apply(object, context.reading());
                 if let (Ok(after), true) = (&patched, is_secret) {
                     note_new(patch, object, after, context);
@@ -237,7 +237,7 @@ pub(super) fn patch(
             }
         }
         .map_err(|error| failed_patch(&error))?,
-        Mutation::Early(early) => match early::run(early, object, context, schemas)? {
+        Mutation::Early(early) => match early::run(early, object, context, survey)? {
             Ok(after) => after,
             Err(reason) => return Ok(Outcome::Skipped(reason)),
         },
@@ -272,10 +272,10 @@ fn substituted_overlay(
     template: &Template,
     object: &Value,
     context: &mut Context<'_>,
-    schemas: &Schemas,
+    survey: &Survey<'_>,
 ) -> Result<Merged, RuleError> {
     let own = Reading::new(context.reading().semantics());
-    let merged = overlay_as_read(&own, template, object, context, schemas);
+    let merged = overlay_as_read(&own, template, object, context, survey);
     let mut reached = own.reached();
     // Where `{{@}}` may be something else on the other side, only the result tells whether it is.
     if reached.contains(Difference::InlineElement) {
@@ -283,7 +283,7 @@ fn substituted_overlay(
             Semantics::Documented => Semantics::Kyverno,
             Semantics::Kyverno => Semantics::Documented,
         });
-        let there = context.aside(|context| overlay_as_read(&other, template, object, context, schemas));
+        let there = context.aside(|context| overlay_as_read(&other, template, object, context, survey));
         let is_same = match (&merged, &there) {
             (Ok(Merged::Patched(here)), Ok(Merged::Patched(there))) => here == there,
             (here, there) => {
@@ -303,7 +303,7 @@ fn overlay_as_read(
     template: &Template,
     object: &Value,
     context: &mut Context<'_>,
-    schemas: &Schemas,
+    survey: &Survey<'_>,
 ) -> Result<Merged, RuleError> {
     // What Kyverno finds at the place of `{{@}}` and what stands at the patched element can differ; the
     // documented side leaves such strings open until the element is known.
@@ -321,10 +321,10 @@ fn overlay_as_read(
     labels_as_texts(&mut value, reading);
     let overlay = Overlay::prepare(&value, reading).map_err(|error| failed_patch(&error))?;
     if inline.is_empty() {
-        return overlay.apply(object, schemas, reading, None).map_err(|error| failed_patch(&error));
+        return overlay.apply(object, survey, reading, None).map_err(|error| failed_patch(&error));
     }
     let leaves = Leaves { inline: &inline, context: RefCell::new(context), reading };
-    overlay.apply(object, schemas, reading, Some(&leaves)).map_err(|error| failed_patch(&error))
+    overlay.apply(object, survey, reading, Some(&leaves)).map_err(|error| failed_patch(&error))
 }
 
 /// The strings of an overlay whose `{{@}}` is the value at the patched element.
@@ -368,14 +368,20 @@ fn note_new(template: &Template, before: &Value, after: &Value, context: &Contex
     context.ledger().note_new(before, after, &source);
 }
 
-/// The JSON patch of a rule with variables: replaced, then parsed. Whether secrets were written into it.
-fn substituted_patch(template: &Template, context: &mut Context<'_>) -> Result<(JsonPatch, bool), RuleError> {
+/// The JSON patch of a rule with variables: replaced, then parsed where it was not read before. Whether secrets were
+/// written into it.
+fn substituted_patch(
+    template: &Template,
+    open: Option<&OpenPatch>,
+    context: &mut Context<'_>,
+) -> Result<(JsonPatch, bool), RuleError> {
     let settings = context.substitution(Inline::Path);
-    let replaced = template.substitute(context, settings);
-    let value = replaced.map_err(|error| unresolved(&error, context))?.value;
+    let replaced = template.substitute_words(context, settings);
+    let (value, words) = replaced.map_err(|error| unresolved(&error, context))?;
     let is_secret = context.ledger().holds(&value);
+    let filled = || open?.filled(&words?);
     let parsed = match &value {
-        Value::String(text) => JsonPatch::parse_as(text, context.reading()),
+        Value::String(text) => filled().unwrap_or_else(|| JsonPatch::parse_as(text, context.reading())),
         Value::Array(_) if template.source().as_array().is_some() => JsonPatch::from_value(&value),
         Value::Null => return Err(RuleError::new("empty mutate rule")),
         other => {

@@ -90,9 +90,7 @@ impl Expression {
     /// A key that is not there ([`EvalError::NotFound`]), an argument that a function does not take, a
     /// limit of the runtime that was passed.
     pub fn search(&self, root: &Value, runtime: &Runtime<'_>) -> Result<Value, EvalError> {
-        for corner in self.corners.iter() {
-            runtime.reading.reach(corner);
-        }
+        runtime.reading.reach_all(self.corners);
         interpreter::Interpreter { runtime }.search(&self.root, root)
     }
 }

@@ -22,6 +22,10 @@ impl Anchor {
     ///
     /// Brackets inside the name belong to the name. Blanks around the key do not hide the anchor.
     pub(super) fn parse(key: &str) -> Option<(Self, &str)> {
+        // Mostly the last letter tells.
+        if key.as_bytes().last()?.is_ascii_alphanumeric() {
+            return None;
+        }
         let key = key.trim();
         let (anchor, rest) = match key.as_bytes().first()? {
             b'(' => (Self::Condition, key),

@@ -59,9 +59,13 @@ impl<'k> Keys<'k> {
 
     /// Why Kyverno would not leave a list alone that no patch names.
     pub(super) fn irregular(self, list: &[Value]) -> Option<Difference> {
-        if list.len() <= FEW {
+        if list.len() <= FEW && self.names.len() <= 2 {
             return self.irregular_few(list);
         }
+        self.irregular_many(list)
+    }
+
+    fn irregular_many(self, list: &[Value]) -> Option<Difference> {
         let mut partial = false;
         let mut complete = false;
         let mut known: IndexSet<Cow<'_, str>, RandomState> = IndexSet::default();
@@ -92,28 +96,31 @@ impl<'k> Keys<'k> {
 const FEW: usize = 8;
 
 impl Keys<'_> {
-    /// As [`Keys::irregular`], for a short list.
+    /// As [`Keys::irregular`], for a short list whose elements are known by one key or two.
     fn irregular_few(self, list: &[Value]) -> Option<Difference> {
+        let secondary = self.secondary().first();
         let mut partial = false;
         let mut complete = false;
+        let mut known: [[Option<&Value>; 2]; FEW] = Default::default();
         for (index, element) in list.iter().enumerate() {
-            let primary = element.get(self.primary()).filter(|value| has_key_text(value));
-            if primary.is_none() {
+            let text = |key: &str| element.get(key).filter(|value| has_key_text(value));
+            let keys = [text(self.primary()), secondary.and_then(|key| text(key))];
+            if keys[0].is_none() {
                 return Some(Difference::MissingMergeKey);
             }
-            let text = |key: &&str| element.get(key).filter(|value| has_key_text(value));
-            partial |= self.secondary().iter().any(|key| text(key).is_none());
-            complete |= self.secondary().iter().any(|key| text(key).is_some());
-            let is_same = |key: &&str, other: &Value| {
-                let other = other.get(key).filter(|value| has_key_text(value));
-                match (text(key), other) {
-                    (Some(Value::String(one)), Some(Value::String(other))) => one == other,
-                    (Some(one), Some(other)) => key_text(one) == key_text(other),
-                    (one, other) => one.is_none() && other.is_none(),
-                }
+            partial |= secondary.is_some() && keys[1].is_none();
+            complete |= keys[1].is_some();
+            let is_same = |one: Option<&Value>, other: Option<&Value>| match (one, other) {
+                (Some(Value::String(one)), Some(Value::String(other))) => one == other,
+                (Some(one), Some(other)) => key_text(one) == key_text(other),
+                (one, other) => one.is_none() && other.is_none(),
             };
-            if list[..index].iter().any(|other| self.names.iter().all(|key| is_same(key, other))) {
+            let mut before = known.iter().take(index);
+            if before.any(|other| is_same(keys[0], other[0]) && is_same(keys[1], other[1])) {
                 return Some(Difference::DuplicateMergeKey);
+            }
+            if let Some(slot) = known.get_mut(index) {
+                *slot = keys;
             }
         }
         (partial && complete).then_some(Difference::PartialMergeKey)
@@ -194,7 +201,7 @@ impl Merger<'_> {
         let by_key = rest.iter().filter(|(target, _)| target.is_none()).count();
         let index = Index::new(list, keys, by_key);
         // New elements are known by their keys too.
-        let mut added: IndexMap<Vec<Option<String>>, usize> = IndexMap::new();
+        let mut added: IndexMap<Vec<Option<String>>, usize, RandomState> = IndexMap::default();
         for (target, patch) in rest {
             let hits = match target {
                 Some(target) if target.index < list.len() => vec![target.index],
@@ -409,5 +416,41 @@ impl<'b> Merging<'b> {
             Slot::Added(index) => self.added[index].take(),
         });
         Outcome::Set(taken.collect::<Vec<_>>().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_lists_are_as_irregular_as_long_ones() {
+        let elements = [
+            "{}",
+            "1",
+            r#"{"a":""}"#,
+            r#"{"a":"x"}"#,
+            r#"{"a":"1"}"#,
+            r#"{"a":1}"#,
+            r#"{"a":"x","b":"y"}"#,
+            r#"{"a":"x","b":""}"#,
+            r#"{"a":"x","b":[]}"#,
+            r#"{"a":"z","b":"y"}"#,
+            r#"{"a":true,"b":"y"}"#,
+        ]
+        .map(|text| Value::from_json(text).unwrap());
+        let mut irregular = 0;
+        for keys in [&["a"][..], &["a", "b"]].map(Keys::new) {
+            for one in &elements {
+                for other in &elements {
+                    for list in [vec![one, other], vec![one, other, one], vec![&elements[9], one, other]] {
+                        let list: Vec<Value> = list.into_iter().cloned().collect();
+                        assert_eq!(keys.irregular_few(&list), keys.irregular_many(&list), "{list:?}");
+                        irregular += usize::from(keys.irregular(&list).is_some());
+                    }
+                }
+            }
+        }
+        assert!(irregular > 0);
     }
 }

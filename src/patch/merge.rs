@@ -2,10 +2,11 @@
 //!
 //! Both semantics merge alike but for lists that merge by keys and for directives in other lists.
 
+use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
 use crate::semantics::{Difference, Reading, Semantics};
-use crate::value::{Map, Pointer, Text, Value};
+use crate::value::{Map, MapIter, Pointer, Text, Value};
 
 use super::condition::{Steps, scalar_text};
 use super::observed::normalised;
@@ -78,7 +79,7 @@ impl Merger<'_> {
         match found {
             NodeKind::Mapping => self.merge_map(base.and_then(Value::as_object), patch, position),
             NodeKind::Sequence => self.merge_list(base.and_then(Value::as_array), patch, position),
-            NodeKind::Scalar => Ok(scalar(base, &patch.to_value())),
+            NodeKind::Scalar => Ok(patch.value().map_or(Outcome::Gone, |patch| scalar(base, patch))),
         }
     }
 
@@ -106,24 +107,30 @@ impl Merger<'_> {
         };
         let below_new = std::mem::replace(&mut self.below_new, base.is_none());
         let mut changed: Option<Map> = if base.is_none() { Some(Map::default()) } else { None };
-        let mut gone: IndexSet<Text> = IndexSet::new();
+        let mut gone: Option<IndexSet<&Text, RandomState>> = None;
         for (key, member) in patch.members() {
             if directive.is_some() && &**key == "$patch" {
                 continue;
             }
-            self.at.push_key(key.clone());
             let before = base.and_then(|base| base.get(key));
-            let outcome = self.merge(before, member, position.member(key))?;
-            self.at.pop();
+            let outcome = match member.over_scalar(before) {
+                Some(outcome) => outcome,
+                None => {
+                    self.at.push_key(key.clone());
+                    let outcome = self.merge(before, member, position.member(key))?;
+                    self.at.pop();
+                    outcome
+                }
+            };
             match outcome {
                 Outcome::Same => {}
                 Outcome::Set(value) => {
-                    changed
-                        .get_or_insert_with(|| base.cloned().unwrap_or_default())
-                        .insert(key.clone(), value);
+                    let room =
+                        || base.map_or_else(Map::default, |base| base.with_room(patch.members().len()));
+                    changed.get_or_insert_with(room).insert(key.clone(), value);
                 }
                 Outcome::Gone if before.is_some() => {
-                    gone.insert(key.clone());
+                    gone.get_or_insert_default().insert(key);
                 }
                 Outcome::Gone => {}
             }
@@ -138,7 +145,7 @@ impl Merger<'_> {
                 }
             }
         }
-        if !gone.is_empty() {
+        if let Some(gone) = gone {
             changed
                 .get_or_insert_with(|| base.cloned().unwrap_or_default())
                 .retain(|key, _| !gone.contains(key));
@@ -238,7 +245,7 @@ impl Merger<'_> {
             }
         }
         let mut result = Vec::new();
-        let mut named: IndexSet<Text> = IndexSet::new();
+        let mut named: IndexSet<Text, RandomState> = IndexSet::default();
         for value in rest {
             let Some(text) = self.set_key(&value) else {
                 let (expected, found) = (NodeKind::Scalar, NodeKind::of(&value));
@@ -248,7 +255,7 @@ impl Merger<'_> {
                 result.push(value);
             }
         }
-        let mut seen: IndexSet<Text> = IndexSet::new();
+        let mut seen: IndexSet<Text, RandomState> = IndexSet::default();
         for value in base.unwrap_or_default() {
             let text = self.set_key(value).unwrap_or_else(|| value.to_json().into());
             if !named.contains(&text)
@@ -272,12 +279,52 @@ impl Merger<'_> {
     }
 }
 
+/// The members of a map of a patch.
+enum Members<'p> {
+    Value(MapIter<'p>),
+    Plan(MapIter<'p, Plan>),
+    None,
+}
+
+impl<'p> Iterator for Members<'p> {
+    type Item = (&'p Text, Patch<'p>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Value(members) => members.next().map(|(key, value)| (key, Patch::Value(value))),
+            Self::Plan(members) => members.next().map(|(key, plan)| (key, Patch::Plan(plan))),
+            Self::None => None,
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match self {
+            Self::Value(members) => members.size_hint(),
+            Self::Plan(members) => members.size_hint(),
+            Self::None => (0, Some(0)),
+        }
+    }
+}
+
+impl ExactSizeIterator for Members<'_> {}
+
 impl<'p> Patch<'p> {
     /// A plan that is a plain value is that value.
     const fn value(self) -> Option<&'p Value> {
         match self {
             Self::Value(value) | Self::Plan(Plan::Value(value)) => Some(value),
             Self::Plan(_) => None,
+        }
+    }
+
+    /// What becomes of a scalar, or of nothing, that is patched with a scalar; none where either is something else.
+    fn over_scalar(self, base: Option<&Value>) -> Option<Outcome> {
+        let is_scalar =
+            |value: &&Value| matches!(value, Value::Bool(_) | Value::Number(_) | Value::String(_));
+        let patch = self.value().filter(is_scalar)?;
+        match base {
+            None | Some(Value::Null) => Some(Outcome::Set(patch.clone())),
+            Some(base) => Some(base).filter(is_scalar).map(|base| scalar(Some(base), patch)),
         }
     }
 
@@ -292,15 +339,13 @@ impl<'p> Patch<'p> {
     }
 
     /// The members of a map, in written order.
-    pub(super) fn members(self) -> Vec<(&'p Text, Self)> {
+    fn members(self) -> Members<'p> {
         match self {
             Self::Value(Value::Object(members)) | Self::Plan(Plan::Value(Value::Object(members))) => {
-                members.iter().map(|(key, value)| (key, Self::Value(value))).collect()
+                Members::Value(members.iter())
             }
-            Self::Plan(Plan::Map(members)) => {
-                members.iter().map(|(key, plan)| (key, Self::Plan(plan))).collect()
-            }
-            Self::Value(_) | Self::Plan(_) => Vec::new(),
+            Self::Plan(Plan::Map(members)) => Members::Plan(members.iter()),
+            Self::Value(_) | Self::Plan(_) => Members::None,
         }
     }
 
@@ -380,10 +425,11 @@ impl NodeKind {
 
 /// A string stays a string whatever the patch writes over it, as labels have to.
 fn scalar(base: Option<&Value>, patch: &Value) -> Outcome {
-    let value = match (base, scalar_text(patch)) {
-        (Some(Value::String(_)), Some(text)) if patch.as_str().is_none() => Value::from(text.as_ref()),
-        _ => patch.clone(),
+    let text = match base {
+        Some(Value::String(_)) if patch.as_str().is_none() => scalar_text(patch),
+        _ => None,
     };
+    let value = text.map_or_else(|| patch.clone(), |text| Value::from(text.as_ref()));
     let same = match (base, &value) {
         (Some(Value::Number(before)), Value::Number(after)) => before.to_string() == after.to_string(),
         (Some(before), after) => before == after,

@@ -13,13 +13,16 @@ mod early;
 mod edit;
 mod error;
 mod keyed;
+mod look;
 mod merge;
 mod observed;
+mod open;
 mod operations;
 mod overlay;
 mod plan;
 mod planner;
 mod schema;
+mod survey;
 mod tree;
 
 #[cfg(test)]
@@ -27,9 +30,11 @@ mod examples;
 
 pub use early::{EarlyOverlay, EarlyPatches, EarlyReading};
 pub use error::{IndexFault, Limit, MissingPart, NodeKind, OperationFault, PatchError};
+pub use open::OpenPatch;
 pub use operations::{JsonPatch, Operation, OperationKind};
 pub use overlay::{FailedCondition, InlineResolver, Merged, Overlay};
 pub use schema::Schemas;
+pub use survey::Survey;
 
 /// How many operations one JSON patch may have.
 pub const MAX_OPERATIONS: usize = 10_000;

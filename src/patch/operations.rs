@@ -74,12 +74,17 @@ impl JsonPatch {
     ///
     /// Text that cannot be read, is no list, or holds an operation that is unknown or incomplete.
     pub fn parse(text: &str) -> Result<Self, PatchError> {
+        Self::from_value(&Self::read_text(text)?)
+    }
+
+    /// The list form of a text.
+    pub(super) fn read_text(text: &str) -> Result<Value, PatchError> {
         let value = if text.starts_with('[') {
             JsonReader::new(text).last_wins().read().map_err(|error| error.to_string())
         } else {
             parse_value(text).map_err(|error| error.to_string())
         };
-        Self::from_value(&value.map_err(|message| PatchError::Syntax { message })?)
+        value.map_err(|message| PatchError::Syntax { message })
     }
 
     /// Reads the text form, as [`JsonPatch::parse`] does; what starts with `[` and is no JSON is YAML all the same to the

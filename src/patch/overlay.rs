@@ -1,26 +1,22 @@
 //! Strategic merge: overlays with anchors, applied.
 
-use std::borrow::Cow;
-
-use foldhash::fast::RandomState;
-use indexmap::IndexSet;
-
 use crate::semantics::{Difference, Reading, Semantics};
-use crate::value::{MAX_DEPTH, Number, Pointer, Value};
+use crate::value::{Pointer, Value};
 
+use super::PatchError;
 use super::condition::Steps;
-use super::keyed::Keys;
+use super::look::{Look, rounded};
 use super::merge::{Merger, Patch};
 use super::observed::{Observer, normalised};
 use super::planner::{Planner, Stop};
-use super::schema::{Position, Strategy};
+use super::schema::Position;
+use super::survey::Survey;
 use super::tree::{Planter, Tree};
-use super::{Limit, PatchError, Schemas};
 
 /// A strategic merge patch, prepared: anchors parsed and conditions turned into tests.
 ///
 /// ```
-/// use kyv::patch::{Merged, Overlay, Schemas};
+/// use kyv::patch::{Merged, Overlay, Schemas, Survey};
 /// use kyv::semantics::Reading;
 /// use kyv::value::Value;
 ///
@@ -30,7 +26,8 @@ use super::{Limit, PatchError, Schemas};
 /// let pod = r#"{"apiVersion": "v1", "kind": "Pod",
 ///               "spec": {"containers": [{"name": "a", "image": "nginx:latest"}]}}"#;
 /// let pod = Value::from_json(pod).unwrap();
-/// let merged = overlay.apply(&pod, &Schemas::kubernetes(), &reading, None).unwrap();
+/// let schemas = Schemas::kubernetes();
+/// let merged = overlay.apply(&pod, &Survey::new(&schemas), &reading, None).unwrap();
 /// let Merged::Patched(pod) = merged else { panic!("the overlay has no condition outside a list") };
 /// assert!(pod.to_json().contains(r#""imagePullPolicy":"Always""#));
 /// ```
@@ -82,13 +79,11 @@ impl Overlay {
         if overlay.as_object().is_none() {
             return Err(PatchError::NotAnObject { found: overlay.type_name() });
         }
-        if overlay.depth() > MAX_DEPTH {
-            return Err(PatchError::Limit(Limit::Depth));
+        let look = Look::over(overlay)?;
+        if look.loses_digits && !reading.documented(Difference::RoundedInteger) {
+            return Ok(Self { tree: Planter::new(reading, look).plant(&rounded(overlay))? });
         }
-        if loses_digits(overlay) && !reading.documented(Difference::RoundedInteger) {
-            return Ok(Self { tree: Planter::new(reading).plant(&rounded(overlay))? });
-        }
-        Ok(Self { tree: Planter::new(reading).plant(overlay)? })
+        Ok(Self { tree: Planter::new(reading, look).plant(overlay)? })
     }
 
     /// Applies the overlay to an object.
@@ -100,21 +95,22 @@ impl Overlay {
     pub fn apply(
         &self,
         base: &Value,
-        schemas: &Schemas,
+        survey: &Survey<'_>,
         reading: &Reading,
         inline: Option<&dyn InlineResolver>,
     ) -> Result<Merged, PatchError> {
-        let position = schemas.root(base, &self.tree.value);
+        let position = survey.root(base, &self.tree.value);
         // The documented side knows where the other may part from it. Whether it does shows when both
         // are done: a difference is named only if the results differ.
         let suspected = Reading::new(Semantics::Documented);
-        let documented = || self.documented(base, position, &suspected, inline);
+        let documented = || {
+            survey.suspect_irregular(base, position, &suspected);
+            self.documented(base, position, &suspected, inline)
+        };
         let observed = || self.observed(base, position, inline);
         let mark = |documented: &Result<Merged, PatchError>, observed: &Result<Merged, PatchError>| {
             if differ(base, documented, observed) {
-                for difference in suspected.reached().iter() {
-                    reading.reach(difference);
-                }
+                reading.reach_all(suspected.reached());
             }
         };
         match reading.semantics() {
@@ -140,7 +136,6 @@ impl Overlay {
         reading: &Reading,
         inline: Option<&dyn InlineResolver>,
     ) -> Result<Merged, PatchError> {
-        suspect_irregular(base, position, reading);
         if self.tree.traits.repeated {
             reading.reach(Difference::RepeatedKey);
         }
@@ -220,67 +215,4 @@ fn differ(
         Err(_) => None,
     };
     state(documented) != state(observed)
-}
-
-/// Marks what Kyverno does to lists of an object that no patch names.
-fn suspect_irregular(value: &Value, position: Position<'_>, reading: &Reading) {
-    for (name, _) in position.fields() {
-        let Some(member) = value.get(name) else { continue };
-        let place = position.member(name);
-        match (place.strategy(), member) {
-            (Strategy::Keys(keys), Value::Array(items)) => {
-                if let Some(difference) = Keys::new(&keys).irregular(items) {
-                    reading.reach(difference);
-                }
-                for item in items.iter() {
-                    suspect_irregular(item, place.element(), reading);
-                }
-            }
-            (Strategy::Set, Value::Array(items)) => {
-                let mut seen: IndexSet<Cow<'_, str>, RandomState> = IndexSet::default();
-                if !items.iter().all(|item| seen.insert(element_text(item))) {
-                    reading.reach(Difference::DuplicateMergeKey);
-                }
-            }
-            (Strategy::Replace, Value::Object(_)) => suspect_irregular(member, place, reading),
-            _ => {}
-        }
-    }
-}
-
-/// What an element of a set is known by.
-fn element_text(element: &Value) -> Cow<'_, str> {
-    element.as_str().map_or_else(|| Cow::Owned(format!("\0{}", element.to_json())), Cow::Borrowed)
-}
-
-/// Whether some integer of a value is another as a float.
-fn loses_digits(value: &Value) -> bool {
-    match value {
-        Value::Number(number) => as_float(number).is_some(),
-        Value::Array(items) => items.iter().any(loses_digits),
-        Value::Object(members) => members.values().any(loses_digits),
-        Value::Null | Value::Bool(_) | Value::String(_) => false,
-    }
-}
-
-/// The value with its integers as floats hold them.
-fn rounded(value: &Value) -> Value {
-    match value {
-        Value::Number(number) => Value::Number(as_float(number).unwrap_or_else(|| number.clone())),
-        Value::Array(items) => Value::array(items.iter().map(rounded).collect()),
-        Value::Object(members) => {
-            members.iter().map(|(key, member)| (key.clone(), rounded(member))).collect()
-        }
-        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
-    }
-}
-
-/// The float next to an integer, where it is another number.
-fn as_float(number: &Number) -> Option<Number> {
-    /// Below, a float holds every integer.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if number.as_f64().abs() < EXACT || !number.is_integer() {
-        return None;
-    }
-    Number::from_f64(number.as_f64()).filter(|float| float.integer_text() != number.integer_text())
 }

@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::mem;
 
-use indexmap::IndexMap;
-
-use crate::value::{Text, Value};
+use crate::value::{Map, Text, Value};
 
 use super::keyed::key_text;
 use super::schema::{Position, Strategy};
@@ -17,7 +15,7 @@ pub(super) enum Plan {
     /// Merged as it stands.
     Value(Value),
     /// A map.
-    Map(IndexMap<Text, Self>),
+    Map(Map<Self>),
     /// A list.
     List(PlannedList),
 }
@@ -57,9 +55,52 @@ impl Item {
     }
 }
 
+/// The plans of the members of a map while they are made, in the order of evaluation.
+pub(super) enum Plans<'t> {
+    /// That is the written order, and no key stands twice: a map already, once there is something in it.
+    InOrder(&'t [Entry], Option<Map<Plan>>),
+    /// They are put together when all are there.
+    Any(&'t [Entry], Vec<Option<Plan>>),
+}
+
+impl<'t> Plans<'t> {
+    /// No plans yet for these members, which are evaluated in this order.
+    pub(super) fn new(entries: &'t [Entry], order: &[usize], repeated: bool) -> Self {
+        if !repeated && order.is_sorted() {
+            return Self::InOrder(entries, None);
+        }
+        Self::Any(entries, entries.iter().map(|_| None).collect())
+    }
+
+    /// Takes the plan for a member, if there is one.
+    pub(super) fn take(&mut self, index: usize, plan: Option<Plan>) {
+        match self {
+            Self::InOrder(entries, members) => {
+                if let (Some(entry), Some(plan)) = (entries.get(index), plan) {
+                    let members = members.get_or_insert_with(|| Map::with_capacity(entries.len()));
+                    members.insert(entry.name.clone(), plan);
+                }
+            }
+            Self::Any(_, planned) => {
+                if let Some(slot) = planned.get_mut(index) {
+                    *slot = plan;
+                }
+            }
+        }
+    }
+
+    /// The plan of the map.
+    pub(super) fn assembled(self) -> Option<Plan> {
+        match self {
+            Self::InOrder(_, members) => members.map(Plan::Map),
+            Self::Any(entries, planned) => assembled(entries, planned),
+        }
+    }
+}
+
 /// The plan of a map from those of its members, in written order.
 pub(super) fn assembled(entries: &[Entry], planned: Vec<Option<Plan>>) -> Option<Plan> {
-    let mut members: IndexMap<Text, Plan> = IndexMap::new();
+    let mut members = Map::with_capacity(entries.len());
     for (entry, plan) in entries.iter().zip(planned) {
         let Some(plan) = plan else { continue };
         let Some(earlier) = members.get_mut(&entry.name) else {

@@ -9,7 +9,7 @@ use crate::value::{Pointer, Value};
 use super::condition::{Evidence, Miss, Probe, Steps, Test};
 use super::keyed::Keys;
 use super::overlay::{FailedCondition, InlineResolver};
-use super::plan::{Item, Plan, PlannedList, Target, assembled, identity, without_name};
+use super::plan::{Item, Plan, PlannedList, Plans, Target, assembled, identity, without_name};
 use super::schema::{Position, Strategy};
 use super::tree::{Condition, Entry, Role, Shape, Tree};
 use super::{NodeKind, PatchError};
@@ -98,6 +98,11 @@ impl Planner<'_> {
                 let value = self.resolved(&tree.value, base)?;
                 Ok(Some(Plan::Value(value.unwrap_or_else(|| tree.value.clone()))))
             }
+            // In-line leaves may stand anywhere.
+            Shape::Plain => {
+                let tree = tree.spread()?;
+                self.plan(&tree, base, position)
+            }
             Shape::List(elements) => self.list(tree, elements, base, position),
             Shape::Map { entries, order } => self.map(tree, entries, order, base, position),
         }
@@ -145,33 +150,50 @@ impl Planner<'_> {
                 }
             }
         }
-        let mut planned: Vec<Option<Plan>> = Vec::new();
-        planned.resize_with(entries.len(), || None);
+        let mut plans = Plans::new(entries, order, tree.traits.repeated);
         for index in order {
             self.steps.count()?;
             let entry = &entries[*index];
-            let place = position.member(&entry.name);
-            planned[*index] = self.within(entry, |this| match (&entry.role, member(entry)) {
-                (Role::Plain(_), None) if entry.gives_way => Ok(None),
-                (Role::Plain(tree), member) => {
-                    if !tree.traits.anchored && this.inline.is_none() {
-                        this.lists_fit(&tree.value, member)?;
-                    }
-                    this.plan(tree, member, place)
-                }
-                (Role::Add(tree), member) => {
-                    if this.shared {
-                        this.reading.reach(Difference::AddAnchorInList);
-                    }
-                    if member.is_some() { Ok(None) } else { this.plan(tree, None, place) }
-                }
-                (Role::Condition(Condition { adds: Some(tree), .. }), member) => {
-                    this.adds(tree, member, place)
-                }
-                (Role::Condition(Condition { adds: None, .. }), _) => Ok(None),
-            })?;
+            let plan = self.member(entry, member(entry), position)?;
+            plans.take(*index, plan);
         }
-        Ok(assembled(entries, planned))
+        Ok(plans.assembled())
+    }
+
+    /// The plan for a member of a map.
+    fn member(&mut self, entry: &Entry, found: Option<&Value>, position: Position<'_>) -> Planned {
+        match &entry.role {
+            // What is known without a look further down.
+            Role::Plain(tree)
+                if matches!(tree.shape, Shape::Leaf)
+                    && self.inline.is_none()
+                    && (found.is_some() || !entry.gives_way) =>
+            {
+                self.notice(tree);
+                return Ok(Some(Plan::Value(tree.value.clone())));
+            }
+            Role::Add(_) if found.is_some() && !self.shared => return Ok(None),
+            Role::Condition(Condition { adds: None, .. }) => return Ok(None),
+            _ => {}
+        }
+        let place = position.member(&entry.name);
+        self.within(entry, |this| match (&entry.role, found) {
+            (Role::Plain(_), None) if entry.gives_way => Ok(None),
+            (Role::Plain(tree), member) => {
+                if !tree.traits.anchored && this.inline.is_none() {
+                    this.lists_fit(&tree.value, member)?;
+                }
+                this.plan(tree, member, place)
+            }
+            (Role::Add(tree), member) => {
+                if this.shared {
+                    this.reading.reach(Difference::AddAnchorInList);
+                }
+                if member.is_some() { Ok(None) } else { this.plan(tree, None, place) }
+            }
+            (Role::Condition(Condition { adds: Some(tree), .. }), member) => this.adds(tree, member, place),
+            (Role::Condition(Condition { adds: None, .. }), _) => Ok(None),
+        })
     }
 
     /// Refuses a list of maps for something that is no list. Beside conditions it is refused where it
@@ -328,7 +350,7 @@ impl Planner<'_> {
         if elements.is_empty() {
             return Ok(Some(Plan::Value(tree.value.clone())));
         }
-        let of_maps = matches!(elements.first(), Some(Tree { shape: Shape::Map { .. }, .. }));
+        let of_maps = elements.first().is_some_and(Tree::is_map);
         let found = match base {
             None | Some(Value::Null) => &[],
             Some(Value::Array(items)) => items.as_slice(),

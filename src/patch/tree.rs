@@ -8,6 +8,7 @@ use crate::value::{Pointer, Text, Value};
 use super::PatchError;
 use super::anchor::Anchor;
 use super::condition::Test;
+use super::look::Look;
 
 /// One node of an overlay.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub(super) struct Tree {
 pub(super) enum Shape {
     /// A scalar.
     Leaf,
+    /// A list or map in which no key asks for more than to be merged: the value says it all.
+    Plain,
     /// A list.
     List(Vec<Tree>),
     /// A map.
@@ -33,6 +36,18 @@ pub(super) enum Shape {
         /// Their indexes, in the order of evaluation: alphabetical by written key.
         order: Vec<usize>,
     },
+}
+
+impl Tree {
+    /// The node with all that is below it, where it is plain.
+    pub(super) fn spread(&self) -> Result<Self, PatchError> {
+        Planter::new(&Reading::default(), Look::default()).plant(&self.value)
+    }
+
+    /// Whether it is a map.
+    pub(super) fn is_map(&self) -> bool {
+        self.value.as_object().is_some()
+    }
 }
 
 /// One member of a map in an overlay.
@@ -89,7 +104,7 @@ pub(super) struct Traits {
 }
 
 impl Traits {
-    fn join(&mut self, other: Self) {
+    pub(super) fn join(&mut self, other: Self) {
         self.anchored |= other.anchored;
         self.global |= other.global;
         self.adding |= other.adding;
@@ -107,15 +122,22 @@ const DIRECTIVES: [&str; 3] = ["$setElementOrder/", "$deleteFromPrimitiveList/",
 pub(super) struct Planter<'a> {
     reading: &'a Reading,
     at: Pointer,
+    look: Look,
 }
 
 impl<'a> Planter<'a> {
-    pub(super) const fn new(reading: &'a Reading) -> Self {
-        Self { reading, at: Pointer::ROOT }
+    /// What prepares a value that was looked over.
+    pub(super) const fn new(reading: &'a Reading, look: Look) -> Self {
+        Self { reading, at: Pointer::ROOT, look }
     }
 
     pub(super) fn plant(&mut self, value: &Value) -> Result<Tree, PatchError> {
         let mut traits = Traits::default();
+        if let Value::Object(_) | Value::Array(_) = value
+            && let Some(traits) = self.look.enter()
+        {
+            return Ok(Tree { value: value.clone(), shape: Shape::Plain, traits });
+        }
         let shape = match value {
             Value::Object(members) => {
                 traits.empty_map = members.is_empty();
@@ -168,12 +190,15 @@ impl<'a> Planter<'a> {
         }
         let role = match anchor {
             Anchor::Add => Role::Add(self.plant(value)?),
-            Anchor::Condition | Anchor::Global => Role::Condition(Condition {
-                global: anchor == Anchor::Global,
-                value: value.clone(),
-                test: Test::prepare(value),
-                adds: self.adds(value)?,
-            }),
+            Anchor::Condition | Anchor::Global => {
+                self.look.pass(value);
+                Role::Condition(Condition {
+                    global: anchor == Anchor::Global,
+                    value: value.clone(),
+                    test: Test::prepare(value),
+                    adds: self.adds(value)?,
+                })
+            }
             Anchor::Equality | Anchor::Existence | Anchor::Negation => {
                 if self.reading.documented(Difference::ForeignAnchor) {
                     return Err(PatchError::ForeignAnchor { key: raw.to_string(), at: self.at.parent() });
@@ -191,7 +216,7 @@ impl<'a> Planter<'a> {
         }
         // Anchors that a patch may not hold are at home in a condition.
         let lenient = Reading::new(crate::semantics::Semantics::Kyverno);
-        let mut planter = Planter { reading: &lenient, at: self.at.clone() };
+        let mut planter = Planter { reading: &lenient, at: self.at.clone(), look: Look::over(value)? };
         planter.plant(value).map(Some)
     }
 }

@@ -213,7 +213,7 @@ impl Reader<'_> {
                 Some(Err(error)) => self.fault(&below, error.to_string()),
                 None => {}
             }
-            parts.push(Mutation::Json6902 { patch, prepared });
+            parts.push(Mutation::json_patch(patch, prepared));
         }
         match <[Mutation; 1]>::try_from(parts) {
             Ok([only]) => only,

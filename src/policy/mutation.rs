@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::patch::{JsonPatch, Overlay, PatchError};
+use crate::patch::{JsonPatch, OpenPatch, Overlay, PatchError};
 use crate::pattern::{Conditions, nearest};
 use crate::semantics::{Difference, Legacy, Reading, Semantics};
 use crate::value::{Pointer, Value};
@@ -31,6 +31,8 @@ pub enum Mutation {
         patch: Template,
         /// The patch compiled, where nothing in it varies.
         prepared: Option<JsonPatch>,
+        /// The patch read, where variables are words inside of its strings.
+        open: Option<OpenPatch>,
     },
     /// `foreach`: its entries, one after the other.
     Foreach(Vec<ForeachEntry>),
@@ -41,6 +43,13 @@ pub enum Mutation {
 }
 
 impl Mutation {
+    /// A JSON patch, compiled where nothing in it varies.
+    pub(super) fn json_patch(patch: Template, prepared: Option<JsonPatch>) -> Self {
+        let texts = if prepared.is_none() { patch.texts() } else { None };
+        let open = texts.and_then(|texts| OpenPatch::read(&texts));
+        Self::Json6902 { patch, prepared, open }
+    }
+
     /// Whether it merges, so that the schema of an object decides what becomes of lists.
     pub fn merges(&self) -> bool {
         match self {
@@ -155,7 +164,7 @@ impl Reader<'_> {
         } else if given(mutate, "foreach").is_some() && overlay.is_none() && patch.is_none() {
             Mutation::Foreach(entries.unwrap_or_default())
         } else if patch.is_some() && overlay.is_none() {
-            Mutation::Json6902 { patch: patch_template, prepared: prepared_patch.flatten() }
+            Mutation::json_patch(patch_template, prepared_patch.flatten())
         } else {
             Mutation::StrategicMerge { overlay: overlay_template, prepared: prepared_overlay.flatten() }
         };
@@ -393,7 +402,7 @@ impl Reader<'_> {
             Some(text) => {
                 let patch = template("patchesJson6902");
                 let prepared = self.json_patch(text, &at.key("patchesJson6902"), &patch, true);
-                Mutation::Json6902 { patch, prepared }
+                Mutation::json_patch(patch, prepared)
             }
             None => {
                 let template = template("patchStrategicMerge");

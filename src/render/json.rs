@@ -150,7 +150,7 @@ fn count(number: usize) -> Value {
     Value::from(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-fn counts_json(name: &'static str, of: &IndexMap<Text, Counts>) -> Value {
+fn counts_json<S>(name: &'static str, of: &IndexMap<Text, Counts, S>) -> Value {
     let rows = of.iter().map(|(key, counts)| {
         [
             (name, Value::String(key.clone())),

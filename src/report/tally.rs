@@ -1,6 +1,7 @@
 //! Counts over many objects.
 
-use indexmap::IndexMap;
+use foldhash::fast::RandomState;
+use indexmap::{Equivalent, IndexMap};
 
 use crate::semantics::Corners;
 use crate::value::{ObjectRef, Pointer, Text};
@@ -24,19 +25,19 @@ pub struct Tally {
     /// Objects that are as the policies want them.
     pub unchanged: usize,
     /// What the changes mean for a cluster, by flag: how many objects, and the first of them.
-    pub flags: IndexMap<Flag, Flagged>,
+    pub flags: IndexMap<Flag, Flagged, RandomState>,
     /// The Kyverno of the cluster, where one runs and differences between the semantics were reached.
     pub kyverno: Option<RunningKyverno>,
     /// What an API server said of changed objects.
     pub trials: Trials,
     /// Objects by policy, rule, kind and namespace, in the order first met.
-    pub rows: IndexMap<TallyKey, TallyRow>,
+    pub rows: IndexMap<TallyKey, TallyRow, RandomState>,
     /// What each policy does to the objects that one of its rules matched.
-    pub by_policy: IndexMap<Text, Counts>,
+    pub by_policy: IndexMap<Text, Counts, RandomState>,
     /// What becomes of the objects of each kind.
-    pub by_kind: IndexMap<Text, Counts>,
+    pub by_kind: IndexMap<Text, Counts, RandomState>,
     /// What becomes of the objects of each namespace; the empty one stands for none.
-    pub by_namespace: IndexMap<Text, Counts>,
+    pub by_namespace: IndexMap<Text, Counts, RandomState>,
 }
 
 /// How many changed objects have which flag.
@@ -190,6 +191,41 @@ pub struct TallyKey {
     pub namespace: Text,
 }
 
+/// The parts of a [`TallyKey`]: few rows are new.
+#[derive(Hash)]
+struct RowKey<'a> {
+    policy: &'a Text,
+    rule: &'a Text,
+    kind: &'a Text,
+    namespace: &'a Text,
+}
+
+impl Equivalent<TallyKey> for RowKey<'_> {
+    fn equivalent(&self, key: &TallyKey) -> bool {
+        *self.rule == key.rule
+            && *self.policy == key.policy
+            && *self.kind == key.kind
+            && *self.namespace == key.namespace
+    }
+}
+
+impl RowKey<'_> {
+    fn of<'t>(&self, rows: &'t mut IndexMap<TallyKey, TallyRow, RandomState>) -> &'t mut TallyRow {
+        let index = rows.get_index_of(self).unwrap_or_else(|| {
+            let (policy, rule) = (self.policy.clone(), self.rule.clone());
+            let (kind, namespace) = (self.kind.clone(), self.namespace.clone());
+            rows.insert_full(TallyKey { policy, rule, kind, namespace }, TallyRow::default()).0
+        });
+        &mut rows[index]
+    }
+}
+
+/// What is counted under a name.
+fn counts<'t>(all: &'t mut IndexMap<Text, Counts, RandomState>, name: &Text) -> &'t mut Counts {
+    let index = all.get_index_of(name).unwrap_or_else(|| all.insert_full(name.clone(), Counts::default()).0);
+    &mut all[index]
+}
+
 /// Outcomes of one rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TallyRow {
@@ -255,8 +291,8 @@ impl Tally {
         self.unchanged += fate.unchanged;
         self.flag(object, impact);
         let namespace = object.namespace.clone().unwrap_or_default();
-        self.by_kind.entry(object.kind.kind.clone()).or_default().add(&fate);
-        self.by_namespace.entry(namespace.clone()).or_default().add(&fate);
+        counts(&mut self.by_kind, &object.kind.kind).add(&fate);
+        counts(&mut self.by_namespace, &namespace).add(&fate);
         report.trial.iter().for_each(|trial| self.trials.add(trial));
         let matched = |outcome: &Outcome| {
             !matches!(
@@ -266,18 +302,19 @@ impl Tally {
             )
         };
         // With a trace a report also names rules that were not asked.
-        let mut by_policy: IndexMap<&Text, Counts> = IndexMap::new();
+        let mut by_policy: IndexMap<&Text, Counts, RandomState> = IndexMap::default();
         for (policy, rule) in report.rules().filter(|(_, rule)| matched(&rule.outcome)) {
-            let key = TallyKey {
-                policy: policy.policy.clone(),
-                rule: rule.rule.clone(),
-                kind: object.kind.kind.clone(),
-                namespace: namespace.clone(),
+            let has_error = policy.has_error();
+            let mut fate = Counts::of(false, has_error, &Impact::default());
+            let key = RowKey {
+                policy: &policy.policy,
+                rule: &rule.rule,
+                kind: &object.kind.kind,
+                namespace: &namespace,
             };
-            let mut fate = Counts::of(false, policy.has_error(), &Impact::default());
-            let row = self.rows.entry(key).or_default();
+            let row = key.of(&mut self.rows);
             match &rule.outcome {
-                Outcome::Patched { .. } if policy.has_error() => row.dropped += 1,
+                Outcome::Patched { .. } if has_error => row.dropped += 1,
                 Outcome::Patched { before, after } => {
                     let impact =
                         if self.flagless { Impact::default() } else { Impact::of(before, after, is_update) };
@@ -292,7 +329,7 @@ impl Tally {
             by_policy.entry(&policy.policy).or_default().join(&fate);
         }
         for (policy, fate) in by_policy {
-            self.by_policy.entry(policy.clone()).or_default().add(&fate);
+            counts(&mut self.by_policy, policy).add(&fate);
         }
     }
 }

@@ -12,6 +12,7 @@ mod escape;
 mod float;
 mod held;
 mod json;
+mod map;
 mod number;
 mod object;
 mod pointer;
@@ -21,13 +22,12 @@ mod shortest;
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
 pub use change::{Change, ChangeKind, changes};
 pub use duration::{DurationError, GoDuration};
 pub use escape::{EscapeError, json_escape};
 pub use float::{exponent_text, float_text};
 pub use json::{JsonError, JsonReader, MAX_DEPTH, Places};
+pub use map::{Entry, Map, MapIter, MapIterMut, OccupiedEntry, VacantEntry};
 pub use number::Number;
 pub use object::{GroupVersionKind, ObjectRef};
 pub use pointer::{Pointer, Segment};
@@ -37,9 +37,6 @@ pub use shortest::{aligned, shortest_changes};
 
 /// A string of an object: shared, immutable.
 pub type Text = Arc<str>;
-
-/// The members of an object, in their written order.
-pub type Map = IndexMap<Text, Value, foldhash::fast::RandomState>;
 
 /// One node of the JSON data model.
 #[derive(Clone, Debug, Default)]
@@ -171,17 +168,32 @@ impl Value {
 
     /// About how many bytes it takes as JSON.
     pub fn weight(&self) -> usize {
-        let mut sum = 0;
-        let mut open = vec![self];
+        /// The weight of a scalar; others are left for later.
+        fn weigh<'v>(node: &'v Value, open: &mut Vec<&'v Value>) -> usize {
+            match node {
+                Value::String(text) => text.len() + 2,
+                Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+                Value::Array(_) | Value::Object(_) => {
+                    open.push(node);
+                    0
+                }
+            }
+        }
+        let mut open = Vec::with_capacity(16);
+        let mut sum = weigh(self, &mut open);
         while let Some(node) = open.pop() {
             match node {
-                Self::String(text) => sum += text.len() + 2,
-                Self::Array(items) => open.extend(items.iter()),
-                Self::Object(members) => {
-                    sum += members.keys().map(|key| key.len() + 4).sum::<usize>();
-                    open.extend(members.values());
+                Self::Array(items) => {
+                    for item in items.iter() {
+                        sum += weigh(item, &mut open);
+                    }
                 }
-                Self::Null | Self::Bool(_) | Self::Number(_) => sum += 4,
+                Self::Object(members) => {
+                    for (key, member) in members.iter() {
+                        sum += key.len() + 4 + weigh(member, &mut open);
+                    }
+                }
+                Self::Null | Self::Bool(_) | Self::Number(_) | Self::String(_) => {}
             }
         }
         sum

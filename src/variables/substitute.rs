@@ -94,7 +94,31 @@ impl Template {
         if let Some(value) = self.fixed() {
             return Ok(Substituted { value: value.clone(), inline: BTreeMap::new() });
         }
-        let mut work = Work {
+        let mut work = self.work(scope, settings);
+        let value = work.node(&self.root)?;
+        Ok(Substituted { value, inline: work.inline })
+    }
+
+    /// The same; gives what was written in the place of each variable too, if the document is a string and one round
+    /// replaced them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Template::substitute`].
+    pub fn substitute_words(
+        &self,
+        scope: &mut dyn Scope,
+        settings: Substitution<'_>,
+    ) -> Result<(Value, Option<Vec<Text>>), SubstitutionError> {
+        settings.reading.reach_all(self.corners());
+        let mut work = self.work(scope, settings);
+        work.words = matches!(self.root, Node::Text(_)).then(Vec::new);
+        let value = work.node(&self.root)?;
+        Ok((value, work.words))
+    }
+
+    fn work<'a>(&'a self, scope: &'a mut dyn Scope, settings: Substitution<'a>) -> Work<'a> {
+        Work {
             scope,
             settings,
             semantics: self.semantics,
@@ -104,9 +128,8 @@ impl Template {
             here: None,
             inserted: false,
             grown: 0,
-        };
-        let value = work.node(&self.root)?;
-        Ok(Substituted { value, inline: work.inline })
+            words: None,
+        }
     }
 }
 
@@ -132,6 +155,7 @@ impl InlineLeaf {
             here: Some(here),
             inserted: false,
             grown: 0,
+            words: None,
         };
         work.text(&self.text)
     }
@@ -170,6 +194,8 @@ struct Work<'a> {
     /// The bytes of inserted values with variables and of all that was inserted into them. The data may
     /// name itself, and so the policy does not bound how often.
     grown: usize,
+    /// What the first round wrote in the place of variables, where that is asked for; `None` once there was another.
+    words: Option<Vec<Text>>,
 }
 
 /// A string after its variables were replaced.
@@ -215,15 +241,20 @@ impl Work<'_> {
                 Ok(Value::array(values))
             }
             Node::Map(members) => {
-                let mut values = Map::default();
+                let mut values = Map::with_capacity(members.len());
                 for member in members {
                     let key = match &member.key_template {
                         None => member.key.clone(),
                         Some(template) => self.key(&member.key, template)?,
                     };
-                    self.at.push_key(key.clone());
-                    let value = self.node(&member.value)?;
-                    self.at.pop();
+                    let value = if let Node::Fixed(value) = &member.value {
+                        value.clone()
+                    } else {
+                        self.at.push_key(key.clone());
+                        let value = self.node(&member.value)?;
+                        self.at.pop();
+                        value
+                    };
                     values.insert(key, value);
                 }
                 Ok(Value::object(values))
@@ -328,6 +359,9 @@ impl Work<'_> {
                 break;
             }
             rounds += 1;
+            if rounds > 1 {
+                self.words = None;
+            }
             if rounds > self.settings.limits.rounds {
                 return self.passed("rounds of replacement", "rounds", self.settings.limits.rounds);
             }
@@ -344,6 +378,7 @@ impl Work<'_> {
                     self.note_answer(&value);
                 }
                 if found.range.len() == round.text.len() {
+                    self.words = None;
                     return Ok(Outcome::Whole(value));
                 }
                 made.take(index, &value, round, self.scope.secrets());
@@ -352,7 +387,11 @@ impl Work<'_> {
                 if found.shallow {
                     self.shallow_text(&found.query, &value)?;
                 }
+                let start = current.len();
                 found.insert(&value, &mut current);
+                if let Some(words) = &mut self.words {
+                    words.extend(current.get(start..).map(Text::from));
+                }
                 if current.len() > self.settings.limits.bytes {
                     return self.passed("bytes of a string", "result-bytes", self.settings.limits.bytes);
                 }

@@ -135,6 +135,18 @@ impl Template {
         if let Node::Fixed(value) = &self.root { Some(value) } else { None }
     }
 
+    /// What stands before, between and behind the variables of a document that is one string; `None` where more than
+    /// one round may be needed to replace them.
+    pub fn texts(&self) -> Option<Vec<&str>> {
+        let Node::Text(TextTemplate { text, found }) = &self.root else { return None };
+        let ends = found.iter().map(|found| found.range.start).chain([text.len()]);
+        let starts = [0].into_iter().chain(found.iter().map(|found| found.range.end));
+        let texts: Vec<&str> = starts.zip(ends).filter_map(|(start, end)| text.get(start..end)).collect();
+        let is_plain =
+            !found.iter().any(|found| found.shallow) && !texts.iter().any(|text| text.contains("{{"));
+        is_plain.then_some(texts)
+    }
+
     /// The differences between the two semantics that the document itself reaches.
     pub const fn corners(&self) -> Corners {
         self.corners

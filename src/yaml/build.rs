@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 
-use indexmap::map::Entry;
-
-use crate::value::{Map, Number, Text, Value};
+use crate::value::{Entry, Map, Number, Text, Value};
 
 use super::event::{Kind, Scalar, Sink, Stop};
 use super::keys::Keys;

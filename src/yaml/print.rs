@@ -2,9 +2,7 @@
 
 use std::slice;
 
-use indexmap::map;
-
-use crate::value::{Map, Number, Text, Value};
+use crate::value::{Map, MapIter, Number, Value};
 
 use super::quote::{block_header, write_line};
 
@@ -53,7 +51,7 @@ struct Level<'a> {
 
 enum Members<'a> {
     List(slice::Iter<'a, Value>),
-    Mapping(map::Iter<'a, Text, Value>),
+    Mapping(MapIter<'a>),
 }
 
 /// Where a node is to be printed.

@@ -2,7 +2,7 @@
 
 mod refusals;
 
-use crate::patch::Schemas;
+use crate::patch::Survey;
 use crate::policy::{Existing, Mutation, Operation, Policy, Rule, Target, TargetSelector};
 use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Unknown};
 use crate::secrets::Secrets;
@@ -278,7 +278,7 @@ impl Requests<'_> {
         let exemption = self.evaluation.exemption(&name, memory, self.operation());
         let run = |context: &mut Context<'_>| {
             let saved = context.enter(rule, &settings.values, false);
-            let run = rule::run(rule, memory, context, &settings.schemas, &exemption);
+            let run = rule::run(rule, memory, context, &self.evaluation.survey, &exemption);
             context.leave(saved);
             run
         };
@@ -455,7 +455,7 @@ impl Work<'_> {
         context.enter_target(&object, settings.trace && self.keep);
         context.register(&target.context);
         let outcome = self
-            .patch(target, &object, context, &settings.schemas)
+            .patch(target, &object, context, &self.requests.evaluation.survey)
             .unwrap_or_else(|error| Outcome::Error(with_request(error, self.rule)));
         let mut trace = context.leave_target(&saved);
         if let Some(trace) = &mut trace {
@@ -508,7 +508,7 @@ impl Work<'_> {
         target: &Target,
         object: &Value,
         context: &mut Context<'_>,
-        schemas: &Schemas,
+        survey: &Survey<'_>,
     ) -> Result<Outcome, RuleError> {
         if let Some(conditions) = &target.preconditions
             && let Some(message) = rule::preconditions(conditions, context)?
@@ -516,9 +516,9 @@ impl Work<'_> {
             return Ok(Outcome::Skipped(SkipReason::Preconditions { message }));
         }
         if let Mutation::Foreach(entries) = &*self.existing.body {
-            return foreach::run(entries, object, context, schemas);
+            return foreach::run(entries, object, context, survey);
         }
-        let outcome = rule::patch(&self.existing.body, object, context, schemas)?;
+        let outcome = rule::patch(&self.existing.body, object, context, survey)?;
         rule::whole(self.rule, self.existing, context)?;
         Ok(outcome)
     }

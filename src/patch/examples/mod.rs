@@ -2,7 +2,7 @@
 
 mod properties;
 
-use crate::patch::{FailedCondition, InlineResolver, Limit, Merged, Overlay, PatchError, Schemas};
+use crate::patch::{FailedCondition, InlineResolver, Limit, Merged, Overlay, PatchError, Schemas, Survey};
 use crate::semantics::{Difference, Reading, Semantics};
 use crate::value::{Pointer, Segment, Value};
 use crate::yaml::parse_value;
@@ -39,7 +39,7 @@ fn applied_value(
 ) -> (Result<Merged, PatchError>, String) {
     let reading = Reading::new(semantics);
     let result = Overlay::prepare(overlay, &reading)
-        .and_then(|overlay| overlay.apply(base, &Schemas::kubernetes(), &reading, None));
+        .and_then(|overlay| overlay.apply(base, &Survey::new(&Schemas::kubernetes()), &reading, None));
     let reached: Vec<_> = reading.reached().iter().map(|difference| difference.to_string()).collect();
     (result, reached.join(" "))
 }
@@ -274,7 +274,8 @@ impl InlineResolver for InPlace {
 fn inlined(kind: &str, base: &str, overlay: &str, semantics: Semantics) -> (String, String) {
     let reading = Reading::new(semantics);
     let overlay = Overlay::prepare(&yaml(overlay), &reading).unwrap();
-    let merged = overlay.apply(&object(kind, base), &Schemas::kubernetes(), &reading, Some(&InPlace));
+    let merged =
+        overlay.apply(&object(kind, base), &Survey::new(&Schemas::kubernetes()), &reading, Some(&InPlace));
     let shown = match merged {
         Ok(Merged::Patched(value)) => value.get("spec").unwrap().to_json(),
         Ok(Merged::ConditionFailed(failed)) => failed.reason,
@@ -362,7 +363,8 @@ fn lists_of_custom_resources_merge_as_their_definition_says() {
         for (semantics, expected) in [(Semantics::Documented, documented), (Semantics::Kyverno, kyverno)] {
             let reading = Reading::new(semantics);
             let overlay = Overlay::prepare(&yaml(overlay), &reading).unwrap();
-            let Ok(Merged::Patched(value)) = overlay.apply(&base, &schemas, &reading, None) else {
+            let Ok(Merged::Patched(value)) = overlay.apply(&base, &Survey::new(&schemas), &reading, None)
+            else {
                 panic!("{expected}")
             };
             assert!(value.to_json().contains(expected), "{expected} {}", value.to_json());

@@ -4,7 +4,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use proptest::sample::select;
 
-use crate::patch::{JsonPatch, Merged, Overlay, Schemas};
+use crate::patch::{JsonPatch, Merged, Overlay, Schemas, Survey};
 use crate::semantics::{Reading, Semantics};
 use crate::value::Value;
 
@@ -84,7 +84,7 @@ proptest! {
     fn an_empty_overlay_changes_nothing(base in object()) {
         let reading = Reading::default();
         let overlay = Overlay::prepare(&Value::empty_object(), &reading).unwrap();
-        let merged = overlay.apply(&base, &Schemas::kubernetes(), &reading, None).unwrap();
+        let merged = overlay.apply(&base, &Survey::new(&Schemas::kubernetes()), &reading, None).unwrap();
         assert_eq!(merged, Merged::Patched(base));
     }
 
@@ -93,7 +93,7 @@ proptest! {
         for semantics in BOTH {
             let reading = Reading::new(semantics);
             let overlay = Overlay::prepare(&overlay, &reading).unwrap();
-            let apply = |object: &Value| overlay.apply(object, &Schemas::kubernetes(), &reading, None);
+            let apply = |object: &Value| overlay.apply(object, &Survey::new(&Schemas::kubernetes()), &reading, None);
             if let Ok(Merged::Patched(once)) = apply(&base) {
                 assert_eq!(apply(&once).unwrap(), Merged::Patched(once.clone()), "{semantics}");
             }
@@ -108,7 +108,7 @@ proptest! {
             let reading = Reading::new(semantics);
             let before = base.to_json();
             let overlay = Overlay::prepare(&overlay, &reading).unwrap();
-            let merged = overlay.apply(&base, &Schemas::kubernetes(), &reading, None).unwrap();
+            let merged = overlay.apply(&base, &Survey::new(&Schemas::kubernetes()), &reading, None).unwrap();
             assert!(matches!(merged, Merged::ConditionFailed(_)), "{semantics} {merged:?}");
             assert_eq!(base.to_json(), before);
         }
@@ -119,7 +119,7 @@ proptest! {
         let run = |semantics| {
             let reading = Reading::new(semantics);
             let overlay = Overlay::prepare(&overlay, &reading).unwrap();
-            let merged = overlay.apply(&base, &Schemas::kubernetes(), &reading, None);
+            let merged = overlay.apply(&base, &Survey::new(&Schemas::kubernetes()), &reading, None);
             let state = match merged {
                 Ok(Merged::Patched(value)) => Some(value),
                 Ok(Merged::ConditionFailed(_)) => Some(base.clone()),
@@ -148,7 +148,7 @@ proptest! {
         let overlay = Overlay::prepare(&nested(Value::array(vec![element])), &reading).unwrap();
         let apply = |items: &[Value]| {
             let object = nested(Value::array(items.to_vec()));
-            match overlay.apply(&object, &Schemas::kubernetes(), &reading, None).unwrap() {
+            match overlay.apply(&object, &Survey::new(&Schemas::kubernetes()), &reading, None).unwrap() {
                 Merged::Patched(value) => value.path(&["spec", "tolerations"]).unwrap().as_array().unwrap().to_vec(),
                 Merged::ConditionFailed(_) => items.to_vec(),
             }

@@ -1,6 +1,6 @@
 //! What Kyverno 1.19 made of overlays: each result is that of the real program.
 
-use crate::patch::{Merged, Overlay, Schemas};
+use crate::patch::{Merged, Overlay, Schemas, Survey};
 use crate::semantics::{Reading, Semantics};
 use crate::value::Value;
 
@@ -32,7 +32,7 @@ fn results_are_those_of_the_real_program() {
         let base = object(base);
         let reading = Reading::new(Semantics::Kyverno);
         let result = Overlay::prepare(&json(overlay), &reading)
-            .and_then(|overlay| overlay.apply(&base, &Schemas::kubernetes(), &reading, None));
+            .and_then(|overlay| overlay.apply(&base, &Survey::new(&Schemas::kubernetes()), &reading, None));
         let fits = match &result {
             Ok(Merged::Patched(value)) if expected == "=" => *value == base,
             Ok(Merged::ConditionFailed(_)) => expected == "=",

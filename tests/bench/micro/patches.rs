@@ -1,6 +1,6 @@
 //! Both patch engines.
 
-use kyv::patch::{JsonPatch, Merged, Overlay, Schemas};
+use kyv::patch::{JsonPatch, Merged, Overlay, Schemas, Survey};
 use kyv::semantics::Reading;
 use kyv::value::Value;
 
@@ -71,7 +71,7 @@ fn overlaid(effect: Effect, text: &str, base: Value) -> Work {
     let overlay = Overlay::prepare(&value(text), &Reading::default()).expect("an overlay");
     let schemas = Schemas::kubernetes();
     let apply = move |base: &Value| {
-        overlay.apply(base, &schemas, &Reading::default(), None).expect("it fits the object")
+        overlay.apply(base, &Survey::new(&schemas), &Reading::default(), None).expect("it fits the object")
     };
     let found = match apply(&base) {
         Merged::Patched(value) if value == base => Effect::Same,
