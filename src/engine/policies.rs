@@ -385,7 +385,8 @@ impl Evaluation<'_> {
 
     /// Remembers what a rule's `match` or `exclude` asks for and nobody gave.
     pub(super) fn note_what_is_missing(&self, rule: &Rule) {
-        let labels = rule.needs_namespace_labels(self.kind, self.subresource);
+        let labels = self.engine.asks_for_namespace_labels()
+            && rule.needs_namespace_labels(self.kind, self.subresource);
         self.note_missing(labels, rule.asks_for_user());
     }
 

@@ -174,6 +174,9 @@ impl Values {
 
     /// The operation that the values give a policy's request for an object of this name.
     pub(super) fn operation(&self, policy: &str, object: &str) -> Option<Operation> {
+        if self.global.is_empty() && self.policies.is_empty() && self.set.is_empty() {
+            return None;
+        }
         let given = self.of(policy, object).filter(|(name, _)| name.is(&["request", "operation"]));
         given.last().and_then(|(_, value)| Operation::parse(value.as_str()?))
     }

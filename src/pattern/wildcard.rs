@@ -15,8 +15,22 @@ pub fn is_wildcard(text: &str) -> bool {
 /// assert!(kyv::pattern::matches("*:latest", "registry.example:5000/a/b:latest"));
 /// assert!(!kyv::pattern::matches("nginx:?", "nginx:12"));
 /// ```
+#[inline]
 pub fn matches(pattern: &str, text: &str) -> bool {
-    // Most patterns are plain text: up to the first wildcard both sides must be the same.
+    // Most patterns fit everything, or are plain text, of which the ends tell much.
+    if pattern == "*" || pattern == text {
+        return true;
+    }
+    let is_other = |wanted: &u8, found: &u8| wanted != found && !matches!(wanted, b'*' | b'?');
+    match (pattern.as_bytes(), text.as_bytes()) {
+        ([wanted, ..], [found, ..]) if is_other(wanted, found) => false,
+        ([.., wanted], [.., found]) if is_other(wanted, found) => false,
+        _ => fits(pattern, text),
+    }
+}
+
+fn fits(pattern: &str, text: &str) -> bool {
+    // Up to the first wildcard both sides must be the same.
     let is_same = |(wanted, found): &(&u8, &u8)| wanted == found && !matches!(wanted, b'*' | b'?');
     let same = pattern.as_bytes().iter().zip(text.as_bytes()).take_while(is_same).count();
     if !matches!(pattern.as_bytes().get(same), Some(b'*' | b'?')) {

@@ -304,15 +304,14 @@ impl Filter {
     fn names_hold(&self, candidate: &Candidate<'_>, mut reasons: Reasons<'_>) -> bool {
         let mut all = true;
         let any = |patterns: &[Text], text: &str| patterns.iter().any(|entry| pattern::matches(entry, text));
-        let name = candidate.name();
-        if !self.name.is_empty() && !pattern::matches(&self.name, name) {
+        if !self.name.is_empty() && !pattern::matches(&self.name, candidate.name()) {
             all = refuse(&mut reasons, || "name does not match".into());
         }
-        if !self.names.is_empty() && !any(&self.names, name) {
+        if !self.names.is_empty() && !any(&self.names, candidate.name()) {
             all = refuse(&mut reasons, || "none of the names match".into());
         }
-        let namespace = if candidate.is_namespace() { name } else { candidate.namespace };
-        if !self.namespaces.is_empty() && !any(&self.namespaces, namespace) {
+        let namespace = || if candidate.is_namespace() { candidate.name() } else { candidate.namespace };
+        if !self.namespaces.is_empty() && !any(&self.namespaces, namespace()) {
             all = refuse(&mut reasons, || "namespace does not match".into());
         }
         all

@@ -1,5 +1,7 @@
 //! The policies of a run, found by kind.
 
+use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::value::Text;
@@ -10,27 +12,26 @@ use super::{Policy, Rule};
 #[derive(Clone, Debug, Default)]
 pub struct PolicySet {
     policies: Vec<Policy>,
-    /// The rules that name a kind, by policy and rule.
-    by_kind: BTreeMap<Text, Vec<(usize, usize)>>,
+    /// The rules that name a kind.
+    by_kind: BTreeMap<Text, Places>,
     /// The rules that may take any kind.
-    open: Vec<(usize, usize)>,
+    open: Places,
 }
+
+/// Rules by policy, in the order they run: the number of a policy, and those of rules of it.
+type Places = Vec<(usize, Vec<usize>)>;
 
 impl PolicySet {
     /// Indexes policies.
     pub fn new(policies: Vec<Policy>) -> Self {
-        let mut by_kind: BTreeMap<Text, Vec<(usize, usize)>> = BTreeMap::new();
-        let mut open = Vec::new();
+        let mut by_kind: BTreeMap<Text, Places> = BTreeMap::new();
+        let mut open = Places::new();
         for (rule, place) in rules(&policies) {
             match rule.matching.only_kinds() {
-                None => open.push(place),
+                None => add(&mut open, place),
                 Some(kinds) => {
                     for kind in kinds {
-                        let places = by_kind.entry(kind.clone()).or_default();
-                        // A rule may name a kind in several filters.
-                        if places.last() != Some(&place) {
-                            places.push(place);
-                        }
+                        add(by_kind.entry(kind.clone()).or_default(), place);
                     }
                 }
             }
@@ -45,23 +46,36 @@ impl PolicySet {
 
     /// The policies with rules that may take objects of a kind, in the order they run, each with the
     /// indexes of these rules. Those beyond the rules of a policy count on into its [`Policy::only_there`].
-    pub fn candidates(&self, kind: &str) -> impl Iterator<Item = (&Policy, Vec<usize>)> {
+    pub fn candidates(&self, kind: &str) -> impl Iterator<Item = (&Policy, Cow<'_, [usize]>)> {
         let mut named = self.by_kind.get(kind).map(Vec::as_slice).unwrap_or_default().iter().peekable();
         let mut open = self.open.iter().peekable();
-        let merged = std::iter::from_fn(move || match (named.peek(), open.peek()) {
-            (Some(a), Some(b)) if a > b => open.next(),
-            (Some(_), _) => named.next(),
-            (None, _) => open.next(),
-        });
-        let mut merged = merged.peekable();
         std::iter::from_fn(move || {
-            let (index, first) = *merged.next()?;
-            let mut rules = vec![first];
-            while let Some((_, rule)) = merged.next_if(|(policy, _)| *policy == index) {
-                rules.push(*rule);
-            }
-            Some((self.policies.get(index)?, rules))
+            let order = match (named.peek(), open.peek()) {
+                (Some((named, _)), Some((open, _))) => named.cmp(open),
+                (Some(_), None) => Ordering::Less,
+                (None, _) => Ordering::Greater,
+            };
+            let (policy, rules) = match order {
+                Ordering::Less => named.next().map(|(policy, rules)| (policy, Cow::Borrowed(&**rules)))?,
+                Ordering::Greater => open.next().map(|(policy, rules)| (policy, Cow::Borrowed(&**rules)))?,
+                Ordering::Equal => {
+                    let ((policy, named), (_, open)) = (named.next()?, open.next()?);
+                    let mut rules = [&**named, open].concat();
+                    rules.sort_unstable();
+                    (policy, Cow::Owned(rules))
+                }
+            };
+            Some((self.policies.get(*policy)?, rules))
         })
+    }
+}
+
+/// Adds a rule, which may name a kind in several filters.
+fn add(places: &mut Places, (policy, rule): (usize, usize)) {
+    match places.last_mut().filter(|(last, _)| *last == policy) {
+        Some((_, rules)) if rules.last() == Some(&rule) => {}
+        Some((_, rules)) => rules.push(rule),
+        None => places.push((policy, vec![rule])),
     }
 }
 
@@ -107,7 +121,9 @@ mod tests {
             policy("c", &[r#""apps/*/Deployment/scale""#, r#""*/*""#]),
         ]);
         let found = |kind| -> Vec<(String, Vec<usize>)> {
-            set.candidates(kind).map(|(policy, rules)| (policy.name.to_string(), rules)).collect()
+            set.candidates(kind)
+                .map(|(policy, rules)| (policy.name.to_string(), rules.into_owned()))
+                .collect()
         };
         assert_eq!(found("ConfigMap"), [("a".into(), vec![0, 1, 2]), ("c".into(), vec![1])]);
         assert_eq!(found("Secret"), [("a".into(), vec![1, 2]), ("c".into(), vec![1])]);
