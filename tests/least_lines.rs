@@ -267,7 +267,7 @@ impl<'a> Least<'a> {
             }
         }
         let fresh: usize =
-            new.iter().filter(|(key, _)| !old.contains_key(*key)).map(|(_, is)| as_member(is)).sum();
+            new.iter().filter(|(key, _)| !old.contains_key(key)).map(|(_, is)| as_member(is)).sum();
         all.come += fresh;
         Some(all)
     }

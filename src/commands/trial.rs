@@ -124,7 +124,7 @@ fn in_order(model: &Value, value: &Value) -> Value {
             let first = model
                 .iter()
                 .filter_map(|(key, inner)| Some((key.clone(), in_order(inner, members.get(key)?))));
-            let rest = members.iter().filter(|(key, _)| !model.contains_key(*key));
+            let rest = members.iter().filter(|(key, _)| !model.contains_key(key));
             first.chain(rest.map(|(key, member)| (key.clone(), member.clone()))).collect()
         }
         (Value::Array(model), Value::Array(items)) => {

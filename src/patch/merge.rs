@@ -138,7 +138,7 @@ impl Merger<'_> {
         self.below_new = below_new;
         if let (Some(members), Semantics::Kyverno) = (base, self.reading.semantics()) {
             for (key, _) in position.fields().iter().filter(|(key, _)| patch.member(key).is_none()) {
-                if let Some(before) = members.get(*key)
+                if let Some(before) = members.get(key)
                     && let Some(value) = normalised(before, position.member(key))?
                 {
                     changed.get_or_insert_with(|| members.clone()).insert((*key).into(), value);

@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(suspected(&survey, &other), twice);
         assert!(suspected(&survey, &pod).is_empty());
         let spec = json(r#"{"containers":[{"name":"a","env":[{"name":"x"},{"name":"x"}]}]}"#);
-        let mut other = pod.clone();
+        let mut other = pod;
         other.insert("spec", spec);
         assert_eq!(suspected(&survey, &other), twice);
     }

@@ -118,7 +118,7 @@ fn source(entry: &Value, semantics: Semantics) -> Option<ContextSource> {
 pub(super) fn check_kinds(list: Option<&Value>, at: &Pointer, faults: &mut Vec<Fault>) {
     for (index, entry) in list.and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
         let Some(members) = entry.as_object() else { continue };
-        let given = |field: &&str| members.get(*field).is_some_and(|part| !part.is_null());
+        let given = |field: &&str| members.get(field).is_some_and(|part| !part.is_null());
         if CONTEXT_KINDS.iter().filter(|kind| given(kind)).count() != 1 {
             let message = format!("exactly one of {} is needed", CONTEXT_KINDS.join(", "));
             faults.push(Fault::new(at.index(index), message));

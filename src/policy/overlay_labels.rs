@@ -54,7 +54,7 @@ fn overlay_as_texts(overlay: &mut Value, at: &Pointer, reading: &Reading, faults
             continue;
         }
         let at = place.iter().fold(at.clone(), |at, key| at.key(*key));
-        let found = place.iter().try_fold(&mut *overlay, |node, key| node.as_object_mut()?.get_mut(*key));
+        let found = place.iter().try_fold(&mut *overlay, |node, key| node.as_object_mut()?.get_mut(key));
         for (key, value) in found.and_then(Value::as_object_mut).into_iter().flatten() {
             let text = match value {
                 Value::String(_) => continue,

@@ -370,7 +370,7 @@ impl Check<'_> {
             self.at.pop();
         }
         for name in fields.required {
-            if members.get(*name).is_none_or(Value::is_null) {
+            if members.get(name).is_none_or(Value::is_null) {
                 self.fault(&format!("required field `{name}` is missing"));
             }
         }

@@ -51,7 +51,7 @@ pub(super) fn in_order_of(model: &Value, value: &Value) -> Value {
         (Value::Object(model), Value::Object(members)) => {
             let known =
                 model.iter().filter_map(|(key, model)| Some((key, in_order_of(model, members.get(key)?))));
-            let new = members.iter().filter(|(key, _)| !model.contains_key(*key));
+            let new = members.iter().filter(|(key, _)| !model.contains_key(key));
             let new = new.map(|(key, member)| (key, member.clone()));
             known.chain(new).map(|(key, member)| (key.clone(), member)).collect()
         }

@@ -52,7 +52,7 @@ fn compare(at: &mut Pointer, before: &Value, after: &Value, found: &mut Vec<Chan
                 }
                 at.pop();
             }
-            for (key, is) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
+            for (key, is) in new.iter().filter(|(key, _)| !old.contains_key(key)) {
                 found.push(Change { pointer: at.key(key.clone()), kind: ChangeKind::Add(is.clone()) });
             }
         }

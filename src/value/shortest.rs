@@ -89,7 +89,7 @@ impl Search {
                     }
                     at.pop();
                 }
-                for (key, is) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
+                for (key, is) in new.iter().filter(|(key, _)| !old.contains_key(key)) {
                     taken += ADD + path + key_length(key) + length(is);
                     found.push(Change { pointer: at.key(key.clone()), kind: ChangeKind::Add(is.clone()) });
                 }
@@ -154,7 +154,7 @@ impl Search {
                         return whole;
                     }
                 }
-                let fresh = new.iter().filter(|(key, _)| !old.contains_key(*key));
+                let fresh = new.iter().filter(|(key, _)| !old.contains_key(key));
                 sum + fresh.map(|(key, is)| ADD + path + key_length(key) + length(is)).sum::<usize>()
             }
             (Value::Array(old), Value::Array(new)) => {

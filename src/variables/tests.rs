@@ -126,6 +126,30 @@ fn variables_nest_and_inserted_text_is_scanned_again() {
 }
 
 #[test]
+fn what_one_round_writes_into_a_string_is_told() {
+    let reading = Reading::default();
+    for (text, texts, expected) in [
+        ("x{{ a }}-{{ n }}y", Some(vec!["x", "-", "y"]), Some(vec!["A", "5"])),
+        (r"x{{ f }} {{ obj.{{ key }} }}", None, None),
+        ("{{ a }}", Some(vec!["", ""]), None),
+        ("x{{ tmpl }}", Some(vec!["x", ""]), None),
+        ("x{{ a }}{{ a }}", None, None),
+        (r"x{{ a }} \{{ a }}", None, Some(vec!["A"])),
+        ("x {{- tmpl }}", None, Some(vec![r"\{{ a }}"])),
+        ("x", None, None),
+    ] {
+        let template = Template::prepare(&text.into(), Semantics::Documented);
+        assert_eq!(template.texts(), texts, "{text}");
+        let whole = template.substitute(&mut Fake, settings(&reading)).unwrap().value;
+        let (value, words) = template.substitute_words(&mut Fake, settings(&reading)).unwrap();
+        assert_eq!(value, whole, "{text}");
+        let words = words.map(|words| words.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let expected = expected.map(|words| words.into_iter().map(str::to_owned).collect());
+        assert_eq!(words, expected, "{text}");
+    }
+}
+
+#[test]
 fn keys_are_substituted_and_must_be_strings() {
     assert_eq!(substituted(r#"{"{{ a }}":"v"}"#).unwrap(), r#"{"A":"v"}"#);
     assert_eq!(substituted(r#"{"k-{{ a }}":"{{ n }}"}"#).unwrap(), r#"{"k-A":5}"#);

@@ -133,7 +133,7 @@ impl Loader {
             self.fault(format!("expected a condition, found {}", with_article(item.type_name())));
             return None;
         };
-        if BLOCK.iter().any(|name| members.contains_key(*name)) {
+        if BLOCK.iter().any(|name| members.contains_key(name)) {
             self.fault(
                 "expected a condition, found `any` or `all`: a list of such blocks is not supported here",
             );

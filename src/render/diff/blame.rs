@@ -84,7 +84,7 @@ impl Node {
         }
         match (before, after, &mut self.children) {
             (Value::Object(old), Value::Object(new), Children::Mapping(children)) => {
-                for key in old.keys().filter(|key| !new.contains_key(*key)) {
+                for key in old.keys().filter(|key| !new.contains_key(key)) {
                     if let Some(child) = children.remove(key) {
                         child.goes(rule, gone);
                     }

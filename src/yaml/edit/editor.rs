@@ -233,7 +233,7 @@ impl<'a> Editor<'a> {
         let explicit = |name: &Text| if merges { written.contains(name) } else { old.contains_key(name) };
         let fresh: Vec<(&Text, &Value)> = new
             .iter()
-            .filter(|(name, value)| !(explicit(name) || keep && brought.get(*name) == Some(value)))
+            .filter(|(name, value)| !(explicit(name) || keep && brought.get(name) == Some(value)))
             .collect();
         let kept: Vec<usize> = (0..keys.len())
             .filter(|index| match &names[*index] {

@@ -159,7 +159,7 @@ fn pair(old: &[Value], new: &[Value], matched: &mut [Option<usize>], stays: &[bo
 /// Whether two objects have at least half of their members in common.
 fn is_mostly(was: &Value, is: &Value) -> bool {
     let (Some(was), Some(is)) = (was.as_object(), is.as_object()) else { return false };
-    let same = was.iter().filter(|(key, value)| is.get(*key) == Some(value)).count();
+    let same = was.iter().filter(|(key, value)| is.get(key) == Some(value)).count();
     same * 2 >= was.len().max(is.len())
 }
 

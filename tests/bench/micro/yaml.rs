@@ -61,5 +61,5 @@ fn pulled(value: &mut Value) {
 }
 
 fn member<'a>(value: &'a mut Value, path: &[&str]) -> Option<&'a mut Value> {
-    path.iter().try_fold(value, |value, key| value.as_object_mut()?.get_mut(*key))
+    path.iter().try_fold(value, |value, key| value.as_object_mut()?.get_mut(key))
 }

@@ -124,10 +124,10 @@ fn annotations(old: &Value, new: &Value) -> Vec<Pointer> {
         object.path(&["metadata", "annotations"]).and_then(Value::as_object).cloned().unwrap_or_default()
     };
     let (was, is) = (annotations(old), annotations(new));
-    let keys = was.keys().chain(is.keys().filter(|key| !was.contains_key(*key)));
+    let keys = was.keys().chain(is.keys().filter(|key| !was.contains_key(key)));
     let is_field = |key: &&Text| key.starts_with(APP_ARMOR) || &***key == MIRROR;
     let at = pointer(&["metadata", "annotations"]);
-    keys.filter(is_field).filter(|key| was.get(*key) != is.get(*key)).map(|key| at.key(key.clone())).collect()
+    keys.filter(is_field).filter(|key| was.get(key) != is.get(key)).map(|key| at.key(key.clone())).collect()
 }
 
 /// Sets back what a Job may change: of one that is suspended, where its Pods run and what they ask for.
