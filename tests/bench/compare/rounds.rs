@@ -9,6 +9,11 @@ use crate::compare::contestant::Contestant;
 /// A run that takes longer than this needs no run before it to warm the machine up.
 const LONG: Duration = Duration::from_secs(2);
 
+/// So long a quick program runs again in its turn, and so often at most: the first run after a long one of another
+/// program meets caches and a processor as that one left them.
+const TURN: Duration = Duration::from_millis(500);
+const MOST_IN_TURN: usize = 7;
+
 /// From so many figures on, those outside of the quartiles are left aside: one run in fifty meets something else.
 const MANY: usize = 8;
 
@@ -76,8 +81,7 @@ pub(crate) fn interleaved(
     // The first run finds files and programs that nobody has read yet.
     let mut warm = Vec::new();
     for contestant in contestants {
-        let first = sample(contestant, &printed)?;
-        warm.push((first.wall > LONG).then_some(first));
+        warm.push(sample(contestant, &printed)?);
     }
     for round in 0..rounds {
         for (contestant, (measured, first)) in contestants.iter().zip(all.iter_mut().zip(&warm)) {
@@ -86,11 +90,19 @@ pub(crate) fn interleaved(
             if round * wanted / rounds == (round + 1) * wanted / rounds {
                 continue;
             }
-            let sample = match first {
-                Some(first) if measured.samples.is_empty() => *first,
-                _ => sample(contestant, &printed)?,
-            };
-            measured.samples.push(sample);
+            if first.wall > LONG && measured.samples.is_empty() {
+                measured.samples.push(*first);
+                continue;
+            }
+            let mut taken = Duration::ZERO;
+            for _ in 0..MOST_IN_TURN {
+                let sample = sample(contestant, &printed)?;
+                taken += sample.wall;
+                measured.samples.push(sample);
+                if taken + sample.wall > TURN {
+                    break;
+                }
+            }
         }
     }
     Ok(all)
