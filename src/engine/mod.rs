@@ -109,7 +109,7 @@ impl Engine {
         if !self.asks_for_namespace_labels || self.settings.filters.asks_for_namespace_labels() {
             return self.asks_for_namespace_labels;
         }
-        let mut candidates = self.policies.candidates(&kind.kind);
+        let mut candidates = self.policies.of_kind(&kind.kind).all();
         candidates.any(|(policy, rules)| {
             let name = policy.full_name();
             let all = policy.rules.iter().chain(&policy.only_there).enumerate();

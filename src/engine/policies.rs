@@ -3,7 +3,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 
 use crate::patch::Survey;
-use crate::policy::{Candidate, FailurePolicy, Operation, Policy, Rule, other_namespace};
+use crate::policy::{Candidate, Candidates, FailurePolicy, Operation, Policy, Rule, other_namespace};
 use crate::report::{
     ObjectReport, Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Undecided, Unknown,
 };
@@ -25,18 +25,15 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
         return ObjectReport::untouched(object.clone());
     };
     let (kind, _) = engine.settings.values.as_subresource(&own_kind);
-    let mut candidates = engine.policies.candidates(&kind.kind).peekable();
-    if candidates.peek().is_none() {
+    let candidates = engine.policies.of_kind(&kind.kind);
+    if candidates.is_empty() {
         return ObjectReport::untouched(object.clone());
     }
     let placed = Placed::new(engine, object, &own_kind, world);
     let witness = Witness::new(world);
     let mut report = evaluate(engine, (&placed, &placed.object), &own_kind, old, &witness, |evaluation| {
         let mut current = placed.object.clone();
-        let mut reports = Vec::new();
-        for (policy, rules) in candidates {
-            reports.extend(evaluation.policy(policy, &rules, &mut current));
-        }
+        let reports = evaluation.policies(candidates, &mut current);
         ObjectReport {
             object: evaluation.identity.cloned(),
             before: object.clone(),
@@ -170,6 +167,60 @@ impl Evaluation<'_> {
         }
     }
 
+    /// Runs the policies, one after the other.
+    fn policies(&self, candidates: Candidates<'_>, current: &mut Value) -> Vec<PolicyReport> {
+        let settings = &self.engine.settings;
+        let mut reports = Vec::new();
+        if settings.trace || settings.operation == Some(Operation::Delete) || settings.values.has_any() {
+            for (policy, rules) in candidates.all() {
+                reports.extend(self.policy(policy, &rules, current));
+            }
+            return reports;
+        }
+        let mut numbers = candidates.numbers(&self.candidate(current, None));
+        let (mut place, mut last) = (0, None);
+        while let Some(number) = numbers.get(place).copied() {
+            debug_assert!(self.are_left_out(candidates, (last, Some(number)), current));
+            (place, last) = (place + 1, Some(number));
+            let Some((policy, rules)) = candidates.at(number) else { continue };
+            if candidates.is_seen_before(number, policy.failure_policy) {
+                self.note_passed(policy.failure_policy);
+            }
+            let before = current.clone();
+            reports.extend(self.policy(policy, &rules, current));
+            if !before.same_storage(current) {
+                let change = (&self.candidate(&before, None), &self.candidate(current, None));
+                candidates.add_gained(change, number, &mut numbers);
+            }
+        }
+        debug_assert!(self.are_left_out(candidates, (last, None), current));
+        reports
+    }
+
+    /// Whether the policies between two, or after one, have nothing to say about an object: builds with debug
+    /// assertions make sure of it.
+    fn are_left_out(
+        &self,
+        candidates: Candidates<'_>,
+        (last, next): (Option<usize>, Option<usize>),
+        object: &Value,
+    ) -> bool {
+        let from = last.map_or(0, |last| last + 1);
+        let to = next.unwrap_or(self.engine.policies.policies().len());
+        (from..to).filter_map(|number| candidates.at(number)).all(|(policy, rules)| {
+            let candidate = self.candidate(object, Some(self.operation(policy)));
+            let is_silent = |rule: &Rule| {
+                !rule.selects(&candidate) && !rule.asks_for_user() && !rule.asks_for_namespace_labels()
+            };
+            let is_seen = |next| candidates.is_seen_before(next, policy.failure_policy);
+            let is_standard = |rule: &Rule| rule.existing().is_none();
+            !policy.admits(&candidate)
+                || rules.iter().all(|index| *index < policy.rules.len())
+                    && standard(policy, &rules).all(is_silent)
+                    && (!policy.rules.iter().any(is_standard) || next.is_none_or(is_seen))
+        })
+    }
+
     /// Runs one policy; `None` where none of its rules has anything to say.
     fn policy(&self, policy: &Policy, rules: &[usize], current: &mut Value) -> Option<PolicyReport> {
         let settings = &self.engine.settings;
@@ -190,8 +241,7 @@ impl Evaluation<'_> {
             (&clock, &chance),
             (&reading, self.ledger),
         );
-        let webhook = usize::from(policy.failure_policy == FailurePolicy::Ignore);
-        if self.passed.get(webhook).is_some_and(Cell::get) {
+        if self.passed.get(webhook(policy.failure_policy)).is_some_and(Cell::get) {
             context.hold_object();
         }
         context.assign(settings.values.of(&policy.name, self.name()));
@@ -326,9 +376,15 @@ impl Evaluation<'_> {
 
     /// Lets a policy see the request.
     fn pass(&self, policy: &Policy) {
-        let webhook = usize::from(policy.failure_policy == FailurePolicy::Ignore);
-        if let Some(passed) = self.passed.get(webhook) {
-            passed.set(passed.get() || policy.rules.iter().any(|rule| rule.existing().is_none()));
+        if policy.rules.iter().any(|rule| rule.existing().is_none()) {
+            self.note_passed(policy.failure_policy);
+        }
+    }
+
+    /// Remembers that a policy with this failure policy has seen the request.
+    fn note_passed(&self, failure_policy: FailurePolicy) {
+        if let Some(passed) = self.passed.get(webhook(failure_policy)) {
+            passed.set(true);
         }
     }
 
@@ -337,7 +393,7 @@ impl Evaluation<'_> {
     pub(super) fn reaches(&self, policy: &Policy, rule: &Rule, candidate: &Candidate<'_>) -> bool {
         let is_existing = rule.existing().is_some();
         !rule.asks_for_nothing() || {
-            let mut others = self.engine.policies.candidates(&self.kind.kind);
+            let mut others = self.engine.policies.of_kind(&self.kind.kind).all();
             others.any(|(other, rules)| {
                 other.failure_policy == policy.failure_policy
                     && other.admits(candidate)
@@ -423,6 +479,11 @@ impl Evaluation<'_> {
     pub(super) fn traced<T>(&self, make: impl FnOnce() -> T) -> Option<T> {
         self.engine.settings.trace.then(make)
     }
+}
+
+/// The place of the webhook that a failure policy has.
+fn webhook(failure_policy: FailurePolicy) -> usize {
+    usize::from(failure_policy == FailurePolicy::Ignore)
 }
 
 /// What a glance at a policy tells.

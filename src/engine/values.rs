@@ -137,6 +137,11 @@ impl Values {
         self.global.iter().chain(own.into_iter().flatten()).chain(&self.set)
     }
 
+    /// Whether anything is given for a policy.
+    pub(super) fn has_any(&self) -> bool {
+        !(self.global.is_empty() && self.policies.is_empty() && self.set.is_empty())
+    }
+
     /// What is given for policies that are not there, nor among these others, and for rules that they do not
     /// have: a line for each, with what may have been meant.
     pub fn unknown_to<'n>(&self, policies: &[Policy], others: impl Iterator<Item = &'n Text>) -> Vec<String> {

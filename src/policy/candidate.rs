@@ -81,6 +81,11 @@ impl<'a> Candidate<'a> {
         text("name").filter(|name| !name.is_empty()).or_else(|| text("generateName")).unwrap_or_default()
     }
 
+    /// The namespace; of a namespace itself its name.
+    pub(super) fn namespace_or_name(&self) -> &'a str {
+        if self.is_namespace() { self.name() } else { self.namespace }
+    }
+
     /// Whether the request does one of these.
     pub(super) fn has_operation_of(&self, operations: &[Operation]) -> bool {
         self.operation.is_some_and(|operation| operations.contains(&operation))

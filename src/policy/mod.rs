@@ -30,6 +30,7 @@ mod rule;
 mod schema;
 mod selection;
 mod set;
+mod signs;
 mod subject;
 mod targets;
 
@@ -56,7 +57,7 @@ pub use overlay_labels::labels_as_texts;
 pub use requests::RequestFilters;
 pub use rule::{Mismatch, Rule};
 pub use selection::Selection;
-pub use set::PolicySet;
+pub use set::{Candidates, PolicySet};
 pub use subject::UserInfo;
 pub use targets::{Existing, Target, TargetSelector};
 

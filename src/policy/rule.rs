@@ -12,6 +12,7 @@ use super::fault::Fault;
 use super::misses::other_namespace;
 use super::mutation::Reader;
 use super::selection::Selection;
+use super::signs::Sign;
 use super::{Candidate, ContextEntry, Early, Existing, Mutation, Note, Operation, conditions, context};
 
 /// A mutate rule, as written or generated for pod controllers.
@@ -107,6 +108,11 @@ impl Rule {
             && self.namespace.as_deref().is_none_or(|namespace| namespace == candidate.namespace)
             && self.matching.includes(candidate, None)
             && self.exclude.as_ref().is_none_or(|exclude| exclude.excludes(candidate).is_none())
+    }
+
+    /// Signs of which one holds of every object that the rule takes; `None` where none is known.
+    pub(super) fn signs(&self) -> Option<Vec<Sign<'_>>> {
+        self.matching.signs()
     }
 
     /// Whether a filter of `exclude` without content takes back all that the rule makes a cluster send to Kyverno.

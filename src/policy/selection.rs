@@ -6,6 +6,7 @@ use crate::value::{GroupVersionKind, Text, Value};
 
 use super::kinds::KindSelector;
 use super::labels::{LabelSelector, Labels, annotations_match, strings, texts};
+use super::signs::Sign;
 use super::subject::{Subject, UserInfo};
 use super::{Candidate, Operation};
 
@@ -116,6 +117,19 @@ impl Selection {
         Some(filters.iter().flat_map(|filter| &filter.kinds).filter_map(KindSelector::only_kind).collect())
     }
 
+    /// Signs of which one holds of whatever the block takes as `match`; `None` where none is known.
+    pub(super) fn signs(&self) -> Option<Vec<Sign<'_>>> {
+        let filters = self.filters();
+        match &self.branch {
+            Branch::Any(_) | Branch::Direct(_) => {
+                let all: Option<Vec<_>> = filters.iter().map(Filter::signs).collect();
+                all.map(|all| all.concat())
+            }
+            // Every filter must hold, so that one of them is enough.
+            Branch::All(_) => filters.iter().find_map(Filter::signs),
+        }
+    }
+
     /// Whether the block, read as the `match` of an exception, takes a candidate. What it asks of the sender
     /// is never left aside.
     pub(super) fn exempts(&self, candidate: &Candidate<'_>, reading: &Reading) -> bool {
@@ -202,6 +216,22 @@ impl Filter {
     /// Whether the kinds it names, if any, have this one among them.
     fn may_take(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
         self.kinds.is_empty() || self.kinds.iter().any(|named| named.matches(kind, subresource, true))
+    }
+
+    /// Signs of which one holds of whatever the filter takes.
+    fn signs(&self) -> Option<Vec<Sign<'_>>> {
+        let of = |patterns: &'_ [Text]| {
+            !patterns.is_empty() && patterns.iter().all(|pattern| Sign::is_pattern(pattern))
+        };
+        if !self.name.is_empty() && Sign::is_pattern(&self.name) {
+            Some(vec![Sign::Name(&self.name)])
+        } else if of(&self.names) {
+            Some(self.names.iter().map(Sign::Name).collect())
+        } else if of(&self.namespaces) {
+            Some(self.namespaces.iter().map(Sign::Namespace).collect())
+        } else {
+            self.selector.as_ref()?.signs()
+        }
     }
 
     fn read(filter: &Value) -> Self {
@@ -310,8 +340,7 @@ impl Filter {
         if !self.names.is_empty() && !any(&self.names, candidate.name()) {
             all = refuse(&mut reasons, || "none of the names match".into());
         }
-        let namespace = || if candidate.is_namespace() { candidate.name() } else { candidate.namespace };
-        if !self.namespaces.is_empty() && !any(&self.namespaces, namespace()) {
+        if !self.namespaces.is_empty() && !any(&self.namespaces, candidate.namespace_or_name()) {
             all = refuse(&mut reasons, || "namespace does not match".into());
         }
         all

@@ -47,8 +47,8 @@ pub(super) fn run(
 ) -> Triggered {
     let Some(kind) = GroupVersionKind::of(after) else { return Triggered::default() };
     let (selected, _) = engine.settings.values.as_subresource(&kind);
-    let mut candidates = engine.policies.candidates(&selected.kind).peekable();
-    if candidates.peek().is_none() {
+    let candidates = engine.policies.of_kind(&selected.kind);
+    if candidates.is_empty() {
         return Triggered::default();
     }
     let placed = Placed::new(engine, after, &kind, world);
@@ -56,7 +56,7 @@ pub(super) fn run(
     let witness = Witness::new(world);
     let mut triggered = evaluate(engine, (&placed, &original.object), &kind, old, &witness, |evaluation| {
         let mut policies = Vec::new();
-        for (policy, rules) in candidates {
+        for (policy, rules) in candidates.all() {
             let has_targets =
                 |index: &usize| rule_at(policy, *index).is_some_and(|rule| rule.existing().is_some());
             if rules.iter().any(has_targets) {

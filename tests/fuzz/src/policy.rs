@@ -32,7 +32,7 @@ fn check(document: &Value, semantics: Semantics) {
             assert!(!policy.full_name().is_empty() || policy.name.is_empty());
             let set = PolicySet::new(vec![policy]);
             for kind in ["Pod", "Deployment", "CronJob", "ConfigMap", ""] {
-                for (policy, rules) in set.candidates(kind) {
+                for (policy, rules) in set.of_kind(kind).all() {
                     let all = policy.rules.len() + policy.only_there.len();
                     assert!(rules.iter().all(|index| *index < all));
                     assert!(rules.is_sorted());

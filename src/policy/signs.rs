@@ -1,0 +1,240 @@
+//! What an object must have for a rule to take it, and what is found by that.
+
+use crate::value::{Map, Text, Value};
+
+use super::Candidate;
+
+/// Something that an object has if a rule takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign<'a> {
+    /// A name that fits a pattern, which begins with plain text.
+    Name(&'a Text),
+    /// A namespace that fits a pattern, which begins with plain text; of a Namespace its name.
+    Namespace(&'a Text),
+    /// This namespace.
+    Home(&'a Text),
+    /// A label, maybe of a given value.
+    Label(&'a Text, Option<&'a Text>),
+}
+
+impl Sign<'_> {
+    /// Whether a pattern can be a sign: what begins with a wildcard fits texts of any beginning.
+    pub(super) fn is_pattern(pattern: &str) -> bool {
+        !pattern.starts_with(WILDCARDS)
+    }
+}
+
+const WILDCARDS: [char; 2] = ['*', '?'];
+
+/// Numbers, found by signs: those that can hold of an object, in time that does not grow with the others.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Signs {
+    /// Numbers without a sign.
+    always: Vec<usize>,
+    names: Beginnings,
+    namespaces: Beginnings,
+    homes: Texts,
+    labels: Map<Label>,
+}
+
+/// What is found by a label.
+#[derive(Clone, Debug, Default)]
+struct Label {
+    of_any_value: Vec<usize>,
+    of_value: Texts,
+}
+
+/// What is found by a whole text.
+#[derive(Clone, Debug, Default)]
+struct Texts(Map<Vec<usize>>);
+
+/// What is found by the beginning of a text.
+#[derive(Clone, Debug, Default)]
+struct Beginnings {
+    /// By patterns without wildcards, which are whole texts.
+    whole: Texts,
+    /// By what patterns have before their first wildcard, apart by its length in bytes.
+    parts: Vec<(usize, Texts)>,
+}
+
+impl Signs {
+    /// Adds a number that is found where one of the signs holds; without any list it is always found.
+    pub(super) fn add(&mut self, number: usize, signs: Option<&[Sign<'_>]>) {
+        let Some(signs) = signs else { return self.always.push(number) };
+        for sign in signs {
+            match *sign {
+                Sign::Name(pattern) => self.names.add(pattern, number),
+                Sign::Namespace(pattern) => self.namespaces.add(pattern, number),
+                Sign::Home(name) => self.homes.add(name.clone(), number),
+                Sign::Label(key, value) => {
+                    let label = self.labels.entry(key.clone()).or_default();
+                    match value {
+                        Some(value) => label.of_value.add(value.clone(), number),
+                        None => label.of_any_value.push(number),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Finds the numbers of which a sign may hold of a candidate: maybe some of them several times, in no order.
+    pub(super) fn find(&self, candidate: &Candidate<'_>, found: &mut Vec<usize>) {
+        found.extend_from_slice(&self.always);
+        self.homes.find(candidate.namespace, found);
+        self.names.find(candidate.name(), found);
+        self.namespaces.find(candidate.namespace_or_name(), found);
+        self.find_labeled(labels(candidate), None, found);
+    }
+
+    /// Finds the numbers of which a sign may hold of a candidate and did not before the object was changed.
+    pub(super) fn find_gained(
+        &self,
+        before: &Candidate<'_>,
+        candidate: &Candidate<'_>,
+        found: &mut Vec<usize>,
+    ) {
+        if !self.names.is_empty() && before.name() != candidate.name() {
+            self.names.find(candidate.name(), found);
+        }
+        if !self.namespaces.is_empty() && before.namespace_or_name() != candidate.namespace_or_name() {
+            self.namespaces.find(candidate.namespace_or_name(), found);
+        }
+        self.find_labeled(labels(candidate), labels(before), found);
+    }
+
+    /// Finds numbers by labels, but for those that others have, too.
+    fn find_labeled(&self, labels: Option<&Map>, others: Option<&Map>, found: &mut Vec<usize>) {
+        let is_same = labels.zip(others).is_some_and(|(labels, others)| std::ptr::eq(labels, others));
+        if self.labels.is_empty() || is_same {
+            return;
+        }
+        for (key, value) in labels.into_iter().flatten() {
+            if let Some(label) = self.labels.get(key)
+                && others.and_then(|others| others.get(key)) != Some(value)
+            {
+                found.extend_from_slice(&label.of_any_value);
+                label.of_value.find(value.as_str().unwrap_or_default(), found);
+            }
+        }
+    }
+}
+
+fn labels<'a>(candidate: &Candidate<'a>) -> Option<&'a Map> {
+    candidate.object.path(&["metadata", "labels"]).and_then(Value::as_object)
+}
+
+impl Texts {
+    fn add(&mut self, text: Text, number: usize) {
+        self.0.entry(text).or_default().push(number);
+    }
+
+    fn find(&self, text: &str, found: &mut Vec<usize>) {
+        if let Some(numbers) = self.0.get(text) {
+            found.extend_from_slice(numbers);
+        }
+    }
+}
+
+impl Beginnings {
+    fn add(&mut self, pattern: &Text, number: usize) {
+        let Some(length) = pattern.find(WILDCARDS) else { return self.whole.add(pattern.clone(), number) };
+        let place = self.parts.iter().position(|(other, _)| *other == length).unwrap_or_else(|| {
+            self.parts.push((length, Texts::default()));
+            self.parts.len() - 1
+        });
+        self.parts[place].1.add(pattern[..length].into(), number);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.whole.0.is_empty() && self.parts.is_empty()
+    }
+
+    fn find(&self, text: &str, found: &mut Vec<usize>) {
+        self.whole.find(text, found);
+        for (length, parts) in &self.parts {
+            // A text that ends sooner, or has a character across, begins otherwise.
+            if let Some(part) = text.get(..*length) {
+                parts.find(part, found);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::policy::Operation;
+    use crate::value::GroupVersionKind;
+
+    use super::*;
+
+    /// What is found of an object, and what it gained when it was another before.
+    fn found(signs: &Signs, before: Option<&str>, object: &str) -> Vec<usize> {
+        let kind = GroupVersionKind { group: "".into(), version: "v1".into(), kind: "Pod".into() };
+        let read = |text: &str| Value::from_json(text).unwrap();
+        let object = read(object);
+        let candidate = Candidate::new(&object, &kind, Operation::Create);
+        let mut found = Vec::new();
+        match before.map(read) {
+            None => signs.find(&candidate, &mut found),
+            Some(before) => {
+                let before = Candidate::new(&before, &kind, Operation::Create);
+                signs.find_gained(&before, &candidate, &mut found);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    #[test]
+    fn numbers_are_found_by_what_an_object_has() {
+        let [web, team, shop, tier, front, empty] =
+            ["web", "team-*", "shop", "tier", "front", ""].map(Text::from);
+        let mut signs = Signs::default();
+        signs.add(0, None);
+        signs.add(1, Some(&[Sign::Name(&web), Sign::Namespace(&team)]));
+        signs.add(2, Some(&[Sign::Label(&tier, Some(&front))]));
+        signs.add(3, Some(&[Sign::Label(&tier, None), Sign::Home(&shop)]));
+        signs.add(4, Some(&[]));
+        signs.add(5, Some(&[Sign::Label(&tier, Some(&empty)), Sign::Name(&team)]));
+        let of = |metadata: &str, kind: &str| {
+            found(&signs, None, &format!(r#"{{"kind":"{kind}","metadata":{metadata}}}"#))
+        };
+        assert_eq!(of("{}", "Pod"), [0]);
+        assert_eq!(of(r#"{"name":"web","namespace":"team-a"}"#, "Pod"), [0, 1]);
+        assert_eq!(of(r#"{"generateName":"web","namespace":"team"}"#, "Pod"), [0, 1]);
+        assert_eq!(of(r#"{"name":"team-","namespace":"a"}"#, "Pod"), [0, 5]);
+        assert_eq!(of(r#"{"name":"team-b"}"#, "Namespace"), [0, 1, 5]);
+        assert_eq!(of(r#"{"namespace":"shop","labels":{"tier":"front"}}"#, "Pod"), [0, 2, 3]);
+        assert_eq!(of(r#"{"namespace":"shop"}"#, "Namespace"), [0, 3]);
+        assert_eq!(of(r#"{"labels":{"tier":null}}"#, "Pod"), [0, 3, 5]);
+        assert_eq!(of(r#"{"name":"teäm-","labels":{"app":"front"}}"#, "Pod"), [0]);
+    }
+
+    #[test]
+    fn what_an_object_gains_is_found() {
+        let [web, shop, tier, front] = ["web", "shop", "tier", "front"].map(Text::from);
+        let mut signs = Signs::default();
+        signs.add(0, None);
+        signs.add(1, Some(&[Sign::Name(&web)]));
+        signs.add(2, Some(&[Sign::Namespace(&shop)]));
+        signs.add(3, Some(&[Sign::Label(&tier, Some(&front))]));
+        signs.add(4, Some(&[Sign::Label(&tier, None)]));
+        let bare = r#"{"kind":"Namespace","metadata":{"name":"a"}}"#;
+        let of = |before: &str, after: &str| found(&signs, Some(before), after);
+        assert_eq!(of(bare, bare), [0; 0]);
+        assert_eq!(of(bare, r#"{"kind":"Pod","metadata":{"name":"web"}}"#), [1]);
+        assert_eq!(of(bare, r#"{"kind":"Namespace","metadata":{"name":"shop"}}"#), [2]);
+        let labeled = r#"{"kind":"Namespace","metadata":{"name":"a","labels":{"tier":"front"}}}"#;
+        assert_eq!(of(bare, labeled), [3, 4]);
+        assert_eq!(of(labeled, labeled), [0; 0]);
+        assert_eq!(of(labeled, bare), [0; 0]);
+        assert_eq!(of(&labeled.replace("front", "back"), labeled), [3, 4]);
+    }
+
+    #[test]
+    fn patterns_that_begin_with_a_wildcard_are_no_signs() {
+        assert!(Sign::is_pattern("a*") && Sign::is_pattern(""));
+        assert!(!Sign::is_pattern("*a") && !Sign::is_pattern("?"));
+    }
+}
