@@ -1,10 +1,9 @@
 //! The text of an answer: what was not touched is repeated as it came.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::value::{Pointer, Value};
-use crate::yaml::{self, Document, Limits, Source};
+use crate::yaml::{self, Document};
 
 use super::ResourceList;
 
@@ -65,13 +64,13 @@ pub fn answer_text(document: &Document, list: &ResourceList, mut reply: Reply) -
         return canonical;
     }
     let edited = edited(document, &reply);
-    let text = match &edited {
-        Some(edited) => spliced(edited, list, &reply, true, &answer),
-        None => spliced(document, list, &reply, false, &answer),
+    let written = match &edited {
+        Some(edited) => Written::of(edited, yaml::element_spans(edited, &items_pointer())),
+        None => Written::of(document.source().text(), document.element_spans(&items_pointer())),
     };
-    match text {
+    match written.and_then(|written| written.spliced(list, &reply, edited.is_some(), &answer)) {
         // An alias that lost its anchor, and whatever else a copied text cannot carry.
-        Some(text) if yaml::parse_value(&text).is_ok_and(|read| read == answer) => text,
+        Some(text) if yaml::says(&text, &answer) => text,
         _ => {
             yaml::print(&answer, &mut canonical);
             canonical
@@ -79,8 +78,12 @@ pub fn answer_text(document: &Document, list: &ResourceList, mut reply: Reply) -
     }
 }
 
-/// The document with what its items became; `None` where nothing did, or where it cannot be edited.
-fn edited(document: &Document, reply: &Reply) -> Option<Document> {
+fn items_pointer() -> Pointer {
+    Pointer::ROOT.key("items")
+}
+
+/// The text of the document with what its items became; `None` where nothing did, or where it cannot be edited.
+fn edited(document: &Document, reply: &Reply) -> Option<String> {
     let mut value = document.value()?.clone();
     let slots = value.as_object_mut()?.get_mut("items")?.as_array_mut()?;
     let mut changed = false;
@@ -91,63 +94,62 @@ fn edited(document: &Document, reply: &Reply) -> Option<Document> {
         }
     }
     let edited = changed.then(|| document.edited(&value))?;
-    if edited.fallback.is_some() {
-        return None;
-    }
-    let source = Arc::new(Source::new(document.source().name(), edited.text));
-    let documents = yaml::read(&source, &Limits::default()).ok()?;
-    documents.into_iter().find(|document| document.value() == Some(&value))
+    edited.fallback.is_none().then_some(edited.text)
 }
 
-/// The answer with the items' own lines. Items that changed are taken from the document only if it was edited.
-fn spliced(
-    document: &Document,
-    list: &ResourceList,
-    reply: &Reply,
-    is_edited: bool,
-    answer: &Value,
-) -> Option<String> {
-    let chunks = chunks(document)?;
-    let mut out = String::with_capacity(document.text().len() + 1024);
-    for (key, value) in answer.as_object()? {
-        if &**key != "items" || value.as_array().is_some_and(|items| items.is_empty()) {
-            let member: Value = [(key.clone(), value.clone())].into_iter().collect();
-            yaml::print(&member, &mut out);
-            continue;
+/// A list as it is written.
+struct Written<'t> {
+    text: &'t str,
+    /// The lines of each item, with the comments above it.
+    items: Vec<Range<usize>>,
+}
+
+impl<'t> Written<'t> {
+    /// What is written where the items stand, and where they end; `None` where items share lines.
+    fn of(text: &'t str, items: Option<(Vec<Range<usize>>, usize)>) -> Option<Self> {
+        let (spans, end) = items?;
+        let mut starts: Vec<usize> = Vec::with_capacity(spans.len());
+        for span in &spans {
+            let floor = starts.last().map_or(0, |last| last + 1);
+            let dash = dash_line(text, span.start, floor)?;
+            let indent = text[dash..].len() - text[dash..].trim_start_matches(' ').len();
+            starts.push(with_comments(text, dash, indent, floor));
         }
-        out.push_str("items:\n");
-        for (index, (item, chunk)) in list.items.iter().zip(&chunks).enumerate() {
-            if reply.is_dropped(index) {
+        let end = if line_start(text, end) == end { end } else { line_end(text, end) };
+        let ends = starts.iter().skip(1).copied().chain([end]).collect::<Vec<_>>();
+        let items = starts.into_iter().zip(ends).map(|(start, end)| start..end).collect();
+        Some(Self { text, items })
+    }
+
+    /// The answer with the items' own lines. Items that changed are taken from the text only if it was edited.
+    fn spliced(&self, list: &ResourceList, reply: &Reply, is_edited: bool, answer: &Value) -> Option<String> {
+        if self.items.len() != list.items.len() {
+            return None;
+        }
+        let mut out = String::with_capacity(self.text.len() + 1024);
+        for (key, value) in answer.as_object()? {
+            if &**key != "items" || value.as_array().is_some_and(|items| items.is_empty()) {
+                let member: Value = [(key.clone(), value.clone())].into_iter().collect();
+                yaml::print(&member, &mut out);
                 continue;
             }
-            let became = reply.became(index);
-            let copied = (is_edited || became.is_none())
-                && copy(document.source().text().get(chunk.clone())?, &mut out);
-            if !copied {
-                yaml::print(&Value::array(vec![became.unwrap_or(item).clone()]), &mut out);
+            out.push_str("items:\n");
+            for (index, (item, lines)) in list.items.iter().zip(&self.items).enumerate() {
+                if reply.is_dropped(index) {
+                    continue;
+                }
+                let became = reply.became(index);
+                let copied = (is_edited || became.is_none()) && copy(self.text.get(lines.clone())?, &mut out);
+                if !copied {
+                    yaml::print(&Value::array(vec![became.unwrap_or(item).clone()]), &mut out);
+                }
+            }
+            if !reply.added.is_empty() {
+                yaml::print(&Value::array(reply.added.clone()), &mut out);
             }
         }
-        if !reply.added.is_empty() {
-            yaml::print(&Value::array(reply.added.clone()), &mut out);
-        }
+        Some(out)
     }
-    (chunks.len() == list.items.len()).then_some(out)
-}
-
-/// The lines of each item, with the comments above it; `None` where items share lines.
-fn chunks(document: &Document) -> Option<Vec<Range<usize>>> {
-    let text = document.source().text();
-    let (spans, end) = document.element_spans(&Pointer::ROOT.key("items"))?;
-    let mut starts: Vec<usize> = Vec::with_capacity(spans.len());
-    for span in &spans {
-        let floor = starts.last().map_or(0, |last| last + 1);
-        let dash = dash_line(text, span.start, floor)?;
-        let indent = text[dash..].len() - text[dash..].trim_start_matches(' ').len();
-        starts.push(with_comments(text, dash, indent, floor));
-    }
-    let end = if line_start(text, end) == end { end } else { line_end(text, end) };
-    let ends = starts.iter().skip(1).copied().chain([end]).collect::<Vec<_>>();
-    Some(starts.into_iter().zip(ends).map(|(start, end)| start..end).collect())
 }
 
 /// Where the line with the dash of an item starts: the one its first node stands on, or one above with
@@ -211,6 +213,10 @@ fn copy(chunk: &str, out: &mut String) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use crate::yaml::{Limits, Source};
+
     use super::*;
 
     /// The answer with the items of these numbers replaced by `{"a":0}`.

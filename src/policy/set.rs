@@ -316,7 +316,10 @@ mod tests {
             vec![one(r#""name":"web""#), one(r#""name":"?""#)],
             vec![r#"{"resources":{"kinds":["*"],"name":"web"}}"#.to_owned()],
             // What is not known of the sender is told.
-            vec![r#"{"any":[{"resources":{"kinds":["ConfigMap"],"name":"web"},"clusterRoles":["a"]}]}"#.to_owned()],
+            vec![
+                r#"{"any":[{"resources":{"kinds":["ConfigMap"],"name":"web"},"clusterRoles":["a"]}]}"#
+                    .to_owned(),
+            ],
         ];
         let policies = blocks.iter().enumerate().map(|(number, blocks)| {
             let blocks: Vec<&str> = blocks.iter().map(String::as_str).collect();

@@ -11,6 +11,7 @@ use super::json::JsonText;
 use super::keys::Keys;
 use super::mark::{Found, Marks, Recorder};
 use super::source::Origin;
+use super::split::chunks;
 use super::{Limits, Position, Source, print};
 
 /// A document: its text, exact, and what it says.
@@ -164,7 +165,7 @@ impl Document {
     }
 
     fn marks(&self) -> &Marks {
-        self.marks.get_or_init(|| marks(&self.source, self.parts.parsed.clone(), self.format))
+        self.marks.get_or_init(|| marks(self.source.text(), self.parts.parsed.clone(), self.format))
     }
 }
 
@@ -183,19 +184,25 @@ fn leading_comments(body: &str) -> &str {
     &body[..length]
 }
 
-/// Reads a part of a source again, for the places of its nodes.
-pub(super) fn marks(source: &Source, part: Range<usize>, format: Format) -> Marks {
+/// Where the elements of a list stand in the first document of a YAML text, as [`Document::element_spans`] tells it of
+/// one that was read.
+pub fn element_spans(text: &str, list: &Pointer) -> Option<(Vec<Range<usize>>, usize)> {
+    marks(text, chunks(text).next()?.parsed, Format::Yaml).elements(list)
+}
+
+/// Reads a part of a text again, for the places of its nodes.
+pub(super) fn marks(text: &str, part: Range<usize>, format: Format) -> Marks {
     let mut keys = Keys::default();
     let mut recorder = Recorder::new(&mut keys);
     // It was read before; should it end early, what was found so far is right.
     let _read = match format {
         Format::Json => {
-            let mut json = JsonText::new(source.text(), part);
+            let mut json = JsonText::new(text, part);
             json.starts();
             json.tell(&mut recorder)
         }
         Format::Yaml => {
-            let yaml = YamlText { base: part.start, text: &source.text()[part], bare: false };
+            let yaml = YamlText { base: part.start, text: &text[part], bare: false };
             let limits = Limits { depth: Limits::MAX_DEPTH, ..Limits::default() };
             yaml.tell(&limits, &mut recorder)
         }

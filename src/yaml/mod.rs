@@ -24,8 +24,8 @@ mod source;
 mod split;
 mod tabs;
 
-pub use document::Document;
-pub use edit::{Edited, Fallback};
+pub use document::{Document, element_spans};
+pub use edit::{Edited, Fallback, says};
 pub use error::{Fault, SyntaxError};
 pub use limits::{Limit, Limits};
 pub use print::{print, print_document};

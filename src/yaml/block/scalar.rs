@@ -59,7 +59,8 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
     }
 
     pub(super) fn tell_key(&mut self, found: Found<'t>) -> Option<()> {
-        let is_line = found.at.len() <= LONGEST_KEY && !self.bytes[found.at.clone()].contains(&b'\n');
+        let is_line = found.form == Form::Plain || !self.bytes[found.at.clone()].contains(&b'\n');
+        let is_line = is_line && found.at.len() <= LONGEST_KEY;
         is_line.then_some(())?;
         self.tell_scalar(found)
     }

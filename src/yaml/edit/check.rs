@@ -13,8 +13,10 @@ use crate::yaml::scalar::Resolved;
 use crate::yaml::split::chunks;
 use crate::yaml::{Document, Fault, Limits, Source, read};
 
-/// Whether a text reads as one document with this value.
-pub(super) fn says(text: &str, value: &Value) -> bool {
+/// Whether a text, of any size, reads as one document with this value.
+///
+/// Nothing is built of it unless it has anchors or several forms it may be read in.
+pub fn says(text: &str, value: &Value) -> bool {
     match verdict(text, value) {
         Verdict::Same => true,
         Verdict::Differs => false,

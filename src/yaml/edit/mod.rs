@@ -22,9 +22,9 @@ use crate::value::Value;
 
 use super::Document;
 
+pub use check::says;
 pub(super) use trace::{Trace, Tracer};
 
-use check::says;
 use editor::Editor;
 use outline::Outline;
 
