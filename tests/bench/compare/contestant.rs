@@ -33,6 +33,11 @@ impl Contestant {
         arguments.iter().fold(self, Self::arg)
     }
 
+    /// The same with the arguments of another one.
+    pub(crate) fn args_of(self, other: &Self) -> Self {
+        other.arguments.iter().fold(self, Self::arg)
+    }
+
     /// The same, running at most so often.
     pub(crate) fn at_most(mut self, rounds: usize) -> Self {
         self.rounds = rounds;

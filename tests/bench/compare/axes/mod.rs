@@ -24,7 +24,7 @@ use crate::compare::say;
 
 pub(crate) use apply::{FEW, KYVERNO_SMALL, MANY, NOTHING, SMALL};
 pub(crate) use hosts::KUSTOMIZE;
-pub(crate) use own::{CANONICAL, CANONICAL_TWO, FOLDER, ONE_FILE, ONE_THREAD, TWO_THREADS};
+pub(crate) use own::{AT_ONCE, CANONICAL, CANONICAL_TWO, FOLDER, ONE_FILE, ONE_THREAD, TWO_THREADS};
 
 /// Names of contestants that several axes have.
 pub(crate) const KYV: &str = "kyv";

@@ -1,5 +1,7 @@
 //! kyv beside itself and beside the limit.
 
+use std::path::Path;
+
 use super::{Axis, Bench};
 use crate::compare::agreement;
 use crate::compare::contestant::Contestant;
@@ -11,6 +13,8 @@ use crate::compare::policies::MATCHING;
 pub(crate) const ONE_THREAD: &str = "kyv --workers 1";
 /// kyv with two threads.
 pub(crate) const TWO_THREADS: &str = "kyv --workers 2";
+/// Two of kyv at the same time, each with one thread: as quick as two threads can be on this machine.
+pub(crate) const AT_ONCE: &str = "two of kyv --workers 1 at once";
 /// kyv with one thread, printing canonically.
 pub(crate) const CANONICAL: &str = "kyv --workers 1 --canonical";
 /// kyv with two threads, printing canonically.
@@ -31,10 +35,17 @@ fn named(mut contestant: Contestant, name: &'static str) -> Contestant {
 pub(crate) fn threads(bench: &mut Bench) -> Result<(), String> {
     let number = bench.sizes.large;
     let (policies, objects) = (bench.policies(MATCHING, 0), bench.objects(number));
-    let contestants = [(ONE_THREAD, "1"), (TWO_THREADS, "2")].map(|(name, workers)| {
-        (number, named(bench.kyv(&policies, &objects).args(&["--workers", workers]), name))
-    });
-    bench.take(Axis::Threads, contestants.to_vec())
+    let kyv = |workers| bench.kyv(&policies, &objects).args(&["--workers", workers]);
+    let contestants = [
+        named(kyv("1"), ONE_THREAD),
+        named(kyv("2"), TWO_THREADS),
+        // What the first one prints would mix with the second's.
+        Contestant::new(AT_ONCE, Path::new("/bin/sh"))
+            .args(&["-c", r#""$0" "$@" >/dev/null & "$0" "$@" && wait $!"#])
+            .arg(kyv("1").program)
+            .args_of(&kyv("1")),
+    ];
+    bench.take(Axis::Threads, contestants.map(|contestant| (number, contestant)).to_vec())
 }
 
 pub(crate) fn canonical(bench: &mut Bench) -> Result<(), String> {
