@@ -222,14 +222,16 @@ mod tests {
 
     use super::*;
 
-    fn policy(name: &str, kinds: &[&str]) -> Policy {
-        let rules: Vec<String> = kinds
+    /// A policy with a rule for each of these `match`.
+    fn matching(name: &str, blocks: &[impl AsRef<str>]) -> Policy {
+        let rules: Vec<String> = blocks
             .iter()
             .enumerate()
-            .map(|(index, kinds)| {
+            .map(|(index, block)| {
                 format!(
-                    r#"{{"name":"r{index}","match":{{"any":[{{"resources":{{"kinds":[{kinds}]}}}}]}},
-                        "mutate":{{"patchStrategicMerge":{{"data":{{"a":"b"}}}}}}}}"#
+                    r#"{{"name":"r{index}","match":{},
+                        "mutate":{{"patchStrategicMerge":{{"metadata":{{"labels":{{"a":"b"}}}}}}}}}}"#,
+                    block.as_ref()
                 )
             })
             .collect();
@@ -239,6 +241,12 @@ mod tests {
             rules.join(",")
         );
         policy::parse(&Value::from_json(&document).unwrap(), Semantics::Documented).unwrap()
+    }
+
+    /// A policy with a rule for each of these lists of kinds.
+    fn policy(name: &str, kinds: &[&str]) -> Policy {
+        let block = |kinds: &&str| format!(r#"{{"any":[{{"resources":{{"kinds":[{kinds}]}}}}]}}"#);
+        matching(name, &kinds.iter().map(block).collect::<Vec<_>>())
     }
 
     #[test]
@@ -260,25 +268,6 @@ mod tests {
         assert_eq!(found("Deployment"), [("a".into(), vec![2]), ("c".into(), vec![0, 1])]);
         assert_eq!(found("Other"), [("a".into(), vec![2]), ("c".into(), vec![1])]);
         assert_eq!(PolicySet::default().of_kind("Pod").all().count(), 0);
-    }
-
-    /// A policy with a rule for each of these `match`.
-    fn matching(name: &str, blocks: &[&str]) -> Policy {
-        let rules: Vec<String> = blocks
-            .iter()
-            .enumerate()
-            .map(|(index, block)| {
-                format!(
-                    r#"{{"name":"r{index}","match":{block},"mutate":{{"patchStrategicMerge":{{"metadata":{{"labels":{{"a":"b"}}}}}}}}}}"#
-                )
-            })
-            .collect();
-        let document = format!(
-            r#"{{"apiVersion":"kyverno.io/v1","kind":"ClusterPolicy","metadata":{{"name":"{name}"}},
-                "spec":{{"background":false,"rules":[{}]}}}}"#,
-            rules.join(",")
-        );
-        policy::parse(&Value::from_json(&document).unwrap(), Semantics::Documented).unwrap()
     }
 
     fn filter(more: &str) -> String {
@@ -321,10 +310,8 @@ mod tests {
                     .to_owned(),
             ],
         ];
-        let policies = blocks.iter().enumerate().map(|(number, blocks)| {
-            let blocks: Vec<&str> = blocks.iter().map(String::as_str).collect();
-            matching(&format!("p{number:02}"), &blocks)
-        });
+        let policies =
+            blocks.iter().enumerate().map(|(number, blocks)| matching(&format!("p{number:02}"), blocks));
         let set = PolicySet::new(policies.collect());
         let found = |metadata: &str| {
             let object = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{metadata}}}"#);
