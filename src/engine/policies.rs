@@ -173,24 +173,32 @@ impl Evaluation<'_> {
         let mut reports = Vec::new();
         if settings.trace || settings.operation == Some(Operation::Delete) || settings.values.has_any() {
             for (policy, rules) in candidates.all() {
-                reports.extend(self.policy(policy, &rules, current));
+                let glance = self.glance(policy, &rules, current);
+                reports.extend(self.policy(policy, &rules, &glance, current));
             }
             return reports;
         }
-        let mut numbers = candidates.numbers(&self.candidate(current, None));
-        let (mut place, mut last) = (0, None);
-        while let Some(number) = numbers.get(place).copied() {
+        let mut walk = candidates.walk(&self.candidate(current, None));
+        let mut seers =
+            [FailurePolicy::Fail, FailurePolicy::Ignore].map(|one| (one, candidates.first_to_see(one)));
+        let mut last = None;
+        while let Some((number, policy, rules)) = walk.next() {
             debug_assert!(self.are_left_out(candidates, (last, Some(number)), current));
-            (place, last) = (place + 1, Some(number));
-            let Some((policy, rules)) = candidates.at(number) else { continue };
-            if candidates.is_seen_before(number, policy.failure_policy) {
-                self.note_passed(policy.failure_policy);
+            last = Some(number);
+            // Those left out see the request, too.
+            for (failure_policy, first) in &mut seers {
+                if first.take_if(|first| *first < number).is_some() {
+                    self.note_passed(*failure_policy);
+                }
+            }
+            let glance = self.glance(policy, &rules, current);
+            if matches!(glance, Glance::Idle) {
+                continue;
             }
             let before = current.clone();
-            reports.extend(self.policy(policy, &rules, current));
+            reports.extend(self.policy(policy, &rules, &glance, current));
             if !before.same_storage(current) {
-                let change = (&self.candidate(&before, None), &self.candidate(current, None));
-                candidates.add_gained(change, number, &mut numbers);
+                walk.meet(&self.candidate(&before, None), &self.candidate(current, None));
             }
         }
         debug_assert!(self.are_left_out(candidates, (last, None), current));
@@ -212,7 +220,7 @@ impl Evaluation<'_> {
             let is_silent = |rule: &Rule| {
                 !rule.selects(&candidate) && !rule.asks_for_user() && !rule.asks_for_namespace_labels()
             };
-            let is_seen = |next| candidates.is_seen_before(next, policy.failure_policy);
+            let is_seen = |next| candidates.first_to_see(policy.failure_policy) < Some(next);
             let is_standard = |rule: &Rule| rule.existing().is_none();
             !policy.admits(&candidate)
                 || rules.iter().all(|index| *index < policy.rules.len())
@@ -222,10 +230,16 @@ impl Evaluation<'_> {
     }
 
     /// Runs one policy; `None` where none of its rules has anything to say.
-    fn policy(&self, policy: &Policy, rules: &[usize], current: &mut Value) -> Option<PolicyReport> {
+    fn policy(
+        &self,
+        policy: &Policy,
+        rules: &[usize],
+        glance: &Glance,
+        current: &mut Value,
+    ) -> Option<PolicyReport> {
         let settings = &self.engine.settings;
         let operation = self.operation(policy);
-        let first = match self.glance(policy, rules, current, operation) {
+        let first = match *glance {
             Glance::Idle => return None,
             Glance::First(first) => Some(first),
             Glance::Unknown => None,
@@ -355,8 +369,9 @@ impl Evaluation<'_> {
     }
 
     /// What is known of a policy without looking closer. Most policies of a cluster are for other objects.
-    fn glance(&self, policy: &Policy, rules: &[usize], object: &Value, operation: Operation) -> Glance {
+    fn glance(&self, policy: &Policy, rules: &[usize], object: &Value) -> Glance {
         let settings = &self.engine.settings;
+        let operation = self.operation(policy);
         let has_more = rules.iter().any(|index| *index >= policy.rules.len());
         let is_given = || settings.values.of(&policy.name, self.name()).next().is_some();
         if settings.trace || operation == Operation::Delete || has_more || is_given() {

@@ -57,7 +57,7 @@ pub use overlay_labels::labels_as_texts;
 pub use requests::RequestFilters;
 pub use rule::{Mismatch, Rule};
 pub use selection::Selection;
-pub use set::{Candidates, PolicySet};
+pub use set::{Candidates, PolicySet, Walk};
 pub use subject::UserInfo;
 pub use targets::{Existing, Target, TargetSelector};
 

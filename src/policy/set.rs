@@ -1,7 +1,7 @@
 //! The policies of a run, found by kind.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::value::Text;
 
@@ -92,49 +92,21 @@ impl<'p> Candidates<'p> {
         })
     }
 
-    /// The numbers of those that may change an object or have something to tell of it, in the order they run. Of those
-    /// left out no rule takes the object, rules with targets aside.
-    pub fn numbers(self, candidate: &Candidate<'_>) -> Vec<usize> {
-        let mut numbers = Vec::new();
-        for places in self.places() {
-            places.signs.find(candidate, &mut numbers);
-        }
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers
-    }
-
-    /// Adds to such numbers those after one of them that count since its policy changed the object.
-    pub fn add_gained(
-        self,
-        (before, candidate): (&Candidate<'_>, &Candidate<'_>),
-        after: usize,
-        numbers: &mut Vec<usize>,
-    ) {
-        let is_same = |name| {
-            let (before, after) = (before.object.get(name), candidate.object.get(name));
-            before.zip(after).is_some_and(|(before, after)| before.same_storage(after))
-        };
-        if is_same("metadata") && is_same("kind") {
-            return;
-        }
-        let mut gained = Vec::new();
-        for places in self.places() {
-            places.signs.find_gained(before, candidate, &mut gained);
-        }
-        gained.retain(|number| *number > after);
-        if !gained.is_empty() {
-            numbers.extend(gained);
-            numbers.sort_unstable();
-            numbers.dedup();
-        }
+    /// A walk through those that may change an object or have something to tell of it.
+    pub fn walk(self, candidate: &Candidate<'_>) -> Walk<'p> {
+        Walk::new(self, candidate)
     }
 
     /// The policy of a number, if it is one of these, with its rules as [`Candidates::all`] tells them.
     pub fn at(self, number: usize) -> Option<(&'p Policy, Cow<'p, [usize]>)> {
-        let policy = self.policies.get(number)?;
-        let named = self.named.and_then(|places| places.rules_of(number));
-        let rules = match (named, self.open.rules_of(number)) {
+        self.at_behind(&mut [0, 0], number)
+    }
+
+    /// The same where it is known that the policy stands behind these places of the two lists; they move behind it.
+    fn at_behind(self, behind: &mut [usize; 2], number: usize) -> Option<(&'p Policy, Cow<'p, [usize]>)> {
+        let [named, open] = behind;
+        let named = self.named.and_then(|places| places.rules_of(number, named));
+        let rules = match (named, self.open.rules_of(number, open)) {
             (Some(named), Some(open)) => {
                 let mut rules = [named, open].concat();
                 rules.sort_unstable();
@@ -142,18 +114,91 @@ impl<'p> Candidates<'p> {
             }
             (named, open) => Cow::Borrowed(named.or(open)?),
         };
-        Some((policy, rules))
+        Some((self.policies.get(number)?, rules))
     }
 
-    /// Whether a policy of the whole cluster before this number, with this failure policy, sees all requests for
+    /// The number of the first policy of the whole cluster, with this failure policy, that sees all requests for
     /// objects of the kind.
-    pub fn is_seen_before(self, number: usize, failure_policy: FailurePolicy) -> bool {
-        let mut first = self.places().flat_map(|places| &places.first);
-        first.any(|(known, first)| *known == failure_policy && *first < number)
+    pub fn first_to_see(self, failure_policy: FailurePolicy) -> Option<usize> {
+        let first = self.places().flat_map(|places| &places.first);
+        first.filter(|(known, _)| *known == failure_policy).map(|(_, first)| *first).min()
     }
 
     fn places(self) -> impl Iterator<Item = &'p Places> {
         self.named.into_iter().chain([self.open])
+    }
+}
+
+/// A walk through the policies that a sign may hold for: of those left out no rule takes the object, rules with targets
+/// aside.
+#[derive(Debug)]
+pub struct Walk<'p> {
+    candidates: Candidates<'p>,
+    /// The numbers to come, the next one last.
+    numbers: Vec<usize>,
+    /// Further ones, which count since a policy changed the object.
+    gained: BTreeSet<usize>,
+    /// The lists that these are from.
+    known: BTreeSet<*const usize>,
+    last: Option<usize>,
+    /// The places behind it in the two lists.
+    behind: [usize; 2],
+}
+
+impl<'p> Walk<'p> {
+    fn new(candidates: Candidates<'p>, candidate: &Candidate<'_>) -> Self {
+        let mut found = Vec::new();
+        for places in candidates.places() {
+            places.signs.find(candidate, &mut found);
+        }
+        let mut numbers = found.concat();
+        if found.len() > 1 {
+            numbers.sort_unstable();
+            numbers.dedup();
+        }
+        numbers.reverse();
+        let (gained, known) = (BTreeSet::new(), BTreeSet::new());
+        Self { candidates, numbers, gained, known, last: None, behind: [0, 0] }
+    }
+
+    /// Has the policies after the last one meet the object as it is now, if they left it out before.
+    pub fn meet(&mut self, before: &Candidate<'_>, candidate: &Candidate<'_>) {
+        let is_same = |name| {
+            let (before, after) = (before.object.get(name), candidate.object.get(name));
+            before.zip(after).is_some_and(|(before, after)| before.same_storage(after))
+        };
+        if is_same("metadata") && is_same("kind") {
+            return;
+        }
+        let mut found = Vec::new();
+        for places in self.candidates.places() {
+            places.signs.find_gained(before, candidate, &mut found);
+        }
+        for numbers in found {
+            // However often a sign comes and goes, what it stands for is taken once.
+            if self.known.insert(numbers.as_ptr()) {
+                self.gained.extend(numbers.iter().filter(|number| Some(**number) > self.last));
+            }
+        }
+    }
+}
+
+impl<'p> Iterator for Walk<'p> {
+    type Item = (usize, &'p Policy, Cow<'p, [usize]>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let number = match (self.numbers.last(), self.gained.first()) {
+            (Some(number), Some(gained)) if gained < number => self.gained.pop_first()?,
+            (None, Some(_)) => self.gained.pop_first()?,
+            _ => {
+                let number = self.numbers.pop()?;
+                self.gained.remove(&number);
+                number
+            }
+        };
+        self.last = Some(number);
+        let (policy, rules) = self.candidates.at_behind(&mut self.behind, number)?;
+        Some((number, policy, rules))
     }
 }
 
@@ -167,10 +212,16 @@ impl Places {
         }
     }
 
-    /// The rules of a policy.
-    fn rules_of(&self, number: usize) -> Option<&[usize]> {
-        let at = self.list.binary_search_by_key(&number, |(number, _)| *number).ok()?;
-        self.list.get(at).map(|(_, rules)| &**rules)
+    /// The rules of a policy that stands behind a place, which moves behind it.
+    fn rules_of(&self, number: usize, behind: &mut usize) -> Option<&[usize]> {
+        let rest = self.list.get(*behind..)?;
+        // Most often it is the next one.
+        if rest.first().is_some_and(|(next, _)| *next < number) {
+            *behind += rest.partition_point(|(other, _)| *other < number);
+        }
+        let (_, rules) = self.list.get(*behind).filter(|(found, _)| *found == number)?;
+        *behind += 1;
+        Some(rules)
     }
 
     fn index(&mut self, policies: &[Policy]) {
@@ -317,7 +368,8 @@ mod tests {
             let object = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{metadata}}}"#);
             let object = Value::from_json(&object).unwrap();
             let kind = GroupVersionKind::of(&object).unwrap();
-            set.of_kind("ConfigMap").numbers(&Candidate::new(&object, &kind, Operation::Create))
+            let walk = set.of_kind("ConfigMap").walk(&Candidate::new(&object, &kind, Operation::Create));
+            walk.map(|(number, ..)| number).collect::<Vec<_>>()
         };
         // Those that are not for any beginning of a text are always there.
         assert_eq!(found("{}"), [1, 5, 10, 12]);
@@ -337,8 +389,40 @@ mod tests {
             Policy { failure_policy: FailurePolicy::Ignore, ..named("c") },
             named("d"),
         ]);
-        let seen = |number, failure_policy| set.of_kind("ConfigMap").is_seen_before(number, failure_policy);
-        assert_eq!([0, 1, 3].map(|number| seen(number, FailurePolicy::Fail)), [false, true, true]);
-        assert_eq!([1, 2, 3].map(|number| seen(number, FailurePolicy::Ignore)), [false, false, true]);
+        let first = |failure_policy| set.of_kind("ConfigMap").first_to_see(failure_policy);
+        assert_eq!(first(FailurePolicy::Fail), Some(0));
+        assert_eq!(first(FailurePolicy::Ignore), Some(2));
+    }
+
+    #[test]
+    fn what_a_policy_changes_is_met_once() {
+        let labeled = |more: &str| format!(r#"{{"any":[{}]}}"#, filter(&format!(r#""selector":{more}"#)));
+        let seq = |value: usize| labeled(&format!(r#"{{"matchLabels":{{"seq":"{value}"}}}}"#));
+        let set = PolicySet::new(vec![
+            matching("a", &[seq(0)]),
+            matching("b", &[seq(1)]),
+            matching("c", &[labeled(r#"{"matchExpressions":[{"key":"other","operator":"Exists"}]}"#)]),
+            matching("d", &[seq(1)]),
+            matching("e", &[seq(0)]),
+        ]);
+        let object = |labels: &str| {
+            Value::from_json(&format!(r#"{{"kind":"ConfigMap","metadata":{{"labels":{{{labels}}}}}}}"#))
+                .unwrap()
+        };
+        let kind = GroupVersionKind { group: "".into(), version: "v1".into(), kind: "ConfigMap".into() };
+        let [zero, one, other] = [r#""seq":"0""#, r#""seq":"1""#, r#""seq":"1","other":"1""#].map(object);
+        let [zero, one, other] =
+            [&zero, &one, &other].map(|object| Candidate::new(object, &kind, Operation::Create));
+        let mut walk = set.of_kind("ConfigMap").walk(&zero);
+        let mut next = |change: Option<(&Candidate<'_>, &Candidate<'_>)>| {
+            change.into_iter().for_each(|(before, after)| walk.meet(before, after));
+            walk.next().map(|(number, ..)| number)
+        };
+        assert_eq!(next(None), Some(0));
+        assert_eq!(next(Some((&zero, &one))), Some(1));
+        assert_eq!(next(Some((&one, &zero))), Some(3));
+        // What lies behind does not come back.
+        assert_eq!(next(Some((&zero, &other))), Some(4));
+        assert_eq!(next(None), None);
     }
 }
