@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         Trial::test("a run compares, measures, and tells it all", || left_out().map_or_else(whole, Ok)),
         Trial::test("a difference stops the run", || left_out().map_or_else(difference, Ok)),
         Trial::test("the policies use features in the shares of the catalogue", shares),
-        Trial::test("an axis that is unknown is refused", unknown),
+        Trial::test("what cannot be asked for is refused", unknown),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -146,9 +146,21 @@ fn shares() -> Result<(), Failed> {
 }
 
 fn unknown() -> Result<(), Failed> {
-    let output = run(Path::new(env!("CARGO_BIN_EXE_kubectl-kyv")), &["speed"])?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("`speed` is unknown"), "{said}");
+    let kyv = Path::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
+    for (arguments, expected) in [
+        (&["speed"][..], "`speed` is unknown"),
+        (&["--rounds", "0"], "--rounds: a number of 1 or more has to follow"),
+        (&["--quick", "--write"], "--write without a folder replaces the published figures"),
+        (&["startup", "--write"], "--write without a folder replaces the published figures"),
+        (&["--write="], "a folder has to follow"),
+        (&["startup", "--write=/proc/nowhere"], "/proc/nowhere: "),
+    ] {
+        let output = run(kyv, arguments)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(expected) && output.stdout.is_empty(), "{said}");
+    }
+    let said = String::from_utf8(run(kyv, &["--help"])?.stdout)?;
+    assert!(said.starts_with("compare [AXIS...]: ") && said.ends_with(", function, live\n"), "{said}");
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Limit, Position, Source, excerpt};
+use super::{Limit, Limits, Position, Source, excerpt};
 
 /// How much of a key is repeated in a message.
 const SHOWN_KEY: usize = 80;
@@ -56,7 +56,7 @@ pub enum Fault {
     #[error("the alias stands inside its own anchor")]
     AliasOfItself,
     /// A limit was passed.
-    #[error("{} ({maximum} at most; `--limit {limit}=N` sets another)", excess(.limit))]
+    #[error("{} ({maximum} at most{})", excess(.limit), more(.limit, .maximum))]
     Limit {
         /// Which.
         limit: Limit,
@@ -75,6 +75,14 @@ const fn excess(limit: &Limit) -> &'static str {
         Limit::Bytes => "the text is too large",
         Limit::AliasNodes => "aliases make the document grow too much",
     }
+}
+
+/// How the limit can be set, if it can be higher.
+fn more(limit: &Limit, maximum: &usize) -> String {
+    if *limit == Limit::Depth && *maximum >= Limits::MAX_DEPTH {
+        return ", which no `--limit` changes".to_owned();
+    }
+    format!("; `--limit {limit}=N` sets another")
 }
 
 impl Fault {
@@ -153,5 +161,19 @@ mod tests {
             "web.yaml:2:4: unclosed\n2 | b: [\n  |    ^"
         );
         assert!(size_of::<SyntaxError>() <= 128);
+    }
+
+    #[test]
+    fn an_error_says_which_limit_helps() {
+        let text = |limit, maximum| Fault::Limit { limit, maximum }.to_string();
+        assert_eq!(
+            text(Limit::Depth, 100),
+            "nested too deep (100 at most; `--limit yaml-depth=N` sets another)"
+        );
+        assert_eq!(text(Limit::Depth, 1000), "nested too deep (1000 at most, which no `--limit` changes)");
+        assert_eq!(
+            text(Limit::Documents, 1000),
+            "too many documents (1000 at most; `--limit yaml-documents=N` sets another)"
+        );
     }
 }

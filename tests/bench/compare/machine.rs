@@ -1,6 +1,7 @@
 //! What a run was measured on.
 
 use std::fs;
+use std::process::Command;
 use std::thread::available_parallelism;
 
 /// One line about the machine.
@@ -20,6 +21,19 @@ pub(crate) fn machine() -> String {
     };
     let kernel = first("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!("{model}, {cores} cores, {memory} memory, Linux {kernel}")
+}
+
+/// The commit that is checked out, as far as git tells.
+pub(crate) fn commit() -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let output =
+            Command::new("git").arg("-C").arg(env!("CARGO_MANIFEST_DIR")).args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let is_changed =
+        git(&["status", "--porcelain", "--untracked-files=no"]).is_none_or(|all| !all.is_empty());
+    Some(format!("{commit}{}", if is_changed { " and what was changed since" } else { "" }))
 }
 
 /// How many threads wanted to run during the last minute.

@@ -32,13 +32,21 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     if let Some(code) = errand(&arguments) {
         return code;
     }
-    let written = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
-    let report = Options::parse(written).and_then(|options| run(&options));
-    match report {
-        Ok(report) => {
-            io::stdout().write_all(report.as_bytes()).expect("stdout takes the report");
-            ExitCode::SUCCESS
-        }
+    let written: Vec<String> =
+        arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let print = |text: &str| io::stdout().write_all(text.as_bytes()).expect("stdout takes the text");
+    if written.iter().any(|argument| matches!(&**argument, "-h" | "--help")) {
+        print(&options::usage());
+        return ExitCode::SUCCESS;
+    }
+    let done = Options::parse(written).and_then(|options| {
+        let bench = run(&options)?;
+        let report = table::report(&bench);
+        print(&report);
+        write(&bench, &report)
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say(&format!("compare: {error}"));
             ExitCode::FAILURE
@@ -55,26 +63,35 @@ pub(crate) fn errand(arguments: &[OsString]) -> Option<ExitCode> {
     }
 }
 
-/// Runs what the options ask for, and gives the report as Markdown.
+/// Runs what the options ask for.
 ///
 /// # Errors
 ///
 /// Where two programs that should make the same of the same objects do not, and where a program fails.
-pub(crate) fn run(options: &Options) -> Result<String, String> {
+fn run(options: &Options) -> Result<Bench, String> {
+    if let Some(folder) = &options.write {
+        // Sooner than after all the measuring.
+        let probe = folder.join("table.md.probe");
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&probe, ""))
+            .and_then(|()| fs::remove_file(&probe))
+            .map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
     let mut bench = Bench::new(options)?;
     for axis in &options.axes {
         axes::measure(*axis, &mut bench)?;
     }
-    let report = table::report(&bench);
-    if let Some(folder) = &options.write {
-        let write = |name: &str, text: &str| fs::write(folder.join(name), text);
-        fs::create_dir_all(folder)
-            .and_then(|()| write("table.md", &report))
-            .and_then(|()| write("figures.csv", &bench.results.csv()))
-            .and_then(|()| chart::all(&bench.results).iter().try_for_each(|(name, svg)| write(name, svg)))
-            .map_err(|error| format!("{}: {error}", folder.display()))?;
-    }
-    Ok(report)
+    Ok(bench)
+}
+
+/// Writes the report, the figures and the charts where the options ask for it.
+fn write(bench: &Bench, report: &str) -> Result<(), String> {
+    let Some(folder) = &bench.options.write else { return Ok(()) };
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text);
+    write("table.md", report)
+        .and_then(|()| write("figures.csv", &bench.results.csv()))
+        .and_then(|()| chart::all(&bench.results).iter().try_for_each(|(name, svg)| write(name, svg)))
+        .map_err(|error| format!("{}: {error}", folder.display()))
 }
 
 /// A line for whoever waits.

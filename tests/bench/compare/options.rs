@@ -29,6 +29,7 @@ impl Options {
     /// What is not understood.
     pub(crate) fn parse(arguments: Vec<String>) -> Result<Self, String> {
         let mut options = Self { axes: Vec::new(), rounds: 5, quick: false, beyond: false, write: None };
+        let mut publish = false;
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
             match &*argument {
@@ -36,20 +37,32 @@ impl Options {
                 "--bench" => {}
                 "--quick" => options.quick = true,
                 "--beyond" => options.beyond = true,
-                "--write" => options.write = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join(PUBLISHED)),
+                "--write" => publish = true,
                 "--rounds" => {
                     let number = arguments.next().and_then(|number| number.parse().ok());
-                    options.rounds =
-                        number.filter(|number| *number > 0).ok_or("--rounds: a number is missing")?;
+                    options.rounds = number
+                        .filter(|number| *number > 0)
+                        .ok_or("--rounds: a number of 1 or more has to follow")?;
                 }
                 folder if folder.starts_with("--write=") => {
-                    options.write = folder.strip_prefix("--write=").map(PathBuf::from);
+                    let folder = folder.strip_prefix("--write=").filter(|folder| !folder.is_empty());
+                    options.write = Some(folder.ok_or("--write=: a folder has to follow")?.into());
                 }
                 name => match Axis::ALL.iter().find(|axis| axis.name() == name) {
                     Some(axis) => options.axes.push(*axis),
                     None => return Err(format!("`{name}` is unknown; {USAGE}, and axes are {}", names())),
                 },
             }
+        }
+        if publish && (options.quick || !options.axes.is_empty()) {
+            return Err(
+                "--write without a folder replaces the published figures, which takes all axes and no \
+                        --quick; --write=FOLDER writes elsewhere"
+                    .to_owned(),
+            );
+        }
+        if publish {
+            options.write = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join(PUBLISHED));
         }
         if options.axes.is_empty() {
             options.axes = Axis::ALL.to_vec();
@@ -62,6 +75,11 @@ impl Options {
         }
         Ok(options)
     }
+}
+
+/// What can be asked for.
+pub(crate) fn usage() -> String {
+    format!("compare [AXIS...]: {USAGE}, and axes are {}\n", names())
 }
 
 const USAGE: &str = "options are --rounds N, --quick, --beyond and --write[=FOLDER]";

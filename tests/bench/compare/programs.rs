@@ -24,7 +24,11 @@ impl Programs {
     /// Where there is none.
     pub(crate) fn find() -> Result<Self, String> {
         let kyv = std::env::var_os("KYV_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_kubectl-kyv").into());
-        let kyv = PathBuf::from(kyv).canonicalize().map_err(|error| format!("KYV_BINARY: {error}"))?;
+        let kyv = Path::new(&kyv);
+        let kyv = kyv.canonicalize().map_err(|error| format!("KYV_BINARY: {}: {error}", kyv.display()))?;
+        if !kyv.is_file() {
+            return Err(format!("KYV_BINARY: {}: no file", kyv.display()));
+        }
         let this = std::env::current_exe().map_err(|error| error.to_string())?;
         Ok(Self { kyv, this, kyverno: OnceLock::new(), kustomize: OnceLock::new() })
     }

@@ -35,6 +35,10 @@ fn head(bench: &Bench, text: &mut String) {
     let quick =
         if bench.options.quick { " Tiny numbers, which only show that everything works." } else { "" };
     put(text, format_args!("Measured on {}, with {}.{quick}", bench.machine, versions.join(", ")));
+    if let Some(commit) = &bench.commit {
+        put(text, format_args!(" The tree was that of commit {commit}."));
+    }
+    put(text, format_args!(" {} rounds, fewer of what takes long.", bench.options.rounds));
     if cfg!(debug_assertions) {
         text.push_str(" The limit was built without optimisation and means nothing.");
     }

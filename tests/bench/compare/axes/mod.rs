@@ -173,6 +173,8 @@ pub(crate) struct Bench {
     /// What was found to be the same.
     pub(crate) agreements: Vec<String>,
     pub(crate) machine: String,
+    /// What is checked out.
+    pub(crate) commit: Option<String>,
     pub(crate) load: Option<f64>,
     folder: TempDir,
 }
@@ -191,6 +193,7 @@ impl Bench {
             results: Results::default(),
             agreements: Vec::new(),
             machine: machine::machine(),
+            commit: machine::commit(),
             load: machine::load(),
             folder: tempfile::tempdir().map_err(|error| error.to_string())?,
         })
