@@ -381,6 +381,36 @@ mod tests {
     }
 
     #[test]
+    fn rules_that_share_a_sign_are_met_together_and_once() {
+        for more in [
+            r#""name":"web""#,
+            r#""names":["web","web","we*","w*"]"#,
+            r#""namespaces":["shop"]"#,
+            r#""selector":{"matchLabels":{"app":"web"}}"#,
+            r#""selector":{"matchExpressions":[{"key":"app","operator":"Exists"}]}"#,
+            r#""selector":{"matchExpressions":[{"key":"app","operator":"In","values":["web","web"]}]}"#,
+            r#""name":"*""#,
+        ] {
+            let one = format!(r#"{{"any":[{}]}}"#, filter(more));
+            let twice = format!(r#"{{"any":[{0},{0}]}}"#, filter(more));
+            let set = PolicySet::new(vec![
+                matching("a", &[&one, &one]),
+                matching("b", &[&twice]),
+                matching("c", &[&one]),
+            ]);
+            let object = Value::from_json(
+                r#"{"kind":"ConfigMap","metadata":{"name":"web","namespace":"shop","labels":{"app":"web"}}}"#,
+            );
+            let object = object.unwrap();
+            let kind = GroupVersionKind { group: "".into(), version: "v1".into(), kind: "ConfigMap".into() };
+            let walk = set.of_kind("ConfigMap").walk(&Candidate::new(&object, &kind, Operation::Create));
+            let found: Vec<_> =
+                walk.map(|(number, policy, rules)| (number, policy.name.to_string(), rules.len())).collect();
+            assert_eq!(found, [(0, "a".into(), 2), (1, "b".into(), 1), (2, "c".into(), 1)], "{more}");
+        }
+    }
+
+    #[test]
     fn a_request_is_seen_by_the_first_policy_of_its_webhook() {
         let named = |name| matching(name, &[&format!(r#"{{"any":[{}]}}"#, filter(r#""name":"web""#))]);
         let set = PolicySet::new(vec![

@@ -58,7 +58,8 @@ struct Beginnings {
 }
 
 impl Signs {
-    /// Adds a number that is found where one of the signs holds; without any list it is always found.
+    /// Adds a number, behind the earlier ones, that is found where one of the signs holds; without any list it is
+    /// always found.
     pub(super) fn add(&mut self, number: usize, signs: Option<&[Sign<'_>]>) {
         let Some(signs) = signs else { return self.always.push(number) };
         for sign in signs {
@@ -70,7 +71,7 @@ impl Signs {
                     let label = self.labels.entry(key.clone()).or_default();
                     match value {
                         Some(value) => label.of_value.add(value.clone(), number),
-                        None => label.of_any_value.push(number),
+                        None => add(&mut label.of_any_value, number),
                     }
                 }
             }
@@ -126,6 +127,13 @@ fn labels<'a>(candidate: &Candidate<'a>) -> Option<&'a Map> {
     candidate.object.path(&["metadata", "labels"]).and_then(Value::as_object)
 }
 
+/// Adds a number to a list of ascending ones: the rules of a policy may share a sign.
+fn add(numbers: &mut Vec<usize>, number: usize) {
+    if numbers.last() != Some(&number) {
+        numbers.push(number);
+    }
+}
+
 fn push<'s>(numbers: &'s [usize], found: &mut Vec<&'s [usize]>) {
     if !numbers.is_empty() {
         found.push(numbers);
@@ -134,7 +142,7 @@ fn push<'s>(numbers: &'s [usize], found: &mut Vec<&'s [usize]>) {
 
 impl Texts {
     fn add(&mut self, text: Text, number: usize) {
-        self.0.entry(text).or_default().push(number);
+        add(self.0.entry(text).or_default(), number);
     }
 
     fn find<'s>(&'s self, text: &str, found: &mut Vec<&'s [usize]>) {
