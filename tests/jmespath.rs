@@ -2,8 +2,8 @@
 use std::{collections::BTreeMap, fs, path::Path, path::PathBuf};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use kyv::jmespath::{EvalError, Expression, FixedClock, Runtime, SeededChance, functions};
-use kyv::semantics::{Reading, Semantics};
+use kyv::jmespath::{EvalError, Expression, FixedClock, Runtime, SeededRandom, functions};
+use kyv::semantics::{DivergenceTracker, Semantics};
 use kyv::value::{JsonReader, Number, Value};
 use proptest::prelude::*;
 
@@ -75,9 +75,9 @@ enum Fault {
 fn search(given: &Value, text: &str) -> Result<Value, Fault> {
     let expression = Expression::parse(text, Semantics::Documented);
     let expression = expression.map_err(|error| Fault::Syntax(error.to_string()))?;
-    let reading = Reading::default();
-    let chance = SeededChance::new(0);
-    let runtime = Runtime::new(&FixedClock::EPOCH, &chance, &reading);
+    let tracker = DivergenceTracker::default();
+    let random = SeededRandom::new(0);
+    let runtime = Runtime::new(&FixedClock::EPOCH, &random, &tracker);
     expression.search(given, &runtime).map_err(Fault::Evaluation)
 }
 
@@ -188,9 +188,9 @@ fn steps_are_shared_by_the_searches_of_a_runtime() {
     let items = format!("[{}]", vec!["1"; 1000].join(","));
     let given = Value::from_json(&items).unwrap();
     let expression = Expression::parse("map(&length(to_string(@)), @)", Semantics::Documented).unwrap();
-    let reading = Reading::default();
-    let chance = SeededChance::new(0);
-    let runtime = Runtime::new(&FixedClock::EPOCH, &chance, &reading);
+    let tracker = DivergenceTracker::default();
+    let random = SeededRandom::new(0);
+    let runtime = Runtime::new(&FixedClock::EPOCH, &random, &tracker);
     let passed = (0..1000).find_map(|_| expression.search(&given, &runtime).err()).unwrap();
     assert_eq!(passed.to_string(), "the evaluation passes the limit `steps` of 1000000");
 }

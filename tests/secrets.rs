@@ -135,7 +135,7 @@ impl World for Cluster {
         "2026-01-31T12:00:00Z".parse().expect("a time")
     }
 
-    fn chance(&self, _: &str, call: u64) -> u64 {
+    fn random(&self, _: &str, call: u64) -> u64 {
         call
     }
 

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::engine::{self, DottedName};
 use crate::policy::Operation;
 use crate::render::{DiffStyle, Palette};
-use crate::semantics::{Dialect, Legacy, Semantics};
+use crate::semantics::{Dialect, LegacyMode, Semantics};
 use crate::source::assignment;
 #[cfg(feature = "cluster")]
 use crate::source::cluster::{Connection, Impersonation, Secret};
@@ -18,7 +18,7 @@ use crate::value::Value;
 use crate::yaml::{Limit, Limits};
 
 use super::kubectl::{chunk_size, extra, request_timeout, truth};
-use super::talk::{About, Talk};
+use super::reporter::{NoteKind, Reporter};
 
 /// Policies, objects, and what the policies may ask for.
 #[derive(Debug, Args)]
@@ -146,12 +146,12 @@ pub(super) struct Inputs {
     pub(super) images: Vec<PathBuf>,
 
     /// Which side is taken where Kyverno's documentation and its controllers differ.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Side::Documented, help_heading = "Evaluation")]
-    pub(super) semantics: Side,
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = SemanticsArgument::Documented, help_heading = "Evaluation")]
+    pub(super) semantics: SemanticsArgument,
     /// What the early `overlay` and `patches` of rules mean. Kyverno 1.19 refuses a policy with them: with
     /// --semantics kyverno that stays an error, and the rules run only if native or smp is asked for.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Early::Doc, help_heading = "Evaluation")]
-    pub(super) legacy: Early,
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = LegacySyntax::Doc, help_heading = "Evaluation")]
+    pub(super) legacy: LegacySyntax,
     /// Fail (exit code 3) for everything that was not evaluated, did not match, or differs between the
     /// semantics.
     #[arg(long, help_heading = "Evaluation")]
@@ -447,25 +447,25 @@ impl Inputs {
 
 /// The two semantics, as an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Side {
+pub(super) enum SemanticsArgument {
     /// What the documentation says.
     Documented,
     /// What the controllers of Kyverno do.
     Kyverno,
 }
 
-impl From<Side> for Semantics {
-    fn from(side: Side) -> Self {
+impl From<SemanticsArgument> for Semantics {
+    fn from(side: SemanticsArgument) -> Self {
         match side {
-            Side::Documented => Self::Documented,
-            Side::Kyverno => Self::Kyverno,
+            SemanticsArgument::Documented => Self::Documented,
+            SemanticsArgument::Kyverno => Self::Kyverno,
         }
     }
 }
 
 /// The readings of the early syntax, as an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Early {
+pub(super) enum LegacySyntax {
     /// What the documentation of the time says.
     Doc,
     /// What Kyverno 1.1.0 did.
@@ -474,12 +474,12 @@ pub(super) enum Early {
     Smp,
 }
 
-impl From<Early> for Legacy {
-    fn from(early: Early) -> Self {
+impl From<LegacySyntax> for LegacyMode {
+    fn from(early: LegacySyntax) -> Self {
         match early {
-            Early::Doc => Self::Documented,
-            Early::Native => Self::Native,
-            Early::Smp => Self::Later,
+            LegacySyntax::Doc => Self::Documented,
+            LegacySyntax::Native => Self::Native,
+            LegacySyntax::Smp => Self::Later,
         }
     }
 }
@@ -500,9 +500,9 @@ pub(super) struct DiffOptions {
 
 impl DiffOptions {
     /// How a diff on standard output is written; what would shape one is not passed over in silence where none is.
-    pub(super) fn style(&self, shows_diff: bool, talk: &mut Talk) -> DiffStyle {
+    pub(super) fn style(&self, shows_diff: bool, reporter: &mut Reporter) -> DiffStyle {
         if self.annotate && !shows_diff {
-            talk.note(About::Other, "--annotate shapes diffs, and this run prints none");
+            reporter.note(NoteKind::Other, "--annotate shapes diffs, and this run prints none");
         }
         DiffStyle { palette: self.color.palette(), context: self.unified, annotate: self.annotate }
     }

@@ -5,11 +5,11 @@ use clap::{Args, ValueEnum};
 use super::arguments::{DiffOptions, Inputs};
 use super::driver::show;
 use super::exit::Exit;
-use super::ledger::SumUp;
 use super::mutate::Print;
 use super::output::{Format, Layout};
+use super::server_dry_run::NO_CLUSTER;
 use super::session::{Session, on_threads};
-use super::trial::NO_CLUSTER;
+use super::summary::SumUp;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -94,17 +94,17 @@ impl Output {
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
     let Arguments { inputs, output, server_dry_run, style } = arguments;
-    on_threads(inputs, |talk| {
+    on_threads(inputs, |reporter| {
         if *server_dry_run && !inputs.asks_for_context() {
-            return talk.error(Exit::Input, NO_CLUSTER);
+            return reporter.error(Exit::Input, NO_CLUSTER);
         }
-        let session = Session::open(inputs, talk);
+        let session = Session::open(inputs, reporter);
         let (format, sum_up) = output.format();
-        let style = style.style(format.shows_diff(), talk);
+        let style = style.style(format.shows_diff(), reporter);
         let print = Print { format, layout: Layout::Kept, style, sum_up, tries: *server_dry_run };
-        let ledger = show(inputs, session.as_ref(), &print, talk);
+        let ledger = show(inputs, session.as_ref(), &print, reporter);
         if ledger.is_some_and(|ledger| ledger.tally.changed > 0) {
-            talk.worsen(Exit::Changes);
+            reporter.worsen(Exit::Changes);
         }
     })
 }

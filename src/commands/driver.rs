@@ -5,18 +5,18 @@ use std::io;
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::engine::World;
-use crate::source::{Piece, Portion, SourceError};
+use crate::source::{InputBatch, InputDocument, SourceError};
 
 use super::arguments::Inputs;
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
-use super::held::run_targets;
-use super::ledger::Ledger;
-use super::line::Line;
 use super::live;
 use super::manifests::{complain, manifests};
+use super::mutate_existing::run_targets;
+use super::pipeline::Pipeline;
+use super::reporter::Reporter;
 use super::session::{RunWorld, Session};
-use super::talk::Talk;
+use super::summary::RunSummary;
 
 /// So many pieces, or so many bytes of them, are evaluated together.
 const CHUNK_PIECES: usize = 1024;
@@ -54,9 +54,9 @@ pub(super) trait Show {
         &self,
         session: &Session,
         world: &RunWorld,
-        portions: impl Iterator<Item = Portion>,
-        ledger: &mut Ledger,
-        talk: &mut Talk,
+        batches: impl Iterator<Item = InputBatch>,
+        ledger: &mut RunSummary,
+        reporter: &mut Reporter,
     ) -> io::Result<()>;
 
     /// The same; gives what was counted, and says what could not be written.
@@ -64,12 +64,12 @@ pub(super) trait Show {
         &self,
         session: &Session,
         world: &RunWorld,
-        portions: impl Iterator<Item = Portion>,
-        talk: &mut Talk,
-    ) -> Ledger {
-        let mut ledger = if self.tells_flags() { Ledger::default() } else { Ledger::flagless() };
-        if let Err(error) = self.print(session, world, portions, &mut ledger, talk) {
-            talk.error(Exit::Input, &format!("the result cannot be written: {error}"));
+        batches: impl Iterator<Item = InputBatch>,
+        reporter: &mut Reporter,
+    ) -> RunSummary {
+        let mut ledger = if self.tells_flags() { RunSummary::default() } else { RunSummary::flagless() };
+        if let Err(error) = self.print(session, world, batches, &mut ledger, reporter) {
+            reporter.error(Exit::Input, &format!("the result cannot be written: {error}"));
         }
         ledger
     }
@@ -82,34 +82,34 @@ pub(super) fn show(
     inputs: &Inputs,
     session: Option<&Session>,
     show: &impl Show,
-    talk: &mut Talk,
-) -> Option<Ledger> {
+    reporter: &mut Reporter,
+) -> Option<RunSummary> {
     if inputs.is_live() {
-        return live::run(inputs, session, show, talk);
+        return live::run(inputs, session, show, reporter);
     }
-    let manifests = manifests(inputs, session, talk)?;
+    let manifests = manifests(inputs, session, reporter)?;
     let Some(session) = session else {
-        complain(manifests.pieces(), talk);
+        complain(manifests.pieces(), reporter);
         return None;
     };
     let world = session.world(inputs, &manifests);
-    let portions = manifests.portions(show.needs_whole_files());
-    Some(show.run(session, &world, portions, talk))
+    let batches = manifests.batches(show.needs_whole_files());
+    Some(show.run(session, &world, batches, reporter))
 }
 
 /// Pieces in chunks, each as large as may be.
 pub(super) fn chunks(
-    mut pieces: impl Iterator<Item = Result<Piece, SourceError>>,
-) -> impl Iterator<Item = Portion> {
+    mut pieces: impl Iterator<Item = Result<InputDocument, SourceError>>,
+) -> impl Iterator<Item = InputBatch> {
     std::iter::from_fn(move || {
         let mut bytes = 0;
         let mut chunk = Vec::new();
         while chunk.len() < CHUNK_PIECES && bytes < CHUNK_BYTES {
             let Some(piece) = pieces.next() else { break };
-            bytes += piece.as_ref().map_or(0, Piece::weight);
+            bytes += piece.as_ref().map_or(0, InputDocument::weight);
             chunk.push(piece);
         }
-        (!chunk.is_empty()).then_some(Portion::Pieces(chunk))
+        (!chunk.is_empty()).then_some(InputBatch::Pieces(chunk))
     })
 }
 
@@ -124,15 +124,15 @@ pub(super) fn chunks(
 ///
 /// What `take` cannot write.
 pub(super) fn drive<W: Work>(
-    portions: impl Iterator<Item = Portion>,
+    batches: impl Iterator<Item = InputBatch>,
     work: &W,
     mut take: impl FnMut(W::Made) -> io::Result<()>,
     fail: impl FnMut(SourceError),
 ) -> io::Result<()> {
     if !work.evaluator().engine.has_targets() {
-        return Line::new(work, take, fail).run(portions);
+        return Pipeline::new(work, take, fail).run(batches);
     }
-    let mut held = hold(portions, work, fail)?;
+    let mut held = hold(batches, work, fail)?;
     run_targets(work.evaluator(), &mut held);
     let mut held = held.into_iter();
     loop {
@@ -147,7 +147,7 @@ pub(super) fn drive<W: Work>(
 
 /// Evaluates all pieces; none if something spoils the input.
 fn hold<W: Work>(
-    portions: impl Iterator<Item = Portion>,
+    batches: impl Iterator<Item = InputBatch>,
     work: &W,
     mut fail: impl FnMut(SourceError),
 ) -> io::Result<Vec<Evaluated>> {
@@ -161,7 +161,7 @@ fn hold<W: Work>(
         failed |= error.spoils_the_rest();
         fail(error);
     };
-    Line::new(&Evaluating(work), take, note).run(portions)?;
+    Pipeline::new(&Evaluating(work), take, note).run(batches)?;
     Ok(if failed { Vec::new() } else { held })
 }
 

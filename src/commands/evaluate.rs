@@ -5,7 +5,7 @@ use crate::policy::Operation;
 use crate::render::{Origin, shown_message};
 use crate::report::{Impact, ObjectReport, Outcome};
 use crate::source::cluster::StoredObjects;
-use crate::source::{Content, OldObjects, Piece};
+use crate::source::{Content, InputDocument, OldObjects};
 use crate::value::{Change, GroupVersionKind, Pointer, Segment, Text, Value};
 
 use super::rehearsal::differing;
@@ -31,7 +31,7 @@ pub(super) struct Evaluator<'a, W> {
 /// A piece with what became of its objects.
 #[derive(Debug)]
 pub(super) struct Evaluated {
-    pub(super) piece: Piece,
+    pub(super) piece: InputDocument,
     /// Its objects, in order: one, or the items of a list.
     pub(super) objects: Vec<Evaluation>,
     /// What the piece says now; `None` if nothing changed.
@@ -144,7 +144,7 @@ impl Evaluated {
 
 impl<W: World> Evaluator<'_, W> {
     /// Evaluates a piece.
-    pub(super) fn evaluate(&self, piece: Piece) -> Evaluated {
+    pub(super) fn evaluate(&self, piece: InputDocument) -> Evaluated {
         let mut evaluated = Evaluated { objects: Vec::new(), after: None, unknown: 0, piece };
         if evaluated.piece.further {
             if let Some(value) = evaluated.piece.value().cloned() {

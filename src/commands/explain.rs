@@ -11,18 +11,18 @@ use crate::policy::{Mutation, Policy, Rule};
 use crate::render::{Explanation, JsonRows, Palette, RuleSource, RuleSources};
 use crate::report::Impact;
 use crate::semantics::Semantics;
-use crate::source::{Faults, Portion};
+use crate::source::{Faults, InputBatch};
 use crate::value::{ObjectRef, Text, Value};
 
 use super::arguments::{Color, Inputs};
 use super::driver::{Show, Work, drive, show};
 use super::evaluate::{Evaluated, Evaluation, Evaluator};
 use super::exit::Exit;
-use super::idle::unfit_lists;
-use super::ledger::Ledger;
 use super::output::push_summary;
+use super::reporter::{NoteKind, Reporter};
 use super::session::{RunWorld, Session, on_threads};
-use super::talk::{About, Talk};
+use super::summary::RunSummary;
+use super::unmatched_elements::unfit_lists;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,16 +73,16 @@ enum Output {
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
     let inputs = &arguments.inputs;
-    on_threads(inputs, |talk| {
-        let session = Session::open_traced(inputs, talk);
+    on_threads(inputs, |reporter| {
+        let session = Session::open_traced(inputs, reporter);
         let sources = session.as_ref().map(|session| arguments.sources(session)).unwrap_or_default();
-        if session.is_some() && !arguments.names_rules(&sources, talk) {
+        if session.is_some() && !arguments.names_rules(&sources, reporter) {
             return;
         }
         let shown = sources.iter().filter(|source| source.shown);
         let asked = shown.map(|source| source.policy.clone()).collect();
         let screens = Screens { arguments, sources, asked };
-        show(inputs, session.as_ref(), &screens, talk);
+        show(inputs, session.as_ref(), &screens, reporter);
     })
 }
 
@@ -118,7 +118,7 @@ impl Arguments {
             targets: rule.raw.path(&["mutate", "targets"]).cloned().unwrap_or_default(),
             overlay: match rule.existing().map_or(&rule.mutation, |existing| &*existing.body) {
                 Mutation::StrategicMerge { overlay, .. } => overlay.source().clone(),
-                Mutation::Early(_) => rule.raw.path(&["mutate", "overlay"]).cloned().unwrap_or_default(),
+                Mutation::Legacy(_) => rule.raw.path(&["mutate", "overlay"]).cloned().unwrap_or_default(),
                 _ => Value::Null,
             },
             foreach: rule
@@ -132,7 +132,7 @@ impl Arguments {
     }
 
     /// Whether each name of a rule that was asked about is that of some rule.
-    fn names_rules(&self, sources: &RuleSources, talk: &mut Talk) -> bool {
+    fn names_rules(&self, sources: &RuleSources, reporter: &mut Reporter) -> bool {
         let mut all = true;
         for wanted in &self.rule {
             let named = |source: &RuleSource| {
@@ -141,7 +141,7 @@ impl Arguments {
             };
             if !sources.iter().any(named) {
                 all = false;
-                talk.error(Exit::Input, &format!("--rule {wanted}: no mutate rule has this name"));
+                reporter.error(Exit::Input, &format!("--rule {wanted}: no mutate rule has this name"));
             }
         }
         all
@@ -192,9 +192,9 @@ impl Show for Screens<'_> {
         &self,
         session: &Session,
         world: &RunWorld,
-        portions: impl Iterator<Item = Portion>,
-        ledger: &mut Ledger,
-        talk: &mut Talk,
+        batches: impl Iterator<Item = InputBatch>,
+        ledger: &mut RunSummary,
+        reporter: &mut Reporter,
     ) -> io::Result<()> {
         let Arguments { inputs, output, rule, object, color, .. } = self.arguments;
         let work = Explaining {
@@ -203,7 +203,7 @@ impl Show for Screens<'_> {
             semantics: session.engine.settings().semantics,
             palette: color.palette(),
         };
-        let mut spool = session.spool(talk);
+        let mut spool = session.spool(reporter);
         let mut rows = JsonRows::default();
         let mut faults = Faults::default();
         let mut screens = 0_usize;
@@ -211,7 +211,7 @@ impl Show for Screens<'_> {
             spool.push("{\"objects\": ")?;
         }
         let take = |(evaluated, made): (Evaluated, Made)| {
-            ledger.count(&evaluated, talk);
+            ledger.count(&evaluated, reporter);
             session.schemaless.note(&evaluated);
             match made {
                 Made::Text(texts) => texts.iter().try_for_each(|text| {
@@ -221,31 +221,31 @@ impl Show for Screens<'_> {
                 }),
                 Made::Rows(made) => made.iter().try_for_each(|row| spool.push(&rows.row(row))),
             }?;
-            if spool.is_due() { talk.aside(|| spool.pass()) } else { Ok(()) }
+            if spool.is_due() { reporter.aside(|| spool.pass()) } else { Ok(()) }
         };
-        drive(portions, &work, take, |error| faults.push(error))?;
+        drive(batches, &work, take, |error| faults.push(error))?;
         for error in faults {
-            talk.fault(&error);
+            reporter.fault(&error);
         }
-        session.tell_faults(world, talk);
-        talk.finish_progress();
-        if talk.exit() == Exit::Input {
+        session.tell_faults(world, reporter);
+        reporter.finish_progress();
+        if reporter.exit() == Exit::Input {
             return Ok(());
         }
-        talk.tell_gaps();
+        reporter.tell_gaps();
         if *output == Output::Json {
             spool.push(rows.end().trim_end())?;
             ledger.find_installed(session);
-            push_summary(&ledger.tally, talk.gaps(), &mut spool)?;
-        } else if !talk.gaps().is_empty() {
+            push_summary(&ledger.tally, reporter.gaps(), &mut spool)?;
+        } else if !reporter.gaps().is_empty() {
             let blank = if screens > 0 { "\n" } else { "" };
-            spool.push(&format!("{blank}incomplete: {}\n", talk.gaps()))?;
+            spool.push(&format!("{blank}incomplete: {}\n", reporter.gaps()))?;
         }
         spool.pass()?;
         if !object.is_empty() && ledger.tally.objects == 0 {
-            talk.note(About::Omission, &format!("no object is called {}", object.join(" or ")));
+            reporter.note(NoteKind::Omission, &format!("no object is called {}", object.join(" or ")));
         }
-        ledger.close_explained(session, inputs.strict, rule.is_empty() && object.is_empty(), talk);
+        ledger.close_explained(session, inputs.strict, rule.is_empty() && object.is_empty(), reporter);
         spool.release()
     }
 }

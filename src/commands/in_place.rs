@@ -11,10 +11,10 @@ use crate::yaml::{Edited, Source};
 use super::driver::{Work, chunks, drive};
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
-use super::ledger::{Ledger, SumUp};
 use super::output::Layout;
+use super::reporter::{NoteKind, Reporter};
 use super::session::{RunWorld, Session, counted};
-use super::talk::{About, Talk};
+use super::summary::{RunSummary, SumUp};
 
 /// The files of a run with their new texts.
 #[derive(Debug)]
@@ -46,14 +46,20 @@ impl<'a> Edits<'a> {
 
     /// Evaluates all files, and then writes those that changed, unless a rule failed or a cluster did not tell all that
     /// it was asked.
-    pub(super) fn run(mut self, session: &Session, world: &RunWorld, keep_going: bool, talk: &mut Talk) {
+    pub(super) fn run(
+        mut self,
+        session: &Session,
+        world: &RunWorld,
+        keep_going: bool,
+        reporter: &mut Reporter,
+    ) {
         let manifests = self.manifests;
         let again = self.given_again();
-        let mut ledger = Ledger::flagless();
+        let mut ledger = RunSummary::flagless();
         let mut faults = Vec::new();
         let work = Editing { evaluator: session.evaluator(world), layout: self.layout };
         let take = |(evaluated, edited): (Evaluated, Option<Edited>)| -> io::Result<()> {
-            ledger.take(&evaluated, talk);
+            ledger.take(&evaluated, reporter);
             session.schemaless.note(&evaluated);
             if let Some(edited) = &edited {
                 ledger.edited(&evaluated, edited);
@@ -76,42 +82,42 @@ impl<'a> Edits<'a> {
         });
         let driven = drive(chunks(pieces), &work, take, |error| faults.push(error));
         if let Err(error) = driven {
-            talk.error(Exit::Input, &error.to_string());
+            reporter.error(Exit::Input, &error.to_string());
         }
-        let is_spoilt = talk.exit() == Exit::Input || !faults.is_empty();
+        let is_spoilt = reporter.exit() == Exit::Input || !faults.is_empty();
         for error in faults.iter().chain(&unread) {
-            talk.error(Exit::of(error), &error.to_string());
+            reporter.error(Exit::of(error), &error.to_string());
         }
-        session.tell_faults(world, talk);
-        talk.tell_gaps();
+        session.tell_faults(world, reporter);
+        reporter.tell_gaps();
         for input in &again {
             if let Some(path) = manifests.file(*input) {
-                talk.note(
-                    About::Other,
+                reporter.note(
+                    NoteKind::Other,
                     &format!("given more than once, and edited once: {}", path.display()),
                 );
             }
         }
         if is_spoilt {
-            return talk.error(Exit::Input, "nothing was written because of these errors");
+            return reporter.error(Exit::Input, "nothing was written because of these errors");
         }
         self.turn_page();
-        if !self.may_write(talk) {
+        if !self.may_write(reporter) {
             return;
         }
-        ledger.close(session, SumUp::Nothing, talk);
+        ledger.close(session, SumUp::Nothing, reporter);
         let mut sum_up = SumUp::Would;
         if self.check {
-            self.tell(talk);
-        } else if talk.exit() >= Exit::Evaluation && !keep_going && !self.changed.is_empty() {
+            self.tell(reporter);
+        } else if reporter.exit() >= Exit::Evaluation && !keep_going && !self.changed.is_empty() {
             let files = counted(self.changed.len(), "file");
             let message =
                 format!("nothing was written because of these errors; --keep-going would write {files}");
-            talk.error(talk.exit(), &message);
-        } else if self.write(talk) {
+            reporter.error(reporter.exit(), &message);
+        } else if self.write(reporter) {
             sum_up = SumUp::Line;
         }
-        ledger.sum_up(sum_up, talk);
+        ledger.sum_up(sum_up, reporter);
     }
 
     /// The inputs that are files of others before them, by another name or by the same.
@@ -146,29 +152,29 @@ impl<'a> Edits<'a> {
     }
 
     /// Whether everything that changed is a file; says what is not.
-    fn may_write(&self, talk: &mut Talk) -> bool {
+    fn may_write(&self, reporter: &mut Reporter) -> bool {
         let mut all = true;
         for input in self.changed.keys() {
             if self.manifests.file(*input).is_none() {
                 all = false;
-                talk.error(Exit::Input, "-i edits regular files only, and one of the inputs is none");
+                reporter.error(Exit::Input, "-i edits regular files only, and one of the inputs is none");
             }
         }
         all
     }
 
     /// Says what would be written.
-    fn tell(&self, talk: &mut Talk) {
+    fn tell(&self, reporter: &mut Reporter) {
         for (input, edit) in &self.changed {
             let Some(path) = self.manifests.file(*input) else { continue };
-            talk.worsen(Exit::Changes);
+            reporter.worsen(Exit::Changes);
             let objects = counted(edit.objects, "object");
-            talk.summary(&format!("{}: {objects} would change", path.display()));
+            reporter.summary(&format!("{}: {objects} would change", path.display()));
         }
     }
 
     /// Writes the files, unless one of them is another by now; whether it came to that.
-    fn write(&self, talk: &mut Talk) -> bool {
+    fn write(&self, reporter: &mut Reporter) -> bool {
         let files = || {
             self.changed.iter().filter_map(|(input, edit)| {
                 let read = edit.read.as_ref().map_or("", |read| read.text()).as_bytes();
@@ -178,19 +184,19 @@ impl<'a> Edits<'a> {
         let mut all = true;
         for error in files().filter_map(|(path, read, _)| still_holds(path, read).err()) {
             all = false;
-            talk.error(Exit::of(&error), &error.to_string());
+            reporter.error(Exit::of(&error), &error.to_string());
         }
         if !all {
-            talk.error(Exit::Input, "nothing was written because of these errors");
+            reporter.error(Exit::Input, "nothing was written because of these errors");
             return false;
         }
         for (path, read, edit) in files() {
             match replace_read_file(path, read, edit.text.as_bytes()) {
                 Ok(()) => {
                     let objects = counted(edit.objects, "object");
-                    talk.summary(&format!("{}: {objects} changed", path.display()));
+                    reporter.summary(&format!("{}: {objects} changed", path.display()));
                 }
-                Err(error) => talk.error(Exit::of(&error), &error.to_string()),
+                Err(error) => reporter.error(Exit::of(&error), &error.to_string()),
             }
         }
         true

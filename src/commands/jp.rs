@@ -8,18 +8,18 @@ use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 
 use crate::engine;
-use crate::jmespath::{self, Expression, FixedClock, ParseError, Runtime, SeededChance, functions};
+use crate::jmespath::{self, Expression, FixedClock, ParseError, Runtime, SeededRandom, functions};
 use crate::pattern;
-use crate::semantics::{Corners, Reading, Semantics};
+use crate::semantics::{DivergenceSet, DivergenceTracker, Semantics};
 use crate::source::{Location, SourceError, read_text};
 use crate::value::Value;
 use crate::yaml::{self, Limits, Source, excerpt};
 
-use super::arguments::{Side, limit};
+use super::arguments::{SemanticsArgument, limit};
 use super::exit::Exit;
+use super::reporter::{Reporter, Verbosity};
 use super::session::with_pool;
 use super::spool::Spool;
-use super::talk::{Manner, Talk};
 use super::version::print;
 
 const EXAMPLES: &str = "\
@@ -62,8 +62,8 @@ struct Query {
     #[arg(short, long, conflicts_with = "filename", help_heading = "Input")]
     null_input: bool,
     /// Which side is taken where Kyverno's documentation and its controllers differ.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Side::Documented, help_heading = "Evaluation")]
-    semantics: Side,
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = SemanticsArgument::Documented, help_heading = "Evaluation")]
+    semantics: SemanticsArgument,
     /// The time that expressions see, such as 2026-01-31T12:00:00Z; the start of the run by default.
     #[arg(long, value_name = "TIME", help_heading = "Evaluation")]
     now: Option<Timestamp>,
@@ -114,8 +114,8 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     match &arguments.command {
         Command::Query(query) => {
             // The stack of the threads suits the limits on depth.
-            let manner = Manner { quiet: query.quiet, strict: false };
-            with_pool(1, manner, |talk| query.run(talk))
+            let verbosity = Verbosity { quiet: query.quiet, strict: false };
+            with_pool(1, verbosity, |reporter| query.run(reporter))
         }
         Command::Function(function) => function.run(),
     }
@@ -132,11 +132,11 @@ impl Function {
             .filter(|pattern| !functions().any(|function| pattern::matches(pattern, function.name)))
             .collect();
         if !missing.is_empty() {
-            return with_pool(1, Manner::default(), |talk| {
+            return with_pool(1, Verbosity::default(), |reporter| {
                 for name in missing {
                     let nearest = pattern::nearest(name, functions().map(|function| function.name));
                     let hint = nearest.map_or_else(String::new, |name| format!(", did you mean {name}?"));
-                    talk.error(Exit::Input, &format!("no function is called {name}{hint}"));
+                    reporter.error(Exit::Input, &format!("no function is called {name}{hint}"));
                 }
             });
         }
@@ -149,39 +149,39 @@ impl Function {
 }
 
 impl Query {
-    fn run(&self, talk: &mut Talk) {
+    fn run(&self, reporter: &mut Reporter) {
         let semantics = Semantics::from(self.semantics);
         let expression = match Expression::parse(&self.expression, semantics) {
             Ok(expression) => expression,
-            Err(error) => return talk.error(Exit::Input, &shown(&self.expression, &error)),
+            Err(error) => return reporter.error(Exit::Input, &shown(&self.expression, &error)),
         };
-        let Some(documents) = self.documents(talk) else { return };
-        let mut corners = Corners::NONE;
+        let Some(documents) = self.documents(reporter) else { return };
+        let mut divergences = DivergenceSet::NONE;
         let mut spool = Spool::new();
         for (number, document) in documents.iter().enumerate() {
-            let reading = Reading::new(semantics);
+            let reading = DivergenceTracker::new(semantics);
             let found = self.search(&expression, document, &reading, number);
-            corners.extend(reading.reached());
+            divergences.extend(reading.reached());
             match found {
                 Ok(value) => {
                     if let Err(error) = spool.push(&self.printed(&value, documents.len() > 1)) {
-                        return unwritten(&error, talk);
+                        return unwritten(&error, reporter);
                     }
                 }
                 Err(error) if documents.len() > 1 => {
-                    talk.error(Exit::Evaluation, &format!("document {}: {error}", number + 1));
+                    reporter.error(Exit::Evaluation, &format!("document {}: {error}", number + 1));
                 }
-                Err(error) => talk.error(Exit::Evaluation, &error),
+                Err(error) => reporter.error(Exit::Evaluation, &error),
             }
         }
-        talk.announce(corners, semantics);
+        reporter.announce(divergences, semantics);
         if let Err(error) = spool.release() {
-            unwritten(&error, talk);
+            unwritten(&error, reporter);
         }
     }
 
     /// What the expression is evaluated on. What is wrong is said; `None` if anything is.
-    fn documents(&self, talk: &mut Talk) -> Option<Vec<Value>> {
+    fn documents(&self, reporter: &mut Reporter) -> Option<Vec<Value>> {
         if self.null_input {
             return Some(vec![Value::Null]);
         }
@@ -193,13 +193,13 @@ impl Query {
             Ok(documents) => documents,
             Err(errors) => {
                 for error in errors {
-                    talk.error(Exit::of(&error), &error.to_string());
+                    reporter.error(Exit::of(&error), &error.to_string());
                 }
                 return None;
             }
         };
         if documents.is_empty() {
-            talk.error(Exit::Input, "the input has no document; -n evaluates without one");
+            reporter.error(Exit::Input, "the input has no document; -n evaluates without one");
             return None;
         }
         Some(documents)
@@ -209,7 +209,7 @@ impl Query {
         &self,
         expression: &Expression,
         document: &Value,
-        reading: &Reading,
+        reading: &DivergenceTracker,
         number: usize,
     ) -> Result<Value, String> {
         let mut limits = engine::Limits::default();
@@ -222,8 +222,8 @@ impl Query {
             ..jmespath::Limits::default()
         };
         let clock = FixedClock(self.now.unwrap_or_else(Timestamp::now));
-        let chance = SeededChance::new(self.seed.wrapping_add(number as u64));
-        let runtime = Runtime::new(&clock, &chance, reading).with_limits(limits);
+        let random = SeededRandom::new(self.seed.wrapping_add(number as u64));
+        let runtime = Runtime::new(&clock, &random, reading).with_limits(limits);
         expression.search(document, &runtime).map_err(|error| error.to_string())
     }
 
@@ -266,8 +266,8 @@ fn shown(expression: &str, error: &ParseError) -> String {
     format!("{error}{decided}\n{excerpt}")
 }
 
-fn unwritten(error: &io::Error, talk: &mut Talk) {
-    talk.error(Exit::Input, &format!("the result cannot be written: {error}"));
+fn unwritten(error: &io::Error, reporter: &mut Reporter) {
+    reporter.error(Exit::Input, &format!("the result cannot be written: {error}"));
 }
 
 #[cfg(test)]

@@ -12,18 +12,18 @@ use crate::pattern;
 use crate::policy::KindSelector;
 use crate::render::harmless_name;
 use crate::source::cluster::{
-    Batch, Cluster, ClusterError, Listed, Pages, Resource, Resources, Selection, Unknown, Wanted,
+    Cluster, ClusterError, Listed, PageBatch, Pages, Resource, Resources, Selection, Unknown, Wanted,
 };
-use crate::source::{Content, Manifests, Piece, Portion, SourceError};
+use crate::source::{Content, InputBatch, InputDocument, Manifests, SourceError};
 
 use super::arguments::Inputs;
 use super::driver::{CHUNK_BYTES, Show};
 use super::exit::Exit;
-use super::ledger::{Ledger, listed};
 use super::manifests::add_targets;
 use super::progress::Kinds;
+use super::reporter::{NoteKind, Reporter};
 use super::session::Session;
-use super::talk::{About, Talk};
+use super::summary::{RunSummary, listed};
 use super::versions::in_other_versions;
 
 /// Evaluates live objects page by page and prints the result. Everything that is wrong is said; `None` if
@@ -32,38 +32,38 @@ pub(super) fn run(
     inputs: &Inputs,
     session: Option<&Session>,
     show: &impl Show,
-    talk: &mut Talk,
-) -> Option<Ledger> {
-    let wanted = wanted(inputs, talk)?;
+    reporter: &mut Reporter,
+) -> Option<RunSummary> {
+    let wanted = wanted(inputs, reporter)?;
     // Policies that are refused need no cluster to be asked.
     let session = session?;
     let cluster = session.cluster.as_ref()?;
     let selections = if wanted.types.is_empty() {
-        fitting(&wanted, &**cluster, session, talk)?
+        fitting(&wanted, &**cluster, session, reporter)?
     } else {
-        named(&wanted, &**cluster, session, talk)?
+        named(&wanted, &**cluster, session, reporter)?
     };
     let mut manifests = Manifests::new(inputs.limits());
-    if !add_targets(inputs, session, &mut manifests, talk) {
+    if !add_targets(inputs, session, &mut manifests, reporter) {
         return None;
     }
     let world = session.world(inputs, &manifests);
     let kinds = Arc::new(Kinds::new(selections.len()));
-    talk.count_kinds(Arc::clone(&kinds));
+    reporter.count_kinds(Arc::clone(&kinds));
     let pages = Pages::start(Arc::clone(cluster), selections.clone(), inputs.live.chunk_size);
     let mut inconsistent = Vec::new();
     let chunks = Reading::new(pages, &selections, &kinds, &mut inconsistent);
-    let ledger = show.run(session, &world, chunks, talk);
+    let ledger = show.run(session, &world, chunks, reporter);
     for name in inconsistent {
         let text = format!(
             "{name}: the server forgot the list while it was read; what was made, changed or deleted meanwhile may be \
              missing or told as it was"
         );
-        talk.note(About::Omission, &text);
+        reporter.note(NoteKind::Omission, &text);
     }
-    if ledger.tally.objects == 0 && talk.exit() < Exit::Cluster {
+    if ledger.tally.objects == 0 && reporter.exit() < Exit::Cluster {
         let (about, text) = nothing(&selections, &**cluster);
-        talk.note(about, &text);
+        reporter.note(about, &text);
     }
     Some(ledger)
 }
@@ -105,7 +105,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The next objects of the page.
-    fn part(&mut self) -> Option<Portion> {
+    fn part(&mut self) -> Option<InputBatch> {
         let mut bytes = 0;
         let mut part = Vec::new();
         while part.len() < self.together && bytes < CHUNK_BYTES {
@@ -115,16 +115,16 @@ impl<'a> Reading<'a> {
         }
         let piece = |object: Listed| match object.read() {
             Ok(object) => {
-                Ok(Piece { input: 0, content: Content::Object(object), file: None, further: false })
+                Ok(InputDocument { input: 0, content: Content::Object(object), file: None, further: false })
             }
             Err(cause) => Err(SourceError::Unread { what: vec![self.name.clone()], in_part: true, cause }),
         };
-        (!part.is_empty()).then(|| Portion::Pieces(part.into_par_iter().map(piece).collect()))
+        (!part.is_empty()).then(|| InputBatch::Pieces(part.into_par_iter().map(piece).collect()))
     }
 
     /// Takes a page in; gives what is wrong with it.
-    fn take(&mut self, batch: Batch) -> Option<SourceError> {
-        let Batch { selection: index, objects, absent, is_last, is_inconsistent } = batch;
+    fn take(&mut self, batch: PageBatch) -> Option<SourceError> {
+        let PageBatch { selection: index, objects, absent, is_last, is_inconsistent } = batch;
         let selection = self.selections.get(index)?;
         let name = selection.resource.full_name();
         if is_inconsistent {
@@ -164,26 +164,26 @@ impl<'a> Reading<'a> {
 }
 
 impl Iterator for Reading<'_> {
-    type Item = Portion;
+    type Item = InputBatch;
 
-    fn next(&mut self) -> Option<Portion> {
+    fn next(&mut self) -> Option<InputBatch> {
         loop {
             if let Some(chunk) = self.part() {
                 return Some(chunk);
             }
             let fault = match self.pages.next() {
                 Some(batch) => self.take(batch),
-                None => return self.rest().map(|fault| Portion::Pieces(vec![Err(fault)])),
+                None => return self.rest().map(|fault| InputBatch::Pieces(vec![Err(fault)])),
             };
             if let Some(fault) = fault {
-                return Some(Portion::Pieces(vec![Err(fault)]));
+                return Some(InputBatch::Pieces(vec![Err(fault)]));
             }
         }
     }
 }
 
 /// What the arguments name, in kubectl's grammar.
-fn wanted(inputs: &Inputs, talk: &mut Talk) -> Option<Wanted> {
+fn wanted(inputs: &Inputs, reporter: &mut Reporter) -> Option<Wanted> {
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let wanted = Wanted {
         namespace: given(&inputs.namespace),
@@ -193,10 +193,10 @@ fn wanted(inputs: &Inputs, talk: &mut Talk) -> Option<Wanted> {
         types: Vec::new(),
     };
     if let Some(path) = inputs.live.objects.iter().find(|argument| is_file(argument)) {
-        talk.error(Exit::Input, &format!("{path} is a file: manifests are given with -f"));
+        reporter.error(Exit::Input, &format!("{path} is a file: manifests are given with -f"));
         return None;
     }
-    wanted.parse(&inputs.live.objects).map_err(|error| talk.error(Exit::Input, &error.to_string())).ok()
+    wanted.parse(&inputs.live.objects).map_err(|error| reporter.error(Exit::Input, &error.to_string())).ok()
 }
 
 /// Whether somebody forgot a flag.
@@ -212,12 +212,12 @@ fn named(
     wanted: &Wanted,
     cluster: &dyn Cluster,
     session: &Session,
-    talk: &mut Talk,
+    reporter: &mut Reporter,
 ) -> Option<Vec<Selection>> {
     let resolved = match wanted.resolve(cluster, &session.kind_selectors()) {
         Ok(resolved) => resolved,
         Err(error) => {
-            talk.fault(&error.into());
+            reporter.fault(&error.into());
             return None;
         }
     };
@@ -232,7 +232,7 @@ fn named(
     if !unknown.is_empty() {
         // It may be served by an API that is down.
         for down in unknown_kinds(cluster) {
-            talk.fault(&unread(&down));
+            reporter.fault(&unread(&down));
         }
     }
     for cause in unknown {
@@ -240,12 +240,12 @@ fn named(
             ClusterError::UnknownType(name) | ClusterError::NotListed(name) => name.clone(),
             _ => continue,
         };
-        talk.fault(&SourceError::Unread { what: vec![name], in_part: false, cause });
+        reporter.fault(&SourceError::Unread { what: vec![name], in_part: false, cause });
     }
     if let Ok(served) = cluster.resources() {
         let read: Vec<Resource> = selections.iter().map(|selection| selection.resource.clone()).collect();
         for text in unread_versions(&session.written_kind_selectors(), &read, &served) {
-            talk.note(About::Omission, &text);
+            reporter.note(NoteKind::Omission, &text);
         }
     }
     Some(selections)
@@ -256,14 +256,14 @@ fn fitting(
     wanted: &Wanted,
     cluster: &dyn Cluster,
     session: &Session,
-    talk: &mut Talk,
+    reporter: &mut Reporter,
 ) -> Option<Vec<Selection>> {
     let selectors = &session.kind_selectors();
     let (fitting, served) =
         match wanted.fitting(selectors, cluster).and_then(|found| Ok((found, cluster.resources()?))) {
             Ok(found) => found,
             Err(error) => {
-                talk.fault(&error.into());
+                reporter.fault(&error.into());
                 return None;
             }
         };
@@ -273,20 +273,20 @@ fn fitting(
                 && (&*selector.group != "*" || selector.only_kind().is_none() || !served.serves(selector))
         };
         if selectors.iter().any(|selector| is_meant(&selector)) {
-            talk.fault(&unread(&down));
+            reporter.fault(&unread(&down));
         } else {
-            talk.note(About::Other, &unread(&down).to_string());
+            reporter.note(NoteKind::Other, &unread(&down).to_string());
         }
     }
     if !fitting.outside.is_empty() {
         let names: Vec<String> = fitting.outside.iter().map(|outside| outside.resource.full_name()).collect();
         let text =
             format!("these belong to no namespace and are left out, -A reads them: {}", names.join(", "));
-        talk.note(About::Other, &text);
+        reporter.note(NoteKind::Other, &text);
     }
-    let is_told = tell_unseen(&session.written_kind_selectors(), &fitting.selections, &served, talk);
+    let is_told = tell_unseen(&session.written_kind_selectors(), &fitting.selections, &served, reporter);
     if fitting.selections.is_empty() && !is_told {
-        talk.note(About::Omission, "the cluster serves no kind here that the policies can match");
+        reporter.note(NoteKind::Omission, "the cluster serves no kind here that the policies can match");
     }
     Some(fitting.selections)
 }
@@ -296,7 +296,7 @@ fn tell_unseen(
     rules: &[Vec<KindSelector>],
     selections: &[Selection],
     served: &Resources,
-    talk: &mut Talk,
+    reporter: &mut Reporter,
 ) -> bool {
     let read: Vec<Resource> = selections.iter().map(|selection| selection.resource.clone()).collect();
     let is_down = |selector: &KindSelector| {
@@ -311,10 +311,11 @@ fn tell_unseen(
     let is_any = !unserved.is_empty();
     if is_any {
         let names = listed(unserved.into_iter());
-        talk.note(About::Omission, &format!("rules name kinds that the cluster does not serve: {names}"));
+        reporter
+            .note(NoteKind::Omission, &format!("rules name kinds that the cluster does not serve: {names}"));
     }
     for text in unread_versions(rules, &read, served) {
-        talk.note(About::Omission, &text);
+        reporter.note(NoteKind::Omission, &text);
     }
     is_any
 }
@@ -343,14 +344,14 @@ fn unread(down: &Unknown) -> SourceError {
 }
 
 /// What is said where no object was found. Who mistypes a namespace must not take that for an answer.
-fn nothing(selections: &[Selection], cluster: &dyn Cluster) -> (About, String) {
+fn nothing(selections: &[Selection], cluster: &dyn Cluster) -> (NoteKind, String) {
     let mut namespaces: Vec<&str> =
         selections.iter().filter_map(|selection| selection.namespace.as_deref()).collect();
     namespaces.dedup();
-    let [namespace] = *namespaces else { return (About::Other, "no resources found".to_owned()) };
+    let [namespace] = *namespaces else { return (NoteKind::Other, "no resources found".to_owned()) };
     let place = cluster.get(&Resource::namespaces(), None, namespace);
     if place.is_err_and(|error| error.is_not_found()) {
-        return (About::Omission, format!("the cluster has no namespace {}", harmless_name(namespace)));
+        return (NoteKind::Omission, format!("the cluster has no namespace {}", harmless_name(namespace)));
     }
-    (About::Other, format!("no resources found in namespace {namespace}"))
+    (NoteKind::Other, format!("no resources found in namespace {namespace}"))
 }

@@ -1,11 +1,11 @@
 //! The manifests of a run, as its arguments name them.
 
-use crate::source::{Kustomize, Manifests, Piece, SourceError, Walk, kustomize};
+use crate::source::{InputDocument, Kustomize, Manifests, SourceError, Walk, kustomize};
 
 use super::arguments::Inputs;
 use super::exit::Exit;
+use super::reporter::{NoteKind, Reporter};
 use super::session::Session;
-use super::talk::{About, Talk};
 
 /// Adds the objects that rules with targets may change besides, if there are such rules. What is wrong is said;
 /// whether nothing is.
@@ -13,13 +13,13 @@ pub(super) fn add_targets(
     inputs: &Inputs,
     session: &Session,
     manifests: &mut Manifests,
-    talk: &mut Talk,
+    reporter: &mut Reporter,
 ) -> bool {
     if inputs.targets.is_empty() {
         return true;
     }
     if !session.engine.has_targets() {
-        talk.note(About::Omission, "no rule has targets: what --targets gives is not read");
+        reporter.note(NoteKind::Omission, "no rule has targets: what --targets gives is not read");
         return true;
     }
     manifests.start_further();
@@ -27,14 +27,18 @@ pub(super) fn add_targets(
     for argument in &inputs.targets {
         if let Err(error) = manifests.add(argument, Walk::Flat) {
             all = false;
-            talk.error(Exit::of(&error), &error.to_string());
+            reporter.error(Exit::of(&error), &error.to_string());
         }
     }
     all
 }
 
 /// The manifests that the arguments name. Everything that is wrong is said; `None` if anything is.
-pub(super) fn manifests(inputs: &Inputs, session: Option<&Session>, talk: &mut Talk) -> Option<Manifests> {
+pub(super) fn manifests(
+    inputs: &Inputs,
+    session: Option<&Session>,
+    reporter: &mut Reporter,
+) -> Option<Manifests> {
     let limits = inputs.limits();
     let mut manifests = Manifests::new(limits);
     let walk = if inputs.recursive { Walk::Deep } else { Walk::Flat };
@@ -42,7 +46,7 @@ pub(super) fn manifests(inputs: &Inputs, session: Option<&Session>, talk: &mut T
     for argument in &inputs.filename {
         if let Err(error) = manifests.add(argument, walk) {
             failed = true;
-            talk.error(Exit::of(&error), &error.to_string());
+            reporter.error(Exit::of(&error), &error.to_string());
         }
     }
     if let Some(folder) = &inputs.kustomize {
@@ -51,22 +55,25 @@ pub(super) fn manifests(inputs: &Inputs, session: Option<&Session>, talk: &mut T
             Ok(text) => manifests.add_text(text),
             Err(error) => {
                 failed = true;
-                talk.error(Exit::of(&error), &error.to_string());
+                reporter.error(Exit::of(&error), &error.to_string());
             }
         }
     }
-    failed |= session.is_some_and(|session| !add_targets(inputs, session, &mut manifests, talk));
+    failed |= session.is_some_and(|session| !add_targets(inputs, session, &mut manifests, reporter));
     if failed {
         // What can be read is still looked at, so that one run names everything.
-        complain(manifests.pieces(), talk);
+        complain(manifests.pieces(), reporter);
         return None;
     }
     Some(manifests)
 }
 
 /// Names what is wrong with objects that are not going to be evaluated.
-pub(super) fn complain(pieces: impl Iterator<Item = Result<Piece, SourceError>>, talk: &mut Talk) {
+pub(super) fn complain(
+    pieces: impl Iterator<Item = Result<InputDocument, SourceError>>,
+    reporter: &mut Reporter,
+) {
     for error in pieces.filter_map(Result::err) {
-        talk.error(Exit::of(&error), &error.to_string());
+        reporter.error(Exit::of(&error), &error.to_string());
     }
 }

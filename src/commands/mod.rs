@@ -3,41 +3,41 @@
 //! Joins the rooms: `source` gives policies and objects, the engine evaluates them, `render` makes text of
 //! the reports. Standard output carries the result and nothing else; everything said goes to standard error.
 
-mod ahead;
 mod argocd;
 mod arguments;
 mod complete;
 mod completion;
+mod connect;
 mod diff;
+mod discovery;
 mod driver;
 mod evaluate;
 mod exit;
 mod explain;
 mod function;
-mod held;
-mod idle;
 mod in_place;
 mod jp;
 mod kubectl;
-mod ledger;
-mod line;
 mod live;
 mod man;
 mod manifests;
 mod mutate;
+mod mutate_existing;
 mod output;
+mod pipeline;
 mod policies;
+mod policy_notes;
 mod progress;
-mod reach;
 mod rehearsal;
-mod remarks;
+mod reporter;
 mod schemaless;
+mod server_dry_run;
 mod session;
 mod spool;
 mod stream;
-mod talk;
+mod summary;
 mod test;
-mod trial;
+mod unmatched_elements;
 mod version;
 mod versions;
 

@@ -6,19 +6,19 @@ use clap::{Args, ValueEnum};
 
 use crate::engine::World;
 use crate::render::DiffStyle;
-use crate::source::{Faults, Portion};
+use crate::source::{Faults, InputBatch};
 
 use super::arguments::{DiffOptions, Inputs};
 use super::driver::{Show, Work, drive, show};
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
 use super::in_place::Edits;
-use super::ledger::{Ledger, SumUp};
 use super::manifests::{complain, manifests};
 use super::output::{Format, Layout, Printer, Ready};
+use super::reporter::{NoteKind, Reporter};
+use super::server_dry_run::{DryRuns, NO_CLUSTER};
 use super::session::{RunWorld, Session, counted, on_threads};
-use super::talk::{About, Talk};
-use super::trial::{DryRuns, NO_CLUSTER};
+use super::summary::{RunSummary, SumUp};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -109,26 +109,26 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     let Arguments { inputs, output, in_place, keep_going, check, server_dry_run, canonical, style } =
         arguments;
     let layout = if *canonical { Layout::Canonical } else { Layout::Kept };
-    on_threads(inputs, |talk| {
+    on_threads(inputs, |reporter| {
         if *in_place && inputs.filename.iter().any(|path| path.as_os_str() == "-") {
-            return talk.error(Exit::Input, "-i edits files, and standard input (-) is none");
+            return reporter.error(Exit::Input, "-i edits files, and standard input (-) is none");
         }
         if *server_dry_run && !inputs.asks_for_context() {
-            return talk.error(Exit::Input, NO_CLUSTER);
+            return reporter.error(Exit::Input, NO_CLUSTER);
         }
-        let session = Session::open(inputs, talk);
+        let session = Session::open(inputs, reporter);
         let format = Format::from(*output);
         let tries = *server_dry_run;
-        let style = style.style(format.shows_diff() && !in_place, talk);
+        let style = style.style(format.shows_diff() && !in_place, reporter);
         let print = Print { format, layout, style, sum_up: SumUp::Line, tries };
         if !in_place {
-            show(inputs, session.as_ref(), &print, talk);
+            show(inputs, session.as_ref(), &print, reporter);
             return;
         }
-        let Some(manifests) = manifests(inputs, session.as_ref(), talk) else { return };
-        let Some(session) = session else { return complain(manifests.pieces(), talk) };
+        let Some(manifests) = manifests(inputs, session.as_ref(), reporter) else { return };
+        let Some(session) = session else { return complain(manifests.pieces(), reporter) };
         let world = session.world(inputs, &manifests);
-        Edits::new(&manifests, layout, *check).run(&session, &world, *keep_going, talk);
+        Edits::new(&manifests, layout, *check).run(&session, &world, *keep_going, reporter);
     })
 }
 
@@ -157,39 +157,39 @@ impl Show for Print {
         &self,
         session: &Session,
         world: &RunWorld,
-        portions: impl Iterator<Item = Portion>,
-        ledger: &mut Ledger,
-        talk: &mut Talk,
+        batches: impl Iterator<Item = InputBatch>,
+        ledger: &mut RunSummary,
+        reporter: &mut Reporter,
     ) -> io::Result<()> {
         let mut evaluator = session.evaluator(world);
         evaluator.keeps_whole = self.tries;
         let cluster = session.cluster.as_deref().filter(|_| self.tries);
-        let trials = cluster.map(|cluster| DryRuns::new(cluster, &evaluator));
-        let work = Printing { evaluator, print: *self, trials };
+        let server_dry_runs = cluster.map(|cluster| DryRuns::new(cluster, &evaluator));
+        let work = Printing { evaluator, print: *self, server_dry_runs };
         let mut printer = Printer::new(self.format, self.style, session.is_live());
-        let mut spool = session.spool(talk);
+        let mut spool = session.spool(reporter);
         let mut faults = Faults::default();
         let mut secrets = 0;
         let take = |(evaluated, ready): (Evaluated, Ready)| {
-            ledger.take(&evaluated, talk);
+            ledger.take(&evaluated, reporter);
             session.schemaless.note(&evaluated);
             if let Ready::Edited(edited) | Ready::Part { edited: Some(edited), .. } = &ready {
                 ledger.edited(&evaluated, edited);
             }
             secrets += self.format.secrets_in(&evaluated);
             printer.print(&evaluated, ready, &mut spool)?;
-            if spool.is_due() { talk.aside(|| spool.pass()) } else { Ok(()) }
+            if spool.is_due() { reporter.aside(|| spool.pass()) } else { Ok(()) }
         };
-        drive(portions, &work, take, |error| faults.push(error))?;
+        drive(batches, &work, take, |error| faults.push(error))?;
         for error in faults {
-            talk.fault(&error);
+            reporter.fault(&error);
         }
-        session.tell_faults(world, talk);
-        talk.finish_progress();
-        if talk.exit() == Exit::Input {
+        session.tell_faults(world, reporter);
+        reporter.finish_progress();
+        if reporter.exit() == Exit::Input {
             return Ok(());
         }
-        talk.tell_gaps();
+        reporter.tell_gaps();
         if secrets > 0 && !session.shows_secrets {
             let secrets = counted(secrets, "Secret");
             // Only a recording tells its own time.
@@ -202,16 +202,16 @@ impl Show for Print {
             } else {
                 format!("the values of {secrets} are printed as they are")
             };
-            talk.note(About::Other, &text);
+            reporter.note(NoteKind::Other, &text);
         }
         printer.close_file(&mut spool)?;
         for note in printer.remarks() {
-            talk.note(About::Other, &note);
+            reporter.note(NoteKind::Other, &note);
         }
         ledger.find_installed(session);
-        printer.finish(&ledger.tally, talk.gaps(), &mut spool)?;
+        printer.finish(&ledger.tally, reporter.gaps(), &mut spool)?;
         spool.pass()?;
-        ledger.close(session, self.sum_up, talk);
+        ledger.close(session, self.sum_up, reporter);
         spool.release()
     }
 }
@@ -220,7 +220,7 @@ impl Show for Print {
 struct Printing<'a, W> {
     evaluator: Evaluator<'a, W>,
     print: Print,
-    trials: Option<DryRuns<'a>>,
+    server_dry_runs: Option<DryRuns<'a>>,
 }
 
 impl<W: World> Work for Printing<'_, W> {
@@ -235,8 +235,8 @@ impl<W: World> Work for Printing<'_, W> {
         if self.evaluator.shows_secrets {
             evaluated.show_secrets();
         }
-        if let Some(trials) = self.trials {
-            trials.run(&mut evaluated);
+        if let Some(server_dry_runs) = self.server_dry_runs {
+            server_dry_runs.run(&mut evaluated);
         }
         let ready = self.print.format.prepare(&evaluated, self.print.layout, &self.print.style);
         (evaluated, ready)

@@ -15,10 +15,10 @@ use crate::value::{Value, shortest_changes};
 use crate::yaml::{self, Document, Edited};
 
 use super::evaluate::{Evaluated, Evaluation};
-use super::ledger::listed;
 use super::session::counted;
 use super::spool::Spool;
 use super::stream::Stream;
+use super::summary::listed;
 
 /// A page holds so many bytes of diffs; what comes after is counted. A comment on a pull request takes 65,536
 /// characters.

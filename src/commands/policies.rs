@@ -8,14 +8,14 @@ use crate::source::{ExceptionLoader, LoadedPolicies, PolicyLoader, SourceError};
 
 use super::arguments::Inputs;
 use super::exit::Exit;
-use super::talk::Talk;
+use super::reporter::Reporter;
 
 /// Loads the policies of the arguments and of the cluster, and the exceptions of the latter. What is wrong is said.
 pub(super) fn policies(
     inputs: &Inputs,
     cluster: Option<&Arc<dyn Cluster>>,
     exceptions: &mut ExceptionLoader,
-    talk: &mut Talk,
+    reporter: &mut Reporter,
 ) -> Option<LoadedPolicies> {
     let mut loader = PolicyLoader::new(inputs.dialect(), inputs.limits());
     inputs.policy.iter().for_each(|path| loader.path(path));
@@ -31,10 +31,10 @@ pub(super) fn policies(
         match load_cluster_policies(cluster, only, &mut loader, exceptions) {
             Ok(unread) => {
                 is_whole = unread.is_empty();
-                unread.into_iter().for_each(|unread| talk.without_policies(unread));
+                unread.into_iter().for_each(|unread| reporter.without_policies(unread));
             }
             Err(fault) => {
-                talk.fault(&fault.into());
+                reporter.fault(&fault.into());
                 return None;
             }
         }
@@ -47,9 +47,9 @@ pub(super) fn policies(
                 |error: &&SourceError| matches!(error, SourceError::NoPolicy { path } if *path == names);
             // There may be policies among those that could not be read, which was said.
             for error in refused.errors.iter().filter(|error| is_whole || !is_void(error)) {
-                talk.error(Exit::of(error), &error.to_string());
+                reporter.error(Exit::of(error), &error.to_string());
             }
-            talk.announce(refused.corners, inputs.semantics.into());
+            reporter.announce(refused.divergences, inputs.semantics.into());
             None
         }
     }

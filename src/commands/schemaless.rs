@@ -11,8 +11,8 @@ use crate::value::{Text, Value};
 
 use super::evaluate::Evaluated;
 use super::exit::Exit;
+use super::reporter::Reporter;
 use super::session::counted;
-use super::talk::Talk;
 
 /// The kinds without a schema, and how many of their objects that matters for.
 #[derive(Debug, Default)]
@@ -52,17 +52,17 @@ impl Schemaless {
     }
 
     /// Says for which objects the answer may be another one.
-    pub(super) fn tell(&self, talk: &mut Talk) {
+    pub(super) fn tell(&self, reporter: &mut Reporter) {
         for (MissingSchema { name, why, .. }, count) in &self.missing {
             let objects = count.load(Ordering::Relaxed);
             if objects > 0 {
                 let objects = counted(objects, "object");
-                talk.missed(&format!("schema of {name}"));
+                reporter.missed(&format!("schema of {name}"));
                 let text = format!(
                     "the schema of {name} cannot be read, and rules replace lists of {objects} that it may merge \
                      by keys (--crds gives it): {why}"
                 );
-                talk.error(Exit::Cluster, &text);
+                reporter.error(Exit::Cluster, &text);
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::patch::Schemas;
 use crate::policy::{KindSelector, PolicyExceptions, PolicySet, UserInfo};
 use crate::render::harmless_name;
 use crate::source::cluster::{
-    Cluster, ClusterWorld, Lacks, LiveKinds, Missed, Resource, Rights, StoredObjects, Subject,
+    Cluster, ClusterWorld, LiveKinds, Missed, MissingInCluster, Resource, Rights, StoredObjects, Subject,
 };
 use crate::source::{
     Asked, CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, LoadedValues, Location, Manifests,
@@ -22,17 +22,17 @@ use crate::source::{
 };
 use crate::value::{GroupVersionKind, Text};
 
-use super::ahead::{filters, live_kinds};
 use super::arguments::Inputs;
+use super::connect::connect;
+use super::discovery::{filters, live_kinds};
 use super::evaluate::Evaluator;
 use super::exit::Exit;
-use super::ledger::listed;
 use super::policies::{kind_selectors, policies};
-use super::reach::connect;
-use super::remarks::{remarks, remarks_on_exceptions};
+use super::policy_notes::{remarks, remarks_on_exceptions};
+use super::reporter::{NoteKind, Reporter, Verbosity};
 use super::schemaless::Schemaless;
 use super::spool::Spool;
-use super::talk::{About, Manner, Talk};
+use super::summary::listed;
 use super::versions::in_other_versions;
 
 /// The stack of a thread: enough for whatever the limits on depth let through.
@@ -58,7 +58,7 @@ pub(super) struct Session {
     /// What context entries are answered from.
     objects: GivenObjects,
     /// What is said about the inputs when the run is over.
-    pub(super) remarks: Vec<(About, String)>,
+    pub(super) remarks: Vec<(NoteKind, String)>,
     twice: bool,
     live: bool,
     pub(super) shows_secrets: bool,
@@ -77,56 +77,60 @@ pub(super) struct Session {
 }
 
 /// Runs a command on as many threads as its arguments ask for; how it ends.
-pub(super) fn on_threads(inputs: &Inputs, run: impl FnOnce(&mut Talk) + Send) -> Exit {
-    let manner = Manner { quiet: inputs.quiet, strict: inputs.strict };
-    with_pool(inputs.workers.map_or(0, usize::from), manner, run)
+pub(super) fn on_threads(inputs: &Inputs, run: impl FnOnce(&mut Reporter) + Send) -> Exit {
+    let verbosity = Verbosity { quiet: inputs.quiet, strict: inputs.strict };
+    with_pool(inputs.workers.map_or(0, usize::from), verbosity, run)
 }
 
 /// Runs a command on so many threads, as many as there are processors for 0; how it ends.
-pub(super) fn with_pool(threads: usize, manner: Manner, run: impl FnOnce(&mut Talk) + Send) -> Exit {
-    let mut talk = Talk::new(manner);
+pub(super) fn with_pool(
+    threads: usize,
+    verbosity: Verbosity,
+    run: impl FnOnce(&mut Reporter) + Send,
+) -> Exit {
+    let mut reporter = Reporter::new(verbosity);
     match ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build() {
-        Ok(pool) => pool.install(|| run(&mut talk)),
-        Err(error) => talk.error(Exit::Input, &format!("threads cannot be started: {error}")),
+        Ok(pool) => pool.install(|| run(&mut reporter)),
+        Err(error) => reporter.error(Exit::Input, &format!("threads cannot be started: {error}")),
     }
-    talk.exit()
+    reporter.exit()
 }
 
 impl Session {
     /// Loads policies and whatever they may ask for. Everything that is wrong is said; `None` if anything
     /// is.
-    pub(super) fn open(inputs: &Inputs, talk: &mut Talk) -> Option<Self> {
-        Self::load(inputs, false, talk)
+    pub(super) fn open(inputs: &Inputs, reporter: &mut Reporter) -> Option<Self> {
+        Self::load(inputs, false, reporter)
     }
 
     /// The same, for reports that tell how outcomes came about.
-    pub(super) fn open_traced(inputs: &Inputs, talk: &mut Talk) -> Option<Self> {
-        Self::load(inputs, true, talk)
+    pub(super) fn open_traced(inputs: &Inputs, reporter: &mut Reporter) -> Option<Self> {
+        Self::load(inputs, true, reporter)
     }
 
-    fn load(inputs: &Inputs, trace: bool, talk: &mut Talk) -> Option<Self> {
+    fn load(inputs: &Inputs, trace: bool, reporter: &mut Reporter) -> Option<Self> {
         if !inputs.names_objects() {
-            talk.error(Exit::Input, NO_OBJECTS);
+            reporter.error(Exit::Input, NO_OBJECTS);
             return None;
         }
         if inputs.live.all_namespaces && !inputs.is_live() {
-            talk.error(
+            reporter.error(
                 Exit::Input,
                 "-A reads live objects: manifests say themselves which namespace they are in",
             );
             return None;
         }
         if inputs.stdin_count() > 1 {
-            talk.error(Exit::Input, "standard input (-) can be given once only");
+            reporter.error(Exit::Input, "standard input (-) can be given once only");
             return None;
         }
         if inputs.live.reach.is_given() && !inputs.asks_a_cluster() {
             let text = "a cluster is named and none is asked: manifests are evaluated in it with --live";
-            talk.error(Exit::Input, text);
+            reporter.error(Exit::Input, text);
             return None;
         }
         if inputs.live.check_rights.is_some() && !inputs.asks_for_context() {
-            talk.error(
+            reporter.error(
                 Exit::Input,
                 "--check-rights asks a cluster: manifests are evaluated in it with --live",
             );
@@ -137,19 +141,19 @@ impl Session {
                 "--check-rights: {subject:?} is the name of nobody: expected that of a user, or \
                  system:serviceaccount:NAMESPACE:NAME"
             );
-            talk.error(Exit::Input, &text);
+            reporter.error(Exit::Input, &text);
             return None;
         }
         let (record, replay) = (&inputs.live.record, &inputs.live.replay);
         if (record.is_some() || replay.is_some()) && !inputs.asks_a_cluster() {
             let text =
                 "a recording is named and no cluster is asked: manifests are evaluated in it with --live";
-            talk.error(Exit::Input, text);
+            reporter.error(Exit::Input, text);
             return None;
         }
         let limits = inputs.limits();
         let now = inputs.now.unwrap_or_else(Timestamp::now);
-        let cluster = if inputs.asks_a_cluster() { Some(connect(inputs, now, talk)) } else { None };
+        let cluster = if inputs.asks_a_cluster() { Some(connect(inputs, now, reporter)) } else { None };
         let unreachable = matches!(cluster, Some(None));
         let cluster = cluster.flatten();
         let recorded = cluster.as_ref().and_then(|cluster| cluster.now());
@@ -163,14 +167,14 @@ impl Session {
         };
         let mut exceptions = ExceptionLoader::new(inputs.semantics.into(), limits);
         inputs.exceptions.iter().for_each(|path| exceptions.path(path));
-        let policies = policies(inputs, cluster.as_ref(), &mut exceptions, talk);
+        let policies = policies(inputs, cluster.as_ref(), &mut exceptions, reporter);
         let values =
-            given(inputs.values.as_ref(), talk, |location| load_values(location, Head::OfKind, &limits));
+            given(inputs.values.as_ref(), reporter, |location| load_values(location, Head::OfKind, &limits));
         let user =
-            given(inputs.userinfo.as_ref(), talk, |location| load_user(location, Head::OfKind, &limits));
-        let exceptions = said(exceptions.finish(), talk);
-        let kinds = said(custom_kinds(&inputs.crds, &limits), talk);
-        let old = said(OldObjects::load(&inputs.old, &namespace, &limits), talk);
+            given(inputs.userinfo.as_ref(), reporter, |location| load_user(location, Head::OfKind, &limits));
+        let exceptions = said(exceptions.finish(), reporter);
+        let kinds = said(custom_kinds(&inputs.crds, &limits), reporter);
+        let old = said(OldObjects::load(&inputs.old, &namespace, &limits), reporter);
         let objects = {
             let kinds = kinds.as_deref().unwrap_or_default();
             let mut loader = GivenLoader::new(&namespace, kinds, limits);
@@ -178,19 +182,19 @@ impl Session {
             inputs.images.iter().for_each(|path| loader.images(path));
             loader.finish()
         };
-        let objects = said(objects, talk);
-        let repeated = repeated_names(inputs, talk);
+        let objects = said(objects, reporter);
+        let repeated = repeated_names(inputs, reporter);
         let (policies, values, user, mut kinds, old) = (policies?, values?, user?, kinds?, old?);
         let (objects, exceptions) = (objects?, exceptions?);
         if repeated || unreachable {
             return None;
         }
-        let mut remarks = remarks(&policies, talk);
+        let mut remarks = remarks(&policies, reporter);
         remarks.extend(remarks_on_exceptions(&exceptions, &policies.policies));
         let asked = cluster.as_deref().filter(|_| inputs.asks_for_context());
         let mut missing_schemas = Vec::new();
         if let Some(cluster) = asked {
-            let LiveKinds { found, missing } = live_kinds(cluster, &policies.policies, &kinds, talk)?;
+            let LiveKinds { found, missing } = live_kinds(cluster, &policies.policies, &kinds, reporter)?;
             kinds.extend(found);
             missing_schemas = missing;
         }
@@ -198,11 +202,11 @@ impl Session {
         let is_known = user.as_ref().is_some_and(|user| !user.is_unknown());
         let filters =
             asked.map(|cluster| filters(cluster, is_known, &mut remarks_on_acts)).unwrap_or_default();
-        let schemas = schemas(&kinds, talk)?;
+        let schemas = schemas(&kinds, reporter)?;
         let vain = values.iter().flat_map(|values| values.values.unknown_to(&policies.policies, [].iter()));
-        remarks.extend(vain.map(|text| (About::Omission, text)));
+        remarks.extend(vain.map(|text| (NoteKind::Omission, text)));
         let values = values.map_or_else(LoadedValues::default, |mut values| {
-            remarks.extend(values.notes.drain(..).map(|note| (About::Omission, note)));
+            remarks.extend(values.notes.drain(..).map(|note| (NoteKind::Omission, note)));
             values
         });
         let exceptions = PolicyExceptions::new(exceptions.exceptions);
@@ -237,7 +241,7 @@ impl Session {
                 "policies ask the API server for {plurals}: the manifests alone answer, as far as they can; \
                  `--context-from PATH` can give what the cluster holds, `--live` asks it"
             );
-            session.remarks.push((About::Other, text));
+            session.remarks.push((NoteKind::Other, text));
         }
         Some(session)
     }
@@ -273,8 +277,8 @@ impl Session {
 
     /// What takes the result. That of live objects is printed as it comes: nothing that is still to be read can
     /// make it void.
-    pub(super) fn spool(&self, talk: &Talk) -> Spool {
-        if self.live && talk.exit() < Exit::Input { Spool::passing() } else { Spool::new() }
+    pub(super) fn spool(&self, reporter: &Reporter) -> Spool {
+        if self.live && reporter.exit() < Exit::Input { Spool::passing() } else { Spool::new() }
     }
 
     /// The kinds that the rules can match.
@@ -317,17 +321,20 @@ impl Session {
     }
 
     /// Says what the cluster did not tell though it was asked, and which stored objects were given in vain.
-    pub(super) fn tell_faults(&self, world: &RunWorld, talk: &mut Talk) {
+    pub(super) fn tell_faults(&self, world: &RunWorld, reporter: &mut Reporter) {
         for old in self.old.unfound() {
-            talk.note(About::Omission, &format!("--old: {old} is the stored state of no object of this run"));
+            reporter.note(
+                NoteKind::Omission,
+                &format!("--old: {old} is the stored state of no object of this run"),
+            );
         }
         let mut faults = Vec::new();
         for Missed { what, why, is_told } in
             world.take_missed().into_iter().chain(self.stored.iter().flat_map(StoredObjects::take_missed))
         {
-            talk.missed(&what);
+            reporter.missed(&what);
             if is_told {
-                talk.worsen(Exit::of(&why.into()));
+                reporter.worsen(Exit::of(&why.into()));
             } else {
                 faults.push(why);
             }
@@ -337,32 +344,32 @@ impl Session {
         faults.dedup();
         let more = faults.len().saturating_sub(TOLD);
         for error in faults.into_iter().take(TOLD) {
-            talk.fault(&error.into());
+            reporter.fault(&error.into());
         }
         if more > 0 {
-            talk.error(
+            reporter.error(
                 Exit::Cluster,
                 &format!("and {more} more of the kind: the evaluation went on without"),
             );
         }
-        self.schemaless.tell(talk);
-        self.tell_lacks(talk);
+        self.schemaless.tell(reporter);
+        self.tell_lacks(reporter);
         if let Some(subject) = self.check_rights.as_ref().filter(|_| !world.has_asked_for_rights()) {
             let text = if self.engine.has_targets() {
                 format!("no target came into question: nothing was asked about the rights of {subject}")
             } else {
                 format!("no rule has targets: nothing was asked about the rights of {subject}")
             };
-            talk.note(About::Omission, &text);
+            reporter.note(NoteKind::Omission, &text);
         }
         for remark in self.cluster.iter().flat_map(|cluster| cluster.remarks()) {
-            talk.note(About::Other, &remark);
+            reporter.note(NoteKind::Other, &remark);
         }
     }
 
     /// Says what of the manifests' surroundings the cluster does not have, and what follows.
-    fn tell_lacks(&self, talk: &mut Talk) {
-        let Lacks { kinds, defined, namespaces } =
+    fn tell_lacks(&self, reporter: &mut Reporter) {
+        let MissingInCluster { kinds, defined, namespaces } =
             self.stored.as_ref().map(StoredObjects::lacks).unwrap_or_default();
         if !kinds.is_empty() {
             let text = format!(
@@ -370,7 +377,7 @@ impl Session {
                  tells how their lists merge",
                 listed(kinds.into_iter())
             );
-            talk.note(About::Omission, &text);
+            reporter.note(NoteKind::Omission, &text);
         }
         let is_given = |group: &Text, kind: &Text| {
             self.kinds.iter().any(|known| known.group == *group && known.kind == *kind)
@@ -386,10 +393,10 @@ impl Session {
                  definition, too",
                 listed(defined.into_iter())
             );
-            talk.note(About::Other, &text);
+            reporter.note(NoteKind::Other, &text);
         }
         for text in self.in_other_versions() {
-            talk.note(About::Omission, &text);
+            reporter.note(NoteKind::Omission, &text);
         }
         if !namespaces.is_empty() {
             let text = format!(
@@ -397,7 +404,7 @@ impl Session {
                  without labels unless --values gives them",
                 listed(namespaces.iter().map(|name| harmless_name(name)))
             );
-            talk.note(About::Omission, &text);
+            reporter.note(NoteKind::Omission, &text);
         }
     }
 
@@ -469,26 +476,26 @@ fn settings(inputs: &Inputs, schemas: Schemas, values: LoadedValues, user: Optio
 }
 
 /// Says what is wrong with names given by `--set`; whether anything is.
-fn repeated_names(inputs: &Inputs, talk: &mut Talk) -> bool {
+fn repeated_names(inputs: &Inputs, reporter: &mut Reporter) -> bool {
     let mut repeated = false;
     for (index, (name, _)) in inputs.set.iter().enumerate() {
         if inputs.set.iter().take(index).any(|(earlier, _)| earlier == name) {
             repeated = true;
             let name: Vec<_> = name.parts().iter().map(|part| &**part).collect();
-            talk.error(Exit::Input, &format!("--set gives {} twice", name.join(".")));
+            reporter.error(Exit::Input, &format!("--set gives {} twice", name.join(".")));
         }
     }
     repeated
 }
 
 /// The merge keys of lists, of the kinds that Kubernetes has and of these. What is wrong is said.
-pub(super) fn schemas(kinds: &[CustomKind], talk: &mut Talk) -> Option<Schemas> {
+pub(super) fn schemas(kinds: &[CustomKind], reporter: &mut Reporter) -> Option<Schemas> {
     let mut schemas = Schemas::kubernetes();
     let mut failed = false;
     for kind in kinds {
         if let Err(error) = schemas.add_crd(&kind.definition) {
             failed = true;
-            talk.error(Exit::Input, &format!("{}: {error}", kind.origin));
+            reporter.error(Exit::Input, &format!("{}: {error}", kind.origin));
         }
     }
     (!failed).then_some(schemas)
@@ -497,7 +504,7 @@ pub(super) fn schemas(kinds: &[CustomKind], talk: &mut Talk) -> Option<Schemas> 
 /// Loads what an argument names, if it is given. What is wrong is said; `None` if anything is.
 fn given<T>(
     path: Option<&PathBuf>,
-    talk: &mut Talk,
+    reporter: &mut Reporter,
     load: impl FnOnce(&Location) -> Result<T, Vec<SourceError>>,
 ) -> Option<Option<T>> {
     let Some(path) = path else { return Some(None) };
@@ -506,16 +513,16 @@ fn given<T>(
     } else {
         Location::File { path: path.clone(), named: true }
     };
-    said(load(&location), talk).map(Some)
+    said(load(&location), reporter).map(Some)
 }
 
 /// Says what is wrong.
-pub(super) fn said<T>(loaded: Result<T, Vec<SourceError>>, talk: &mut Talk) -> Option<T> {
+pub(super) fn said<T>(loaded: Result<T, Vec<SourceError>>, reporter: &mut Reporter) -> Option<T> {
     match loaded {
         Ok(loaded) => Some(loaded),
         Err(errors) => {
             for error in errors {
-                talk.error(Exit::of(&error), &error.to_string());
+                reporter.error(Exit::of(&error), &error.to_string());
             }
             None
         }

@@ -5,19 +5,19 @@ use std::sync::LazyLock;
 
 use jiff::Timestamp;
 
-use crate::jmespath::{Chance, Clock, Runtime};
+use crate::jmespath::{Clock, Random, Runtime};
 use crate::pattern::Integers;
 use crate::policy::{Operation, Rule};
-use crate::report::{Fate, SeenCondition, SeenException, SeenTurn, SeenVariable, Trace};
-use crate::secrets::Ledger;
-use crate::semantics::{Difference, Reading, Semantics};
+use crate::report::{ConditionTrace, ElementOutcome, ExceptionTrace, Iteration, Trace, VariableTrace};
+use crate::secrets::TaintTracker;
+use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{ObjectRef, Pointer, Text, Value};
 use crate::variables::{Inline, Query, QueryError, Scope, Substitution};
 
-use super::held::Held;
 use super::images;
 use super::limits::Limits;
 use super::loading::{Loader, Window};
+use super::typed_integers::TypedIntegers;
 use super::values::{DottedName, Values};
 use super::world::World;
 
@@ -34,14 +34,14 @@ impl Clock for WorldClock<'_> {
 }
 
 /// The world's chance, for expressions: a sequence for each object, policy and rule.
-pub(super) struct WorldChance<'a> {
+pub(super) struct WorldRandom<'a> {
     world: &'a dyn World,
     object: Option<&'a ObjectRef>,
     rule: RefCell<(Text, Text)>,
     call: Cell<u64>,
 }
 
-impl<'a> WorldChance<'a> {
+impl<'a> WorldRandom<'a> {
     pub(super) fn new(world: &'a dyn World, object: Option<&'a ObjectRef>) -> Self {
         Self { world, object, rule: RefCell::default(), call: Cell::new(0) }
     }
@@ -53,13 +53,13 @@ impl<'a> WorldChance<'a> {
     }
 }
 
-impl Chance for WorldChance<'_> {
+impl Random for WorldRandom<'_> {
     fn next(&self) -> u64 {
         let call = self.call.get();
         self.call.set(call + 1);
         let (policy, rule) = &*self.rule.borrow();
         let object = self.object.map(|object| format!("{}/{object}", object.kind));
-        self.world.chance(&format!("{}/{policy}/{rule}", object.unwrap_or_default()), call)
+        self.world.random(&format!("{}/{policy}/{rule}", object.unwrap_or_default()), call)
     }
 }
 
@@ -70,12 +70,12 @@ pub(super) struct Context<'a> {
     object: Value,
     is_in_root: bool,
     /// Which of its values hold integers as integers.
-    held: Held,
+    held: TypedIntegers,
     runtime: Runtime<'a>,
     clock: &'a WorldClock<'a>,
-    chance: &'a WorldChance<'a>,
-    reading: &'a Reading,
-    secrets: &'a Ledger,
+    random: &'a WorldRandom<'a>,
+    tracker: &'a DivergenceTracker,
+    secrets: &'a TaintTracker,
     limits: Limits,
     /// The object that `images` is computed from.
     imaged: Value,
@@ -113,8 +113,8 @@ impl<'a> Context<'a> {
         (base, object): (Value, Value),
         (policy, namespace): (&'a Text, Option<&'a Text>),
         limits: Limits,
-        (clock, chance): (&'a WorldClock<'a>, &'a WorldChance<'a>),
-        (reading, secrets): (&'a Reading, &'a Ledger),
+        (clock, random): (&'a WorldClock<'a>, &'a WorldRandom<'a>),
+        (tracker, secrets): (&'a DivergenceTracker, &'a TaintTracker),
     ) -> Self {
         let operation = base.path(&["request", "operation"]).and_then(Value::as_str);
         Self {
@@ -125,13 +125,13 @@ impl<'a> Context<'a> {
             has_images: false,
             object,
             is_in_root: false,
-            held: Held::default(),
-            runtime: Runtime::new(clock, chance, reading)
+            held: TypedIntegers::default(),
+            runtime: Runtime::new(clock, random, tracker)
                 .with_limits(limits.of_expressions())
                 .with_secrets(Some(secrets)),
             clock,
-            chance,
-            reading,
+            random,
+            tracker,
             secrets,
             limits,
             trace: None,
@@ -160,15 +160,15 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The semantics of this evaluation and the corners it came through.
-    pub(super) const fn reading(&self) -> &'a Reading {
-        self.reading
+    /// The semantics of this evaluation and the divergences it came through.
+    pub(super) const fn tracker(&self) -> &'a DivergenceTracker {
+        self.tracker
     }
 
     /// How a document is substituted.
     pub(super) const fn substitution(&self, inline: Inline) -> Substitution<'a> {
         Substitution {
-            reading: self.reading,
+            tracker: self.tracker,
             deleting: self.deleting,
             inline,
             inline_root: if self.has_target { "target" } else { "request.object" },
@@ -177,7 +177,7 @@ impl<'a> Context<'a> {
     }
 
     /// What is known of secrets.
-    pub(super) const fn ledger(&self) -> &'a Ledger {
+    pub(super) const fn taint(&self) -> &'a TaintTracker {
         self.secrets
     }
 
@@ -199,7 +199,7 @@ impl<'a> Context<'a> {
             return self.set_object(object);
         }
         self.has_looped = true;
-        match self.reading.semantics() {
+        match self.tracker.semantics() {
             Semantics::Documented => self.put(&TARGET.into(), object.clone()),
             Semantics::Kyverno => self.set_object(object),
         }
@@ -221,7 +221,7 @@ impl<'a> Context<'a> {
     pub(super) fn leave_target(&mut self, saved: &Saved) -> Option<Box<Trace>> {
         let object = self.object.clone();
         self.restore(saved);
-        if self.has_looped && self.reading.semantics() == Semantics::Kyverno {
+        if self.has_looped && self.tracker.semantics() == Semantics::Kyverno {
             self.set_object(&object);
         }
         self.has_target = false;
@@ -230,10 +230,10 @@ impl<'a> Context<'a> {
 
     /// Does something that neither the trace nor the sequence of chance shall show.
     pub(super) fn aside<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
-        let (trace, calls) = (self.trace.take(), self.chance.call.get());
+        let (trace, calls) = (self.trace.take(), self.random.call.get());
         let result = run(self);
         self.trace = trace;
-        self.chance.call.set(calls);
+        self.random.call.set(calls);
         result
     }
 
@@ -243,7 +243,7 @@ impl<'a> Context<'a> {
     }
 
     fn restart_runtime(&mut self) {
-        self.runtime = Runtime::new(self.clock, self.chance, self.reading)
+        self.runtime = Runtime::new(self.clock, self.random, self.tracker)
             .with_limits(self.limits.of_expressions())
             .with_secrets(Some(self.secrets));
     }
@@ -281,7 +281,7 @@ impl<'a> Context<'a> {
     pub(super) fn enter(&mut self, rule: &Rule, values: &Values, traced: bool) -> Saved {
         let saved = self.checkpoint();
         self.iterations = 0;
-        self.chance.restart(self.policy, &rule.name);
+        self.random.restart(self.policy, &rule.name);
         self.restart_runtime();
         self.trace = traced.then(Trace::default);
         self.turn = None;
@@ -395,9 +395,9 @@ impl<'a> Context<'a> {
     }
 
     /// Notes a condition for the trace.
-    pub(super) fn see(&mut self, condition: SeenCondition) {
+    pub(super) fn see(&mut self, condition: ConditionTrace) {
         if let Some(trace) = &mut self.trace {
-            trace.conditions.push(SeenCondition { turn: self.turn, ..condition });
+            trace.conditions.push(ConditionTrace { turn: self.turn, ..condition });
         }
     }
 
@@ -409,19 +409,19 @@ impl<'a> Context<'a> {
             conditions: trace.conditions.len(),
             variables: trace.variables.len(),
         };
-        trace.turns.push(SeenTurn {
+        trace.turns.push(Iteration {
             place: place.clone(),
             list: list.clone(),
             index,
             outer: self.turn,
-            fate: Fate::Failed,
+            fate: ElementOutcome::Failed,
         });
         self.turn = Some(open.turns);
         Some(open)
     }
 
     /// Notes what became of the element; of too many nothing is kept but their number.
-    pub(super) fn end_turn(&mut self, open: Option<OpenTurn>, fate: Fate) {
+    pub(super) fn end_turn(&mut self, open: Option<OpenTurn>, fate: ElementOutcome) {
         let (Some(trace), Some(open)) = (&mut self.trace, open) else { return };
         if let Some(turn) = trace.turns.get_mut(open.turns) {
             turn.fate = fate;
@@ -441,7 +441,7 @@ impl<'a> Context<'a> {
     }
 
     /// Notes an exception that does not apply for the trace.
-    pub(super) fn see_exception(&mut self, exception: SeenException) {
+    pub(super) fn see_exception(&mut self, exception: ExceptionTrace) {
         if let Some(trace) = &mut self.trace {
             trace.exceptions.push(exception);
         }
@@ -468,12 +468,12 @@ impl<'a> Context<'a> {
         let expression = query.expression()?;
         self.fill_in();
         if self.has_looped && (names(query.text(), TARGET) || query.text().contains("request.object")) {
-            self.reading.reach(Difference::ForeachOnTarget);
+            self.tracker.reach(Divergence::ForeachOnTarget);
         }
         if !self.has_images && names(query.text(), "images") {
             self.add_images()?;
         }
-        let (calls, _) = (self.chance.call.get(), self.runtime.take_weighed());
+        let (calls, _) = (self.random.call.get(), self.runtime.take_weighed());
         let found = expression.search(&self.root, &self.runtime);
         let gives = self.held.gives(query.text());
         self.held.gave |= gives;
@@ -481,7 +481,7 @@ impl<'a> Context<'a> {
         if !self.runtime.take_weighed() || !(gives || names(query.text(), "request")) {
             return found.map_err(QueryError::Failed);
         }
-        let called = self.chance.call.replace(calls);
+        let called = self.random.call.replace(calls);
         let root = self.held.root(&self.root, &self.object, &self.runtime).map_err(QueryError::Failed)?;
         let in_cluster = expression.search(&root, &self.runtime).map(|value| value.without_held_integers());
         let is_same = match (&found, &in_cluster) {
@@ -489,8 +489,8 @@ impl<'a> Context<'a> {
             (Err(found), Err(other)) => found == other,
             _ => false,
         };
-        let found = if is_same || self.reading.documented(Difference::HeldIntegers) {
-            self.chance.call.set(called);
+        let found = if is_same || self.tracker.documented(Divergence::HeldIntegers) {
+            self.random.call.set(called);
             found
         } else {
             in_cluster
@@ -529,7 +529,7 @@ pub(super) struct Saved {
 }
 
 impl Scope for Context<'_> {
-    fn secrets(&self) -> Option<&Ledger> {
+    fn secrets(&self) -> Option<&TaintTracker> {
         Some(self.secrets)
     }
 
@@ -537,7 +537,7 @@ impl Scope for Context<'_> {
         let answer = self.answer(query);
         if let Some(trace) = &mut self.trace {
             let value = answer.clone().map_err(|error| error.to_string());
-            let seen = SeenVariable { turn: self.turn, expression: Text::clone(query.text()), value };
+            let seen = VariableTrace { turn: self.turn, expression: Text::clone(query.text()), value };
             trace.variables.push(seen);
         }
         answer

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use crate::pattern::ConditionError;
 use crate::policy::{Candidate, PolicyException, PolicyExceptions, Rule};
-use crate::report::{SeenException, SkipReason, Undecided};
+use crate::report::{ExceptionTrace, SkipReason, Undecided};
 use crate::value::{Pointer, Text};
 use crate::variables::{Inline, SubstitutionError, Template};
 
@@ -27,11 +27,11 @@ impl Exemption<'_> {
     pub(super) fn of(&self, rule: &Rule, context: &mut Context<'_>) -> Option<SkipReason> {
         let mut applied = Vec::new();
         for exception in self.exceptions.of(self.policy, &rule.name) {
-            let reading = context.reading();
-            if !exception.takes(&self.candidate, reading) {
+            let tracker = context.tracker();
+            if !exception.takes(&self.candidate, tracker) {
                 if context.is_traced() {
                     let reasons = exception.mismatch(&self.candidate);
-                    context.see_exception(SeenException { name: exception.full_name(), reasons });
+                    context.see_exception(ExceptionTrace { name: exception.full_name(), reasons });
                 }
                 continue;
             }
@@ -39,7 +39,7 @@ impl Exemption<'_> {
                 Ok(true) => applied.push(exception.full_name()),
                 Ok(false) => {
                     let reasons = vec!["its conditions do not hold".to_owned()];
-                    context.see_exception(SeenException { name: exception.full_name(), reasons });
+                    context.see_exception(ExceptionTrace { name: exception.full_name(), reasons });
                 }
                 Err(error) => {
                     let message = format!("its conditions cannot be evaluated: {error}");
@@ -51,7 +51,7 @@ impl Exemption<'_> {
                         message: message.clone(),
                     };
                     self.undecided.borrow_mut().push(undecided);
-                    context.see_exception(SeenException { name, reasons: vec![message] });
+                    context.see_exception(ExceptionTrace { name, reasons: vec![message] });
                 }
             }
         }
@@ -64,8 +64,8 @@ fn holds(
     context: &mut Context<'_>,
 ) -> Result<bool, Box<ConditionError<SubstitutionError>>> {
     let Some(conditions) = &exception.conditions else { return Ok(true) };
-    let reading = context.reading();
+    let tracker = context.tracker();
     let settings = context.substitution(Inline::Path);
     let mut resolve = |operand: &Template, _at: &Pointer| rule::resolve(operand, context, settings);
-    conditions.holds(&mut resolve, reading).map_err(Box::new)
+    conditions.holds(&mut resolve, tracker).map_err(Box::new)
 }

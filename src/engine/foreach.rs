@@ -2,8 +2,8 @@
 
 use crate::patch::Survey;
 use crate::policy::{ForeachEntry, Mutation};
-use crate::report::{Fate, Outcome, RuleError, SkipReason};
-use crate::semantics::Difference;
+use crate::report::{ElementOutcome, Outcome, RuleError, SkipReason};
+use crate::semantics::Divergence;
 use crate::value::{Pointer, Text, Value};
 
 use super::context::Context;
@@ -80,7 +80,7 @@ impl Loops<'_, '_> {
             Ok(element) => return Ok(vec![element]),
             Err(error) => error,
         };
-        if error.is_not_found() && self.context.reading().documented(Difference::ForeachMissingList) {
+        if error.is_not_found() && self.context.tracker().documented(Divergence::ForeachMissingList) {
             self.missing.push(entry.list.text().clone());
             return Ok(Vec::new());
         }
@@ -144,7 +144,7 @@ impl Loops<'_, '_> {
         index: usize,
         object: &Value,
         place: &Place,
-    ) -> Result<(Option<Value>, Fate), RuleError> {
+    ) -> Result<(Option<Value>, ElementOutcome), RuleError> {
         if let Some(conditions) = &entry.preconditions {
             let verdict = rule::decide(conditions, self.context).map_err(|error| {
                 let message = format!("failed to evaluate mutate.foreach[{index}].preconditions: {error}");
@@ -153,31 +153,36 @@ impl Loops<'_, '_> {
             })?;
             if !verdict.met {
                 let reason = SkipReason::Preconditions { message: verdict.message };
-                return Ok((None, Fate::Skipped { reason, found: None }));
+                return Ok((None, ElementOutcome::Skipped { reason, found: None }));
             }
         }
         if let Mutation::Foreach(nested) = &entry.body {
             let place = Place { around: place.around.clone(), nesting: place.nesting + 1 };
             let after = self.entries(nested, object, &place)?;
             let fate = if after == *object {
-                Fate::Skipped { reason: SkipReason::NoElements { missing: Vec::new() }, found: None }
+                ElementOutcome::Skipped {
+                    reason: SkipReason::NoElements { missing: Vec::new() },
+                    found: None,
+                }
             } else {
-                Fate::Changed
+                ElementOutcome::Changed
             };
             return Ok((Some(after), fate));
         }
         // What a patch costs grows with the object, and the object may grow with each element.
         self.spend(object.weight() / Limits::LOOP_BYTES)?;
         Ok(match rule::patch(&entry.body, object, self.context, self.survey)? {
-            Outcome::Patched { after, .. } => (Some(after), Fate::Changed),
+            Outcome::Patched { after, .. } => (Some(after), ElementOutcome::Changed),
             Outcome::Skipped(reason) => {
                 let found = match &reason {
                     SkipReason::Anchor { at, .. } => object.pointed(at).cloned(),
                     _ => None,
                 };
-                (None, Fate::Skipped { reason, found })
+                (None, ElementOutcome::Skipped { reason, found })
             }
-            Outcome::NoChange | Outcome::Triggered { .. } | Outcome::Error(_) => (None, Fate::NoChange),
+            Outcome::NoChange | Outcome::Triggered { .. } | Outcome::Error(_) => {
+                (None, ElementOutcome::NoChange)
+            }
         })
     }
 }

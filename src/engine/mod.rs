@@ -5,26 +5,26 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod context;
-mod early;
 mod exemption;
 mod existing;
 mod foreach;
-mod held;
 mod images;
+mod legacy;
 mod limits;
 mod loading;
 mod placed;
 mod policies;
 mod rule;
+mod secret_world;
 mod subject;
 mod targets;
+mod typed_integers;
 mod values;
-mod witness;
 mod world;
 
 use crate::patch::Schemas;
 use crate::policy::{
-    Existing, Operation, PolicyException, PolicyExceptions, PolicySet, RequestFilters, Rule, UserInfo,
+    MutateExisting, Operation, PolicyException, PolicyExceptions, PolicySet, RequestFilters, Rule, UserInfo,
 };
 use crate::report::ObjectReport;
 use crate::semantics::Semantics;
@@ -80,10 +80,11 @@ impl Engine {
     /// An engine for these policies.
     pub fn new(policies: PolicySet, settings: Settings) -> Self {
         let mut all = policies.policies().iter();
-        let asks_for_namespace_labels = all
-            .any(|policy| policy.rules.iter().chain(&policy.only_there).any(Rule::asks_for_namespace_labels))
-            || settings.exceptions.all().iter().any(PolicyException::asks_for_namespace_labels)
-            || settings.filters.asks_for_namespace_labels();
+        let asks_for_namespace_labels =
+            all.any(|policy| {
+                policy.rules.iter().chain(&policy.controller_only_rules).any(Rule::asks_for_namespace_labels)
+            }) || settings.exceptions.all().iter().any(PolicyException::asks_for_namespace_labels)
+                || settings.filters.asks_for_namespace_labels();
         Self { policies, settings, asks_for_namespace_labels }
     }
 
@@ -97,7 +98,7 @@ impl Engine {
         let (named, subresource) = self.settings.values.as_subresource(kind);
         let mut rules = self.policies.policies().iter().flat_map(|policy| &policy.rules);
         rules.any(|rule| {
-            let is_target = |existing: &Existing| {
+            let is_target = |existing: &MutateExisting| {
                 existing.kind_selectors().iter().any(|selector| selector.matches(kind, "", true))
             };
             rule.may_take(named, subresource) || rule.existing().is_some_and(is_target)
@@ -112,7 +113,7 @@ impl Engine {
         let mut candidates = self.policies.of_kind(&kind.kind).all();
         candidates.any(|(policy, rules)| {
             let name = policy.full_name();
-            let all = policy.rules.iter().chain(&policy.only_there).enumerate();
+            let all = policy.rules.iter().chain(&policy.controller_only_rules).enumerate();
             let mut met = all.filter(|(index, _)| rules.contains(index)).map(|(_, rule)| rule);
             met.any(|rule| {
                 rule.needs_namespace_labels(kind, subresource)

@@ -7,16 +7,16 @@ use crate::policy::{Candidate, Candidates, FailurePolicy, Operation, Policy, Rul
 use crate::report::{
     ObjectReport, Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Undecided, Unknown,
 };
-use crate::secrets::{Ledger, Secrets};
-use crate::semantics::{Corners, Difference, Reading};
+use crate::secrets::{Secrets, TaintTracker};
+use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker};
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
-use super::context::{Context, WorldChance, WorldClock};
+use super::context::{Context, WorldClock, WorldRandom};
 use super::exemption::Exemption;
 use super::placed::Placed;
 use super::rule::{self, Run};
+use super::secret_world::SecretTrackingWorld;
 use super::subject::Subject;
-use super::witness::Witness;
 use super::{Engine, World};
 
 /// Runs the policies that concern an object.
@@ -30,24 +30,25 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
         return ObjectReport::untouched(object.clone());
     }
     let placed = Placed::new(engine, object, &own_kind, world);
-    let witness = Witness::new(world);
-    let mut report = evaluate(engine, (&placed, &placed.object), &own_kind, old, &witness, |evaluation| {
-        let mut current = placed.object.clone();
-        let reports = evaluation.policies(candidates, &mut current);
-        ObjectReport {
-            object: evaluation.identity.cloned(),
-            before: object.clone(),
-            after: placed.take_back(object, current),
-            policies: reports,
-            unknown: evaluation.unknown(),
-            filter: evaluation.filter.take(),
-            secrets: Secrets::default(),
-            shows_secrets: false,
-            trial: None,
-        }
-    });
-    witness.ledger.see(&report.after);
-    report.secrets = witness.secrets();
+    let secret_world = SecretTrackingWorld::new(world);
+    let mut report =
+        evaluate(engine, (&placed, &placed.object), &own_kind, old, &secret_world, |evaluation| {
+            let mut current = placed.object.clone();
+            let reports = evaluation.policies(candidates, &mut current);
+            ObjectReport {
+                object: evaluation.identity.cloned(),
+                before: object.clone(),
+                after: placed.take_back(object, current),
+                policies: reports,
+                unknown: evaluation.unknown(),
+                filter: evaluation.filter.take(),
+                secrets: Secrets::default(),
+                shows_secrets: false,
+                server_dry_run: None,
+            }
+        });
+    secret_world.taint.see(&report.after);
+    report.secrets = secret_world.secrets();
     report
 }
 
@@ -58,11 +59,11 @@ pub(super) fn evaluate<T>(
     (placed, original): (&Placed, &Value),
     own_kind: &GroupVersionKind,
     old: Option<&Value>,
-    world: &Witness<'_>,
+    world: &SecretTrackingWorld<'_>,
     run: impl FnOnce(&Evaluation<'_>) -> T,
 ) -> T {
     for object in [&placed.object, original].into_iter().chain(old) {
-        world.ledger.see(object);
+        world.taint.see(object);
     }
     let (kind, subresource) = engine.settings.values.as_subresource(own_kind);
     let labels = engine
@@ -78,7 +79,7 @@ pub(super) fn evaluate<T>(
     run(&Evaluation {
         engine,
         world,
-        ledger: &world.ledger,
+        taint: &world.taint,
         own_kind,
         kind,
         subresource,
@@ -101,7 +102,7 @@ pub(super) fn evaluate<T>(
 pub(super) struct Evaluation<'a> {
     pub(super) engine: &'a Engine,
     pub(super) world: &'a dyn World,
-    pub(super) ledger: &'a Ledger,
+    pub(super) taint: &'a TaintTracker,
     /// The kind of the object itself.
     own_kind: &'a GroupVersionKind,
     /// The kind that rules name: for a subresource that of its parent.
@@ -173,8 +174,8 @@ impl Evaluation<'_> {
         let mut reports = Vec::new();
         if settings.trace || settings.operation == Some(Operation::Delete) || settings.values.has_any() {
             for (policy, rules) in candidates.all() {
-                let glance = self.glance(policy, &rules, current);
-                reports.extend(self.policy(policy, &rules, &glance, current));
+                let prematch = self.prematch(policy, &rules, current);
+                reports.extend(self.policy(policy, &rules, &prematch, current));
             }
             return reports;
         }
@@ -191,12 +192,12 @@ impl Evaluation<'_> {
                     self.note_passed(*failure_policy);
                 }
             }
-            let glance = self.glance(policy, &rules, current);
-            if matches!(glance, Glance::Idle) {
+            let prematch = self.prematch(policy, &rules, current);
+            if matches!(prematch, Prematch::NoMatch) {
                 continue;
             }
             let before = current.clone();
-            reports.extend(self.policy(policy, &rules, &glance, current));
+            reports.extend(self.policy(policy, &rules, &prematch, current));
             if !before.same_storage(current) {
                 walk.meet(&self.candidate(&before, None), &self.candidate(current, None));
             }
@@ -234,26 +235,26 @@ impl Evaluation<'_> {
         &self,
         policy: &Policy,
         rules: &[usize],
-        glance: &Glance,
+        prematch: &Prematch,
         current: &mut Value,
     ) -> Option<PolicyReport> {
         let settings = &self.engine.settings;
         let operation = self.operation(policy);
-        let first = match *glance {
-            Glance::Idle => return None,
-            Glance::First(first) => Some(first),
-            Glance::Unknown => None,
+        let first = match *prematch {
+            Prematch::NoMatch => return None,
+            Prematch::First(first) => Some(first),
+            Prematch::Unknown => None,
         };
-        let reading = Reading::new(settings.semantics);
+        let tracker = DivergenceTracker::new(settings.semantics);
         let object = if operation == Operation::Delete { Value::Null } else { current.clone() };
         let clock = WorldClock(self.world);
-        let chance = WorldChance::new(self.world, self.identity);
+        let random = WorldRandom::new(self.world, self.identity);
         let mut context = Context::new(
             (self.base(Some(operation)), object),
             (&policy.name, policy.namespace.as_ref()),
             settings.limits,
-            (&clock, &chance),
-            (&reading, self.ledger),
+            (&clock, &random),
+            (&tracker, self.taint),
         );
         if self.passed.get(webhook(policy.failure_policy)).is_some_and(Cell::get) {
             context.hold_object();
@@ -263,7 +264,7 @@ impl Evaluation<'_> {
         let mut report = PolicyReport {
             policy: policy.full_name(),
             rules: Vec::with_capacity(rules.len()),
-            corners: Corners::NONE,
+            divergences: DivergenceSet::NONE,
         };
         if first.is_none() && !policy.admits(&self.candidate(&entry, Some(operation))) {
             return self.traced(|| {
@@ -304,12 +305,12 @@ impl Evaluation<'_> {
             if rule.not_evaluated().is_some() {
                 continue;
             }
-            if !self.reaches(policy, rule, &candidate) && !reading.documented(Difference::EmptyExclude) {
+            if !self.reaches(policy, rule, &candidate) && !tracker.documented(Divergence::EmptyExclude) {
                 report.rules.push(not_run(rule, unasked()));
                 continue;
             }
             // Kyverno goes on with an empty object, which no rule selects.
-            if emptied && !reading.documented(Difference::FailedRule) {
+            if emptied && !tracker.documented(Divergence::FailedRule) {
                 break;
             }
             self.note_what_exceptions_miss(&name, rule);
@@ -317,12 +318,12 @@ impl Evaluation<'_> {
                 let saved = context.enter(rule, &settings.values, settings.trace);
                 let admitted = rule::admit(rule, &mut context, &exemption);
                 let trace = context.leave(saved);
-                let outcome = deleted(admitted.err().map(|run| run.outcome), &reading);
+                let outcome = deleted(admitted.err().map(|run| run.outcome), &tracker);
                 failed |= matches!(outcome, Outcome::Error(_));
                 report.rules.push(RuleReport { rule: rule.name.clone(), outcome, trigger: None, trace });
                 continue;
             }
-            report.corners.extend(rule.corners);
+            report.divergences.extend(rule.divergences);
             let saved = context.enter(rule, &settings.values, settings.trace);
             let Run { outcome, emptied: run_emptied } =
                 rule::run(rule, &working, &mut context, &self.survey, &exemption);
@@ -342,51 +343,51 @@ impl Evaluation<'_> {
         }
         let beyond = rules.iter().filter_map(|index| index.checked_sub(policy.rules.len()));
         if beyond
-            .filter_map(|index| policy.only_there.get(index))
+            .filter_map(|index| policy.controller_only_rules.get(index))
             .any(|rule| rule.selects(&self.candidate(&entry, Some(operation))))
         {
-            reading.reach(Difference::AutogenTargets);
+            tracker.reach(Divergence::AutogenTargets);
         }
-        report.corners.extend(reading.reached());
+        report.divergences.extend(tracker.reached());
         let acts = |outcome: &Outcome| matches!(outcome, Outcome::Patched { .. } | Outcome::Error(_));
         if report.rules.iter().any(|rule| acts(&rule.outcome))
             && let Some(filter) = self.hidden(&entry, Some(operation))
         {
-            let reading = Reading::new(settings.semantics);
-            if !reading.documented(Difference::HiddenObject) {
+            let tracker = DivergenceTracker::new(settings.semantics);
+            if !tracker.documented(Divergence::HiddenObject) {
                 for rule in report.rules.iter_mut().filter(|rule| acts(&rule.outcome)) {
                     rule.outcome = Outcome::Skipped(SkipReason::Filtered(filter.clone()));
                 }
-                report.corners = reading.reached();
+                report.divergences = tracker.reached();
                 return Some(report);
             }
-            report.corners.extend(reading.reached());
+            report.divergences.extend(tracker.reached());
         }
         if !failed {
             *current = working;
         }
-        (!report.rules.is_empty() || !report.corners.is_empty()).then_some(report)
+        (!report.rules.is_empty() || !report.divergences.is_empty()).then_some(report)
     }
 
     /// What is known of a policy without looking closer. Most policies of a cluster are for other objects.
-    fn glance(&self, policy: &Policy, rules: &[usize], object: &Value) -> Glance {
+    fn prematch(&self, policy: &Policy, rules: &[usize], object: &Value) -> Prematch {
         let settings = &self.engine.settings;
         let operation = self.operation(policy);
         let has_more = rules.iter().any(|index| *index >= policy.rules.len());
         let is_given = || settings.values.of(&policy.name, self.name()).next().is_some();
         if settings.trace || operation == Operation::Delete || has_more || is_given() {
-            return Glance::Unknown;
+            return Prematch::Unknown;
         }
         let candidate = self.candidate(object, Some(operation));
         if !policy.admits(&candidate) {
-            return Glance::Idle;
+            return Prematch::NoMatch;
         }
         if let Some(first) = standard(policy, rules).position(|rule| rule.selects(&candidate)) {
-            return Glance::First(first);
+            return Prematch::First(first);
         }
         self.pass(policy);
         standard(policy, rules).for_each(|rule| self.note_what_is_missing(rule));
-        Glance::Idle
+        Prematch::NoMatch
     }
 
     /// Lets a policy see the request.
@@ -501,10 +502,10 @@ fn webhook(failure_policy: FailurePolicy) -> usize {
     usize::from(failure_policy == FailurePolicy::Ignore)
 }
 
-/// What a glance at a policy tells.
-enum Glance {
+/// Whether a policy can match, decided before its rules run.
+enum Prematch {
     /// It has nothing to say about the object.
-    Idle,
+    NoMatch,
     /// This one of its standard rules is the first that takes the object.
     First(usize),
     /// Nothing.
@@ -530,10 +531,10 @@ pub(super) fn unasked() -> SkipReason {
 }
 
 /// What a standard rule comes to where the request deletes the object, given what kept it from its patch.
-fn deleted(kept: Option<Outcome>, reading: &Reading) -> Outcome {
+fn deleted(kept: Option<Outcome>, tracker: &DivergenceTracker) -> Outcome {
     match kept {
         Some(skipped @ Outcome::Skipped(_)) => skipped,
-        _ if reading.documented(Difference::StandardRuleOnDelete) => Outcome::Skipped(SkipReason::Deleted),
+        _ if tracker.documented(Divergence::StandardRuleOnDelete) => Outcome::Skipped(SkipReason::Deleted),
         Some(error) => error,
         None => Outcome::Error(RuleError::new(
             "failed to unmarshal patched resource: Object 'Kind' is missing in 'null'",

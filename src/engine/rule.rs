@@ -4,9 +4,9 @@ use std::cell::RefCell;
 
 use crate::patch::{FailedCondition, InlineResolver, JsonPatch, Merged, OpenPatch, Overlay, Survey};
 use crate::pattern::{ConditionError, Conditions, Evaluated, Integers, Verdict};
-use crate::policy::{Existing, Mutation, Rule, labels_as_texts};
-use crate::report::{Outcome, RuleError, SeenCondition, SkipReason};
-use crate::semantics::{Difference, Reading, Semantics};
+use crate::policy::{MutateExisting, Mutation, Rule, labels_as_texts};
+use crate::report::{ConditionTrace, Outcome, RuleError, SkipReason};
+use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Pointer, Segment, Value};
 use crate::variables::{
     Inline, InlineLeaf, QueryError, Scope, Substituted, Substitution, SubstitutionError, Template,
@@ -14,7 +14,7 @@ use crate::variables::{
 
 use super::context::Context;
 use super::exemption::Exemption;
-use super::{early, foreach};
+use super::{foreach, legacy};
 
 /// What a rule did.
 pub(super) struct Run {
@@ -108,11 +108,11 @@ pub(super) fn decide(
     conditions: &Conditions<Template>,
     context: &mut Context<'_>,
 ) -> Result<Verdict, Box<ConditionError<SubstitutionError>>> {
-    let reading = context.reading();
+    let tracker = context.tracker();
     let settings = context.substitution(Inline::Path);
     let verdict = {
         let mut resolve = |operand: &Template, _at: &Pointer| resolve(operand, context, settings);
-        conditions.evaluate(&mut resolve, reading)
+        conditions.evaluate(&mut resolve, tracker)
     };
     let verdict = verdict.map_err(Box::new)?;
     for seen in &verdict.seen {
@@ -132,8 +132,8 @@ pub(super) fn resolve(
     Ok((resolved.value, context.take_integers()))
 }
 
-fn seen_condition(seen: &Evaluated) -> SeenCondition {
-    SeenCondition {
+fn seen_condition(seen: &Evaluated) -> ConditionTrace {
+    ConditionTrace {
         pointer: Pointer::clone(&seen.pointer),
         turn: None,
         key: seen.key.clone(),
@@ -164,20 +164,24 @@ fn unseen(
 /// Substitutes a part of the rule once more, as Kyverno does before it patches: what has no value fails the
 /// rule there. What another entry could not be loaded for is told elsewhere, or is known to a cluster alone.
 fn again(part: &Template, context: &mut Context<'_>) -> Result<(), RuleError> {
-    let reading = context.reading();
+    let tracker = context.tracker();
     let settings = context.substitution(Inline::Path);
     let Err(error) = part.substitute(context, settings) else { return Ok(()) };
     let of_an_entry = matches!(&error, SubstitutionError::Variable { cause: QueryError::Load(_), .. });
     let is_documented = if of_an_entry {
-        reading.semantics() == Semantics::Documented
+        tracker.semantics() == Semantics::Documented
     } else {
-        reading.documented(Difference::WholeRuleSubstitution)
+        tracker.documented(Divergence::WholeRuleSubstitution)
     };
     if is_documented { Ok(()) } else { Err(unresolved(&error, context)) }
 }
 
 /// The same for all of a rule with targets but its patch, while one of them is being patched.
-pub(super) fn whole(rule: &Rule, existing: &Existing, context: &mut Context<'_>) -> Result<(), RuleError> {
+pub(super) fn whole(
+    rule: &Rule,
+    existing: &MutateExisting,
+    context: &mut Context<'_>,
+) -> Result<(), RuleError> {
     let conditions = rule.preconditions.iter().flat_map(Conditions::iter);
     for operand in conditions.flat_map(|condition| [&condition.key, &condition.value]) {
         again(operand, context)?;
@@ -210,13 +214,13 @@ pub(super) fn patch(
     if let Mutation::StrategicMerge { overlay: template, .. } | Mutation::Json6902 { patch: template, .. } =
         mutation
     {
-        context.reading().reach_all(template.corners());
+        context.tracker().reach_all(template.divergences());
     }
     let after = match mutation {
         Mutation::StrategicMerge { overlay, prepared } => {
             let merged = match prepared {
                 Some(overlay) => overlay
-                    .apply(object, survey, context.reading(), None)
+                    .apply(object, survey, context.tracker(), None)
                     .map_err(|error| failed_patch(&error))?,
                 None => substituted_overlay(overlay, object, context, survey)?,
             };
@@ -226,10 +230,10 @@ pub(super) fn patch(
             }
         }
         Mutation::Json6902 { patch, prepared, open } => match prepared {
-            Some(patch) => patch.apply(object, context.reading()),
+            Some(patch) => patch.apply(object, context.tracker()),
             None => {
                 let (parsed, is_secret) = substituted_patch(patch, open.as_ref(), context)?;
-                let patched = parsed.apply(object, context.reading());
+                let patched = parsed.apply(object, context.tracker());
                 if let (Ok(after), true) = (&patched, is_secret) {
                     note_new(patch, object, after, context);
                 }
@@ -237,11 +241,11 @@ pub(super) fn patch(
             }
         }
         .map_err(|error| failed_patch(&error))?,
-        Mutation::Early(early) => match early::run(early, object, context, survey)? {
+        Mutation::Legacy(early) => match legacy::run(early, object, context, survey)? {
             Ok(after) => after,
             Err(reason) => return Ok(Outcome::Skipped(reason)),
         },
-        Mutation::Foreach(_) | Mutation::Existing(_) => {
+        Mutation::Foreach(_) | Mutation::MutateExisting(_) => {
             return Err(RuleError::new("this kind of mutate rule is not evaluated by this version"));
         }
     };
@@ -274,12 +278,12 @@ fn substituted_overlay(
     context: &mut Context<'_>,
     survey: &Survey<'_>,
 ) -> Result<Merged, RuleError> {
-    let own = Reading::new(context.reading().semantics());
+    let own = DivergenceTracker::new(context.tracker().semantics());
     let merged = overlay_as_read(&own, template, object, context, survey);
     let mut reached = own.reached();
     // Where `{{@}}` may be something else on the other side, only the result tells whether it is.
-    if reached.contains(Difference::InlineElement) {
-        let other = Reading::new(match own.semantics() {
+    if reached.contains(Divergence::InlineElement) {
+        let other = DivergenceTracker::new(match own.semantics() {
             Semantics::Documented => Semantics::Kyverno,
             Semantics::Kyverno => Semantics::Documented,
         });
@@ -291,15 +295,15 @@ fn substituted_overlay(
             }
         };
         if is_same {
-            reached.remove(Difference::InlineElement);
+            reached.remove(Divergence::InlineElement);
         }
     }
-    context.reading().reach_all(reached);
+    context.tracker().reach_all(reached);
     merged
 }
 
 fn overlay_as_read(
-    reading: &Reading,
+    tracker: &DivergenceTracker,
     template: &Template,
     object: &Value,
     context: &mut Context<'_>,
@@ -307,31 +311,31 @@ fn overlay_as_read(
 ) -> Result<Merged, RuleError> {
     // What Kyverno finds at the place of `{{@}}` and what stands at the patched element can differ; the
     // documented side leaves such strings open until the element is known.
-    let inline = match reading.semantics() {
+    let inline = match tracker.semantics() {
         Semantics::Documented => Inline::Deferred,
         Semantics::Kyverno => Inline::Path,
     };
-    let settings = Substitution { reading, ..context.substitution(inline) };
+    let settings = Substitution { tracker, ..context.substitution(inline) };
     let replaced = template.substitute(context, settings);
     let Substituted { value, inline } = replaced.map_err(|error| unresolved(&error, context))?;
     if value.is_null() {
         return Err(RuleError::new("empty mutate rule"));
     }
     let mut value = value;
-    labels_as_texts(&mut value, reading);
-    let overlay = Overlay::prepare(&value, reading).map_err(|error| failed_patch(&error))?;
+    labels_as_texts(&mut value, tracker);
+    let overlay = Overlay::prepare(&value, tracker).map_err(|error| failed_patch(&error))?;
     if inline.is_empty() {
-        return overlay.apply(object, survey, reading, None).map_err(|error| failed_patch(&error));
+        return overlay.apply(object, survey, tracker, None).map_err(|error| failed_patch(&error));
     }
-    let leaves = Leaves { inline: &inline, context: RefCell::new(context), reading };
-    overlay.apply(object, survey, reading, Some(&leaves)).map_err(|error| failed_patch(&error))
+    let leaves = Leaves { inline: &inline, context: RefCell::new(context), tracker };
+    overlay.apply(object, survey, tracker, Some(&leaves)).map_err(|error| failed_patch(&error))
 }
 
 /// The strings of an overlay whose `{{@}}` is the value at the patched element.
 struct Leaves<'a, 'c> {
     inline: &'a std::collections::BTreeMap<Pointer, InlineLeaf>,
     context: RefCell<&'a mut Context<'c>>,
-    reading: &'a Reading,
+    tracker: &'a DivergenceTracker,
 }
 
 impl InlineResolver for Leaves<'_, '_> {
@@ -343,7 +347,7 @@ impl InlineResolver for Leaves<'_, '_> {
     ) -> Option<Result<Value, String>> {
         let leaf = self.inline.get(overlay)?;
         if overlay.segments() != at.segments() || self.context.borrow().is_in_loop() {
-            self.reading.reach(Difference::InlineElement);
+            self.tracker.reach(Divergence::InlineElement);
         }
         let Some(here) = base else {
             let key = match at.segments().last() {
@@ -354,7 +358,7 @@ impl InlineResolver for Leaves<'_, '_> {
             return Some(Err(format!("`{{{{@}}}}` has no value at `{at}`: Unknown key \"{key}\" in path")));
         };
         let mut context = self.context.borrow_mut();
-        let settings = Substitution { reading: self.reading, ..context.substitution(Inline::Deferred) };
+        let settings = Substitution { tracker: self.tracker, ..context.substitution(Inline::Deferred) };
         let scope: &mut dyn Scope = &mut **context;
         let resolved = leaf.resolve(here, scope, settings);
         Some(resolved.map_err(|error| format!("variable substitution failed: {error}")))
@@ -365,7 +369,7 @@ impl InlineResolver for Leaves<'_, '_> {
 fn note_new(template: &Template, before: &Value, after: &Value, context: &Context<'_>) {
     let source = template.source();
     let source = source.as_str().map_or_else(|| source.to_json(), str::to_owned);
-    context.ledger().note_new(before, after, &source);
+    context.taint().note_new(before, after, &source);
 }
 
 /// The JSON patch of a rule with variables: replaced, then parsed where it was not read before. Whether secrets were
@@ -378,10 +382,10 @@ fn substituted_patch(
     let settings = context.substitution(Inline::Path);
     let replaced = template.substitute_words(context, settings);
     let (value, words) = replaced.map_err(|error| unresolved(&error, context))?;
-    let is_secret = context.ledger().holds(&value);
+    let is_secret = context.taint().holds(&value);
     let filled = || open?.filled(&words?);
     let parsed = match &value {
-        Value::String(text) => filled().unwrap_or_else(|| JsonPatch::parse_as(text, context.reading())),
+        Value::String(text) => filled().unwrap_or_else(|| JsonPatch::parse_as(text, context.tracker())),
         Value::Array(_) if template.source().as_array().is_some() => JsonPatch::from_value(&value),
         Value::Null => return Err(RuleError::new("empty mutate rule")),
         other => {

@@ -160,7 +160,7 @@ pub trait World: Sync {
 
     /// Chance for `random()`: depends on nothing but the key (object and rule) and the number of the
     /// call, so that threads do not matter.
-    fn chance(&self, key: &str, call: u64) -> u64;
+    fn random(&self, key: &str, call: u64) -> u64;
 
     /// The labels of a namespace, as an object; `None` where nobody knows the namespace.
     fn namespace_labels(&self, namespace: &str) -> Option<Value>;
@@ -248,7 +248,7 @@ impl World for EmptyWorld {
         Timestamp::UNIX_EPOCH
     }
 
-    fn chance(&self, _key: &str, call: u64) -> u64 {
+    fn random(&self, _key: &str, call: u64) -> u64 {
         call
     }
 

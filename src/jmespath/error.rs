@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::semantics::Difference;
+use crate::semantics::Divergence;
 use crate::value::Text;
 
 /// Why a text is no expression.
@@ -15,7 +15,7 @@ pub struct ParseError {
     /// Where in the text, in bytes.
     pub offset: usize,
     /// The difference that decided it: text that Kyverno's controllers accept.
-    pub difference: Option<Difference>,
+    pub difference: Option<Divergence>,
 }
 
 impl ParseError {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::semantics::Difference;
+use crate::semantics::Divergence;
 use crate::value::{Map, Text, Value};
 
 use super::ast::{Argument, Call, Comparison, Node, Operator, Over, Projection, Slice};
@@ -155,8 +155,8 @@ impl Interpreter<'_> {
     fn compared_oddly(&self, comparison: &Comparison, documented: Value) -> Found {
         type Test = fn(&Node) -> bool;
         let kinds: [(Test, _); 2] = [
-            (Node::is_odd_number, Difference::CompareResult),
-            (|node| node.calls("items"), Difference::ItemsResult),
+            (Node::is_odd_number, Divergence::CompareResult),
+            (|node| node.calls("items"), Divergence::ItemsResult),
         ];
         for (is_odd, difference) in kinds {
             let sides = [&comparison.left, &comparison.right].map(is_odd);
@@ -167,7 +167,7 @@ impl Interpreter<'_> {
                 _ if sides[0] || sides[1] => Value::Null,
                 _ => continue,
             };
-            if controllers != documented && !self.runtime.reading.documented(difference) {
+            if controllers != documented && !self.runtime.tracker.documented(difference) {
                 return Ok(controllers);
             }
         }
@@ -351,9 +351,9 @@ fn sliced(slice: &Slice, items: &[Value]) -> Result<Vec<Value>, EvalError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jmespath::trial::{DOCUMENT, check, check_difference, searched};
-    use crate::jmespath::{Expression, FixedClock, SeededChance};
-    use crate::semantics::{Reading, Semantics};
+    use crate::jmespath::testing::{DOCUMENT, check, check_difference, searched};
+    use crate::jmespath::{Expression, FixedClock, SeededRandom};
+    use crate::semantics::{DivergenceTracker, Semantics};
 
     #[test]
     fn missing_keys_are_errors_but_where_the_language_provides_for_them() {
@@ -528,9 +528,9 @@ mod tests {
     #[test]
     fn a_result_shares_the_storage_of_its_input() {
         let document = Value::from_json(r#"{"a":{"b":[1,2]}}"#).unwrap();
-        let reading = Reading::default();
-        let chance = SeededChance::new(0);
-        let runtime = Runtime::new(&FixedClock::EPOCH, &chance, &reading);
+        let tracker = DivergenceTracker::default();
+        let random = SeededRandom::new(0);
+        let runtime = Runtime::new(&FixedClock::EPOCH, &random, &tracker);
         for text in ["a.b", "a.b[*]", "a.b || a", "a | b", "[a.b][0]"] {
             let expression = Expression::parse(text, Semantics::default()).unwrap();
             let found = expression.search(&document, &runtime).unwrap();
@@ -541,7 +541,7 @@ mod tests {
     #[test]
     fn results_of_compare_and_items_differ_in_the_controllers() {
         check_difference(
-            Difference::CompareResult,
+            Divergence::CompareResult,
             &[
                 ("compare('a','b') == `-1`", "true", "false"),
                 ("compare('a','b') != `-1`", "false", "true"),
@@ -556,7 +556,7 @@ mod tests {
             ],
         );
         check_difference(
-            Difference::ItemsResult,
+            Divergence::ItemsResult,
             &[
                 ("type(items(obj,'k','v'))", r#""array""#, "error: unknown type"),
                 ("to_array(items(`{\"a\":1}`,'k','v'))", r#"[{"k":"a","v":1}]"#, r#"[[{"k":"a","v":1}]]"#),

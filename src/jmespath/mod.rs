@@ -19,20 +19,20 @@ mod regexp;
 mod runtime;
 mod semver;
 #[cfg(test)]
-mod trial;
+mod testing;
 mod url;
 mod x509;
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::semantics::{Corners, Semantics};
+use crate::semantics::{DivergenceSet, Semantics};
 use crate::value::{Text, Value};
 
 pub use error::{EvalError, Limit, ParseError};
 pub use functions::{Signature, functions};
 pub use image::{ImageError, ImageReference};
-pub use runtime::{Chance, Clock, FixedClock, Limits, Runtime, SeededChance};
+pub use runtime::{Clock, FixedClock, Limits, Random, Runtime, SeededRandom};
 
 /// How many bytes an expression may have.
 pub const MAX_EXPRESSION_BYTES: usize = 64 * 1024;
@@ -43,22 +43,22 @@ pub const MAX_EXPRESSION_DEPTH: usize = 256;
 /// One expression, parsed; a clone shares what was parsed.
 ///
 /// ```
-/// use kyv::jmespath::{Expression, FixedClock, Runtime, SeededChance};
-/// use kyv::semantics::{Reading, Semantics};
+/// use kyv::jmespath::{Expression, FixedClock, Runtime, SeededRandom};
+/// use kyv::semantics::{DivergenceTracker, Semantics};
 /// use kyv::value::Value;
 ///
 /// let expression = Expression::parse("spec.containers[*].name", Semantics::Documented).unwrap();
 /// let pod = Value::from_json(r#"{"spec":{"containers":[{"name":"a"},{"name":"b"}]}}"#).unwrap();
-/// let reading = Reading::default();
-/// let chance = SeededChance::new(0);
-/// let runtime = Runtime::new(&FixedClock::EPOCH, &chance, &reading);
+/// let tracker = DivergenceTracker::default();
+/// let random = SeededRandom::new(0);
+/// let runtime = Runtime::new(&FixedClock::EPOCH, &random, &tracker);
 /// assert_eq!(expression.search(&pod, &runtime).unwrap().to_json(), r#"["a","b"]"#);
 /// ```
 #[derive(Clone)]
 pub struct Expression {
     text: Text,
     root: Arc<ast::Node>,
-    corners: Corners,
+    divergences: DivergenceSet,
 }
 
 impl Expression {
@@ -70,7 +70,7 @@ impl Expression {
     /// [`MAX_EXPRESSION_DEPTH`].
     pub fn parse(text: &str, semantics: Semantics) -> Result<Self, ParseError> {
         let parsed = parser::parse(text, semantics)?;
-        Ok(Self { text: text.into(), root: Arc::new(parsed.root), corners: parsed.corners })
+        Ok(Self { text: text.into(), root: Arc::new(parsed.root), divergences: parsed.divergences })
     }
 
     /// The text it was parsed from.
@@ -79,8 +79,8 @@ impl Expression {
     }
 
     /// The differences that parsing came through.
-    pub const fn corners(&self) -> Corners {
-        self.corners
+    pub const fn divergences(&self) -> DivergenceSet {
+        self.divergences
     }
 
     /// Evaluates the expression on a value; the result shares storage with it.
@@ -90,7 +90,7 @@ impl Expression {
     /// A key that is not there ([`EvalError::NotFound`]), an argument that a function does not take, a
     /// limit of the runtime that was passed.
     pub fn search(&self, root: &Value, runtime: &Runtime<'_>) -> Result<Value, EvalError> {
-        runtime.reading.reach_all(self.corners);
+        runtime.tracker.reach_all(self.divergences);
         interpreter::Interpreter { runtime }.search(&self.root, root)
     }
 }
@@ -110,7 +110,7 @@ impl PartialEq for Expression {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::semantics::Reading;
+    use crate::semantics::DivergenceTracker;
 
     #[test]
     fn an_expression_is_shared_between_threads() {
@@ -121,12 +121,12 @@ mod tests {
     #[test]
     fn a_corner_that_parsing_came_through_is_reported_by_each_search() {
         let expression = Expression::parse("join(',' @)", Semantics::Kyverno).unwrap();
-        let reading = Reading::new(Semantics::Kyverno);
-        let chance = SeededChance::new(0);
-        let runtime = Runtime::new(&FixedClock::EPOCH, &chance, &reading);
+        let tracker = DivergenceTracker::new(Semantics::Kyverno);
+        let random = SeededRandom::new(0);
+        let runtime = Runtime::new(&FixedClock::EPOCH, &random, &tracker);
         let list = Value::from_json(r#"["a","b"]"#).unwrap();
         assert_eq!(expression.search(&list, &runtime).unwrap(), Value::from("a,b"));
-        assert_eq!(reading.reached(), expression.corners());
-        assert!(!reading.reached().is_empty());
+        assert_eq!(tracker.reached(), expression.divergences());
+        assert!(!tracker.reached().is_empty());
     }
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use jiff::Timestamp;
 use jiff::tz::Offset;
 
-use crate::secrets::Ledger;
-use crate::semantics::Reading;
+use crate::secrets::TaintTracker;
+use crate::semantics::DivergenceTracker;
 use crate::value::{Number, Value};
 
 use super::error::{EvalError, Limit};
@@ -26,7 +26,7 @@ pub trait Clock {
 }
 
 /// Chance.
-pub trait Chance {
+pub trait Random {
     /// The next of a sequence of random numbers.
     fn next(&self) -> u64;
 }
@@ -48,9 +48,9 @@ impl Clock for FixedClock {
 
 /// A sequence of random numbers that its seed decides.
 #[derive(Debug, Default)]
-pub struct SeededChance(AtomicU64);
+pub struct SeededRandom(AtomicU64);
 
-impl SeededChance {
+impl SeededRandom {
     /// The sequence of a seed.
     pub const fn new(seed: u64) -> Self {
         Self(AtomicU64::new(seed))
@@ -58,7 +58,7 @@ impl SeededChance {
 }
 
 /// The generator is splitmix64: each seed gives a sequence of full period.
-impl Chance for SeededChance {
+impl Random for SeededRandom {
     fn next(&self) -> u64 {
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
         let mut state = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
@@ -90,13 +90,13 @@ pub struct Runtime<'a> {
     /// Tells the time.
     pub clock: &'a dyn Clock,
     /// Gives random numbers.
-    pub chance: &'a dyn Chance,
+    pub random: &'a dyn Random,
     /// Which side is taken where documentation and controllers part.
-    pub reading: &'a Reading,
+    pub tracker: &'a DivergenceTracker,
     /// What bounds the evaluation.
     pub limits: Limits,
     /// What is known of secrets, where results that are made of them have to be.
-    pub(super) secrets: Option<&'a Ledger>,
+    pub(super) secrets: Option<&'a TaintTracker>,
     spent: Cell<u64>,
     /// Whether a search looked at the value of a number.
     weighed: Cell<bool>,
@@ -106,11 +106,11 @@ pub struct Runtime<'a> {
 
 impl<'a> Runtime<'a> {
     /// A runtime with the default limits, of which nothing is spent.
-    pub fn new(clock: &'a dyn Clock, chance: &'a dyn Chance, reading: &'a Reading) -> Self {
+    pub fn new(clock: &'a dyn Clock, random: &'a dyn Random, tracker: &'a DivergenceTracker) -> Self {
         Self {
             clock,
-            chance,
-            reading,
+            random,
+            tracker,
             limits: Limits::default(),
             secrets: None,
             spent: Cell::new(0),
@@ -128,7 +128,7 @@ impl<'a> Runtime<'a> {
 
     /// The same for values that may be secret: what functions make of them is noted.
     #[must_use]
-    pub const fn with_secrets(mut self, secrets: Option<&'a Ledger>) -> Self {
+    pub const fn with_secrets(mut self, secrets: Option<&'a TaintTracker>) -> Self {
         self.secrets = secrets;
         self
     }

@@ -9,7 +9,7 @@ use super::ResourceList;
 
 /// What becomes of an item.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Fate {
+pub enum ItemOutcome {
     /// It stays as it came.
     #[default]
     Kept,
@@ -23,7 +23,7 @@ pub enum Fate {
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
     /// The fate of each item.
-    pub items: Vec<Fate>,
+    pub items: Vec<ItemOutcome>,
     /// The objects that come behind the items.
     pub added: Vec<Value>,
     /// What there is to say.
@@ -33,19 +33,19 @@ pub struct Reply {
 impl Reply {
     /// The items as they came, with results.
     pub fn unchanged(items: usize, results: Vec<Value>) -> Self {
-        Self { items: vec![Fate::Kept; items], added: Vec::new(), results }
+        Self { items: vec![ItemOutcome::Kept; items], added: Vec::new(), results }
     }
 
     /// What an item becomes, if it becomes another.
     fn became(&self, item: usize) -> Option<&Value> {
         match self.items.get(item) {
-            Some(Fate::Became(value)) => Some(value),
+            Some(ItemOutcome::Became(value)) => Some(value),
             _ => None,
         }
     }
 
     fn is_dropped(&self, item: usize) -> bool {
-        self.items.get(item) == Some(&Fate::Dropped)
+        self.items.get(item) == Some(&ItemOutcome::Dropped)
     }
 }
 
@@ -225,8 +225,8 @@ mod tests {
         let document = yaml::read(&source, &Limits::default()).unwrap().remove(0);
         let list = ResourceList::from_value(document.value().unwrap()).unwrap();
         let fate = |index| match changed.contains(&index) {
-            true => Fate::Became(Value::from_json(r#"{"a":0}"#).unwrap()),
-            false => Fate::Kept,
+            true => ItemOutcome::Became(Value::from_json(r#"{"a":0}"#).unwrap()),
+            false => ItemOutcome::Kept,
         };
         let items = (0..list.items.len()).map(fate).collect();
         answer_text(&document, &list, Reply { items, ..Reply::default() })
@@ -273,10 +273,10 @@ mod tests {
         let document = yaml::read(&source, &Limits::default()).unwrap().remove(0);
         let list = ResourceList::from_value(document.value().unwrap()).unwrap();
         let added = vec![Value::from_json(r#"{"c":1}"#).unwrap()];
-        let items = vec![Fate::Dropped, Fate::Kept];
+        let items = vec![ItemOutcome::Dropped, ItemOutcome::Kept];
         let reply = Reply { items, added, ..Reply::default() };
         assert_eq!(answer_text(&document, &list, reply), format!("{HEAD}items:\n# two\n- b: 'y'\n- c: 1\n"));
-        let reply = Reply { items: vec![Fate::Dropped; 2], ..Reply::default() };
+        let reply = Reply { items: vec![ItemOutcome::Dropped; 2], ..Reply::default() };
         assert_eq!(answer_text(&document, &list, reply), format!("{HEAD}items: []\n"));
     }
 

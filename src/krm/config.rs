@@ -1,7 +1,7 @@
 //! The function's configuration: a typed `Kyv`, or a ConfigMap of strings.
 
 use crate::policy::{Operation, nearest};
-use crate::semantics::{Legacy, Semantics};
+use crate::semantics::{LegacyMode, Semantics};
 use crate::value::{Map, Pointer, Text, Value};
 
 use super::Severity;
@@ -31,7 +31,7 @@ pub struct FunctionConfig {
     /// Which semantics.
     pub semantics: Semantics,
     /// What the early syntax of rules means.
-    pub legacy: Legacy,
+    pub legacy: LegacyMode,
     /// What a rule that cannot be evaluated does.
     pub on_error: OnError,
     /// How grave it is that a policy would change an object, in [`Mode::Validate`].
@@ -264,10 +264,10 @@ impl Reader {
         }
     }
 
-    fn legacy(&mut self, members: &Map) -> Legacy {
+    fn legacy(&mut self, members: &Map) -> LegacyMode {
         let word = self.word(members, "legacy");
-        let named = Legacy::ALL.into_iter().find(|(name, _)| word.as_deref() == Some(name));
-        named.map_or_else(Legacy::default, |(_, legacy)| legacy)
+        let named = LegacyMode::ALL.into_iter().find(|(name, _)| word.as_deref() == Some(name));
+        named.map_or_else(LegacyMode::default, |(_, legacy)| legacy)
     }
 
     fn flag(&mut self, members: &Map, field: &str) -> bool {
@@ -348,7 +348,7 @@ mod tests {
             assert_eq!(config.policies, [PolicyInput::Path("a.yaml".into()), PolicyInput::Path("b".into())]);
             assert_eq!(config.on_error, OnError::Warn);
             assert_eq!(config.semantics, Semantics::Kyverno);
-            assert_eq!(config.legacy, Legacy::Native);
+            assert_eq!(config.legacy, LegacyMode::Native);
             assert!(config.policies_from_items);
             assert_eq!(config.operation, Some(Operation::Update));
         }
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn the_words_of_the_early_syntax_are_those_of_its_readings() {
-        assert_eq!(words_of("legacy"), Legacy::ALL.map(|(name, _)| name));
+        assert_eq!(words_of("legacy"), LegacyMode::ALL.map(|(name, _)| name));
     }
 
     #[test]

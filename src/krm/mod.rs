@@ -13,7 +13,7 @@ mod results;
 mod schema;
 
 pub use annotations::{Hidden, file_path, hide, is_internal};
-pub use answer::{Fate, Reply, answer_text};
+pub use answer::{ItemOutcome, Reply, answer_text};
 pub use check::{faults, twins};
 pub use config::{ConfigFault, FunctionConfig, Mode, OnError, PolicyInput};
 pub use list::{ListFault, ResourceList, is_resource, is_same_object};

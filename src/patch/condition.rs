@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::pattern::{LeafPattern, is_wildcard, matches};
-use crate::semantics::{Difference, Reading};
+use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Number, Pointer, Segment, Text, Value};
 
 use super::anchor::Anchor;
@@ -72,7 +72,7 @@ pub(super) struct Evidence {
 
 /// What a test may count and ask.
 pub(super) struct Probe<'a> {
-    pub(super) reading: &'a Reading,
+    pub(super) tracker: &'a DivergenceTracker,
     pub(super) steps: &'a mut Steps,
 }
 
@@ -148,7 +148,7 @@ impl Test {
                 }
                 if tests.len() > 1 || items.is_empty() || matches!(tests[0], Self::List(_)) {
                     // Kyverno takes the first listed element for all, and an empty list for a match.
-                    if !probe.reading.documented(Difference::ConditionList) {
+                    if !probe.tracker.documented(Divergence::ConditionList) {
                         return first_only(tests, items, probe);
                     }
                 }

@@ -187,13 +187,13 @@ pub enum PatchError {
     },
     /// An early overlay and the object disagree about a type, on which its engine crashed.
     #[error("overlay and object have different types at `{at}`, on which Kyverno 1.1 crashes")]
-    EarlyCrash {
+    LegacyCrash {
         /// Where in the object.
         at: Pointer,
     },
     /// Operations of an early patch that cannot be made.
     #[error("failed to process JSON patches: {failures}")]
-    EarlyOperations {
+    LegacyOperations {
         /// What is wrong with each, in order.
         failures: String,
     },

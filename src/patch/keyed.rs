@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use foldhash::fast::RandomState;
 use indexmap::{IndexMap, IndexSet};
 
-use crate::semantics::{Difference, Semantics};
+use crate::semantics::{Divergence, Semantics};
 use crate::value::Value;
 
 use super::condition::scalar_text;
@@ -58,25 +58,25 @@ impl<'k> Keys<'k> {
     }
 
     /// Why Kyverno would not leave a list alone that no patch names.
-    pub(super) fn irregular(self, list: &[Value]) -> Option<Difference> {
+    pub(super) fn irregular(self, list: &[Value]) -> Option<Divergence> {
         if list.len() <= FEW && self.names.len() <= 2 {
             return self.irregular_few(list);
         }
         self.irregular_many(list)
     }
 
-    fn irregular_many(self, list: &[Value]) -> Option<Difference> {
+    fn irregular_many(self, list: &[Value]) -> Option<Divergence> {
         let mut partial = false;
         let mut complete = false;
         let mut known: IndexSet<Cow<'_, str>, RandomState> = IndexSet::default();
         let mut seen: IndexSet<Vec<Cow<'_, str>>, RandomState> = IndexSet::default();
         for element in list {
             let Some(primary) = text_of(element, self.primary()) else {
-                return Some(Difference::MissingMergeKey);
+                return Some(Divergence::MissingMergeKey);
             };
             if self.secondary().is_empty() {
                 if !known.insert(primary) {
-                    return Some(Difference::DuplicateMergeKey);
+                    return Some(Divergence::DuplicateMergeKey);
                 }
                 continue;
             }
@@ -85,10 +85,10 @@ impl<'k> Keys<'k> {
             partial |= tuple.iter().any(|text| text.is_empty());
             complete |= tuple.iter().skip(1).any(|text| !text.is_empty());
             if !seen.insert(tuple) {
-                return Some(Difference::DuplicateMergeKey);
+                return Some(Divergence::DuplicateMergeKey);
             }
         }
-        (partial && complete).then_some(Difference::PartialMergeKey)
+        (partial && complete).then_some(Divergence::PartialMergeKey)
     }
 }
 
@@ -97,7 +97,7 @@ const FEW: usize = 8;
 
 impl Keys<'_> {
     /// As [`Keys::irregular`], for a short list whose elements are known by one key or two.
-    fn irregular_few(self, list: &[Value]) -> Option<Difference> {
+    fn irregular_few(self, list: &[Value]) -> Option<Divergence> {
         let secondary = self.secondary().first();
         let mut partial = false;
         let mut complete = false;
@@ -106,7 +106,7 @@ impl Keys<'_> {
             let text = |key: &str| element.get(key).filter(|value| has_key_text(value));
             let keys = [text(self.primary()), secondary.and_then(|key| text(key))];
             if keys[0].is_none() {
-                return Some(Difference::MissingMergeKey);
+                return Some(Divergence::MissingMergeKey);
             }
             partial |= secondary.is_some() && keys[1].is_none();
             complete |= keys[1].is_some();
@@ -117,13 +117,13 @@ impl Keys<'_> {
             };
             let mut before = known.iter().take(index);
             if before.any(|other| is_same(keys[0], other[0]) && is_same(keys[1], other[1])) {
-                return Some(Difference::DuplicateMergeKey);
+                return Some(Divergence::DuplicateMergeKey);
             }
             if let Some(slot) = known.get_mut(index) {
                 *slot = keys;
             }
         }
-        (partial && complete).then_some(Difference::PartialMergeKey)
+        (partial && complete).then_some(Divergence::PartialMergeKey)
     }
 }
 
@@ -178,7 +178,7 @@ impl Merger<'_> {
         place: Position<'_>,
     ) -> Result<Outcome, PatchError> {
         let keys = Keys::new(names);
-        if self.reading.semantics() == Semantics::Kyverno {
+        if self.tracker.semantics() == Semantics::Kyverno {
             return self.merge_keyed_as_observed(base, &elements, keys, place);
         }
         let present = base.is_some();
@@ -187,7 +187,7 @@ impl Merger<'_> {
         for (target, patch) in elements {
             match patch.only_directive().filter(|_| target.is_none()) {
                 None => rest.push((target, patch)),
-                Some(_) if !present => self.reading.reach(Difference::LiteralPatchElement),
+                Some(_) if !present => self.tracker.reach(Divergence::LiteralPatchElement),
                 Some("replace") => base = None,
                 Some("delete") => return Ok(Outcome::Gone),
                 Some("merge") => {}
@@ -209,14 +209,14 @@ impl Merger<'_> {
                 None => self.counterparts(list, patch, keys, &index)?,
             };
             if hits.len() > 1 {
-                self.reading.reach(Difference::DuplicateMergeKey);
+                self.tracker.reach(Divergence::DuplicateMergeKey);
             }
             for hit in &hits {
                 if merging.touched[*hit] {
-                    self.reading.reach(Difference::DuplicateMergeKey);
+                    self.tracker.reach(Divergence::DuplicateMergeKey);
                 }
                 if patch.directive() == Some("replace") {
-                    self.reading.reach(Difference::LiteralPatchElement);
+                    self.tracker.reach(Divergence::LiteralPatchElement);
                 }
                 self.at.push_index(*hit);
                 let outcome = self.merge(merging.current[*hit].as_ref(), patch, place)?;
@@ -244,7 +244,7 @@ impl Merger<'_> {
                 }
             }
             if known.is_some() {
-                self.reading.reach(Difference::DuplicateMergeKey);
+                self.tracker.reach(Divergence::DuplicateMergeKey);
             }
             added.insert(tuple, merging.add(known, outcome));
         }
@@ -268,7 +268,7 @@ impl Merger<'_> {
                 target.is_none() && secondary.iter().any(|key| patch_text(*patch, key).is_none())
             };
             if list.iter().any(lacks) || elements.iter().any(omits) {
-                self.reading.reach(Difference::PartialMergeKey);
+                self.tracker.reach(Divergence::PartialMergeKey);
             }
         }
         used
@@ -287,7 +287,7 @@ impl Merger<'_> {
             _ => None,
         };
         let Some(primary) = primary else {
-            self.reading.reach(Difference::MissingMergeKey);
+            self.tracker.reach(Divergence::MissingMergeKey);
             if list.is_empty() {
                 return Ok(Vec::new());
             }

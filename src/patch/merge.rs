@@ -5,7 +5,7 @@
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
-use crate::semantics::{Difference, Reading, Semantics};
+use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Map, MapIter, Pointer, Text, Value};
 
 use super::condition::{Steps, scalar_text};
@@ -37,7 +37,7 @@ pub(super) type Element<'p> = (Option<&'p Target>, Patch<'p>);
 
 /// Merges; knows where it stands in the object.
 pub(super) struct Merger<'a> {
-    pub(super) reading: &'a Reading,
+    pub(super) tracker: &'a DivergenceTracker,
     pub(super) steps: Steps,
     pub(super) at: Pointer,
     /// Whether the object is a custom resource whose definition is known.
@@ -97,7 +97,7 @@ impl Merger<'_> {
             Some(_) => {
                 let literal = base.is_none()
                     && !self.below_new
-                    && !self.reading.documented(Difference::UnknownDirective);
+                    && !self.tracker.documented(Divergence::UnknownDirective);
                 if !literal {
                     return Err(PatchError::UnknownStrategy { at: self.at.clone() });
                 }
@@ -136,7 +136,7 @@ impl Merger<'_> {
             }
         }
         self.below_new = below_new;
-        if let (Some(members), Semantics::Kyverno) = (base, self.reading.semantics()) {
+        if let (Some(members), Semantics::Kyverno) = (base, self.tracker.semantics()) {
             for (key, _) in position.fields().iter().filter(|(key, _)| patch.member(key).is_none()) {
                 if let Some(before) = members.get(key)
                     && let Some(value) = normalised(before, position.member(key))?
@@ -161,7 +161,7 @@ impl Merger<'_> {
     ) -> Result<Outcome, PatchError> {
         let strategy = position.strategy();
         if self.custom && strategy != Strategy::Replace {
-            self.reading.reach(Difference::SchemaOfTheCluster);
+            self.tracker.reach(Divergence::SchemaOfTheCluster);
         }
         let place = position.element();
         match strategy {
@@ -175,7 +175,7 @@ impl Merger<'_> {
             Strategy::Replace if patch.edits() => self.edit_in_place(base, &patch.elements(), place),
             Strategy::Replace => {
                 let mut value = patch.to_value();
-                if holds_directive(&value) && self.reading.documented(Difference::LiteralPatchElement) {
+                if holds_directive(&value) && self.tracker.documented(Divergence::LiteralPatchElement) {
                     value = stripped(&value).unwrap_or_else(|| Value::array(Vec::new()));
                 }
                 let same = base.is_some_and(|base| value.as_array() == Some(base));
@@ -259,7 +259,7 @@ impl Merger<'_> {
         for value in base.unwrap_or_default() {
             let text = self.set_key(value).unwrap_or_else(|| value.to_json().into());
             if !named.contains(&text)
-                && (seen.insert(text) || self.reading.documented(Difference::DuplicateMergeKey))
+                && (seen.insert(text) || self.tracker.documented(Divergence::DuplicateMergeKey))
             {
                 result.push(value.clone());
             }

@@ -9,10 +9,10 @@ mod anchor;
 mod builtin;
 mod condition;
 mod definition;
-mod early;
 mod edit;
 mod error;
 mod keyed;
+mod legacy;
 mod look;
 mod merge;
 mod observed;
@@ -28,8 +28,8 @@ mod tree;
 #[cfg(test)]
 mod examples;
 
-pub use early::{EarlyOverlay, EarlyPatches, EarlyReading};
 pub use error::{IndexFault, Limit, MissingPart, NodeKind, OperationFault, PatchError};
+pub use legacy::{LegacyOverlay, LegacyPatches, LegacyReading};
 pub use open::OpenPatch;
 pub use operations::{JsonPatch, Operation, OperationKind};
 pub use overlay::{FailedCondition, InlineResolver, Merged, Overlay};

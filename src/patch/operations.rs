@@ -2,22 +2,22 @@
 
 use std::fmt;
 
-use crate::semantics::{Difference, Reading};
+use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{JsonReader, Text, Value};
 use crate::yaml::parse_value;
 
-use super::{EarlyReading, Limit, MAX_OPERATIONS, MAX_PATH_PARTS, OperationFault, PatchError};
+use super::{LegacyReading, Limit, MAX_OPERATIONS, MAX_PATH_PARTS, OperationFault, PatchError};
 
 /// A JSON patch: operations that are made in order, all or none.
 ///
 /// ```
 /// use kyv::patch::JsonPatch;
-/// use kyv::semantics::Reading;
+/// use kyv::semantics::DivergenceTracker;
 /// use kyv::value::Value;
 ///
 /// let patch = JsonPatch::parse(r#"[{"op": "add", "path": "/spec/replicas", "value": 3}]"#).unwrap();
 /// let object = Value::from_json(r#"{"kind": "Deployment"}"#).unwrap();
-/// let patched = patch.apply(&object, &Reading::default()).unwrap();
+/// let patched = patch.apply(&object, &DivergenceTracker::default()).unwrap();
 /// assert_eq!(patched.path(&["spec", "replicas"]), Some(&Value::from(3)));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -93,12 +93,12 @@ impl JsonPatch {
     /// # Errors
     ///
     /// As [`JsonPatch::parse`].
-    pub fn parse_as(text: &str, reading: &Reading) -> Result<Self, PatchError> {
+    pub fn parse_as(text: &str, tracker: &DivergenceTracker) -> Result<Self, PatchError> {
         let parsed = Self::parse(text);
         if let Err(PatchError::Syntax { .. }) = &parsed
             && text.starts_with('[')
             && let Ok(value) = parse_value(text)
-            && reading.documented(Difference::BracketedYaml)
+            && tracker.documented(Divergence::BracketedYaml)
         {
             return Self::from_value(&value);
         }
@@ -123,7 +123,7 @@ impl JsonPatch {
 
     /// Keeps to what the early syntax has: three operations, values that are not null, and, as its
     /// documentation writes it, one slash too many at the end of a path.
-    pub(super) fn restrict_to_early(&mut self, reading: EarlyReading) -> Result<(), PatchError> {
+    pub(super) fn restrict_to_early(&mut self, tracker: LegacyReading) -> Result<(), PatchError> {
         for (index, operation) in self.operations.iter_mut().enumerate() {
             let fault = if !operation.kind.is_documented() {
                 OperationFault::NotEarly
@@ -133,7 +133,7 @@ impl JsonPatch {
                 OperationFault::NullValue
             } else {
                 let path = &mut operation.path.parts;
-                if reading == EarlyReading::Documented
+                if tracker == LegacyReading::Documented
                     && path.len() > 1
                     && path.last().is_some_and(|last| last.name.is_empty())
                 {

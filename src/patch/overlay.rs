@@ -1,6 +1,6 @@
 //! Strategic merge: overlays with anchors, applied.
 
-use crate::semantics::{Difference, Reading, Semantics};
+use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Pointer, Value};
 
 use super::PatchError;
@@ -11,23 +11,23 @@ use super::observed::{Observer, normalised};
 use super::planner::{Planner, Stop};
 use super::schema::Position;
 use super::survey::Survey;
-use super::tree::{Planter, Tree};
+use super::tree::{OverlayBuilder, Tree};
 
 /// A strategic merge patch, prepared: anchors parsed and conditions turned into tests.
 ///
 /// ```
 /// use kyv::patch::{Merged, Overlay, Schemas, Survey};
-/// use kyv::semantics::Reading;
+/// use kyv::semantics::DivergenceTracker;
 /// use kyv::value::Value;
 ///
-/// let reading = Reading::default();
+/// let tracker = DivergenceTracker::default();
 /// let overlay = r#"{"spec": {"containers": [{"(image)": "*:latest", "imagePullPolicy": "Always"}]}}"#;
-/// let overlay = Overlay::prepare(&Value::from_json(overlay).unwrap(), &reading).unwrap();
+/// let overlay = Overlay::prepare(&Value::from_json(overlay).unwrap(), &tracker).unwrap();
 /// let pod = r#"{"apiVersion": "v1", "kind": "Pod",
 ///               "spec": {"containers": [{"name": "a", "image": "nginx:latest"}]}}"#;
 /// let pod = Value::from_json(pod).unwrap();
 /// let schemas = Schemas::kubernetes();
-/// let merged = overlay.apply(&pod, &Survey::new(&schemas), &reading, None).unwrap();
+/// let merged = overlay.apply(&pod, &Survey::new(&schemas), &tracker, None).unwrap();
 /// let Merged::Patched(pod) = merged else { panic!("the overlay has no condition outside a list") };
 /// assert!(pod.to_json().contains(r#""imagePullPolicy":"Always""#));
 /// ```
@@ -75,15 +75,15 @@ impl Overlay {
     ///
     /// An overlay that is no object or is nested too deep, anchors with blanks around them and, as the
     /// documentation has it, anchors of validate patterns and directives that only kubectl knows.
-    pub fn prepare(overlay: &Value, reading: &Reading) -> Result<Self, PatchError> {
+    pub fn prepare(overlay: &Value, tracker: &DivergenceTracker) -> Result<Self, PatchError> {
         if overlay.as_object().is_none() {
             return Err(PatchError::NotAnObject { found: overlay.type_name() });
         }
         let look = Look::over(overlay)?;
-        if look.loses_digits && !reading.documented(Difference::RoundedInteger) {
-            return Ok(Self { tree: Planter::new(reading, look).plant(&rounded(overlay))? });
+        if look.loses_digits && !tracker.documented(Divergence::RoundedInteger) {
+            return Ok(Self { tree: OverlayBuilder::new(tracker, look).build(&rounded(overlay))? });
         }
-        Ok(Self { tree: Planter::new(reading, look).plant(overlay)? })
+        Ok(Self { tree: OverlayBuilder::new(tracker, look).build(overlay)? })
     }
 
     /// Applies the overlay to an object.
@@ -96,13 +96,13 @@ impl Overlay {
         &self,
         base: &Value,
         survey: &Survey<'_>,
-        reading: &Reading,
+        tracker: &DivergenceTracker,
         inline: Option<&dyn InlineResolver>,
     ) -> Result<Merged, PatchError> {
         let position = survey.root(base, &self.tree.value);
         // The documented side knows where the other may part from it. Whether it does shows when both
         // are done: a difference is named only if the results differ.
-        let suspected = Reading::new(Semantics::Documented);
+        let suspected = DivergenceTracker::new(Semantics::Documented);
         let documented = || {
             survey.suspect_irregular(base, position, &suspected);
             self.documented(base, position, &suspected, inline)
@@ -110,10 +110,10 @@ impl Overlay {
         let observed = || self.observed(base, position, inline);
         let mark = |documented: &Result<Merged, PatchError>, observed: &Result<Merged, PatchError>| {
             if differ(base, documented, observed) {
-                reading.reach_all(suspected.reached());
+                tracker.reach_all(suspected.reached());
             }
         };
-        match reading.semantics() {
+        match tracker.semantics() {
             Semantics::Documented => {
                 let result = documented();
                 if !suspected.reached().is_empty() {
@@ -133,14 +133,14 @@ impl Overlay {
         &self,
         base: &Value,
         position: Position<'_>,
-        reading: &Reading,
+        tracker: &DivergenceTracker,
         inline: Option<&dyn InlineResolver>,
     ) -> Result<Merged, PatchError> {
         if self.tree.traits.repeated {
-            reading.reach(Difference::RepeatedKey);
+            tracker.reach(Divergence::RepeatedKey);
         }
         let mut planner = Planner {
-            reading,
+            tracker,
             inline,
             steps: Steps::default(),
             overlay: Pointer::ROOT,
@@ -153,7 +153,7 @@ impl Overlay {
             Ok(Some(plan)) => plan,
             Err(stop) => return stopped(stop),
         };
-        merged(base, Patch::Plan(&plan), position, reading)
+        merged(base, Patch::Plan(&plan), position, tracker)
     }
 
     fn observed(
@@ -162,10 +162,10 @@ impl Overlay {
         position: Position<'_>,
         inline: Option<&dyn InlineResolver>,
     ) -> Result<Merged, PatchError> {
-        let reading = Reading::new(Semantics::Kyverno);
+        let tracker = DivergenceTracker::new(Semantics::Kyverno);
         // Kyverno does not know the definitions of custom resources.
         let position = if position.is_custom() { Position::Unknown } else { position };
-        let plan = match Observer::new(&reading).plan(&self.tree.value, base, inline) {
+        let plan = match Observer::new(&tracker).plan(&self.tree.value, base, inline) {
             Ok(plan) => plan,
             Err(stop) => {
                 // Lists are rewritten though the patch is not applied.
@@ -175,7 +175,7 @@ impl Overlay {
                 };
             }
         };
-        merged(base, Patch::Value(&plan), position, &reading)
+        merged(base, Patch::Value(&plan), position, &tracker)
     }
 }
 
@@ -183,10 +183,10 @@ fn merged(
     base: &Value,
     patch: Patch<'_>,
     position: Position<'_>,
-    reading: &Reading,
+    tracker: &DivergenceTracker,
 ) -> Result<Merged, PatchError> {
     let mut merger =
-        Merger { reading, steps: Steps::default(), at: Pointer::ROOT, custom: false, below_new: false };
+        Merger { tracker, steps: Steps::default(), at: Pointer::ROOT, custom: false, below_new: false };
     merger.merge_object(base, patch, position).map(Merged::Patched)
 }
 

@@ -3,7 +3,7 @@
 //! Conditions are only tests. Every element of a list is planned for on its own, and what is planned for
 //! it is addressed to its place, so that no element is lost whatever its keys are.
 
-use crate::semantics::{Difference, Reading};
+use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Pointer, Value};
 
 use super::condition::{Evidence, Miss, Probe, Steps, Test};
@@ -42,7 +42,7 @@ fn removes(value: &Value) -> bool {
 
 /// Makes a plan; knows where it stands in the overlay and in the object.
 pub(super) struct Planner<'a> {
-    pub(super) reading: &'a Reading,
+    pub(super) tracker: &'a DivergenceTracker,
     pub(super) inline: Option<&'a dyn InlineResolver>,
     pub(super) steps: Steps,
     pub(super) overlay: Pointer,
@@ -111,10 +111,10 @@ impl Planner<'_> {
     /// Marks what Kyverno reads differently in a node that is taken as it stands.
     fn notice(&self, tree: &Tree) {
         if tree.traits.empty_map {
-            self.reading.reach(Difference::EmptyMap);
+            self.tracker.reach(Divergence::EmptyMap);
         }
         if tree.traits.anchor_text {
-            self.reading.reach(Difference::AnchorShapedText);
+            self.tracker.reach(Divergence::AnchorShapedText);
         }
     }
 
@@ -123,7 +123,7 @@ impl Planner<'_> {
         let (Some(inline), Value::String(_)) = (self.inline, leaf) else { return Ok(None) };
         let Some(value) = inline.resolve(&self.overlay, &self.at, base) else { return Ok(None) };
         if self.at != self.overlay {
-            self.reading.reach(Difference::InlineElement);
+            self.tracker.reach(Divergence::InlineElement);
         }
         value.map(Some).map_err(|message| PatchError::Inline { message, at: self.at.clone() })
     }
@@ -187,7 +187,7 @@ impl Planner<'_> {
             }
             (Role::Add(tree), member) => {
                 if this.shared {
-                    this.reading.reach(Difference::AddAnchorInList);
+                    this.tracker.reach(Divergence::AddAnchorInList);
                 }
                 if member.is_some() { Ok(None) } else { this.plan(tree, None, place) }
             }
@@ -241,7 +241,7 @@ impl Planner<'_> {
         member: Option<&Value>,
     ) -> Result<(), Stop> {
         if condition.adds.is_some() {
-            self.reading.reach(Difference::ConditionWritten);
+            self.tracker.reach(Divergence::ConditionWritten);
         }
         let Some(member) = member else {
             let reason = || (Evidence::default(), format!("key \"{}\" is missing", entry.name));
@@ -252,7 +252,7 @@ impl Planner<'_> {
             Some(_) => self.substituted(&condition.value, Some(member))?.as_ref().map(Test::prepare),
         };
         let test = renewed.as_ref().unwrap_or(&condition.test);
-        let mut probe = Probe { reading: self.reading, steps: &mut self.steps };
+        let mut probe = Probe { tracker: self.tracker, steps: &mut self.steps };
         match test.check(member, &mut probe) {
             Ok(()) => {}
             Err(Miss::Error(error)) => return Err(error.into()),
@@ -268,7 +268,7 @@ impl Planner<'_> {
         let shows =
             self.overlay.segments().len() <= 1 || condition.value != *member || removes(&condition.value);
         if matches!(condition.value, Value::Object(_) | Value::Array(_)) && shows {
-            self.reading.reach(Difference::ConditionWritten);
+            self.tracker.reach(Divergence::ConditionWritten);
         }
         Ok(())
     }
@@ -361,7 +361,7 @@ impl Planner<'_> {
         let mut chosen = Vec::new();
         for (index, element) in elements.iter().enumerate() {
             if element.traits.anchor_text {
-                self.reading.reach(Difference::AnchorShapedText);
+                self.tracker.reach(Divergence::AnchorShapedText);
             }
             self.overlay.push_index(index);
             let taken = if !element.traits.anchored {
@@ -376,7 +376,7 @@ impl Planner<'_> {
             taken?;
         }
         if elements.iter().filter(|element| element.traits.anchored).count() > 1 {
-            self.reading.reach(Difference::AnchoredElements);
+            self.tracker.reach(Divergence::AnchoredElements);
         }
         self.mark_chosen(elements, position, &chosen);
         items.append(&mut chosen);
@@ -429,7 +429,7 @@ impl Planner<'_> {
                 Ok(_) | Err(Stop::Condition(_)) => {}
                 Err(Stop::Global(evidence)) => {
                     if base.is_some() {
-                        self.reading.reach(Difference::EmptyListGlobal);
+                        self.tracker.reach(Divergence::EmptyListGlobal);
                     }
                     let reason = if base.is_some() { "list is empty" } else { "list is missing" };
                     failed = Some(Box::new(FailedCondition {
@@ -450,7 +450,7 @@ impl Planner<'_> {
                 Ok(plan) => {
                     passed = true;
                     if global && plan.is_some() {
-                        self.reading.reach(Difference::BesideGlobal);
+                        self.tracker.reach(Divergence::BesideGlobal);
                     }
                     chosen.extend(plan.map(|plan| Item {
                         target: Some(Target { index, identity: identity(candidate, position) }),
@@ -467,7 +467,7 @@ impl Planner<'_> {
         // Kyverno passes over elements without a name, so that nothing leaks to or from them.
         let named = |candidate: &&Value| candidate.get("name").is_some_and(|name| !name.is_null());
         if element.traits.anchored_list && found.iter().filter(named).nth(1).is_some() {
-            self.reading.reach(Difference::ElementLeak);
+            self.tracker.reach(Divergence::ElementLeak);
         }
         (self.in_element, self.shared) = (in_element, shared);
         match failed {
@@ -482,14 +482,14 @@ impl Planner<'_> {
             Strategy::Keys(keys) => keys,
             Strategy::Replace | Strategy::Set => {
                 if elements.iter().any(|element| element.traits.anchored) {
-                    self.reading.reach(Difference::ListWithoutMergeKey);
+                    self.tracker.reach(Divergence::ListWithoutMergeKey);
                 }
                 return;
             }
         };
         let by_name = keys.first().is_none_or(|primary| *primary == "name");
         if chosen.iter().any(|item| !by_name || !item.has_name()) {
-            self.reading.reach(Difference::ListWithoutMergeKey);
+            self.tracker.reach(Divergence::ListWithoutMergeKey);
         }
     }
 }

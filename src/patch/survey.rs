@@ -7,7 +7,7 @@ use std::ptr;
 use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
-use crate::semantics::{Difference, Reading};
+use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::Value;
 
 use super::Schemas;
@@ -51,22 +51,32 @@ impl<'s> Survey<'s> {
     }
 
     /// Marks what Kyverno does to lists of an object that no patch names.
-    pub(super) fn suspect_irregular(&self, object: &Value, position: Position<'_>, reading: &Reading) {
+    pub(super) fn suspect_irregular(
+        &self,
+        object: &Value,
+        position: Position<'_>,
+        tracker: &DivergenceTracker,
+    ) {
         let Position::Object(root) = position else { return };
-        let own = Reading::new(reading.semantics());
+        let own = DivergenceTracker::new(tracker.semantics());
         let mut regular = self.regular.borrow_mut();
         let known = regular.as_ref().filter(|(of, _)| ptr::eq(*of, root)).map(|(_, known)| known);
         suspect_irregular(object, known, position, &own);
         if own.reached().is_empty() {
             *regular = Some((root, object.clone()));
         } else {
-            reading.reach_all(own.reached());
+            tracker.reach_all(own.reached());
         }
     }
 }
 
 /// The same for a node; what stood in its place before is known to be regular.
-fn suspect_irregular(value: &Value, regular: Option<&Value>, position: Position<'_>, reading: &Reading) {
+fn suspect_irregular(
+    value: &Value,
+    regular: Option<&Value>,
+    position: Position<'_>,
+    tracker: &DivergenceTracker,
+) {
     if regular.is_some_and(|regular| regular.same_storage(value)) {
         return;
     }
@@ -88,20 +98,20 @@ fn suspect_irregular(value: &Value, regular: Option<&Value>, position: Position<
         match (place.strategy(), member) {
             (Strategy::Keys(keys), Value::Array(items)) => {
                 if let Some(difference) = Keys::new(&keys).irregular(items) {
-                    reading.reach(difference);
+                    tracker.reach(difference);
                 }
                 for (index, item) in items.iter().enumerate() {
                     let regular = regular.and_then(|regular| regular.at(index));
-                    suspect_irregular(item, regular, place.element(), reading);
+                    suspect_irregular(item, regular, place.element(), tracker);
                 }
             }
             (Strategy::Set, Value::Array(items)) => {
                 let mut seen: IndexSet<Cow<'_, str>, RandomState> = IndexSet::default();
                 if !items.iter().all(|item| seen.insert(element_text(item))) {
-                    reading.reach(Difference::DuplicateMergeKey);
+                    tracker.reach(Divergence::DuplicateMergeKey);
                 }
             }
-            (Strategy::Replace, Value::Object(_)) => suspect_irregular(member, regular, place, reading),
+            (Strategy::Replace, Value::Object(_)) => suspect_irregular(member, regular, place, tracker),
             _ => {}
         }
     }
@@ -122,10 +132,10 @@ mod tests {
     }
 
     /// What is suspected of an object, by a survey that may know others.
-    fn suspected(survey: &Survey<'_>, object: &Value) -> Vec<Difference> {
-        let reading = Reading::new(Semantics::Documented);
-        survey.suspect_irregular(object, survey.root(object, &Value::Null), &reading);
-        reading.reached().iter().collect()
+    fn suspected(survey: &Survey<'_>, object: &Value) -> Vec<Divergence> {
+        let tracker = DivergenceTracker::new(Semantics::Documented);
+        survey.suspect_irregular(object, survey.root(object, &Value::Null), &tracker);
+        tracker.reached().iter().collect()
     }
 
     #[test]
@@ -136,7 +146,7 @@ mod tests {
             r#"{"apiVersion":"v1","kind":"Pod","metadata":{"finalizers":["a"]},
                 "spec":{"containers":[{"name":"a","env":[{"name":"x"}]}]}}"#,
         );
-        let twice = [Difference::DuplicateMergeKey];
+        let twice = [Divergence::DuplicateMergeKey];
         assert!(suspected(&survey, &pod).is_empty());
         let mut other = pod.clone();
         let metadata = json(r#"{"finalizers":["a","a"]}"#);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::semantics::{Difference, Reading};
+use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Pointer, Text, Value};
 
 use super::PatchError;
@@ -41,7 +41,7 @@ pub(super) enum Shape {
 impl Tree {
     /// The node with all that is below it, where it is plain.
     pub(super) fn spread(&self) -> Result<Self, PatchError> {
-        Planter::new(&Reading::default(), Look::default()).plant(&self.value)
+        OverlayBuilder::new(&DivergenceTracker::default(), Look::default()).build(&self.value)
     }
 
     /// Whether it is a map.
@@ -119,19 +119,19 @@ impl Traits {
 const DIRECTIVES: [&str; 3] = ["$setElementOrder/", "$deleteFromPrimitiveList/", "$retainKeys"];
 
 /// Prepares overlays, of which it knows the way from the root.
-pub(super) struct Planter<'a> {
-    reading: &'a Reading,
+pub(super) struct OverlayBuilder<'a> {
+    tracker: &'a DivergenceTracker,
     at: Pointer,
     look: Look,
 }
 
-impl<'a> Planter<'a> {
+impl<'a> OverlayBuilder<'a> {
     /// What prepares a value that was looked over.
-    pub(super) const fn new(reading: &'a Reading, look: Look) -> Self {
-        Self { reading, at: Pointer::ROOT, look }
+    pub(super) const fn new(tracker: &'a DivergenceTracker, look: Look) -> Self {
+        Self { tracker, at: Pointer::ROOT, look }
     }
 
-    pub(super) fn plant(&mut self, value: &Value) -> Result<Tree, PatchError> {
+    pub(super) fn build(&mut self, value: &Value) -> Result<Tree, PatchError> {
         let mut traits = Traits::default();
         if let Value::Object(_) | Value::Array(_) = value
             && let Some(traits) = self.look.enter()
@@ -158,7 +158,7 @@ impl<'a> Planter<'a> {
                 let mut elements = Vec::with_capacity(items.len());
                 for (index, item) in items.iter().enumerate() {
                     self.at.push_index(index);
-                    let element = self.plant(item)?;
+                    let element = self.build(item)?;
                     self.at.pop();
                     traits.join(element.traits);
                     traits.anchored_list |= element.traits.anchored;
@@ -176,11 +176,11 @@ impl<'a> Planter<'a> {
 
     fn entry(&mut self, raw: &Text, value: &Value) -> Result<Entry, PatchError> {
         let plain = |this: &mut Self| -> Result<Entry, PatchError> {
-            let role = Role::Plain(this.plant(value)?);
+            let role = Role::Plain(this.build(value)?);
             Ok(Entry { raw: raw.clone(), name: raw.clone(), role, gives_way: false })
         };
         let Some((anchor, name)) = Anchor::parse(raw) else {
-            if is_foreign_directive(raw, value) && self.reading.documented(Difference::PatchDirective) {
+            if is_foreign_directive(raw, value) && self.tracker.documented(Divergence::PatchDirective) {
                 return Err(PatchError::Directive { key: raw.to_string(), at: self.at.parent() });
             }
             return plain(self);
@@ -189,7 +189,7 @@ impl<'a> Planter<'a> {
             return Err(PatchError::BlankAnchor { key: raw.to_string(), at: self.at.parent() });
         }
         let role = match anchor {
-            Anchor::Add => Role::Add(self.plant(value)?),
+            Anchor::Add => Role::Add(self.build(value)?),
             Anchor::Condition | Anchor::Global => {
                 self.look.pass(value);
                 Role::Condition(Condition {
@@ -200,7 +200,7 @@ impl<'a> Planter<'a> {
                 })
             }
             Anchor::Equality | Anchor::Existence | Anchor::Negation => {
-                if self.reading.documented(Difference::ForeignAnchor) {
+                if self.tracker.documented(Divergence::ForeignAnchor) {
                     return Err(PatchError::ForeignAnchor { key: raw.to_string(), at: self.at.parent() });
                 }
                 return plain(self);
@@ -215,9 +215,9 @@ impl<'a> Planter<'a> {
             return Ok(None);
         }
         // Anchors that a patch may not hold are at home in a condition.
-        let lenient = Reading::new(crate::semantics::Semantics::Kyverno);
-        let mut planter = Planter { reading: &lenient, at: self.at.clone(), look: Look::over(value)? };
-        planter.plant(value).map(Some)
+        let lenient = DivergenceTracker::new(crate::semantics::Semantics::Kyverno);
+        let mut planter = OverlayBuilder { tracker: &lenient, at: self.at.clone(), look: Look::over(value)? };
+        planter.build(value).map(Some)
     }
 }
 

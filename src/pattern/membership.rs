@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::print::{Form, depends_on_form, printed};
 use super::side::Side;
 use super::{LeafPattern, Range, is_wildcard, matches};
-use crate::semantics::{Difference, Reading};
+use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{JsonReader, Value};
 
 /// What is asked of the elements of the key.
@@ -26,7 +26,12 @@ pub(super) enum Membership {
 }
 
 /// Whether the key stands to the value as asked; also false where the two cannot be compared.
-pub(super) fn holds(asked: Membership, key_side: Side<'_>, value_side: Side<'_>, reading: &Reading) -> bool {
+pub(super) fn holds(
+    asked: Membership,
+    key_side: Side<'_>,
+    value_side: Side<'_>,
+    tracker: &DivergenceTracker,
+) -> bool {
     let (key, value) = (key_side.value, value_side.value);
     let plain = asked.holds(key, value, Form::Plain);
     if !depends_on_form(key) && !depends_on_form(value) {
@@ -38,7 +43,7 @@ pub(super) fn holds(asked: Membership, key_side: Side<'_>, value_side: Side<'_>,
     } else {
         asked.holds(&key_side.with_integers_as_text(), &value_side.with_integers_as_text(), Form::Go)
     };
-    if plain == go || reading.documented(Difference::NumberText) { plain } else { go }
+    if plain == go || tracker.documented(Divergence::NumberText) { plain } else { go }
 }
 
 impl Membership {

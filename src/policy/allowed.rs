@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::pattern;
-use crate::semantics::{Difference, Semantics};
+use crate::semantics::{Divergence, Semantics};
 use crate::value::{Pointer, Segment, Text, Value};
 use crate::variables::{Query, replace_variables};
 
@@ -60,7 +60,7 @@ pub(super) struct Setting {
 pub(super) fn check(rule: &Value, at: &Pointer, setting: Setting, faults: &mut Vec<Fault>) {
     let mut names = Vec::new();
     declared(rule.get("context"), &mut names);
-    let early_names = names.clone();
+    let legacy_names = names.clone();
     if let Some(mutate) = rule.get("mutate") {
         foreach_names(mutate.get("foreach"), &mut names);
         for target in mutate.get("targets").and_then(Value::as_array).unwrap_or_default() {
@@ -69,7 +69,7 @@ pub(super) fn check(rule: &Value, at: &Pointer, setting: Setting, faults: &mut V
     }
     let targets = rule.path(&["mutate", "targets"]).is_some_and(|targets| !targets.is_null());
     let mut check =
-        Check { root: at, at: Pointer::ROOT, setting, names, early_names, targets, foreach: false, faults };
+        Check { root: at, at: Pointer::ROOT, setting, names, legacy_names, targets, foreach: false, faults };
     for (key, member) in rule.as_object().into_iter().flat_map(|members| members.iter()) {
         if !matches!(&**key, "match" | "exclude" | "name") {
             check.at.push_key(key.clone());
@@ -107,7 +107,7 @@ struct Check<'a> {
     setting: Setting,
     names: Vec<String>,
     /// Those of the rule itself.
-    early_names: Vec<String>,
+    legacy_names: Vec<String>,
     targets: bool,
     foreach: bool,
     faults: &'a mut Vec<Fault>,
@@ -158,7 +158,7 @@ impl Check<'_> {
         self.fault(format!("variables are nested deeper than {MAX_ROUNDS} levels"), None);
     }
 
-    fn fault(&mut self, message: String, difference: Option<Difference>) {
+    fn fault(&mut self, message: String, difference: Option<Divergence>) {
         let fault = Fault::new(self.root.join(&self.at), message);
         self.faults.push(match difference {
             Some(difference) => fault.because_of(difference),
@@ -186,7 +186,7 @@ impl Check<'_> {
             let kyverno = Query::new(expression, Semantics::Kyverno);
             let difference = (self.setting.semantics == Semantics::Documented
                 && kyverno.expression().is_ok())
-            .then_some(Difference::MissingComma);
+            .then_some(Divergence::MissingComma);
             return self.fault(format!("failed to resolve {shown} at path {path}: {error}"), difference);
         }
         if self.is_before_targets() {
@@ -226,7 +226,8 @@ impl Check<'_> {
     fn allows_before_targets(&self, expression: &str) -> bool {
         let expression = expression.replace('"', "");
         let parts = if self.setting.background { &*BACKGROUND_PARTS } else { &*PARTS };
-        parts.is_match(&expression) || self.early_names.iter().any(|name| pattern::matches(name, &expression))
+        parts.is_match(&expression)
+            || self.legacy_names.iter().any(|name| pattern::matches(name, &expression))
     }
 
     fn allows(&self, expression: &str) -> bool {
@@ -393,7 +394,7 @@ mod tests {
         let setting = Setting { semantics: Semantics::Documented, background: true, targets: false };
         let mut found = Vec::new();
         check(&rule, &Pointer::ROOT, setting, &mut found);
-        assert_eq!(found[0].difference, Some(Difference::MissingComma));
+        assert_eq!(found[0].difference, Some(Divergence::MissingComma));
         found.clear();
         check(&rule, &Pointer::ROOT, Setting { semantics: Semantics::Kyverno, ..setting }, &mut found);
         assert_eq!(found, []);

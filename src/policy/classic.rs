@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::semantics::Corners;
+use crate::semantics::DivergenceSet;
 use crate::value::{Pointer, Text, Value};
 
 use super::{Candidate, Fault, Note, Rule};
@@ -48,7 +48,7 @@ pub struct Policy {
     /// The mutate rules: those written, in order, then those generated for pod controllers.
     pub rules: Vec<Rule>,
     /// Rules that Kyverno generates and the documentation does not know: not run, only told of.
-    pub only_there: Vec<Rule>,
+    pub controller_only_rules: Vec<Rule>,
     /// How many of them may apply to one object.
     pub apply_rules: ApplyRules,
     /// Whether rules with targets that do not say so themselves run when the policy comes or changes.
@@ -63,8 +63,8 @@ pub struct Policy {
     pub no_autogen: Option<String>,
     /// What its author may want to know.
     pub notes: Vec<Note>,
-    /// The corners that the policy itself reaches, whatever the objects: those of all its rules.
-    pub corners: Corners,
+    /// The divergences that the policy itself reaches, whatever the objects: those of all its rules.
+    pub divergences: DivergenceSet,
     /// Why a cluster refuses the policy although it is loaded here: it cannot be evaluated.
     pub refused: Vec<Fault>,
 }
@@ -93,7 +93,7 @@ pub enum Why {
     /// The CEL conditions of the webhook.
     MatchConditions,
     /// A mutate rule in the early syntax.
-    EarlySyntax,
+    LegacySyntax,
 }
 
 impl Why {
@@ -101,7 +101,7 @@ impl Why {
     /// decides where the policy applies.
     pub const fn spoils_the_result(self) -> bool {
         match self {
-            Self::EarlySyntax | Self::MatchConditions => true,
+            Self::LegacySyntax | Self::MatchConditions => true,
             Self::Validate | Self::Generate | Self::VerifyImages => false,
         }
     }
@@ -114,7 +114,7 @@ impl fmt::Display for Why {
             Self::Generate => "generate rule",
             Self::VerifyImages => "verifyImages rule",
             Self::MatchConditions => "CEL matchConditions",
-            Self::EarlySyntax => "mutate rule with `overlay` or `patches`",
+            Self::LegacySyntax => "mutate rule with `overlay` or `patches`",
         })
     }
 }

@@ -1,7 +1,7 @@
 //! `PolicyException`: which objects a rule leaves alone although it selects them.
 
 use crate::pattern::{self, Conditions};
-use crate::semantics::{Reading, Semantics};
+use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::{GroupVersionKind, MAX_DEPTH, Pointer, Text, Value};
 use crate::variables::Template;
 
@@ -110,8 +110,8 @@ impl PolicyException {
     }
 
     /// Whether its `match` takes an object, as it comes to the policy.
-    pub fn takes(&self, candidate: &Candidate<'_>, reading: &Reading) -> bool {
-        self.matching.exempts(candidate, reading)
+    pub fn takes(&self, candidate: &Candidate<'_>, tracker: &DivergenceTracker) -> bool {
+        self.matching.exempts(candidate, tracker)
     }
 
     /// Why its `match` does not take an object, in words.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::semantics::Difference;
+use crate::semantics::Divergence;
 use crate::value::{Pointer, Segment, Text, Value};
 
 /// The characters of a message.
@@ -19,8 +19,8 @@ pub struct Fault {
     pub message: String,
     /// The nearest valid name or value.
     pub suggestion: Option<String>,
-    /// The corner that decided it, where only one of the two semantics refuses the policy.
-    pub difference: Option<Difference>,
+    /// The divergence that decided it, where only one of the two semantics refuses the policy.
+    pub difference: Option<Divergence>,
 }
 
 impl Fault {
@@ -39,7 +39,7 @@ impl Fault {
         self
     }
 
-    pub(super) const fn because_of(mut self, difference: Difference) -> Self {
+    pub(super) const fn because_of(mut self, difference: Divergence) -> Self {
         self.difference = Some(difference);
         self
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::pattern;
 use crate::value::{Map, Text, Value};
 
+use super::index::IndexKey;
 use super::misses::{alternatives, listed};
-use super::signs::Sign;
 
 /// The labels or annotations of an object.
 ///
@@ -100,18 +100,18 @@ impl LabelSelector {
         keys.into_iter().all(|key| **key == *label)
     }
 
-    /// Signs of which one holds of whatever has labels that satisfy the selector; `None` where none is known.
-    pub(super) fn signs(&self) -> Option<Vec<Sign<'_>>> {
+    /// Index keys of which one holds of whatever has labels that satisfy the selector; `None` where none is known.
+    pub(super) fn index_keys(&self) -> Option<Vec<IndexKey<'_>>> {
         let is_plain = |text: &str| !pattern::is_wildcard(text);
         if let Some((key, value)) = self.equal.iter().find(|(key, value)| is_plain(key) && is_plain(value)) {
-            return Some(vec![Sign::Label(key, Some(value))]);
+            return Some(vec![IndexKey::Label(key, Some(value))]);
         }
         let of = |operator| self.requirements.iter().find(|requirement| requirement.operator == operator);
         if let Some(Requirement { key, values, .. }) = of(SetOperator::In) {
-            return Some(values.iter().map(|value| Sign::Label(key, Some(value))).collect());
+            return Some(values.iter().map(|value| IndexKey::Label(key, Some(value))).collect());
         }
         let Requirement { key, .. } = of(SetOperator::Exists)?;
-        Some(vec![Sign::Label(key, None)])
+        Some(vec![IndexKey::Label(key, None)])
     }
 
     /// Whether `matchLabels` holds a wildcard.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
 
-use crate::semantics::{Corners, Dialect, Difference, Legacy, Reading, Semantics};
+use crate::semantics::{Dialect, Divergence, DivergenceSet, DivergenceTracker, LegacyMode, Semantics};
 use crate::value::{MAX_DEPTH, Pointer, Value};
 
 use super::autogen::{self, is_blank};
@@ -50,7 +50,7 @@ pub fn parse(document: &Value, dialect: impl Into<Dialect>) -> Result<Policy, Ve
 struct Loader<'a> {
     document: &'a Value,
     semantics: Semantics,
-    legacy: Legacy,
+    legacy: LegacyMode,
     faults: &'a mut Vec<Fault>,
     notes: Vec<Note>,
 }
@@ -114,9 +114,9 @@ impl Loader<'_> {
             not_evaluated: Vec::new(),
             no_autogen: None,
             notes: Vec::new(),
-            corners: Corners::NONE,
+            divergences: DivergenceSet::NONE,
             refused: Vec::new(),
-            only_there: Vec::new(),
+            controller_only_rules: Vec::new(),
         };
         if !policy.match_conditions.is_empty() {
             policy.not_evaluated.push(NotEvaluated {
@@ -182,30 +182,32 @@ impl Loader<'_> {
         let variables = allowed::Setting { semantics: self.semantics, background, targets };
         let places: Vec<Pointer> =
             (0..written.len()).map(|index| Pointer::ROOT.key("spec").key("rules").index(index)).collect();
-        let readings: Vec<Reading> = written.iter().map(|_| Reading::new(self.semantics)).collect();
+        let readings: Vec<DivergenceTracker> =
+            written.iter().map(|_| DivergenceTracker::new(self.semantics)).collect();
         let misspelt: BTreeSet<Pointer> = self.faults.iter().filter_map(holder_of_unknown_field).collect();
-        for ((rule, at), reading) in written.iter_mut().zip(&places).zip(&readings) {
+        for ((rule, at), tracker) in written.iter_mut().zip(&places).zip(&readings) {
             refuse::check(rule, at, filters, self.faults, &mut self.notes);
             self.operation(rule, at, misspelt.contains(at), policy);
             if !mutates(rule) {
                 continue;
             }
-            overlay_labels::as_texts(rule, at, reading, self.faults);
-            if self.legacy == Legacy::Later {
-                overlay_labels::early_as_texts(rule, at, reading, self.faults);
+            overlay_labels::as_texts(rule, at, tracker, self.faults);
+            if self.legacy == LegacyMode::Later {
+                overlay_labels::legacy_as_texts(rule, at, tracker, self.faults);
             }
             allowed::check(rule, at, variables, self.faults);
             self.targets(rule, at, policy);
             self.versions_of_targets(rule, at, policy);
-            self.early(rule, at, reading, policy);
+            self.early(rule, at, tracker, policy);
         }
         // What only the generated rules come through is not for their sources.
-        let carried: Vec<Reading> = written.iter().map(|_| Reading::new(self.semantics)).collect();
+        let carried: Vec<DivergenceTracker> =
+            written.iter().map(|_| DivergenceTracker::new(self.semantics)).collect();
         let made = autogen::generate(self.document, &written, &carried);
         policy.no_autogen.clone_from(&made.stopped);
         let mut rules = Vec::new();
-        for ((rule, at), reading) in written.iter().zip(&places).zip(&readings) {
-            let dropped = made.generated.iter().any(|generated| !generated.only_there)
+        for ((rule, at), tracker) in written.iter().zip(&places).zip(&readings) {
+            let dropped = made.generated.iter().any(|generated| !generated.controller_only_rules)
                 && autogen::is_generated_name(rule);
             if dropped || !mutates(rule) {
                 continue;
@@ -216,7 +218,7 @@ impl Loader<'_> {
                 generated_from: None,
                 legacy: self.legacy,
             };
-            rules.extend(Rule::read(rule, &source, reading, self.faults, &mut self.notes));
+            rules.extend(Rule::read(rule, &source, tracker, self.faults, &mut self.notes));
         }
         self.notes.extend(made.notes);
         for generated in made.generated {
@@ -225,29 +227,29 @@ impl Loader<'_> {
                 continue;
             };
             let made = self.generated(&generated.rule, source, at, policy);
-            if generated.only_there {
-                policy.only_there.extend(made);
+            if generated.controller_only_rules {
+                policy.controller_only_rules.extend(made);
                 continue;
             }
             rules.extend(made.map(|mut rule| {
-                for reading in
+                for tracker in
                     [readings.get(generated.source), carried.get(generated.source)].into_iter().flatten()
                 {
-                    rule.corners.extend(reading.reached());
+                    rule.divergences.extend(tracker.reached());
                 }
                 rule
             }));
         }
         // Of a policy that no cluster has, the other rules do not run either.
-        if !policy.refused.is_empty() && self.legacy == Legacy::Documented {
+        if !policy.refused.is_empty() && self.legacy == LegacyMode::Documented {
             rules.retain(|rule| rule.not_evaluated().is_some());
         }
         for rule in &rules {
-            policy.corners.extend(rule.corners);
+            policy.divergences.extend(rule.divergences);
             policy.not_evaluated.extend(rule.as_not_evaluated());
         }
-        for reading in readings.iter().chain(&carried) {
-            policy.corners.extend(reading.reached());
+        for tracker in readings.iter().chain(&carried) {
+            policy.divergences.extend(tracker.reached());
         }
         policy.rules = rules;
     }
@@ -260,7 +262,7 @@ impl Loader<'_> {
             generated_from: name,
             legacy: self.legacy,
         };
-        let own = Reading::new(self.semantics);
+        let own = DivergenceTracker::new(self.semantics);
         let mut faults = Vec::new();
         let read = Rule::read(rule, &source, &own, &mut faults, &mut Vec::new());
         // What is wrong with the source is reported there.
@@ -366,22 +368,22 @@ impl Loader<'_> {
             if text("apiVersion").is_empty() && !kind.contains("{{") {
                 let message = format!("a cluster refuses this policy: failed to get GVR for kind /{kind}");
                 let at = at.key("mutate").key("targets").index(index);
-                policy.refused.push(Fault::new(at, message).because_of(Difference::TargetWithoutVersion));
+                policy.refused.push(Fault::new(at, message).because_of(Divergence::TargetWithoutVersion));
             }
         }
         name_rules(self.document, &mut policy.refused);
     }
 
     /// Clusters refuse the early syntax.
-    fn early(&self, rule: &Value, at: &Pointer, reading: &Reading, policy: &mut Policy) {
+    fn early(&self, rule: &Value, at: &Pointer, tracker: &DivergenceTracker, policy: &mut Policy) {
         for field in ["overlay", "patches"] {
             if rule.path(&["mutate", field]).is_some_and(|value| !value.is_null())
-                && !reading.documented(Difference::EarlySyntax)
+                && !tracker.documented(Divergence::LegacySyntax)
             {
                 let message = format!("a cluster refuses this policy: unknown field \"{field}\"");
                 let mut fault = Fault::new(at.key("mutate").key(field), message);
                 name_rules(self.document, slice::from_mut(&mut fault));
-                policy.refused.push(fault.because_of(Difference::EarlySyntax));
+                policy.refused.push(fault.because_of(Divergence::LegacySyntax));
             }
         }
     }

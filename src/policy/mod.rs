@@ -13,13 +13,14 @@ mod classic;
 mod conditions;
 mod context;
 mod document;
-mod early;
 mod exception;
 mod exceptions;
 mod fault;
 mod filters;
+mod index;
 mod kinds;
 mod labels;
+mod legacy;
 mod load;
 mod misses;
 mod mutation;
@@ -30,7 +31,6 @@ mod rule;
 mod schema;
 mod selection;
 mod set;
-mod signs;
 mod subject;
 mod targets;
 
@@ -44,12 +44,12 @@ pub use candidate::{Candidate, Operation};
 pub use classic::{ApplyRules, FailurePolicy, NotEvaluated, Policy, PolicyKind, Why};
 pub use context::{ContextEntry, ContextSource};
 pub use document::{DocumentKind, kind_of};
-pub use early::{Early, EarlyPart};
 pub use exception::PolicyException;
 pub use exceptions::PolicyExceptions;
 pub use fault::Fault;
 pub use filters::ResourceFilters;
 pub use kinds::KindSelector;
+pub use legacy::{LegacyMutation, LegacyPart};
 pub use load::parse;
 pub use misses::other_namespace;
 pub use mutation::{ForeachEntry, Mutation, Order};
@@ -59,7 +59,7 @@ pub use rule::{Mismatch, Rule};
 pub use selection::Selection;
 pub use set::{Candidates, PolicySet, Walk};
 pub use subject::UserInfo;
-pub use targets::{Existing, Target, TargetSelector};
+pub use targets::{MutateExisting, Target, TargetSelector};
 
 /// Something about a policy that is no fault, and that its author may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::patch::{JsonPatch, OpenPatch, Overlay, PatchError};
 use crate::pattern::{Conditions, nearest};
-use crate::semantics::{Difference, Legacy, Reading, Semantics};
+use crate::semantics::{Divergence, DivergenceTracker, LegacyMode, Semantics};
 use crate::value::{Pointer, Value};
 use crate::variables::{Query, Template, replace_variables};
 use crate::yaml;
@@ -13,7 +13,7 @@ use super::allowed::MAX_ROUNDS;
 use super::autogen::is_blank;
 use super::fault::Fault;
 use super::schema::found;
-use super::{ContextEntry, Early, Existing, Note, conditions, context, targets};
+use super::{ContextEntry, LegacyMutation, MutateExisting, Note, conditions, context, targets};
 
 /// What a rule does to an object.
 #[derive(Clone, Debug)]
@@ -37,9 +37,9 @@ pub enum Mutation {
     /// `foreach`: its entries, one after the other.
     Foreach(Vec<ForeachEntry>),
     /// `targets`: what is done to other objects than those that trigger the rule.
-    Existing(Existing),
+    MutateExisting(MutateExisting),
     /// The early fields `overlay` and `patches`.
-    Early(Early),
+    Legacy(LegacyMutation),
 }
 
 impl Mutation {
@@ -56,10 +56,10 @@ impl Mutation {
             Self::StrategicMerge { .. } => true,
             Self::Json6902 { .. } => false,
             Self::Foreach(entries) => entries.iter().any(|entry| entry.body.merges()),
-            Self::Existing(existing) => existing.body.merges(),
-            Self::Early(Early::Refused) => false,
-            Self::Early(Early::Own { overlay, .. }) => overlay.is_some(),
-            Self::Early(Early::Later(parts)) => parts.iter().any(Self::merges),
+            Self::MutateExisting(existing) => existing.body.merges(),
+            Self::Legacy(LegacyMutation::Refused) => false,
+            Self::Legacy(LegacyMutation::Own { overlay, .. }) => overlay.is_some(),
+            Self::Legacy(LegacyMutation::Later(parts)) => parts.iter().any(Self::merges),
         }
     }
 }
@@ -112,8 +112,8 @@ pub(super) struct Reader<'a> {
     /// The whole rule.
     pub(super) rule: &'a Value,
     pub(super) at: &'a Pointer,
-    pub(super) reading: &'a Reading,
-    pub(super) legacy: Legacy,
+    pub(super) tracker: &'a DivergenceTracker,
+    pub(super) legacy: LegacyMode,
     pub(super) faults: &'a mut Vec<Fault>,
     pub(super) notes: &'a mut Vec<Note>,
 }
@@ -173,9 +173,9 @@ impl Reader<'_> {
 
     /// Reads the targets of a patch.
     fn existing(&mut self, mutate: &Value, body: Mutation) -> Mutation {
-        let targets = targets::read(self.rule, self.at, self.reading.semantics(), self.faults);
+        let targets = targets::read(self.rule, self.at, self.tracker.semantics(), self.faults);
         let kinds = targets::kinds(&targets);
-        if kinds.len() > 1 && self.reading.semantics() == Semantics::Documented {
+        if kinds.len() > 1 && self.tracker.semantics() == Semantics::Documented {
             let text = format!(
                 "targets of several kinds ({}): the documentation allows one; each is merged with the schema of \
                  its own",
@@ -184,11 +184,11 @@ impl Reader<'_> {
             self.notes.push(Note::of_rule(self.rule, text));
         }
         let on_policy_update = mutate.get("mutateExistingOnPolicyUpdate").and_then(Value::as_bool);
-        Mutation::Existing(Existing { targets, body: Box::new(body), on_policy_update })
+        Mutation::MutateExisting(MutateExisting { targets, body: Box::new(body), on_policy_update })
     }
 
     pub(super) fn template(&self, below: &Pointer) -> Template {
-        Template::prepare_at(self.rule, below, self.reading.semantics())
+        Template::prepare_at(self.rule, below, self.tracker.semantics())
     }
 
     /// Compiles an overlay in which nothing varies.
@@ -205,17 +205,17 @@ impl Reader<'_> {
             }
             return None;
         }
-        let before = self.reading.reached();
+        let before = self.tracker.reached();
         // What varies is compiled once its variables have values; its keys and directives are known now.
-        match Overlay::prepare(fixed.unwrap_or(overlay), self.reading) {
+        match Overlay::prepare(fixed.unwrap_or(overlay), self.tracker) {
             Ok(prepared) => fixed.is_some().then_some(prepared),
             Err(error) => {
                 let (at, difference) = match &error {
                     PatchError::ForeignAnchor { at, key } => {
-                        (at.key(key.as_str()), Some(Difference::ForeignAnchor))
+                        (at.key(key.as_str()), Some(Divergence::ForeignAnchor))
                     }
                     PatchError::Directive { at, key } => {
-                        (at.key(key.as_str()), Some(Difference::PatchDirective))
+                        (at.key(key.as_str()), Some(Divergence::PatchDirective))
                     }
                     PatchError::UnknownStrategy { at } if fixed.is_some() => (at.clone(), None),
                     _ if fixed.is_some() => (Pointer::ROOT, None),
@@ -384,7 +384,7 @@ impl Reader<'_> {
                 Some("Descending") => Some(Order::Descending),
                 _ => None,
             };
-            let context = context::read(self.rule, &at.key("context"), self.reading.semantics());
+            let context = context::read(self.rule, &at.key("context"), self.tracker.semantics());
             read.push(ForeachEntry { list, order, context, preconditions, body });
         }
         read
@@ -397,7 +397,7 @@ impl Reader<'_> {
             ("patchesJson6902", patch.cloned().unwrap_or_default()),
         ]);
         let template =
-            |name: &str| Template::prepare_at(&whole, &Pointer::ROOT.key(name), self.reading.semantics());
+            |name: &str| Template::prepare_at(&whole, &Pointer::ROOT.key(name), self.tracker.semantics());
         match patch.filter(|_| overlay.is_none()) {
             Some(text) => {
                 let patch = template("patchesJson6902");
@@ -420,7 +420,7 @@ impl Reader<'_> {
                 self.fault(at, format!("expected an object, found {}", found(list)));
                 None
             }
-            _ => conditions::read(self.rule, at, self.at, self.reading.semantics(), self.faults),
+            _ => conditions::read(self.rule, at, self.at, self.tracker.semantics(), self.faults),
         }
     }
 
@@ -435,12 +435,12 @@ impl Reader<'_> {
             Some(_) => None,
         };
         if let Some(message) = message
-            && self.reading.documented(Difference::ForeachBadList)
+            && self.tracker.documented(Divergence::ForeachBadList)
         {
             let fault = Fault::new(self.at.join(at), message);
-            self.faults.push(fault.because_of(Difference::ForeachBadList));
+            self.faults.push(fault.because_of(Divergence::ForeachBadList));
         }
-        Query::new(list, self.reading.semantics())
+        Query::new(list, self.tracker.semantics())
     }
 }
 

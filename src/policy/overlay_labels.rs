@@ -1,6 +1,6 @@
 //! Labels and annotations in overlays: Kyverno wants texts there.
 
-use crate::semantics::{Difference, Reading, Semantics};
+use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Map, Pointer, Value};
 
 use super::fault::Fault;
@@ -18,11 +18,11 @@ const MESSAGE: &str =
 
 /// Makes the labels and annotations that a rule writes into texts, where the documented side has it so, and
 /// reports the others.
-pub(super) fn as_texts(rule: &mut Value, at: &Pointer, reading: &Reading, faults: &mut Vec<Fault>) {
+pub(super) fn as_texts(rule: &mut Value, at: &Pointer, tracker: &DivergenceTracker, faults: &mut Vec<Fault>) {
     let at = at.key("mutate");
     let Some(mutate) = mutate_of(rule) else { return };
     if let Some(overlay) = mutate.get_mut("patchStrategicMerge") {
-        overlay_as_texts(overlay, &at.key("patchStrategicMerge"), reading, faults);
+        overlay_as_texts(overlay, &at.key("patchStrategicMerge"), tracker, faults);
     } else if let Some(entries) = mutate.get_mut("foreach").and_then(Value::as_array_mut) {
         // Kyverno looks at the first overlay of a foreach alone.
         let first = entries
@@ -31,15 +31,20 @@ pub(super) fn as_texts(rule: &mut Value, at: &Pointer, reading: &Reading, faults
             .find_map(|(index, entry)| Some((index, entry.as_object_mut()?.get_mut("patchStrategicMerge")?)));
         if let Some((index, overlay)) = first {
             let at = at.key("foreach").index(index).key("patchStrategicMerge");
-            overlay_as_texts(overlay, &at, reading, faults);
+            overlay_as_texts(overlay, &at, tracker, faults);
         }
     }
 }
 
 /// The same for the early `overlay`, where it is read as a strategic merge patch.
-pub(super) fn early_as_texts(rule: &mut Value, at: &Pointer, reading: &Reading, faults: &mut Vec<Fault>) {
+pub(super) fn legacy_as_texts(
+    rule: &mut Value,
+    at: &Pointer,
+    tracker: &DivergenceTracker,
+    faults: &mut Vec<Fault>,
+) {
     if let Some(overlay) = mutate_of(rule).and_then(|mutate| mutate.get_mut("overlay")) {
-        overlay_as_texts(overlay, &at.key("mutate").key("overlay"), reading, faults);
+        overlay_as_texts(overlay, &at.key("mutate").key("overlay"), tracker, faults);
     }
 }
 
@@ -47,7 +52,7 @@ fn mutate_of(rule: &mut Value) -> Option<&mut Map> {
     rule.as_object_mut()?.get_mut("mutate")?.as_object_mut()
 }
 
-fn overlay_as_texts(overlay: &mut Value, at: &Pointer, reading: &Reading, faults: &mut Vec<Fault>) {
+fn overlay_as_texts(overlay: &mut Value, at: &Pointer, tracker: &DivergenceTracker, faults: &mut Vec<Fault>) {
     for place in PLACES {
         // Found before it is changed: a change copies what is shared.
         if !overlay.path(place).is_some_and(has_other_than_texts) {
@@ -65,8 +70,8 @@ fn overlay_as_texts(overlay: &mut Value, at: &Pointer, reading: &Reading, faults
             let fault = Fault::new(at.key(key.clone()), MESSAGE);
             match text {
                 None => faults.push(fault),
-                Some(text) if reading.documented(Difference::TypedLabel) => *value = Value::from(text),
-                Some(_) => faults.push(fault.because_of(Difference::TypedLabel)),
+                Some(text) if tracker.documented(Divergence::TypedLabel) => *value = Value::from(text),
+                Some(_) => faults.push(fault.because_of(Divergence::TypedLabel)),
             }
         }
     }
@@ -74,12 +79,12 @@ fn overlay_as_texts(overlay: &mut Value, at: &Pointer, reading: &Reading, faults
 
 /// Makes the labels and annotations of an overlay into texts after its variables were replaced: a number or
 /// boolean that a variable gave is no label. Kyverno writes it as it is.
-pub fn labels_as_texts(overlay: &mut Value, reading: &Reading) {
+pub fn labels_as_texts(overlay: &mut Value, tracker: &DivergenceTracker) {
     let mut faults = Vec::new();
-    if reading.semantics() == Semantics::Documented {
-        overlay_as_texts(overlay, &Pointer::ROOT, reading, &mut faults);
+    if tracker.semantics() == Semantics::Documented {
+        overlay_as_texts(overlay, &Pointer::ROOT, tracker, &mut faults);
     } else if PLACES.iter().any(|place| overlay.path(place).is_some_and(has_typed)) {
-        reading.reach(Difference::TypedLabel);
+        tracker.reach(Divergence::TypedLabel);
     }
 }
 
@@ -96,12 +101,12 @@ fn has_other_than_texts(map: &Value) -> bool {
 mod tests {
     use super::*;
 
-    fn run(mutate: &str, semantics: Semantics) -> (String, Vec<Fault>, Reading) {
+    fn run(mutate: &str, semantics: Semantics) -> (String, Vec<Fault>, DivergenceTracker) {
         let mut rule = Value::from_json(&format!(r#"{{"mutate":{mutate}}}"#)).unwrap();
-        let reading = Reading::new(semantics);
+        let tracker = DivergenceTracker::new(semantics);
         let mut faults = Vec::new();
-        as_texts(&mut rule, &Pointer::ROOT, &reading, &mut faults);
-        (rule.get("mutate").unwrap().to_json(), faults, reading)
+        as_texts(&mut rule, &Pointer::ROOT, &tracker, &mut faults);
+        (rule.get("mutate").unwrap().to_json(), faults, tracker)
     }
 
     #[test]
@@ -117,12 +122,12 @@ mod tests {
             ),
         ] {
             let mutate = format!(r#"{{"patchStrategicMerge":{overlay}}}"#);
-            let (after, faults, reading) = run(&mutate, Semantics::Documented);
+            let (after, faults, tracker) = run(&mutate, Semantics::Documented);
             assert_eq!(after, format!(r#"{{"patchStrategicMerge":{expected}}}"#));
-            assert!(faults.is_empty() && reading.reached().contains(Difference::TypedLabel));
+            assert!(faults.is_empty() && tracker.reached().contains(Divergence::TypedLabel));
             let (after, faults, _) = run(&mutate, Semantics::Kyverno);
             assert_eq!(after, mutate);
-            assert!(faults.iter().all(|fault| fault.difference == Some(Difference::TypedLabel)));
+            assert!(faults.iter().all(|fault| fault.difference == Some(Divergence::TypedLabel)));
             assert!(!faults.is_empty());
         }
     }
@@ -150,8 +155,8 @@ mod tests {
             r#"{"spec":{"jobTemplate":{"spec":{"template":{"metadata":{"labels":{"a":1}}}}}}}"#,
         ] {
             let mutate = format!(r#"{{"patchStrategicMerge":{overlay}}}"#);
-            let (after, faults, reading) = run(&mutate, Semantics::Documented);
-            assert_eq!((after, faults.len(), reading.reached().is_empty()), (mutate, 0, true));
+            let (after, faults, tracker) = run(&mutate, Semantics::Documented);
+            assert_eq!((after, faults.len(), tracker.reached().is_empty()), (mutate, 0, true));
         }
     }
 

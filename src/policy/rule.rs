@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use crate::pattern::Conditions;
-use crate::semantics::{Corners, Legacy, Reading};
+use crate::semantics::{DivergenceSet, DivergenceTracker, LegacyMode};
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
 use crate::variables::{Template, broken_references};
 
 use super::classic::{NotEvaluated, Why};
 use super::fault::Fault;
+use super::index::IndexKey;
 use super::misses::other_namespace;
 use super::mutation::Reader;
 use super::selection::Selection;
-use super::signs::Sign;
-use super::{Candidate, ContextEntry, Early, Existing, Mutation, Note, Operation, conditions, context};
+use super::{
+    Candidate, ContextEntry, LegacyMutation, MutateExisting, Mutation, Note, Operation, conditions, context,
+};
 
 /// A mutate rule, as written or generated for pod controllers.
 #[derive(Clone, Debug)]
@@ -36,8 +38,8 @@ pub struct Rule {
     pub mutation: Mutation,
     /// The whole rule as written or generated, labels and annotations made into texts.
     pub raw: Value,
-    /// The corners that the rule itself reaches, whatever the object.
-    pub corners: Corners,
+    /// The divergences that the rule itself reaches, whatever the object.
+    pub divergences: DivergenceSet,
     /// The namespace of the policy, if it has one.
     namespace: Option<Text>,
 }
@@ -56,7 +58,7 @@ pub(super) struct Source<'a> {
     pub(super) namespace: Option<&'a Text>,
     pub(super) pointer: &'a Pointer,
     pub(super) generated_from: Option<&'a Text>,
-    pub(super) legacy: Legacy,
+    pub(super) legacy: LegacyMode,
 }
 
 impl Rule {
@@ -64,20 +66,20 @@ impl Rule {
     pub(super) fn read(
         rule: &Value,
         source: &Source<'_>,
-        reading: &Reading,
+        tracker: &DivergenceTracker,
         faults: &mut Vec<Fault>,
         notes: &mut Vec<Note>,
     ) -> Option<Self> {
         let at = source.pointer;
         // The engine of the early syntax knows no references.
-        let is_early = ["overlay", "patches"].iter().any(|field| rule.path(&["mutate", field]).is_some());
-        if !is_early {
+        let is_legacy = ["overlay", "patches"].iter().any(|field| rule.path(&["mutate", field]).is_some());
+        if !is_legacy {
             let references = broken_references(rule).into_iter();
             faults.extend(references.map(|(below, error)| Fault::new(at.join(&below), error.to_string())));
         }
         let mutation =
-            Reader { rule, at, reading, legacy: source.legacy, faults: &mut *faults, notes }.read();
-        let semantics = reading.semantics();
+            Reader { rule, at, tracker, legacy: source.legacy, faults: &mut *faults, notes }.read();
+        let semantics = tracker.semantics();
         let preconditions =
             conditions::read(rule, &Pointer::ROOT.key("preconditions"), at, semantics, faults);
         context::check(rule.get("context"), &at.key("context"), semantics, faults);
@@ -92,7 +94,7 @@ impl Rule {
             context: context::read(rule, &Pointer::ROOT.key("context"), semantics),
             mutation: mutation?,
             raw: rule.clone(),
-            corners: reading.reached(),
+            divergences: tracker.reached(),
             namespace: source.namespace.cloned(),
         })
     }
@@ -110,9 +112,9 @@ impl Rule {
             && self.exclude.as_ref().is_none_or(|exclude| exclude.excludes(candidate).is_none())
     }
 
-    /// Signs of which one holds of every object that the rule takes; `None` where none is known.
-    pub(super) fn signs(&self) -> Option<Vec<Sign<'_>>> {
-        self.matching.signs()
+    /// Index keys of which one holds of every object that the rule takes; `None` where none is known.
+    pub(super) fn index_keys(&self) -> Option<Vec<IndexKey<'_>>> {
+        self.matching.index_keys()
     }
 
     /// Whether a filter of `exclude` without content takes back all that the rule makes a cluster send to Kyverno.
@@ -171,8 +173,8 @@ impl Rule {
     }
 
     /// What the rule does to other objects than the one it takes, if that is its work.
-    pub const fn existing(&self) -> Option<&Existing> {
-        if let Mutation::Existing(existing) = &self.mutation { Some(existing) } else { None }
+    pub const fn existing(&self) -> Option<&MutateExisting> {
+        if let Mutation::MutateExisting(existing) = &self.mutation { Some(existing) } else { None }
     }
 
     /// Whether some filter of `match` names this operation.
@@ -183,12 +185,12 @@ impl Rule {
     /// What of the rule this version does not evaluate; the rule is then not run at all.
     pub fn not_evaluated(&self) -> Option<Why> {
         match &self.mutation {
-            Mutation::Early(Early::Refused) => Some(Why::EarlySyntax),
+            Mutation::Legacy(LegacyMutation::Refused) => Some(Why::LegacySyntax),
             Mutation::StrategicMerge { .. }
             | Mutation::Json6902 { .. }
             | Mutation::Foreach(_)
-            | Mutation::Existing(_)
-            | Mutation::Early(_) => None,
+            | Mutation::MutateExisting(_)
+            | Mutation::Legacy(_) => None,
         }
     }
 

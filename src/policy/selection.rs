@@ -1,12 +1,12 @@
 //! `match` and `exclude`: which objects a rule takes.
 
 use crate::pattern;
-use crate::semantics::{Difference, Reading};
+use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{GroupVersionKind, Text, Value};
 
+use super::index::IndexKey;
 use super::kinds::KindSelector;
 use super::labels::{LabelSelector, Labels, annotations_match, strings, texts};
-use super::signs::Sign;
 use super::subject::{Subject, UserInfo};
 use super::{Candidate, Operation};
 
@@ -117,25 +117,25 @@ impl Selection {
         Some(filters.iter().flat_map(|filter| &filter.kinds).filter_map(KindSelector::only_kind).collect())
     }
 
-    /// Signs of which one holds of whatever the block takes as `match`; `None` where none is known.
-    pub(super) fn signs(&self) -> Option<Vec<Sign<'_>>> {
+    /// Index keys of which one holds of whatever the block takes as `match`; `None` where none is known.
+    pub(super) fn index_keys(&self) -> Option<Vec<IndexKey<'_>>> {
         let filters = self.filters();
         match &self.branch {
             Branch::Any(_) | Branch::Direct(_) => {
-                let all: Option<Vec<_>> = filters.iter().map(Filter::signs).collect();
+                let all: Option<Vec<_>> = filters.iter().map(Filter::index_keys).collect();
                 all.map(|all| all.concat())
             }
             // Every filter must hold, so that one of them is enough.
-            Branch::All(_) => filters.iter().find_map(Filter::signs),
+            Branch::All(_) => filters.iter().find_map(Filter::index_keys),
         }
     }
 
     /// Whether the block, read as the `match` of an exception, takes a candidate. What it asks of the sender
     /// is never left aside.
-    pub(super) fn exempts(&self, candidate: &Candidate<'_>, reading: &Reading) -> bool {
+    pub(super) fn exempts(&self, candidate: &Candidate<'_>, tracker: &DivergenceTracker) -> bool {
         match &self.branch {
-            Branch::Any(filters) => filters.iter().any(|filter| filter.exempts(candidate, reading)),
-            Branch::All(filters) => filters.iter().all(|filter| filter.exempts(candidate, reading)),
+            Branch::Any(filters) => filters.iter().any(|filter| filter.exempts(candidate, tracker)),
+            Branch::All(filters) => filters.iter().all(|filter| filter.exempts(candidate, tracker)),
             Branch::Direct(_) => false,
         }
     }
@@ -218,19 +218,19 @@ impl Filter {
         self.kinds.is_empty() || self.kinds.iter().any(|named| named.matches(kind, subresource, true))
     }
 
-    /// Signs of which one holds of whatever the filter takes.
-    fn signs(&self) -> Option<Vec<Sign<'_>>> {
+    /// Index keys of which one holds of whatever the filter takes.
+    fn index_keys(&self) -> Option<Vec<IndexKey<'_>>> {
         let of = |patterns: &'_ [Text]| {
-            !patterns.is_empty() && patterns.iter().all(|pattern| Sign::is_pattern(pattern))
+            !patterns.is_empty() && patterns.iter().all(|pattern| IndexKey::is_pattern(pattern))
         };
-        if !self.name.is_empty() && Sign::is_pattern(&self.name) {
-            Some(vec![Sign::Name(&self.name)])
+        if !self.name.is_empty() && IndexKey::is_pattern(&self.name) {
+            Some(vec![IndexKey::Name(&self.name)])
         } else if of(&self.names) {
-            Some(self.names.iter().map(Sign::Name).collect())
+            Some(self.names.iter().map(IndexKey::Name).collect())
         } else if of(&self.namespaces) {
-            Some(self.namespaces.iter().map(Sign::Namespace).collect())
+            Some(self.namespaces.iter().map(IndexKey::Namespace).collect())
         } else {
-            self.selector.as_ref()?.signs()
+            self.selector.as_ref()?.index_keys()
         }
     }
 
@@ -286,7 +286,7 @@ impl Filter {
         self.holds(candidate, users, reasons)
     }
 
-    fn exempts(&self, candidate: &Candidate<'_>, reading: &Reading) -> bool {
+    fn exempts(&self, candidate: &Candidate<'_>, tracker: &DivergenceTracker) -> bool {
         if self.is_empty(true) {
             return false;
         }
@@ -302,7 +302,7 @@ impl Filter {
             && self.names_hold(candidate, None)
             && labels
             && self.users_hold(candidate.user, None)
-            && (operation || !reading.documented(Difference::ExceptionOperations))
+            && (operation || !tracker.documented(Divergence::ExceptionOperations))
     }
 
     pub(super) fn holds(&self, candidate: &Candidate<'_>, users: bool, mut reasons: Reasons<'_>) -> bool {

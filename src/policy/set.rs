@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::value::Text;
 
-use super::signs::{Sign, Signs};
+use super::index::{IndexKey, RuleIndex};
 use super::{Candidate, FailurePolicy, Policy, Rule};
 
 /// Policies in the order they run, with an index from kinds to rules, and on by the cheapest condition.
@@ -24,7 +24,7 @@ struct Places {
     /// In the order they run: the number of a policy, and those of rules of it.
     list: Vec<(usize, Vec<usize>)>,
     /// The numbers of the policies, by what their rules of the list ask for.
-    signs: Signs,
+    index_keys: RuleIndex,
     /// The first policies of the whole cluster that change the objects of their requests, one for each failure policy.
     first: Vec<(FailurePolicy, usize)>,
 }
@@ -76,7 +76,7 @@ impl<'p> Candidates<'p> {
     }
 
     /// All, in the order they run, each with the indexes of these rules. Those beyond the rules of a policy count on
-    /// into its [`Policy::only_there`].
+    /// into its [`Policy::controller_only_rules`].
     pub fn all(self) -> impl Iterator<Item = (&'p Policy, Cow<'p, [usize]>)> {
         let named = self.named.map(|places| places.list.as_slice()).unwrap_or_default();
         let (mut named, mut open) = (named.iter().peekable(), self.open.list.iter().peekable());
@@ -149,7 +149,7 @@ impl<'p> Walk<'p> {
     fn new(candidates: Candidates<'p>, candidate: &Candidate<'_>) -> Self {
         let mut found = Vec::new();
         for places in candidates.places() {
-            places.signs.find(candidate, &mut found);
+            places.index_keys.find(candidate, &mut found);
         }
         let mut numbers = found.concat();
         if found.len() > 1 {
@@ -172,7 +172,7 @@ impl<'p> Walk<'p> {
         }
         let mut found = Vec::new();
         for places in self.candidates.places() {
-            places.signs.find_gained(before, candidate, &mut found);
+            places.index_keys.find_gained(before, candidate, &mut found);
         }
         for numbers in found {
             // However often a sign comes and goes, what it stands for is taken once.
@@ -227,7 +227,7 @@ impl Places {
     fn index(&mut self, policies: &[Policy]) {
         for (number, rules) in &self.list {
             let Some(policy) = policies.get(*number) else { continue };
-            self.signs.add(*number, signs(policy, rules).as_deref());
+            self.index_keys.add(*number, index_keys(policy, rules).as_deref());
             let failure_policy = policy.failure_policy;
             if policy.namespace.is_none()
                 && policy.rules.iter().any(|rule| rule.existing().is_none())
@@ -239,12 +239,12 @@ impl Places {
     }
 }
 
-/// Signs of which one holds of each object that a policy has something to say about by these rules.
-fn signs<'p>(policy: &'p Policy, rules: &[usize]) -> Option<Vec<Sign<'p>>> {
+/// Index keys of which one holds of each object that a policy has something to say about by these rules.
+fn index_keys<'p>(policy: &'p Policy, rules: &[usize]) -> Option<Vec<IndexKey<'p>>> {
     if let Some(namespace) = &policy.namespace {
-        return Some(vec![Sign::Home(namespace)]);
+        return Some(vec![IndexKey::Home(namespace)]);
     }
-    let mut signs = Vec::new();
+    let mut index_keys = Vec::new();
     for index in rules {
         let rule = policy.rules.get(*index)?;
         // What nobody gave is told wherever a rule asks for it.
@@ -252,15 +252,15 @@ fn signs<'p>(policy: &'p Policy, rules: &[usize]) -> Option<Vec<Sign<'p>>> {
             return None;
         }
         if rule.existing().is_none() {
-            signs.extend(rule.signs()?);
+            index_keys.extend(rule.index_keys()?);
         }
     }
-    Some(signs)
+    Some(index_keys)
 }
 
 fn rules(policies: &[Policy]) -> impl Iterator<Item = (&Rule, (usize, usize))> {
     policies.iter().enumerate().flat_map(|(number, policy)| {
-        let all = policy.rules.iter().chain(&policy.only_there);
+        let all = policy.rules.iter().chain(&policy.controller_only_rules);
         all.enumerate().map(move |(index, rule)| (rule, (number, index)))
     })
 }

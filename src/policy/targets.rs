@@ -17,7 +17,7 @@ const SELECTING: [&str; 6] = ["apiVersion", "kind", "namespace", "name", "uid", 
 
 /// What a rule with targets does.
 #[derive(Clone, Debug)]
-pub struct Existing {
+pub struct MutateExisting {
     /// The targets, in the order they are looked up.
     pub targets: Vec<Target>,
     /// What is done to each: a patch or loops.
@@ -26,7 +26,7 @@ pub struct Existing {
     pub on_policy_update: Option<bool>,
 }
 
-impl Existing {
+impl MutateExisting {
     /// The kinds of the targets, as far as they are known before variables are replaced.
     pub fn kind_selectors(&self) -> Vec<KindSelector> {
         let selector = |target: &Target| {

@@ -3,9 +3,9 @@
 use indexmap::IndexMap;
 
 use crate::report::{
-    Counts, Flag, Gaps, Impact, ObjectReport, Outcome, RuleReport, SkipReason, Tally, Trial,
+    Counts, Flag, Gaps, Impact, ObjectReport, Outcome, RuleReport, ServerDryRun, SkipReason, Tally,
 };
-use crate::semantics::Corners;
+use crate::semantics::DivergenceSet;
 use crate::value::{Pointer, Text, Value, shortest_changes};
 
 use super::Origin;
@@ -59,8 +59,8 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
     row.insert("changed", report.is_changed().into());
     let shown = mask_of(report, &report.before, &report.after);
     row.insert("patch", json_patch(&shortest_changes(&shown.before, &shown.after)));
-    if let Some(trial) = &report.trial {
-        row.insert("server", trial_json(trial, report, &shown));
+    if let Some(server_dry_run) = &report.server_dry_run {
+        row.insert("server", trial_json(server_dry_run, report, &shown));
     }
     let rules = report.rules().map(|(policy, rule)| {
         let mut row = rule_json(rule, &shown, report);
@@ -75,19 +75,19 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
         named
     });
     row.insert("rules", Value::array(rules.collect()));
-    row.insert("differences", corners_json(report.corners()));
+    row.insert("differences", corners_json(report.divergences()));
     row
 }
 
 /// What the API server says: its verdict, with its further changes or its words.
-fn trial_json(trial: &Trial, report: &ObjectReport, object: &Masked) -> Value {
-    let (verdict, name, value) = match trial {
-        Trial::Accepted { sent, stored } => {
+fn trial_json(server_dry_run: &ServerDryRun, report: &ObjectReport, object: &Masked) -> Value {
+    let (verdict, name, value) = match server_dry_run {
+        ServerDryRun::Accepted { sent, stored } => {
             let shown = mask_of(report, sent, stored);
             ("accepted", "patch", json_patch(&shortest_changes(&shown.before, &shown.after)))
         }
-        Trial::Refused(words) => ("refused", "message", object.message(words).into()),
-        Trial::Unanswered(words) => ("unanswered", "message", object.message(words).into()),
+        ServerDryRun::Refused(words) => ("refused", "message", object.message(words).into()),
+        ServerDryRun::Unanswered(words) => ("unanswered", "message", object.message(words).into()),
     };
     [("verdict", Value::from(verdict)), (name, value)].into_iter().collect()
 }
@@ -132,8 +132,8 @@ fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport) -> Value
     row
 }
 
-fn corners_json(corners: Corners) -> Value {
-    let entries = corners.iter().map(|difference| {
+fn corners_json(divergences: DivergenceSet) -> Value {
+    let entries = divergences.iter().map(|difference| {
         [
             ("id", Value::from(difference.to_string())),
             ("title", difference.title().into()),
@@ -221,13 +221,13 @@ pub fn tally_json(tally: &Tally, gaps: &Gaps) -> Value {
         ];
         all.insert("kyverno", row.into_iter().collect());
     }
-    let trials = &tally.trials;
-    if !trials.is_empty() {
+    let server_dry_runs = &tally.server_dry_runs;
+    if !server_dry_runs.is_empty() {
         let counts = [
-            ("accepted", count(trials.accepted)),
-            ("furtherChanges", count(trials.changed)),
-            ("refused", count(trials.refused)),
-            ("unanswered", count(trials.unanswered)),
+            ("accepted", count(server_dry_runs.accepted)),
+            ("furtherChanges", count(server_dry_runs.changed)),
+            ("refused", count(server_dry_runs.refused)),
+            ("unanswered", count(server_dry_runs.unanswered)),
         ];
         all.insert("serverDryRun", counts.into_iter().collect());
     }

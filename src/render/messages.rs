@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::report::{ObjectReport, Outcome, RuleReport, Trial};
-use crate::semantics::Corners;
+use crate::report::{ObjectReport, Outcome, RuleReport, ServerDryRun};
+use crate::semantics::DivergenceSet;
 
 use super::Origin;
 use super::harmless::harmless_name;
@@ -49,10 +49,10 @@ pub fn shown_message(report: &ObjectReport, text: &str) -> String {
 
 /// What keeps an API server from storing an object, if something does.
 pub fn trial_line(report: &ObjectReport) -> Option<String> {
-    let (what, words) = match report.trial.as_deref()? {
-        Trial::Accepted { .. } => return None,
-        Trial::Refused(words) => ("the API server refuses it", words),
-        Trial::Unanswered(words) => ("the API server does not say whether it takes it", words),
+    let (what, words) = match report.server_dry_run.as_deref()? {
+        ServerDryRun::Accepted { .. } => return None,
+        ServerDryRun::Refused(words) => ("the API server refuses it", words),
+        ServerDryRun::Unanswered(words) => ("the API server does not say whether it takes it", words),
     };
     let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
     let words = mask_of(report, &report.before, &report.after).message(words).replace('\n', "\n  ");
@@ -60,9 +60,9 @@ pub fn trial_line(report: &ObjectReport) -> Option<String> {
 }
 
 /// A line for each difference between the two semantics that a run came through.
-pub fn announced(corners: Corners, semantics: &str) -> String {
+pub fn announced(divergences: DivergenceSet, semantics: &str) -> String {
     let mut out = String::new();
-    for difference in corners.iter() {
+    for difference in divergences.iter() {
         let _ = writeln!(
             out,
             "note: {difference} {}: documented: {}; kyverno: {} (this run: {semantics})",

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use indexmap::IndexMap;
 
-use crate::report::{Counts, Flag, Gaps, Tally, TallyRow, Trials};
+use crate::report::{Counts, Flag, Gaps, ServerDryRuns, Tally, TallyRow};
 use crate::value::Text;
 
 use super::harmless::harmless_name;
@@ -185,20 +185,20 @@ fn totals(tally: &Tally, gaps: &Gaps) -> String {
             let _ = write!(line, ", {number} {} {what}", if number == 1 { one } else { more });
         }
     }
-    line.push_str(&trials_line(&tally.trials));
+    line.push_str(&trials_line(&tally.server_dry_runs));
     line
 }
 
 /// How many objects an API server would take, as the end of a line of totals; empty where it was not asked.
-pub fn trials_line(trials: &Trials) -> String {
-    if trials.is_empty() {
+pub fn trials_line(server_dry_runs: &ServerDryRuns) -> String {
+    if server_dry_runs.is_empty() {
         return String::new();
     }
-    let mut line = format!("; server dry run: {} accepted", trials.accepted);
-    if trials.changed > 0 {
-        let _ = write!(line, " ({} with further changes)", trials.changed);
+    let mut line = format!("; server dry run: {} accepted", server_dry_runs.accepted);
+    if server_dry_runs.changed > 0 {
+        let _ = write!(line, " ({} with further changes)", server_dry_runs.changed);
     }
-    let more = [(trials.refused, "refused"), (trials.unanswered, "without answer")];
+    let more = [(server_dry_runs.refused, "refused"), (server_dry_runs.unanswered, "without answer")];
     for (number, what) in more.into_iter().filter(|(number, _)| *number > 0) {
         let _ = write!(line, ", {number} {what}");
     }
@@ -290,7 +290,7 @@ pub fn markdown(tally: &Tally, gaps: &Gaps, diffs: &str, left_out: usize) -> Str
 #[cfg(test)]
 mod tests {
     use crate::report::{RunningKyverno, TallyKey};
-    use crate::semantics::Corners;
+    use crate::semantics::DivergenceSet;
 
     use super::*;
 
@@ -375,7 +375,7 @@ all 200 rows by policy, rule, kind and namespace: -o json
         let kyverno = RunningKyverno {
             version: "v1.19.0".into(),
             namespace: "kyverno".into(),
-            differences: Corners::NONE,
+            differences: DivergenceSet::NONE,
             told: "Kyverno v1.19.0 runs".into(),
         };
         let text = markdown(&Tally { kyverno: Some(kyverno), ..tally(2) }, &Gaps::default(), "+ a\n", 0);

@@ -7,24 +7,24 @@
 mod gaps;
 mod impact;
 mod outcome;
+mod server_dry_run;
 mod suite;
 mod tally;
 mod trace;
-mod trial;
 
 use std::collections::BTreeSet;
 
 use crate::secrets::Secrets;
-use crate::semantics::Corners;
+use crate::semantics::DivergenceSet;
 use crate::value::{Change, ObjectRef, Pointer, Text, Value, changes};
 
 pub use gaps::Gaps;
 pub use impact::Impact;
 pub use outcome::{Outcome, RuleError, SkipReason};
+pub use server_dry_run::{ServerDryRun, ServerDryRuns};
 pub use suite::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, UnloadedSuite, Verdict};
 pub use tally::{Counts, Flag, FlagCounts, Flagged, RunningKyverno, Tally, TallyKey, TallyRow};
-pub use trace::{Fate, SeenCondition, SeenException, SeenTurn, SeenVariable, Trace};
-pub use trial::{Trial, Trials};
+pub use trace::{ConditionTrace, ElementOutcome, ExceptionTrace, Iteration, Trace, VariableTrace};
 
 /// What the policies made of one object.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub struct ObjectReport {
     /// Whether values of Secrets may be shown.
     pub shows_secrets: bool,
     /// What an API server says of the object as it is, if one was asked.
-    pub trial: Option<Box<Trial>>,
+    pub server_dry_run: Option<Box<ServerDryRun>>,
 }
 
 /// What was taken as absent because nobody gave it.
@@ -93,7 +93,7 @@ impl ObjectReport {
             filter: None,
             secrets: Secrets::default(),
             shows_secrets: false,
-            trial: None,
+            server_dry_run: None,
         }
     }
 
@@ -129,11 +129,11 @@ impl ObjectReport {
         impact
     }
 
-    /// Every corner between the two semantics that the object came through.
-    pub fn corners(&self) -> Corners {
-        let mut all = Corners::NONE;
+    /// Every divergence between the two semantics that the object came through.
+    pub fn divergences(&self) -> DivergenceSet {
+        let mut all = DivergenceSet::NONE;
         for policy in &self.policies {
-            all.extend(policy.corners);
+            all.extend(policy.divergences);
         }
         all
     }
@@ -160,8 +160,8 @@ pub struct PolicyReport {
     pub policy: Text,
     /// Its rules that gave a result, in the order they ran. With a trace, also those that do not match.
     pub rules: Vec<RuleReport>,
-    /// The corners that the policy reached with this object.
-    pub corners: Corners,
+    /// The divergences that the policy reached with this object.
+    pub divergences: DivergenceSet,
 }
 
 impl PolicyReport {

@@ -3,10 +3,10 @@
 use foldhash::fast::RandomState;
 use indexmap::{Equivalent, IndexMap};
 
-use crate::semantics::Corners;
+use crate::semantics::DivergenceSet;
 use crate::value::{ObjectRef, Pointer, Text};
 
-use super::{Impact, ObjectReport, Outcome, SkipReason, Trials};
+use super::{Impact, ObjectReport, Outcome, ServerDryRuns, SkipReason};
 
 /// So many objects are named for each flag.
 const NAMED: usize = 10;
@@ -29,7 +29,7 @@ pub struct Tally {
     /// The Kyverno of the cluster, where one runs and differences between the semantics were reached.
     pub kyverno: Option<RunningKyverno>,
     /// What an API server said of changed objects.
-    pub trials: Trials,
+    pub server_dry_runs: ServerDryRuns,
     /// Objects by policy, rule, kind and namespace, in the order first met.
     pub rows: IndexMap<TallyKey, TallyRow, RandomState>,
     /// What each policy does to the objects that one of its rules matched.
@@ -139,7 +139,7 @@ pub struct RunningKyverno {
     /// The namespace of its controllers.
     pub namespace: String,
     /// The differences that were reached.
-    pub differences: Corners,
+    pub differences: DivergenceSet,
     /// What it does there, as a sentence with all of this.
     pub told: String,
 }
@@ -293,7 +293,7 @@ impl Tally {
         let namespace = object.namespace.clone().unwrap_or_default();
         counts(&mut self.by_kind, &object.kind.kind).add(&fate);
         counts(&mut self.by_namespace, &namespace).add(&fate);
-        report.trial.iter().for_each(|trial| self.trials.add(trial));
+        report.server_dry_run.iter().for_each(|server_dry_run| self.server_dry_runs.add(server_dry_run));
         let matched = |outcome: &Outcome| {
             !matches!(
                 outcome,

@@ -8,15 +8,15 @@ use super::SkipReason;
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// The preconditions that were evaluated.
-    pub conditions: Vec<SeenCondition>,
+    pub conditions: Vec<ConditionTrace>,
     /// The variables that were asked for.
-    pub variables: Vec<SeenVariable>,
+    pub variables: Vec<VariableTrace>,
     /// The target that it is of, as an index of those of the rule; `None` for what the trigger alone is asked.
     pub target: Option<usize>,
     /// The exceptions that name the rule and do not apply.
-    pub exceptions: Vec<SeenException>,
+    pub exceptions: Vec<ExceptionTrace>,
     /// The elements that loops went through.
-    pub turns: Vec<SeenTurn>,
+    pub turns: Vec<Iteration>,
     /// How many elements more there were, of which nothing is kept.
     pub turns_left_out: usize,
 }
@@ -28,7 +28,7 @@ impl Trace {
 
 /// An exception that was looked at and does not apply.
 #[derive(Clone, Debug)]
-pub struct SeenException {
+pub struct ExceptionTrace {
     /// Its name, as `namespace/name`.
     pub name: Text,
     /// Why it does not apply.
@@ -37,7 +37,7 @@ pub struct SeenException {
 
 /// A precondition that was evaluated.
 #[derive(Clone, Debug)]
-pub struct SeenCondition {
+pub struct ConditionTrace {
     /// Its place below `preconditions`.
     pub pointer: Pointer,
     /// The element it was evaluated for, as an index of [`Trace::turns`]; `None` for one of the rule.
@@ -54,7 +54,7 @@ pub struct SeenCondition {
 
 /// A variable that was asked for.
 #[derive(Clone, Debug)]
-pub struct SeenVariable {
+pub struct VariableTrace {
     /// The element it was asked for, as an index of [`Trace::turns`]; `None` outside of loops.
     pub turn: Option<usize>,
     /// The expression.
@@ -65,7 +65,7 @@ pub struct SeenVariable {
 
 /// An element that a loop went through.
 #[derive(Clone, Debug)]
-pub struct SeenTurn {
+pub struct Iteration {
     /// The place of the loop below `mutate`, such as `foreach[0]`.
     pub place: Pointer,
     /// The loop's list.
@@ -75,12 +75,12 @@ pub struct SeenTurn {
     /// The element of the loop around, as an index of [`Trace::turns`].
     pub outer: Option<usize>,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: ElementOutcome,
 }
 
 /// What became of an element of a loop.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Fate {
+pub enum ElementOutcome {
     /// It could not be evaluated.
     Failed,
     /// It changed the object.

@@ -1,6 +1,6 @@
 //! Secrets: which texts are their values, and which were made of those.
 //!
-//! A [`Ledger`] goes along with the evaluation of one object. It takes in each Secret that the evaluation comes across,
+//! A [`TaintTracker`] goes along with the evaluation of one object. It takes in each Secret that the evaluation comes across,
 //! and knows their values from then on, as they are and decoded. Whoever makes a text of others (a function of an
 //! expression, a variable in a string, a patch that is read from text) asks it whether a secret was among them,
 //! and if so tells it what came out: that is secret, too. Secrets are told by what they say and not by a mark on the value,
@@ -13,9 +13,9 @@
 
 mod further;
 mod keys;
-mod ledger;
 mod seeds;
 mod shape;
+mod taint;
 mod texts;
 
 use std::sync::Arc;
@@ -27,9 +27,9 @@ use crate::value::{Map, Text, Value};
 use keys::KeyMasks;
 
 pub use further::{MASK_OF_SERVER, mask_further};
-pub use ledger::Ledger;
 pub use seeds::{Fields, LAST_APPLIED, fields, is_secret};
 pub use shape::{STAND_IN, STAND_IN_ENCODED};
+pub use taint::TaintTracker;
 pub use texts::Texts;
 
 /// What is shown in the place of a secret.
@@ -238,9 +238,9 @@ fn keep_identity(other: &mut Value, object: &Value, keeps_names: bool) {
 /// The Secrets of tests and of whoever has some without an evaluation.
 impl<'a> FromIterator<&'a Value> for Secrets {
     fn from_iter<I: IntoIterator<Item = &'a Value>>(secrets: I) -> Self {
-        let ledger = Ledger::default();
-        secrets.into_iter().for_each(|secret| ledger.see_secret(secret));
-        ledger.secrets()
+        let taint = TaintTracker::default();
+        secrets.into_iter().for_each(|secret| taint.see_secret(secret));
+        taint.secrets()
     }
 }
 

@@ -1,8 +1,8 @@
 //! The two readings of a policy and the closed table of where they part.
 //!
-//! Kyverno's documentation and Kyverno's controllers do not always agree. Every such corner is one
-//! [`Difference`]; code that reaches one asks the [`Reading`] of the evaluation which side to take, and
-//! by asking leaves a mark, so that the report can say which corners an object came through.
+//! Kyverno's documentation and Kyverno's controllers do not always agree. Every such divergence is one
+//! [`Divergence`]; code that reaches one asks the [`DivergenceTracker`] of the evaluation which side to take, and
+//! by asking leaves a mark, so that the report can say which divergences an object came through.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod table;
@@ -10,7 +10,7 @@ mod table;
 use std::cell::Cell;
 use std::fmt;
 
-pub use table::Difference;
+pub use table::Divergence;
 
 /// Which side is taken where the documentation and Kyverno 1.19's controllers part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl fmt::Display for Semantics {
 
 /// How the early syntax of mutate rules, `overlay` and `patches`, is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Legacy {
+pub enum LegacyMode {
     /// As the documentation of the time says.
     #[default]
     Documented,
@@ -43,7 +43,7 @@ pub enum Legacy {
     Later,
 }
 
-impl Legacy {
+impl LegacyMode {
     /// Every reading with the name it is asked for by.
     pub const ALL: [(&'static str, Self); 3] =
         [("doc", Self::Documented), ("native", Self::Native), ("smp", Self::Later)];
@@ -56,30 +56,30 @@ pub struct Dialect {
     /// The side.
     pub semantics: Semantics,
     /// The reading of the early syntax.
-    pub legacy: Legacy,
+    pub legacy: LegacyMode,
 }
 
 impl From<Semantics> for Dialect {
     fn from(semantics: Semantics) -> Self {
-        Self { semantics, legacy: Legacy::default() }
+        Self { semantics, legacy: LegacyMode::default() }
     }
 }
 
-/// A set of [`Difference`]s, listed in the order of their numbers.
+/// A set of [`Divergence`]s, listed in the order of their numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Corners(u128);
+pub struct DivergenceSet(u128);
 
-impl Corners {
+impl DivergenceSet {
     /// The set without members.
     pub const NONE: Self = Self(0);
 
     /// Adds one difference.
-    pub const fn insert(&mut self, difference: Difference) {
+    pub const fn insert(&mut self, difference: Divergence) {
         self.0 |= 1 << difference.number();
     }
 
     /// Takes one difference out.
-    pub const fn remove(&mut self, difference: Difference) {
+    pub const fn remove(&mut self, difference: Divergence) {
         self.0 &= !(1 << difference.number());
     }
 
@@ -94,27 +94,27 @@ impl Corners {
     }
 
     /// Whether the set holds this difference.
-    pub const fn contains(self, difference: Difference) -> bool {
+    pub const fn contains(self, difference: Divergence) -> bool {
         self.0 & (1 << difference.number()) != 0
     }
 
     /// The members, in the order of their numbers.
-    pub fn iter(self) -> impl Iterator<Item = Difference> {
-        Difference::ALL.iter().copied().filter(move |difference| self.contains(*difference))
+    pub fn iter(self) -> impl Iterator<Item = Divergence> {
+        Divergence::ALL.iter().copied().filter(move |difference| self.contains(*difference))
     }
 }
 
-/// How one evaluation reads its policy, and the corners it came through so far.
+/// How one evaluation reads its policy, and the divergences it came through so far.
 #[derive(Debug, Default)]
-pub struct Reading {
+pub struct DivergenceTracker {
     semantics: Semantics,
-    reached: Cell<Corners>,
+    reached: Cell<DivergenceSet>,
 }
 
-impl Reading {
-    /// A reading that has come through no corner yet.
+impl DivergenceTracker {
+    /// A reading that has come through no divergence yet.
     pub const fn new(semantics: Semantics) -> Self {
-        Self { semantics, reached: Cell::new(Corners::NONE) }
+        Self { semantics, reached: Cell::new(DivergenceSet::NONE) }
     }
 
     /// The side this reading takes.
@@ -127,27 +127,27 @@ impl Reading {
     /// Call it only where the two sides give different results for the data at hand: the report names
     /// every difference that was asked for.
     #[must_use]
-    pub fn documented(&self, difference: Difference) -> bool {
+    pub fn documented(&self, difference: Divergence) -> bool {
         self.reach(difference);
         self.semantics == Semantics::Documented
     }
 
     /// Marks the difference as reached.
-    pub fn reach(&self, difference: Difference) {
+    pub fn reach(&self, difference: Divergence) {
         let mut reached = self.reached.get();
         reached.insert(difference);
         self.reached.set(reached);
     }
 
     /// Marks differences as reached.
-    pub fn reach_all(&self, differences: Corners) {
+    pub fn reach_all(&self, differences: DivergenceSet) {
         let mut reached = self.reached.get();
         reached.extend(differences);
         self.reached.set(reached);
     }
 
     /// The differences reached so far.
-    pub fn reached(&self) -> Corners {
+    pub fn reached(&self) -> DivergenceSet {
         self.reached.get()
     }
 }
@@ -158,16 +158,16 @@ mod tests {
 
     #[test]
     fn asking_for_a_side_leaves_a_mark() {
-        let reading = Reading::new(Semantics::Kyverno);
-        assert!(reading.reached().is_empty());
-        assert!(!reading.documented(Difference::ReplaceOfMissing));
-        assert_eq!(reading.reached().iter().collect::<Vec<_>>(), [Difference::ReplaceOfMissing]);
+        let tracker = DivergenceTracker::new(Semantics::Kyverno);
+        assert!(tracker.reached().is_empty());
+        assert!(!tracker.documented(Divergence::ReplaceOfMissing));
+        assert_eq!(tracker.reached().iter().collect::<Vec<_>>(), [Divergence::ReplaceOfMissing]);
     }
 
     #[test]
     fn numbers_are_unique_and_fit_the_set() {
-        let mut seen = Corners::NONE;
-        for difference in Difference::ALL {
+        let mut seen = DivergenceSet::NONE;
+        for difference in Divergence::ALL {
             assert!(difference.number() < 128);
             assert!(!seen.contains(*difference), "{difference} stands twice");
             seen.insert(*difference);

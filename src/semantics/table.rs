@@ -4,16 +4,16 @@ use std::fmt;
 
 macro_rules! differences {
     ($($name:ident = $number:literal, $title:literal, $source:literal, $documented:literal, $kyverno:literal;)*) => {
-        /// One corner where the documentation and Kyverno's controllers part.
+        /// One divergence where the documentation and Kyverno's controllers part.
         ///
         /// Shown as `KYV-Dnn`. Numbers are stable and never used again.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[non_exhaustive]
-        pub enum Difference {
+        pub enum Divergence {
             $(#[doc = $title] $name,)*
         }
 
-        impl Difference {
+        impl Divergence {
             /// Every difference, in the order of the numbers.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
@@ -22,7 +22,7 @@ macro_rules! differences {
                 match self { $(Self::$name => $number,)* }
             }
 
-            /// What the corner is about, in a few words.
+            /// What the divergence is about, in a few words.
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$name => $title,)* }
             }
@@ -79,7 +79,7 @@ differences! {
     MissingMergeKey = 11, "patch element without the merge key", "cases.md 3.9(11); mutate.md 3.9(11)",
         "an error",
         "the list is emptied";
-    EarlySyntax = 12, "early `overlay` and `patches`", "cases.md N-1; mutate.md 7",
+    LegacySyntax = 12, "early `overlay` and `patches`", "cases.md N-1; mutate.md 7",
         "the rule runs",
         "a cluster refuses the policy";
     FailedRule = 13, "rules after a failed one", "cases.md 1.5; mutate.md 1.5",
@@ -187,7 +187,7 @@ differences! {
     RepeatedKey = 48, "one key with and without an anchor in a map", "mutate.md 3.5, 3.8",
         "the conditions decide, the plain value is merged",
         "whichever of them is left when the anchors have been removed";
-    EarlyBroadcast = 50, "map of an early overlay over a list", "mutate.md 7.3 O-6; cases.md E-30",
+    LegacyBroadcast = 50, "map of an early overlay over a list", "mutate.md 7.3 O-6; cases.md E-30",
         "the map is applied to each element of the list",
         "a condition never holds, and other content is an error";
     SpoiltEntry = 55, "global context entry of a call with a projection that fails", "language.md 5.5",
@@ -222,7 +222,7 @@ differences! {
         "rounded to the next float";
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for Divergence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "KYV-D{:02}", self.number())
     }

@@ -10,8 +10,8 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use crate::value::Value;
 use crate::yaml::{Document, Limits, Source};
 
-use super::ahead::{namespaces_in, objects_in};
-use super::portion::Portions;
+use super::batch::InputBatches;
+use super::prescan::{namespaces_in, objects_in};
 use super::text::{parse, read_text};
 use super::{Asked, Location, SourceError, Walk, expand};
 
@@ -21,7 +21,7 @@ const BATCH_BYTES: u64 = 4 << 20;
 
 /// What is evaluated and printed as one.
 #[derive(Debug)]
-pub struct Piece {
+pub struct InputDocument {
     /// The number of the input it comes from, from 0.
     pub input: usize,
     /// What it is.
@@ -33,7 +33,7 @@ pub struct Piece {
     pub further: bool,
 }
 
-/// What a [`Piece`] is.
+/// What a [`InputDocument`] is.
 #[derive(Debug)]
 pub enum Content {
     /// A document of a text; its text matters, too.
@@ -42,7 +42,7 @@ pub enum Content {
     Object(Value),
 }
 
-impl Piece {
+impl InputDocument {
     /// What the piece says; `None` for a document of nothing but blanks and comments.
     pub const fn value(&self) -> Option<&Value> {
         match &self.content {
@@ -162,13 +162,13 @@ impl Manifests {
     }
 
     /// The portions of all inputs, in order; `whole` where the text of a file is wanted in one.
-    pub fn portions(&self, whole: bool) -> Portions<'_> {
-        Portions::new(self, whole)
+    pub fn batches(&self, whole: bool) -> InputBatches<'_> {
+        InputBatches::new(self, whole)
     }
 
     /// The pieces of all inputs, in order. An input that cannot be read gives its errors in its place, and
     /// the next one follows.
-    pub fn pieces(&self) -> impl Iterator<Item = Result<Piece, SourceError>> {
+    pub fn pieces(&self) -> impl Iterator<Item = Result<InputDocument, SourceError>> {
         Pieces { manifests: self, next: 0, ready: VecDeque::new() }
     }
 
@@ -209,10 +209,11 @@ impl Of {
     pub(super) fn pieces(
         self,
         documents: Result<Vec<Document>, Vec<SourceError>>,
-    ) -> Vec<Result<Piece, SourceError>> {
+    ) -> Vec<Result<InputDocument, SourceError>> {
         let Self { input, file, further } = self;
-        let piece =
-            |document| Ok(Piece { input, content: Content::Document(document), file: file.clone(), further });
+        let piece = |document| {
+            Ok(InputDocument { input, content: Content::Document(document), file: file.clone(), further })
+        };
         match documents {
             Ok(documents) => documents.into_iter().map(piece).collect(),
             Err(errors) => errors.into_iter().map(Err).collect(),
@@ -224,7 +225,7 @@ struct Pieces<'a> {
     manifests: &'a Manifests,
     /// The first input that was not parsed yet.
     next: usize,
-    ready: VecDeque<Result<Piece, SourceError>>,
+    ready: VecDeque<Result<InputDocument, SourceError>>,
 }
 
 impl Pieces<'_> {
@@ -251,7 +252,7 @@ impl Pieces<'_> {
 }
 
 impl Iterator for Pieces<'_> {
-    type Item = Result<Piece, SourceError>;
+    type Item = Result<InputDocument, SourceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.ready.is_empty() && self.next < self.manifests.inputs.len() {

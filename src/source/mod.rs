@@ -4,18 +4,18 @@
 //! are written; answers the engine's questions from what was given ([`OfflineWorld`]). Knows nothing of
 //! arguments, and nothing of how outcomes look.
 
-mod ahead;
+mod batch;
 pub mod cluster;
+mod context_objects;
 mod crds;
 mod error;
 mod exceptions;
-mod given;
 mod kustomize;
 mod manifests;
 mod old;
 mod paths;
 mod policies;
-mod portion;
+mod prescan;
 mod strict;
 mod suites;
 mod text;
@@ -24,16 +24,16 @@ mod values;
 mod world;
 mod write;
 
+pub use batch::{Faults, InputBatch, InputBatches, Unread};
+pub use context_objects::{Asked, GivenLoader, GivenObjects};
 pub use crds::{CustomKind, custom_kinds};
 pub use error::{Place, SourceError};
 pub use exceptions::{ExceptionLoader, LoadedExceptions, load_exceptions};
-pub use given::{Asked, GivenLoader, GivenObjects};
 pub use kustomize::{Kustomize, kustomize};
-pub use manifests::{Content, Manifests, Piece};
+pub use manifests::{Content, InputDocument, Manifests};
 pub use old::OldObjects;
 pub use paths::{Location, Walk, expand, from_here};
 pub use policies::{LoadedPolicies, PolicyLoader, PolicyNote, Refused, load_policies};
-pub use portion::{Faults, Portion, Portions, Unread};
 pub use strict::Head;
 pub use suites::{find_suites, items_of, read_all, read_file};
 pub use text::read_text;

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::policy::{DocumentKind, Fault, Policy, kind_of, parse};
-use crate::semantics::{Corners, Dialect};
+use crate::semantics::{Dialect, DivergenceSet};
 use crate::value::{Pointer, Text, Value};
 use crate::yaml::{Document, Limits, Source, print};
 
@@ -73,13 +73,13 @@ pub enum PolicyNote {
     },
 }
 
-/// Why the policies are refused, and the corners that decided it.
+/// Why the policies are refused, and the divergences that decided it.
 #[derive(Debug, Default)]
 pub struct Refused {
     /// Everything that is wrong, in input order.
     pub errors: Vec<SourceError>,
     /// The differences between the semantics by which some of it is wrong.
-    pub corners: Corners,
+    pub divergences: DivergenceSet,
 }
 
 /// Loads all policies of the inputs. In folders and globs other documents are passed over; a named file
@@ -208,9 +208,9 @@ impl PolicyLoader {
         match found {
             Found::NoPolicy => {}
             Found::Note(note) => self.loaded.notes.push(note),
-            Found::Faulty { errors, corners } => {
+            Found::Faulty { errors, divergences } => {
                 self.refused.errors.extend(errors);
-                self.refused.corners.extend(corners);
+                self.refused.divergences.extend(divergences);
             }
             Found::Policy { policy, kind, name, origin } => {
                 if let Some(first) = self.seen.insert(format!("{kind}/{name}"), origin.clone()) {
@@ -227,7 +227,7 @@ impl PolicyLoader {
 enum Found {
     NoPolicy,
     Note(PolicyNote),
-    Faulty { errors: Vec<SourceError>, corners: Corners },
+    Faulty { errors: Vec<SourceError>, divergences: DivergenceSet },
     Policy { policy: Box<Policy>, kind: Text, name: String, origin: String },
 }
 
@@ -259,7 +259,7 @@ impl Found {
             DocumentKind::Misspelt { kind, nearest } => {
                 let message = format!("there is no policy of kind `{kind}`, did you mean `{nearest}`?");
                 let errors = vec![SourceError::at(document, &at.key("kind"), message)];
-                Self::Faulty { errors, corners: Corners::NONE }
+                Self::Faulty { errors, divergences: DivergenceSet::NONE }
             }
             DocumentKind::Classic => match parse(value, dialect) {
                 Ok(policy) => {
@@ -267,10 +267,10 @@ impl Found {
                     Self::Policy { policy: Box::new(policy), kind, name: name(), origin: origin() }
                 }
                 Err(faults) => {
-                    let mut corners = Corners::NONE;
+                    let mut divergences = DivergenceSet::NONE;
                     let error = |fault: Fault| {
                         if let Some(difference) = fault.difference {
-                            corners.insert(difference);
+                            divergences.insert(difference);
                         }
                         let place = at.join(&fault.pointer);
                         let rule = fault.rule.as_ref();
@@ -278,7 +278,7 @@ impl Found {
                         SourceError::at(document, &place, format!("policy {}{rule}: {fault}", name()))
                     };
                     let errors = faults.into_iter().map(error).collect();
-                    Self::Faulty { errors, corners }
+                    Self::Faulty { errors, divergences }
                 }
             },
         }

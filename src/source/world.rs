@@ -88,7 +88,7 @@ impl World for OfflineWorld {
         self.now
     }
 
-    fn chance(&self, key: &str, call: u64) -> u64 {
+    fn random(&self, key: &str, call: u64) -> u64 {
         // FNV-1a, then the finish of SplitMix64: equal on every machine and in every release.
         let mut state = 0xcbf2_9ce4_8422_2325 ^ self.seed;
         for byte in key.bytes().chain(call.to_le_bytes()) {
@@ -124,12 +124,12 @@ mod tests {
     #[test]
     fn chance_depends_on_seed_key_and_call() {
         let world = |seed| OfflineWorld::new(Timestamp::UNIX_EPOCH, seed);
-        let one = world(1).chance("Pod/a: p/r", 0);
-        assert_eq!(one, world(1).chance("Pod/a: p/r", 0));
+        let one = world(1).random("Pod/a: p/r", 0);
+        assert_eq!(one, world(1).random("Pod/a: p/r", 0));
         for other in [
-            world(2).chance("Pod/a: p/r", 0),
-            world(1).chance("Pod/b: p/r", 0),
-            world(1).chance("Pod/a: p/r", 1),
+            world(2).random("Pod/a: p/r", 0),
+            world(1).random("Pod/b: p/r", 0),
+            world(1).random("Pod/a: p/r", 1),
         ] {
             assert_ne!(one, other);
         }

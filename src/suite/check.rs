@@ -19,7 +19,7 @@ pub type ExpectedFiles = BTreeMap<Text, Result<Vec<Value>, String>>;
 
 /// What the engine made of a suite's objects.
 #[derive(Debug)]
-pub struct Course {
+pub struct SuiteRun {
     /// The operation that an expectation asked for; `None` for the suite's own.
     pub operation: Option<Operation>,
     /// The objects' reports, in the order of the objects.
@@ -45,7 +45,7 @@ pub struct Evaluation<'a> {
     /// Policies that did not run, with the reason.
     pub left_out: &'a BTreeMap<Text, String>,
     /// The runs, one for each operation.
-    pub courses: &'a [Course],
+    pub courses: &'a [SuiteRun],
     /// The expected objects.
     pub expected: &'a ExpectedFiles,
 }
@@ -59,11 +59,11 @@ pub fn check(suite: &Suite, evaluation: &Evaluation<'_>, world: &dyn World) -> V
     rows
 }
 
-/// What expectations name in vain: names that no object of the suite has, beside others that some have, and
+/// What expectations name that nothing matches: names that no object of the suite has, beside others that some have, and
 /// generated objects of rules that generate none. A line for each.
-pub fn vain(suite: &Suite, evaluation: &Evaluation<'_>, world: &dyn World) -> Vec<String> {
+pub fn unmatched_names(suite: &Suite, evaluation: &Evaluation<'_>, world: &dyn World) -> Vec<String> {
     let results = suite.results.iter();
-    results.flat_map(|expectation| Checker { expectation, evaluation, world }.vain()).collect()
+    results.flat_map(|expectation| Checker { expectation, evaluation, world }.unmatched_names()).collect()
 }
 
 struct Checker<'a> {
@@ -222,8 +222,8 @@ impl Checker<'_> {
             && (*spec.namespace == *namespace || spec.namespace.is_empty() && namespace == DEFAULT_NAMESPACE)
     }
 
-    /// What the expectation names in vain. Where all its objects are not there, its row says so.
-    fn vain(&self) -> Vec<String> {
+    /// What the expectation names that nothing matches. Where all its objects are not there, its row says so.
+    fn unmatched_names(&self) -> Vec<String> {
         let Expectation { pointer, resources, specs, operation, generated, .. } = self.expectation;
         let name = self.expectation.policy_name();
         let mut policies = self.evaluation.policies.iter().filter(|policy| &*policy.name == name);
@@ -260,7 +260,7 @@ impl Checker<'_> {
         }
     }
 
-    fn rows_of_object(&self, report: &ObjectReport, course: &Course, rows: &mut Vec<SuiteRow>) {
+    fn rows_of_object(&self, report: &ObjectReport, course: &SuiteRun, rows: &mut Vec<SuiteRow>) {
         let name = self.expectation.policy_name();
         let mut state = &report.before;
         let mut found = false;
@@ -433,7 +433,7 @@ impl Checker<'_> {
 
 /// What a rule did with the targets that an object gave it.
 fn triggered<'c>(
-    course: &'c Course,
+    course: &'c SuiteRun,
     trigger: Option<&'c ObjectRef>,
     policy: &'c Text,
     rule: &'c Text,

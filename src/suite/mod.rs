@@ -9,6 +9,6 @@ mod compare;
 mod document;
 mod fields;
 
-pub use check::{Course, Evaluation, ExpectedFiles, TargetState, check, vain};
+pub use check::{Evaluation, ExpectedFiles, SuiteRun, TargetState, check, unmatched_names};
 pub use document::{Expectation, ResourceSpec, Status, Suite};
 pub use fields::Fault;

@@ -10,7 +10,6 @@ mod change;
 mod duration;
 mod escape;
 mod float;
-mod held;
 mod json;
 mod map;
 mod number;
@@ -19,6 +18,7 @@ mod pointer;
 mod quantity;
 mod scope;
 mod shortest;
+mod typed_integers;
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Texts that secrets are written into, and what they would be if stand-ins were written in their place.
 
-use crate::secrets::Ledger;
+use crate::secrets::TaintTracker;
 use crate::semantics::Semantics;
 use crate::value::{Text, Value};
 
@@ -37,7 +37,7 @@ impl Made {
         index: usize,
         value: &Value,
         round: &TextTemplate,
-        secrets: Option<&Ledger>,
+        secrets: Option<&TaintTracker>,
     ) {
         let Some(secrets) = secrets.filter(|secrets| !secrets.is_blank()) else { return };
         if secrets.holds(value) {
@@ -68,7 +68,7 @@ impl Made {
         }
     }
     /// Notes what became of the text, where it is secret beyond the parts that would be found in it.
-    pub(super) fn note(&self, text: &str, secrets: Option<&Ledger>) {
+    pub(super) fn note(&self, text: &str, secrets: Option<&TaintTracker>) {
         let Some(secrets) = secrets.filter(|_| self.is_hidden) else { return };
         let stand_in = self.stand_in.as_deref().map(|stand_in| scan::unescape_variables(stand_in).into());
         secrets.note_text(&text.into(), stand_in);
@@ -80,19 +80,19 @@ mod tests {
     use super::*;
 
     /// Knows that `hunter2` is secret, and what stands in for it.
-    fn ledger() -> Ledger {
-        let ledger = Ledger::new(true);
-        ledger.see(&Value::from_json(r#"{"kind":"Secret","data":{"p":"aHVudGVyMg==","q":"eA=="}}"#).unwrap());
-        ledger
+    fn taint() -> TaintTracker {
+        let taint = TaintTracker::new(true);
+        taint.see(&Value::from_json(r#"{"kind":"Secret","data":{"p":"aHVudGVyMg==","q":"eA=="}}"#).unwrap());
+        taint
     }
 
     /// What is made of a text when its variables are these values, and what stands in for it.
-    fn made(text: &str, values: &[&str], ledger: &Ledger) -> Made {
+    fn made(text: &str, values: &[&str], taint: &TaintTracker) -> Made {
         let round = TextTemplate::new(text.into(), Semantics::Documented);
         let mut made = Made::default();
         made.begin(&round, Semantics::Documented);
         for (index, value) in values.iter().enumerate() {
-            made.take(index, &(*value).into(), &round, Some(ledger));
+            made.take(index, &(*value).into(), &round, Some(taint));
         }
         made.end();
         made
@@ -100,47 +100,47 @@ mod tests {
 
     #[test]
     fn a_text_made_of_a_secret_is_made_of_its_stand_in_too() {
-        let ledger = ledger();
-        let made = made("a {{ p }} and {{ open }}!", &["hunter2", "hunter3"], &ledger);
+        let taint = taint();
+        let made = made("a {{ p }} and {{ open }}!", &["hunter2", "hunter3"], &taint);
         assert!(made.of_secrets && !made.is_hidden);
         assert_eq!(made.stand_in.as_deref(), Some("a masked1 and hunter3!"));
     }
 
     #[test]
     fn a_text_of_nothing_secret_has_no_stand_in() {
-        let made = made("a {{ open }}", &["b"], &ledger());
+        let made = made("a {{ open }}", &["b"], &taint());
         assert!(!made.of_secrets && !made.is_hidden);
         assert_eq!(made.stand_in, None);
     }
 
     #[test]
     fn a_text_that_hides_what_it_was_made_of_is_noted_with_its_stand_in() {
-        let ledger = ledger();
+        let taint = taint();
         // Too short to be found in a longer text.
-        let made = made("{{ q }}-{{ q }}", &["x", "x"], &ledger);
+        let made = made("{{ q }}-{{ q }}", &["x", "x"], &taint);
         assert!(made.is_hidden);
-        assert!(!ledger.holds_text("x-x"));
-        made.note("x-x", Some(&ledger));
-        assert!(ledger.holds_text("x-x"));
-        assert_eq!(ledger.stand_in(&"x-x".into()), Some("k02-k02".into()));
+        assert!(!taint.holds_text("x-x"));
+        made.note("x-x", Some(&taint));
+        assert!(taint.holds_text("x-x"));
+        assert_eq!(taint.stand_in(&"x-x".into()), Some("k02-k02".into()));
     }
 
     #[test]
     fn the_next_round_replaces_the_variables_of_the_stand_in() {
-        let ledger = ledger();
-        let mut made = made("{{ p }} {{ next }}", &["hunter2", "{{ o }}"], &ledger);
+        let taint = taint();
+        let mut made = made("{{ p }} {{ next }}", &["hunter2", "{{ o }}"], &taint);
         let second = TextTemplate::new("hunter2 {{ o }}".into(), Semantics::Documented);
         assert!(made.begin(&second, Semantics::Documented));
-        made.take(0, &"open".into(), &second, Some(&ledger));
+        made.take(0, &"open".into(), &second, Some(&taint));
         made.end();
         assert_eq!(made.stand_in.as_deref(), Some("masked1 open"));
     }
 
     #[test]
     fn what_nothing_stands_in_for_leaves_the_text_without_one() {
-        let ledger = ledger();
-        ledger.note_text(&"HUNTER2".into(), None);
-        let made = made("a {{ upper }}", &["HUNTER2"], &ledger);
+        let taint = taint();
+        taint.note_text(&"HUNTER2".into(), None);
+        let made = made("a {{ upper }}", &["HUNTER2"], &taint);
         assert!(made.of_secrets);
         assert_eq!(made.stand_in, None);
     }

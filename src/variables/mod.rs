@@ -15,7 +15,7 @@ mod template;
 mod tests;
 
 use crate::jmespath::{EvalError, Expression, ParseError};
-use crate::secrets::Ledger;
+use crate::secrets::TaintTracker;
 use crate::semantics::Semantics;
 use crate::value::{Text, Value};
 
@@ -77,7 +77,7 @@ pub trait Scope {
     fn query(&mut self, query: &Query) -> Result<Value, QueryError>;
 
     /// What is known of secrets among the values, where texts that are made of them have to be noted.
-    fn secrets(&self) -> Option<&Ledger> {
+    fn secrets(&self) -> Option<&TaintTracker> {
         None
     }
 }

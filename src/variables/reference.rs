@@ -1,6 +1,6 @@
 //! `$(…)` references to another place of the same document.
 
-use crate::semantics::{Difference, Reading, Semantics};
+use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Pointer, Segment, Value};
 
 use super::SubstitutionError;
@@ -38,7 +38,7 @@ pub(super) fn resolve(
     text: &str,
     root: &Value,
     at: &Pointer,
-    reading: &Reading,
+    tracker: &DivergenceTracker,
     room: &mut Room,
 ) -> Result<String, SubstitutionError> {
     let mut out = String::new();
@@ -46,7 +46,7 @@ pub(super) fn resolve(
     for range in scan::references(text) {
         out.push_str(&text[end..range.start]);
         let reference = &text[range.clone()];
-        let resolved = resolve_one(reference, root, at, reading);
+        let resolved = resolve_one(reference, root, at, tracker);
         let resolved = resolved.and_then(|text| room.take(text.len()).map(|()| text)).map_err(|cause| {
             SubstitutionError::Reference { reference: super::shown(reference), path: shown_path(at), cause }
         })?;
@@ -59,7 +59,7 @@ pub(super) fn resolve(
 
 /// The strings of a document with references that Kyverno refuses a policy for: they lead nowhere, or to what has no text.
 pub fn broken_references(document: &Value) -> Vec<(Pointer, SubstitutionError)> {
-    let reading = Reading::new(Semantics::Kyverno);
+    let tracker = DivergenceTracker::new(Semantics::Kyverno);
     let mut broken = Vec::new();
     let mut room = Room::default();
     let mut open = vec![(Pointer::ROOT, document)];
@@ -68,7 +68,7 @@ pub fn broken_references(document: &Value) -> Vec<(Pointer, SubstitutionError)> 
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
             Value::String(text) => {
                 if text.contains("$(")
-                    && let Err(error) = resolve(text, document, &at, &reading, &mut room)
+                    && let Err(error) = resolve(text, document, &at, &tracker, &mut room)
                 {
                     broken.push((at, error));
                 }
@@ -86,7 +86,7 @@ pub fn broken_references(document: &Value) -> Vec<(Pointer, SubstitutionError)> 
 
 /// Whether the references in a node of a document lead to the same if there is nothing but the node.
 pub(super) fn is_the_same_alone(node: &Value, document: &Value, at: &Pointer) -> bool {
-    let reading = Reading::new(Semantics::Kyverno);
+    let tracker = DivergenceTracker::new(Semantics::Kyverno);
     let (mut room, mut room_alone) = (Room::default(), Room::default());
     let mut open = vec![(Pointer::ROOT, node)];
     while let Some((below, value)) = open.pop() {
@@ -94,8 +94,8 @@ pub(super) fn is_the_same_alone(node: &Value, document: &Value, at: &Pointer) ->
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
             Value::String(text) => {
                 if text.contains("$(") {
-                    let whole = resolve(text, document, &at.join(&below), &reading, &mut room);
-                    let alone = resolve(text, node, &below, &reading, &mut room_alone);
+                    let whole = resolve(text, document, &at.join(&below), &tracker, &mut room);
+                    let alone = resolve(text, node, &below, &tracker, &mut room_alone);
                     if !matches!((whole, alone), (Ok(whole), Ok(alone)) if whole == alone) {
                         return false;
                     }
@@ -112,7 +112,12 @@ pub(super) fn is_the_same_alone(node: &Value, document: &Value, at: &Pointer) ->
     true
 }
 
-fn resolve_one(reference: &str, root: &Value, at: &Pointer, reading: &Reading) -> Result<String, String> {
+fn resolve_one(
+    reference: &str,
+    root: &Value,
+    at: &Pointer,
+    tracker: &DivergenceTracker,
+) -> Result<String, String> {
     let inside = reference.trim_matches(['$', '(', ')']);
     let operator =
         [">=", "<=", ">", "<", "!"].into_iter().find(|operator| inside.starts_with(operator)).unwrap_or("");
@@ -131,7 +136,7 @@ fn resolve_one(reference: &str, root: &Value, at: &Pointer, reading: &Reading) -
             Ok(format!("{operator}{text}"))
         }
         Some(Value::Object(members)) if !members.is_empty() => {
-            if reading.documented(Difference::ReferenceToMap) {
+            if tracker.documented(Divergence::ReferenceToMap) {
                 return Err("it leads to a map".into());
             }
             Ok(members.keys().max().map(|key| format!("{operator}{key}")).unwrap_or_default())
@@ -197,7 +202,7 @@ mod tests {
         let root = Value::from_json(document).unwrap();
         let pointer: Pointer = at.iter().map(|key| Segment::Key((*key).into())).collect();
         let text = root.pointed(&pointer).unwrap().as_str().unwrap();
-        resolve(text, &root, &pointer, &Reading::default(), &mut Room::default())
+        resolve(text, &root, &pointer, &DivergenceTracker::default(), &mut Room::default())
             .map_err(|error| error.to_string())
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::jmespath::ParseError;
-use crate::semantics::{Difference, Reading, Semantics};
+use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Map, Pointer, Segment, Text, Value};
 
 use super::made::Made;
@@ -47,8 +47,8 @@ pub enum Inline {
 /// How a substitution goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Substitution<'a> {
-    /// Which semantics, and the corners reached.
-    pub reading: &'a Reading,
+    /// Which semantics, and the divergences reached.
+    pub tracker: &'a DivergenceTracker,
     /// The request deletes: `request.object` reads `request.oldObject`.
     pub deleting: bool,
     /// What `{{@}}` stands for.
@@ -90,7 +90,7 @@ impl Template {
         scope: &mut dyn Scope,
         settings: Substitution<'_>,
     ) -> Result<Substituted, SubstitutionError> {
-        settings.reading.reach_all(self.corners());
+        settings.tracker.reach_all(self.divergences());
         if let Some(value) = self.fixed() {
             return Ok(Substituted { value: value.clone(), inline: BTreeMap::new() });
         }
@@ -110,7 +110,7 @@ impl Template {
         scope: &mut dyn Scope,
         settings: Substitution<'_>,
     ) -> Result<(Value, Option<Vec<Text>>), SubstitutionError> {
-        settings.reading.reach_all(self.corners());
+        settings.tracker.reach_all(self.divergences());
         let mut work = self.work(scope, settings);
         work.words = matches!(self.root, Node::Text(_)).then(Vec::new);
         let value = work.node(&self.root)?;
@@ -289,7 +289,7 @@ impl Work<'_> {
             Outcome::Open => {
                 let place = self.place();
                 if place.segments().iter().any(is_odd_key) {
-                    self.settings.reading.reach(Difference::InlineElement);
+                    self.settings.tracker.reach(Divergence::InlineElement);
                 }
                 let leaf = InlineLeaf { text: template.clone(), at: place, semantics: self.semantics };
                 self.inline.insert(self.at.clone(), leaf);
@@ -428,7 +428,7 @@ impl Work<'_> {
     /// Kyverno panics where `{{- … }}` puts something other than a string into a longer text.
     fn shallow_text(&self, query: &Query, value: &Value) -> Result<(), SubstitutionError> {
         if matches!(value, Value::String(_) | Value::Null)
-            || self.settings.reading.documented(Difference::ShallowText)
+            || self.settings.tracker.documented(Divergence::ShallowText)
         {
             return Ok(());
         }
@@ -449,7 +449,7 @@ impl Work<'_> {
             // What a policy writes was parsed when it was loaded; here a value made the expression.
             if let QueryError::Syntax { fault: ParseError { difference: Some(difference), .. }, .. } = &cause
             {
-                self.settings.reading.reach(*difference);
+                self.settings.tracker.reach(*difference);
             }
             self.unresolved(query.text(), cause)
         })
@@ -470,7 +470,7 @@ impl Work<'_> {
         let in_loop = matches!(segments.first(), Some(Segment::Key(key)) if &**key == "patchStrategicMerge");
         let odd = segments.iter().any(is_odd_key);
         if (below_list || in_loop || odd) && self.semantics == Semantics::Kyverno {
-            self.settings.reading.reach(Difference::InlineElement);
+            self.settings.tracker.reach(Divergence::InlineElement);
         }
         let path = inline_path(&place, self.settings.inline_root);
         self.query(&Query::new(&path, self.semantics))

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::semantics::{Corners, Difference, Reading, Semantics};
+use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
 use crate::value::{Pointer, Text, Value};
 
 use super::reference::{self, Room};
@@ -16,7 +16,7 @@ pub struct Template {
     pub(super) at: Pointer,
     pub(super) semantics: Semantics,
     source: Value,
-    corners: Corners,
+    divergences: DivergenceSet,
 }
 
 /// A node of a prepared document.
@@ -104,11 +104,11 @@ impl Template {
     /// document, and errors name places from its root. A pointer that leads nowhere prepares `null`.
     pub fn prepare_at(document: &Value, at: &Pointer, semantics: Semantics) -> Self {
         let source = document.pointed(at).cloned().unwrap_or_default();
-        let reading = Reading::new(semantics);
+        let tracker = DivergenceTracker::new(semantics);
         let mut preparation =
-            Preparation { document, reading: &reading, at: at.clone(), room: Room::default() };
+            Preparation { document, tracker: &tracker, at: at.clone(), room: Room::default() };
         let root = preparation.node(&source);
-        Self { root, at: at.clone(), semantics, source, corners: reading.reached() }
+        Self { root, at: at.clone(), semantics, source, divergences: tracker.reached() }
     }
 
     /// Prepares a side of a condition. In Kyverno references lead into that side alone; here they lead anywhere in the
@@ -121,7 +121,7 @@ impl Template {
         if semantics == Semantics::Kyverno {
             side = Self::prepare(&side.source, semantics);
         }
-        side.corners.insert(Difference::ReferenceInCondition);
+        side.divergences.insert(Divergence::ReferenceInCondition);
         side
     }
 
@@ -148,8 +148,8 @@ impl Template {
     }
 
     /// The differences between the two semantics that the document itself reaches.
-    pub const fn corners(&self) -> Corners {
-        self.corners
+    pub const fn divergences(&self) -> DivergenceSet {
+        self.divergences
     }
 
     /// The texts of all expressions of the first round, in document order.
@@ -177,7 +177,7 @@ impl Template {
 /// The walk that prepares a document.
 struct Preparation<'a> {
     document: &'a Value,
-    reading: &'a Reading,
+    tracker: &'a DivergenceTracker,
     at: Pointer,
     /// What references may still bring.
     room: Room,
@@ -212,7 +212,7 @@ impl Preparation<'_> {
 
     fn string(&mut self, text: &Text) -> Node {
         let text = if text.contains("$(") {
-            match reference::resolve(text, self.document, &self.at, self.reading, &mut self.room) {
+            match reference::resolve(text, self.document, &self.at, self.tracker, &mut self.room) {
                 Ok(resolved) => resolved.into(),
                 Err(fault) => return Node::Broken(fault),
             }
@@ -222,7 +222,7 @@ impl Preparation<'_> {
         if !text.contains("{{") {
             return Node::Fixed(Value::String(text));
         }
-        let template = TextTemplate::new(text, self.reading.semantics());
+        let template = TextTemplate::new(text, self.tracker.semantics());
         if template.found.is_empty() {
             return Node::Fixed(scan::unescape_variables(&template.text).into());
         }
@@ -233,7 +233,7 @@ impl Preparation<'_> {
         if !key.contains("{{") {
             return (key.clone(), None);
         }
-        let template = TextTemplate::new(key.clone(), self.reading.semantics());
+        let template = TextTemplate::new(key.clone(), self.tracker.semantics());
         if template.found.is_empty() {
             return (scan::unescape_variables(key).into(), None);
         }

@@ -1,7 +1,7 @@
 //! Substitution, with a scope that is made up.
 
 use crate::jmespath::EvalError;
-use crate::semantics::{Reading, Semantics};
+use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::{Pointer, Value};
 
 use super::{Inline, Limits, Query, QueryError, Scope, Substitution, Template};
@@ -49,9 +49,9 @@ impl Scope for Fake {
     }
 }
 
-fn settings(reading: &Reading) -> Substitution<'_> {
+fn settings(tracker: &DivergenceTracker) -> Substitution<'_> {
     Substitution {
-        reading,
+        tracker,
         deleting: false,
         inline: Inline::Path,
         inline_root: "request.object",
@@ -60,9 +60,9 @@ fn settings(reading: &Reading) -> Substitution<'_> {
 }
 
 fn substituted(document: &str) -> Result<String, String> {
-    let reading = Reading::default();
+    let tracker = DivergenceTracker::default();
     let template = Template::prepare(&Value::from_json(document).unwrap(), Semantics::Documented);
-    let result = template.substitute(&mut Fake, settings(&reading)).map_err(|error| error.to_string())?;
+    let result = template.substitute(&mut Fake, settings(&tracker)).map_err(|error| error.to_string())?;
     Ok(result.value.to_json())
 }
 
@@ -127,7 +127,7 @@ fn variables_nest_and_inserted_text_is_scanned_again() {
 
 #[test]
 fn what_one_round_writes_into_a_string_is_told() {
-    let reading = Reading::default();
+    let tracker = DivergenceTracker::default();
     for (text, texts, expected) in [
         ("x{{ a }}-{{ n }}y", Some(vec!["x", "-", "y"]), Some(vec!["A", "5"])),
         (r"x{{ f }} {{ obj.{{ key }} }}", None, None),
@@ -140,8 +140,8 @@ fn what_one_round_writes_into_a_string_is_told() {
     ] {
         let template = Template::prepare(&text.into(), Semantics::Documented);
         assert_eq!(template.texts(), texts, "{text}");
-        let whole = template.substitute(&mut Fake, settings(&reading)).unwrap().value;
-        let (value, words) = template.substitute_words(&mut Fake, settings(&reading)).unwrap();
+        let whole = template.substitute(&mut Fake, settings(&tracker)).unwrap().value;
+        let (value, words) = template.substitute_words(&mut Fake, settings(&tracker)).unwrap();
         assert_eq!(value, whole, "{text}");
         let words = words.map(|words| words.iter().map(ToString::to_string).collect::<Vec<_>>());
         let expected = expected.map(|words| words.into_iter().map(str::to_owned).collect());
@@ -205,8 +205,8 @@ fn data_that_refers_to_itself_passes_a_limit() {
 
 #[test]
 fn a_deleting_request_reads_the_old_object() {
-    let reading = Reading::default();
-    let deleting = Substitution { deleting: true, ..settings(&reading) };
+    let tracker = DivergenceTracker::default();
+    let deleting = Substitution { deleting: true, ..settings(&tracker) };
     for (text, expected) in [
         ("{{ request.object.x }}", Value::from(1)),
         ("{{request.object.x}} {{request.oldObject.x}}", "1 1".into()),
@@ -232,17 +232,17 @@ fn the_inline_value_is_the_one_at_the_same_place() {
 
 #[test]
 fn the_inline_value_can_be_left_open() {
-    let reading = Reading::default();
+    let tracker = DivergenceTracker::default();
     let rule = Value::from_json(r#"{"mutate":{"smp":{"x":"{{ upper('{{@}}') }}","y":"{{ a }}"}}}"#).unwrap();
     let at = Pointer::ROOT.key("mutate").key("smp");
     let template = Template::prepare_at(&rule, &at, Semantics::Documented);
-    let deferred = Substitution { inline: Inline::Deferred, ..settings(&reading) };
+    let deferred = Substitution { inline: Inline::Deferred, ..settings(&tracker) };
     let open = template.substitute(&mut Fake, deferred).unwrap();
     assert_eq!(open.value.get("y"), Some(&Value::from("A")));
     let leaf = &open.inline[&Pointer::ROOT.key("x")];
     assert_eq!(leaf.resolve(&"here".into(), &mut Fake, deferred).unwrap(), Value::from("HERE"));
     let error = Template::prepare_at(&rule, &at, Semantics::Documented)
-        .substitute(&mut Fake, settings(&reading))
+        .substitute(&mut Fake, settings(&tracker))
         .unwrap_err();
     assert!(error.to_string().contains("/mutate/smp/x"), "{error}");
 }

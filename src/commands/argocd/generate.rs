@@ -19,15 +19,15 @@ use super::parameters::found;
 use super::program::{Program, ProgramError, Rendered};
 use super::tree::Tree;
 use super::watch::{ENDED, Watch};
-use crate::commands::arguments::{Early, Inputs, Side, limit};
+use crate::commands::arguments::{Inputs, LegacySyntax, SemanticsArgument, limit};
 use crate::commands::driver::{Work, chunks, drive};
 use crate::commands::evaluate::{Evaluated, Evaluator};
 use crate::commands::exit::Exit;
 use crate::commands::kubectl::request_timeout;
-use crate::commands::ledger::{Ledger, SumUp, listed};
+use crate::commands::reporter::{NoteKind, Reporter, Verbosity};
 use crate::commands::session::{RunWorld, Session, counted, with_pool};
 use crate::commands::spool::Spool;
-use crate::commands::talk::{About, Manner, Talk};
+use crate::commands::summary::{RunSummary, SumUp, listed};
 
 /// What kustomize and helm may take, unless somebody says otherwise: Argo CD's own limit.
 const TIME_LIMIT: Duration = Duration::from_secs(90);
@@ -101,11 +101,11 @@ pub(super) struct Arguments {
     crds: Vec<PathBuf>,
 
     /// Which side is taken where Kyverno's documentation and its controllers differ.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Side::Documented, help_heading = "Evaluation")]
-    semantics: Side,
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = SemanticsArgument::Documented, help_heading = "Evaluation")]
+    semantics: SemanticsArgument,
     /// What the early `overlay` and `patches` of rules mean.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Early::Doc, help_heading = "Evaluation")]
-    legacy: Early,
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = LegacySyntax::Doc, help_heading = "Evaluation")]
+    legacy: LegacySyntax,
     /// Another limit on the size of inputs or on the work of a rule, such as yaml-depth=512 or steps=5000000.
     #[arg(long, value_name = "NAME=N", value_parser = limit, help_heading = "Evaluation")]
     limit: Vec<(String, usize)>,
@@ -135,11 +135,11 @@ fn time_limit(text: &str) -> Result<Duration, String> {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
-    let manner = Manner { quiet: arguments.quiet, strict: false };
-    with_pool(0, manner, |talk| {
+    let verbosity = Verbosity { quiet: arguments.quiet, strict: false };
+    with_pool(0, verbosity, |reporter| {
         // Whatever was said, stdout is empty unless this was reached without an error.
-        if let Some(run) = Run::prepare(arguments, talk) {
-            run.answer(talk);
+        if let Some(run) = Run::prepare(arguments, reporter) {
+            run.answer(reporter);
         }
     })
 }
@@ -156,8 +156,8 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Reads what the application asks for. Everything that is wrong is said; `None` if anything is.
-    fn prepare(arguments: &'a Arguments, talk: &mut Talk) -> Option<Self> {
-        let mut fail = |message: &str| talk.error(Exit::Input, message);
+    fn prepare(arguments: &'a Arguments, reporter: &mut Reporter) -> Option<Self> {
+        let mut fail = |message: &str| reporter.error(Exit::Input, message);
         let watch = Watch::start(arguments.timeout)
             .map_err(|error| fail(&format!("signals cannot be waited for: {error}")))
             .ok()?;
@@ -178,37 +178,37 @@ impl<'a> Run<'a> {
         Some(Self { arguments, watch, application, parameters, tree, inputs })
     }
 
-    fn answer(&self, talk: &mut Talk) {
-        let Some(session) = Session::open(&self.inputs, talk) else { return };
+    fn answer(&self, reporter: &mut Reporter) {
+        let Some(session) = Session::open(&self.inputs, reporter) else { return };
         let mut notes = Vec::new();
         let manifests = match self.render(&mut notes) {
             Ok(manifests) => manifests,
-            Err(Failure::Ended) => return talk.error(Exit::Interrupted, ENDED),
-            Err(Failure::Said(message)) => return talk.error(Exit::Input, &message),
+            Err(Failure::Ended) => return reporter.error(Exit::Interrupted, ENDED),
+            Err(Failure::Said(message)) => return reporter.error(Exit::Input, &message),
         };
         let world = session.world(&self.inputs, &manifests);
-        let mut ledger = Ledger::flagless();
-        match self.evaluate(&session, &world, &manifests, &mut ledger, &mut notes, talk) {
-            Ok(spool) if talk.exit() == Exit::Done => {
+        let mut ledger = RunSummary::flagless();
+        match self.evaluate(&session, &world, &manifests, &mut ledger, &mut notes, reporter) {
+            Ok(spool) if reporter.exit() == Exit::Done => {
                 for note in &notes {
-                    talk.note(About::Other, note);
+                    reporter.note(NoteKind::Other, note);
                 }
-                ledger.close(&session, SumUp::Line, talk);
+                ledger.close(&session, SumUp::Line, reporter);
                 // A note is never an error here, but what else is said may be.
-                if talk.exit() == Exit::Done {
-                    self.print(spool, talk);
+                if reporter.exit() == Exit::Done {
+                    self.print(spool, reporter);
                 }
             }
             // What was wrong was said. The rest would stand before it in the user interface.
             Ok(_) => {}
-            Err(error) => talk.error(Exit::Input, &format!("the result cannot be kept: {error}")),
+            Err(error) => reporter.error(Exit::Input, &format!("the result cannot be kept: {error}")),
         }
     }
 
-    fn print(&self, spool: Spool, talk: &mut Talk) {
-        let Ok(_occupied) = self.watch.print() else { return talk.error(Exit::Interrupted, ENDED) };
+    fn print(&self, spool: Spool, reporter: &mut Reporter) {
+        let Ok(_occupied) = self.watch.print() else { return reporter.error(Exit::Interrupted, ENDED) };
         if let Err(error) = spool.deliver() {
-            talk.error(Exit::Input, &format!("the result cannot be written: {error}"));
+            reporter.error(Exit::Input, &format!("the result cannot be written: {error}"));
         }
     }
 
@@ -303,7 +303,7 @@ impl<'a> Run<'a> {
         let environment = Renderer::environment(std::env::vars_os(), network);
         let program = Program { name, arguments, environment, folder: &self.tree.folder, input };
         let title = program.title();
-        let Rendered { output, talk } =
+        let Rendered { output, reporter } =
             program.run(limits.bytes, &self.watch).map_err(|error| match error {
                 ProgramError::Ended => Failure::Ended,
                 error => {
@@ -317,7 +317,7 @@ impl<'a> Run<'a> {
                     Failure::Said(format!("{text}{hint}"))
                 }
             })?;
-        notes.extend(talk.lines().map(|line| format!("{name}: {line}")));
+        notes.extend(reporter.lines().map(|line| format!("{name}: {line}")));
         Source::from_bytes(title, output).map(Arc::new).map_err(|error| Failure::Said(error.to_string()))
     }
 
@@ -327,9 +327,9 @@ impl<'a> Run<'a> {
         session: &Session,
         world: &RunWorld,
         manifests: &Manifests,
-        ledger: &mut Ledger,
+        ledger: &mut RunSummary,
         notes: &mut Vec<String>,
-        talk: &mut Talk,
+        reporter: &mut Reporter,
     ) -> io::Result<Spool> {
         let mut spool = Spool::new();
         let mut faults = Vec::new();
@@ -339,18 +339,18 @@ impl<'a> Run<'a> {
         let take = |(evaluated, made): (Evaluated, Made)| {
             match made {
                 Made::Objects(text) => {
-                    ledger.take(&evaluated, talk);
+                    ledger.take(&evaluated, reporter);
                     objects += evaluated.objects.len();
                     return spool.push(&text);
                 }
                 Made::NoObject if is_plain => passed_over.push(place(&evaluated)),
                 Made::NoObject => {
                     let text = "neither apiVersion nor kind: this is no object";
-                    talk.error(Exit::Input, &format!("{}: {text}", place(&evaluated)));
+                    reporter.error(Exit::Input, &format!("{}: {text}", place(&evaluated)));
                 }
                 Made::Half => {
                     let text = "an object needs both apiVersion and kind";
-                    talk.error(Exit::Input, &format!("{}: {text}", place(&evaluated)));
+                    reporter.error(Exit::Input, &format!("{}: {text}", place(&evaluated)));
                 }
                 Made::Nothing => {}
             }
@@ -361,17 +361,17 @@ impl<'a> Run<'a> {
         for error in &faults {
             // Without the line itself, which may be a secret's: this is for all who may see the application.
             let text = error.to_string();
-            talk.error(Exit::of(error), text.lines().next().unwrap_or_default());
+            reporter.error(Exit::of(error), text.lines().next().unwrap_or_default());
         }
-        session.tell_faults(world, talk);
+        session.tell_faults(world, reporter);
         if !passed_over.is_empty() {
             let documents = counted(passed_over.len(), "document");
             let names = listed(passed_over.into_iter());
             notes.push(format!("{documents} without apiVersion and kind left out: {names}"));
         }
-        if objects == 0 && talk.exit() == Exit::Done && !self.arguments.allow_empty {
+        if objects == 0 && reporter.exit() == Exit::Done && !self.arguments.allow_empty {
             let text = "no object was rendered; taken for an answer, that would empty the application (--allow-empty)";
-            talk.error(Exit::Input, text);
+            reporter.error(Exit::Input, text);
         }
         Ok(spool)
     }

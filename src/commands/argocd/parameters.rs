@@ -7,7 +7,7 @@ use clap::Args;
 use crate::argocd::{self, Renderer, announcement};
 
 use crate::commands::exit::Exit;
-use crate::commands::talk::{Manner, Talk};
+use crate::commands::reporter::{Reporter, Verbosity};
 use crate::commands::version::print;
 
 /// Announce the parameters of the application in the current folder, as JSON.
@@ -30,9 +30,9 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     match chosen.map_or_else(found, Ok) {
         Ok(renderer) => print(&format!("{}\n", announcement(renderer, arguments.app_policies).to_json())),
         Err(error) => {
-            let mut talk = Talk::new(Manner::default());
-            talk.error(Exit::Input, &format!("the application's folder cannot be read: {error}"));
-            talk.exit()
+            let mut reporter = Reporter::new(Verbosity::default());
+            reporter.error(Exit::Input, &format!("the application's folder cannot be read: {error}"));
+            reporter.exit()
         }
     }
 }

@@ -36,7 +36,7 @@ pub(super) struct Program<'a> {
 pub(super) struct Rendered {
     pub(super) output: Vec<u8>,
     /// On standard error.
-    pub(super) talk: String,
+    pub(super) reporter: String,
 }
 
 /// Why a program gave nothing.
@@ -46,8 +46,8 @@ pub(super) enum ProgramError {
     Absent(&'static str),
     #[error("`{program}` cannot be run: {cause}")]
     Unrunnable { program: String, cause: io::Error },
-    #[error("`{program}` failed: {status}{}{talk}", if talk.is_empty() { "" } else { ": " })]
-    Failed { program: String, status: ExitStatus, talk: String },
+    #[error("`{program}` failed: {status}{}{reporter}", if reporter.is_empty() { "" } else { ": " })]
+    Failed { program: String, status: ExitStatus, reporter: String },
     #[error("`{program}` writes more than {most} bytes (limit yaml-bytes)")]
     Endless { program: String, most: usize },
     #[error("`{program}` was ended: rendering took more than {} seconds (--timeout)", .limit.as_secs_f32())]
@@ -65,7 +65,7 @@ impl From<Ended> for ProgramError {
 /// Something that a thread has read to its end.
 enum Part {
     Output(io::Result<Vec<u8>>),
-    Talk(io::Result<Vec<u8>>),
+    Reporter(io::Result<Vec<u8>>),
 }
 
 impl Program<'_> {
@@ -87,11 +87,11 @@ impl Program<'_> {
             child => child.map_err(unrunnable)?,
         };
         let parts = read(&mut child, most);
-        let (mut output, mut talk, mut status) = (None, None, None);
+        let (mut output, mut reporter, mut status) = (None, None, None);
         let status = loop {
             match parts.recv_timeout(TICK) {
                 Ok(Part::Output(read)) => output = Some(read),
-                Ok(Part::Talk(read)) => talk = Some(read),
+                Ok(Part::Reporter(read)) => reporter = Some(read),
                 Err(RecvTimeoutError::Timeout) => {}
                 // Both are read and the program goes on.
                 Err(RecvTimeoutError::Disconnected) => thread::sleep(TICK),
@@ -99,7 +99,7 @@ impl Program<'_> {
             if status.is_none() {
                 status = child.try_wait().map_err(unrunnable)?;
             }
-            if let (Some(status), true, true) = (status, output.is_some(), talk.is_some()) {
+            if let (Some(status), true, true) = (status, output.is_some(), reporter.is_some()) {
                 break status;
             }
             if watch.is_ended() {
@@ -113,8 +113,8 @@ impl Program<'_> {
             }
         };
         let output = output.unwrap_or_else(|| Ok(Vec::new())).map_err(unrunnable)?;
-        let talk = talk.unwrap_or_else(|| Ok(Vec::new())).map_err(unrunnable)?;
-        let talk = String::from_utf8_lossy(&talk).trim().to_owned();
+        let reporter = reporter.unwrap_or_else(|| Ok(Vec::new())).map_err(unrunnable)?;
+        let reporter = String::from_utf8_lossy(&reporter).trim().to_owned();
         // One byte past the limit was read: the program may have ended by the closed pipe.
         if output.len() > most {
             return Err(ProgramError::Endless { program: title, most });
@@ -123,9 +123,9 @@ impl Program<'_> {
             if was_told_to_end(status, watch) {
                 return Err(ProgramError::Ended);
             }
-            return Err(ProgramError::Failed { program: title, status, talk });
+            return Err(ProgramError::Failed { program: title, status, reporter });
         }
-        Ok(Rendered { output, talk })
+        Ok(Rendered { output, reporter })
     }
 
     fn start(&self) -> io::Result<Child> {
@@ -182,7 +182,7 @@ fn read(child: &mut Child, most: usize) -> mpsc::Receiver<Part> {
             let mut bytes = Vec::new();
             let read = pipe.by_ref().take(TALK).read_to_end(&mut bytes);
             let read = read.and_then(|_| io::copy(&mut pipe, &mut io::sink()));
-            send.send(Part::Talk(read.map(|_| bytes)))
+            send.send(Part::Reporter(read.map(|_| bytes)))
         });
     }
     parts

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 #[cfg(unix)]
 use crate::commands::exit::Exit;
 #[cfg(unix)]
-use crate::commands::talk::{Manner, Talk};
+use crate::commands::reporter::{Reporter, Verbosity};
 
 /// How long a program may take to end once it is told to.
 #[cfg(unix)]
@@ -152,7 +152,7 @@ fn attend(_: &Shared) -> io::Result<()> {
 #[cfg(unix)]
 #[expect(clippy::exit, reason = "the run itself may wait for something that does not come")]
 fn leave() -> ! {
-    Talk::new(Manner::default()).error(Exit::Interrupted, ENDED);
+    Reporter::new(Verbosity::default()).error(Exit::Interrupted, ENDED);
     std::process::exit(Exit::Interrupted.code().into())
 }
 

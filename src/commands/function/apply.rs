@@ -6,19 +6,19 @@ use std::fmt::Write as _;
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::krm::{
-    Fate, Gravity, Hidden, Mode, OnError, Reply, Severity, change_words, file_of, file_path, hide,
+    Gravity, Hidden, ItemOutcome, Mode, OnError, Reply, Severity, change_words, file_of, file_path, hide,
     is_resource, is_same_object, results, sort, warning,
 };
 use crate::policy::PolicyKind;
 use crate::render::{Masked, Origin, harmless_name, lines, mask_beside};
 use crate::report::{ObjectReport, Outcome};
-use crate::semantics::Corners;
-use crate::source::{Content, OfflineWorld, OldObjects, Piece};
+use crate::semantics::DivergenceSet;
+use crate::source::{Content, InputDocument, OfflineWorld, OldObjects};
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
 use super::given::{Given, Node};
 use super::load::Function;
-use super::{About, Evaluated, Evaluator, Exit, Talk, run_targets};
+use super::{Evaluated, Evaluator, Exit, NoteKind, Reporter, run_targets};
 
 /// What renders is expected to give the same each time.
 const TIMED: &str = "a policy looks at the time: another run may give another result";
@@ -37,7 +37,7 @@ pub(super) struct Subject {
 
 impl Function {
     /// Runs the policies, says what there is to say, and replies.
-    pub(super) fn reply(&self, given: &Given<'_>, talk: &mut Talk) -> Reply {
+    pub(super) fn reply(&self, given: &Given<'_>, reporter: &mut Reporter) -> Reply {
         let mode = self.config.mode;
         let subjects = match mode {
             Mode::Generate => self.made.clone(),
@@ -46,18 +46,18 @@ impl Function {
             }
         };
         let mut ran = self.run(&subjects);
-        let failed = self.tell(&ran, talk);
+        let failed = self.tell(&ran, reporter);
         let mut results: Vec<Value> =
             ran.iter_mut().flatten().flat_map(|ran| std::mem::take(&mut ran.results)).collect();
         if self.world.was_asked_for_time() {
-            talk.note(About::Other, TIMED);
+            reporter.note(NoteKind::Other, TIMED);
             results.push(warning(TIMED));
         }
         sort(&mut results);
         if mode == Mode::Validate {
             // What kustomize validates must not come back, what comes from files must.
             let is_of_files = given.items.iter().any(|item| file_path(item.value).is_some());
-            let fate = if is_of_files { Fate::Kept } else { Fate::Dropped };
+            let fate = if is_of_files { ItemOutcome::Kept } else { ItemOutcome::Dropped };
             return Reply { items: vec![fate; given.items.len()], added: Vec::new(), results };
         }
         if failed {
@@ -72,7 +72,7 @@ impl Function {
             let objects = objects.map(|(subject, after)| after.unwrap_or(subject.value)).collect();
             return added(given, objects, results);
         }
-        let items = after.map(|after| after.map_or(Fate::Kept, Fate::Became)).collect();
+        let items = after.map(|after| after.map_or(ItemOutcome::Kept, ItemOutcome::Became)).collect();
         Reply { items, added: Vec::new(), results }
     }
 
@@ -148,45 +148,45 @@ impl Function {
     }
 
     /// Says what happened; whether the function fails by rules that could not be evaluated.
-    fn tell(&self, ran: &[Option<Ran>], talk: &mut Talk) -> bool {
-        let mut corners = Corners::NONE;
+    fn tell(&self, ran: &[Option<Ran>], reporter: &mut Reporter) -> bool {
+        let mut divergences = DivergenceSet::NONE;
         let mut exceptions = BTreeSet::new();
         let mut undecided = BTreeSet::new();
         let mut missing = BTreeSet::new();
         let mut failed = false;
         for ran in ran.iter().flatten() {
-            corners.extend(ran.corners);
+            divergences.extend(ran.divergences);
             exceptions.extend(&ran.exceptions);
             undecided.extend(&ran.undecided);
             missing.extend(&ran.missing);
             if !ran.violations.is_empty() {
                 let exit = if self.config.severity == Severity::Error { Exit::Changes } else { Exit::Done };
-                talk.error_lines(exit, &ran.violations);
+                reporter.error_lines(exit, &ran.violations);
             }
             if !ran.errors.is_empty() {
                 match self.config.on_error {
                     OnError::Fail => {
                         failed = true;
-                        talk.error_lines(Exit::Evaluation, &ran.errors);
+                        reporter.error_lines(Exit::Evaluation, &ran.errors);
                     }
-                    OnError::Warn => talk.error_lines(Exit::Done, &as_warnings(&ran.errors)),
+                    OnError::Warn => reporter.error_lines(Exit::Done, &as_warnings(&ran.errors)),
                 }
             }
         }
         for target in missing {
-            talk.note(About::Omission, &format!("no item is the target {target}"));
+            reporter.note(NoteKind::Omission, &format!("no item is the target {target}"));
         }
         for (about, remark) in &self.remarks {
-            talk.note(*about, remark);
+            reporter.note(*about, remark);
         }
         for text in undecided {
-            talk.note(About::Omission, text);
+            reporter.note(NoteKind::Omission, text);
         }
         if !exceptions.is_empty() {
             let names: Vec<&str> = exceptions.into_iter().map(|name| &**name).collect();
-            talk.note(About::Other, &format!("exceptions applied: {}", names.join(", ")));
+            reporter.note(NoteKind::Other, &format!("exceptions applied: {}", names.join(", ")));
         }
-        talk.announce(corners, self.engine.settings().semantics);
+        reporter.announce(divergences, self.engine.settings().semantics);
         failed
     }
 }
@@ -197,7 +197,7 @@ fn added(given: &Given<'_>, objects: Vec<Value>, results: Vec<Value>) -> Reply {
     let mut reply = Reply::unchanged(given.items.len(), results);
     for (item, fate) in given.items.iter().zip(&mut reply.items) {
         if is_same_object(item.value, given.config.value) && file_path(item.value).is_none() {
-            *fate = Fate::Dropped;
+            *fate = ItemOutcome::Dropped;
         }
     }
     let mut there = BTreeMap::new();
@@ -214,7 +214,7 @@ fn added(given: &Given<'_>, objects: Vec<Value>, results: Vec<Value>) -> Reply {
             Some((item, fate)) => {
                 let (shown, hidden) = hide(item.value);
                 if shown != object {
-                    *fate = Fate::Became(hidden.restore(&object));
+                    *fate = ItemOutcome::Became(hidden.restore(&object));
                 }
             }
             None => reply.added.push(object),
@@ -241,7 +241,7 @@ struct Ran {
     errors: String,
     /// What policies would change, in lines, where they must not.
     violations: String,
-    corners: Corners,
+    divergences: DivergenceSet,
     /// The exceptions that took it out of some rule.
     exceptions: BTreeSet<Text>,
     /// What is said of exceptions whose conditions cannot be evaluated.
@@ -253,7 +253,7 @@ struct Ran {
 /// An item through the engine, and what the engine does not see of it.
 fn evaluated(evaluator: &Evaluator<'_, OfflineWorld>, item: &Value) -> (Evaluated, Hidden) {
     let (shown, hidden) = hide(item);
-    let piece = Piece { input: 0, content: Content::Object(shown), file: None, further: false };
+    let piece = InputDocument { input: 0, content: Content::Object(shown), file: None, further: false };
     (evaluator.evaluate(piece), hidden)
 }
 
@@ -286,7 +286,7 @@ fn ran(
         results: Vec::new(),
         errors: String::new(),
         violations: String::new(),
-        corners: Corners::NONE,
+        divergences: DivergenceSet::NONE,
         exceptions: BTreeSet::new(),
         undecided: Vec::new(),
         missing: Vec::new(),
@@ -297,7 +297,7 @@ fn ran(
         ran.exceptions.extend(report.exceptions().into_iter().cloned());
         let undecided = report.unknown.undecided.iter();
         ran.undecided.extend(undecided.map(|undecided| masked.message(&undecided.to_string())));
-        ran.corners.extend(report.corners());
+        ran.divergences.extend(report.divergences());
         for (_, rule) in report.rules() {
             if let Outcome::Triggered { missing, .. } = &rule.outcome {
                 ran.missing.extend(missing.iter().map(|target| Text::from(masked.message(target))));

@@ -20,7 +20,7 @@ use crate::yaml::{self, Limits, Source};
 use super::apply::Subject;
 use super::given::Given;
 use super::make::Manufacture;
-use super::{About, Talk, planned, remarks, remarks_on_exceptions};
+use super::{NoteKind, Reporter, planned, remarks, remarks_on_exceptions};
 
 /// A function, configured.
 pub(super) struct Function {
@@ -29,7 +29,7 @@ pub(super) struct Function {
     pub(super) config: FunctionConfig,
     /// What mode generate adds.
     pub(super) made: Vec<Subject>,
-    pub(super) remarks: Vec<(About, String)>,
+    pub(super) remarks: Vec<(NoteKind, String)>,
 }
 
 impl Function {
@@ -38,7 +38,7 @@ impl Function {
     /// # Errors
     ///
     /// Everything that is wrong with the configuration, what it names, and the items as a whole.
-    pub(super) fn open(given: &Given<'_>, talk: &mut Talk) -> Result<Self, Vec<String>> {
+    pub(super) fn open(given: &Given<'_>, reporter: &mut Reporter) -> Result<Self, Vec<String>> {
         let limits = Limits::default();
         if given.config.value.is_null() {
             return Err(vec![
@@ -54,7 +54,7 @@ impl Function {
             None => String::new(),
         };
         let mut faults = krm::faults(&items, given.config.value, &label);
-        let loaded = policies(given, &config, limits, talk);
+        let loaded = policies(given, &config, limits, reporter);
         let loaded = loaded.map_err(|errors| faults.extend(errors)).ok();
         let values =
             config.values.as_ref().map(|value| values_in(&printed("values", value), &limits)).transpose();
@@ -75,10 +75,10 @@ impl Function {
         if !planned.is_empty() {
             return Err(planned);
         }
-        let mut notes = remarks(&loaded, talk);
+        let mut notes = remarks(&loaded, reporter);
         notes.extend(remarks_on_exceptions(&exceptions, &loaded.policies));
-        notes.extend(made.notes.into_iter().map(|note| (About::Other, note)));
-        notes.extend(values.notes.into_iter().map(|note| (About::Omission, note)));
+        notes.extend(made.notes.into_iter().map(|note| (NoteKind::Other, note)));
+        notes.extend(values.notes.into_iter().map(|note| (NoteKind::Omission, note)));
         let settings = Settings {
             semantics: config.semantics,
             schemas: Schemas::kubernetes(),
@@ -103,7 +103,7 @@ fn policies(
     given: &Given<'_>,
     config: &FunctionConfig,
     limits: Limits,
-    talk: &mut Talk,
+    reporter: &mut Reporter,
 ) -> Result<LoadedPolicies, Vec<String>> {
     let dialect = Dialect { semantics: config.semantics, legacy: config.legacy };
     let mut loader = PolicyLoader::new(dialect, limits);
@@ -133,7 +133,7 @@ fn policies(
         Ok(loaded) if strays.is_empty() => Ok(loaded),
         Ok(_) => Err(strays),
         Err(refused) => {
-            talk.announce(refused.corners, config.semantics);
+            reporter.announce(refused.divergences, config.semantics);
             strays.extend(refused.errors.iter().map(ToString::to_string));
             Err(strays)
         }

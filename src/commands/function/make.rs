@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::krm::{faults, file, is_resource};
 use crate::render::Origin;
-use crate::source::{Content, Manifests, Piece, Walk};
+use crate::source::{Content, InputDocument, Manifests, Walk};
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
 use crate::yaml::Limits;
 
@@ -58,7 +58,7 @@ impl Manufacture {
         if errors.is_empty() { Ok(made) } else { Err(errors) }
     }
 
-    fn add(&mut self, piece: &Piece, number: i64, function_config: &Value, errors: &mut Vec<String>) {
+    fn add(&mut self, piece: &InputDocument, number: i64, function_config: &Value, errors: &mut Vec<String>) {
         let (Content::Document(document), Some(value)) = (&piece.content, piece.value()) else { return };
         let name = document.source().name();
         let is_list = GroupVersionKind::of(value).is_some_and(|kind| kind.kind.ends_with("List"));

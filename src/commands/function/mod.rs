@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::krm::{Fate, Reply, ResourceList, answer_text, failure, twins};
+use crate::krm::{ItemOutcome, Reply, ResourceList, answer_text, failure, twins};
 use crate::source::{Location, read_text};
 use crate::value::Value;
 use crate::yaml::{self, Document, Limits, Source};
@@ -19,10 +19,10 @@ use crate::yaml::{self, Document, Limits, Source};
 use super::HELP;
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
-use super::held::run_targets;
-use super::remarks::{planned, remarks, remarks_on_exceptions};
+use super::mutate_existing::run_targets;
+use super::policy_notes::{planned, remarks, remarks_on_exceptions};
+use super::reporter::{NoteKind, Reporter, Verbosity};
 use super::session::with_pool;
-use super::talk::{About, Manner, Talk};
 
 use given::Given;
 use load::Function;
@@ -79,9 +79,9 @@ pub(super) fn detect() -> Option<Exit> {
 }
 
 fn run_on(document: Result<Document, Vec<String>>) -> Exit {
-    with_pool(0, Manner::default(), |talk| match document {
-        Ok(document) => serve(&document, talk),
-        Err(errors) => errors.iter().for_each(|error| talk.error(Exit::Input, error)),
+    with_pool(0, Verbosity::default(), |reporter| match document {
+        Ok(document) => serve(&document, reporter),
+        Err(errors) => errors.iter().for_each(|error| reporter.error(Exit::Input, error)),
     })
 }
 
@@ -98,30 +98,30 @@ fn document(source: &Arc<Source>) -> Result<Document, Vec<String>> {
 }
 
 /// Answers a document.
-fn serve(document: &Document, talk: &mut Talk) {
+fn serve(document: &Document, reporter: &mut Reporter) {
     let list = match document.value().map(ResourceList::from_value) {
         Some(Ok(list)) => list,
-        Some(Err(fault)) => return talk.error(Exit::Input, &format!("stdin: {fault}")),
+        Some(Err(fault)) => return reporter.error(Exit::Input, &format!("stdin: {fault}")),
         None => return,
     };
-    let reply = reply(&Given::of_list(document, &list), talk);
-    print(&answer_text(document, &list, reply), talk);
+    let reply = reply(&Given::of_list(document, &list), reporter);
+    print(&answer_text(document, &list, reply), reporter);
 }
 
 /// What the function replies. What kept it from its work is said.
-fn reply(given: &Given<'_>, talk: &mut Talk) -> Reply {
-    match Function::open(given, talk) {
-        Ok(function) => function.reply(given, talk),
+fn reply(given: &Given<'_>, reporter: &mut Reporter) -> Reply {
+    match Function::open(given, reporter) {
+        Ok(function) => function.reply(given, reporter),
         Err(faults) => {
             // The line that standard error shows besides means nothing in a result.
             let first = |fault: &String| failure(fault.lines().next().unwrap_or_default());
             let results = faults.iter().map(first).collect();
-            faults.iter().for_each(|fault| talk.error(Exit::Input, fault));
+            faults.iter().for_each(|fault| reporter.error(Exit::Input, fault));
             let mut reply = Reply::unchanged(given.items.len(), results);
             let items: Vec<_> = given.items.iter().map(|item| item.value).collect();
             for twin in twins(&items) {
                 if let Some(fate) = reply.items.get_mut(twin) {
-                    *fate = Fate::Dropped;
+                    *fate = ItemOutcome::Dropped;
                 }
             }
             reply
@@ -131,9 +131,9 @@ fn reply(given: &Given<'_>, talk: &mut Talk) -> Reply {
 
 /// Prints an answer. Half of one must not pass for a whole one, so nothing is forgiven here, not even a
 /// closed pipe.
-fn print(text: &str, talk: &mut Talk) {
+fn print(text: &str, reporter: &mut Reporter) {
     let mut out = io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        talk.error(Exit::Input, &format!("the result cannot be written: {error}"));
+        reporter.error(Exit::Input, &format!("the result cannot be written: {error}"));
     }
 }

@@ -7,13 +7,13 @@ use std::path::Path;
 
 use clap::CommandFactory as _;
 
-use crate::krm::Fate;
+use crate::krm::ItemOutcome;
 use crate::source::{Location, read_text};
 use crate::value::Pointer;
 use crate::yaml::{self, Document, Limits, Source};
 
 use super::given::{Given, Node};
-use super::{Exit, Manner, Talk, document, print, reply, with_pool};
+use super::{Exit, Reporter, Verbosity, document, print, reply, with_pool};
 use crate::commands::Cli;
 
 /// What kustomize sets for such a plugin; each is left out if it is too long.
@@ -32,15 +32,16 @@ pub(in crate::commands) fn plugin_config(arguments: &[OsString]) -> Option<(&Pat
 
 /// Runs as such a plugin.
 pub(in crate::commands) fn run(config: &Path, rest: &[OsString]) -> Exit {
-    with_pool(0, Manner::default(), |talk| {
+    with_pool(0, Verbosity::default(), |reporter| {
         if !rest.is_empty() {
-            talk.error(Exit::Input, "argsOneLiner and argsFromFile mean nothing here: all is said in spec");
+            reporter
+                .error(Exit::Input, "argsOneLiner and argsFromFile mean nothing here: all is said in spec");
         }
         match (read_config(config), read_items()) {
-            (Ok(config), Ok(items)) if rest.is_empty() => serve(&config, &items, talk),
+            (Ok(config), Ok(items)) if rest.is_empty() => serve(&config, &items, reporter),
             (config, items) => {
                 for error in config.err().into_iter().chain(items.err()).flatten() {
-                    talk.error(Exit::Input, &error);
+                    reporter.error(Exit::Input, &error);
                 }
             }
         }
@@ -59,23 +60,23 @@ fn read_items() -> Result<Vec<Document>, Vec<String>> {
     yaml::read(&source, &Limits::default()).map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }
 
-fn serve(config: &Document, documents: &[Document], talk: &mut Talk) {
+fn serve(config: &Document, documents: &[Document], reporter: &mut Reporter) {
     let Some(value) = config.value() else { return };
     let config = Node { document: config, at: Pointer::ROOT, value };
     let given = Given::of_documents(config, documents);
-    let reply = reply(&given, talk);
+    let reply = reply(&given, reporter);
     // There is no place for results, and nothing but the whole answer is one.
-    if talk.exit() != Exit::Done {
+    if reporter.exit() != Exit::Done {
         return;
     }
     let mut out = String::new();
     let mut fates = reply.items.iter();
     for document in documents {
-        let fate = document.value().and_then(|_| fates.next()).unwrap_or(&Fate::Kept);
+        let fate = document.value().and_then(|_| fates.next()).unwrap_or(&ItemOutcome::Kept);
         match fate {
-            Fate::Kept => out.push_str(document.text()),
-            Fate::Became(value) => out.push_str(&document.edited(value).text),
-            Fate::Dropped => {}
+            ItemOutcome::Kept => out.push_str(document.text()),
+            ItemOutcome::Became(value) => out.push_str(&document.edited(value).text),
+            ItemOutcome::Dropped => {}
         }
     }
     for object in &reply.added {
@@ -87,5 +88,5 @@ fn serve(config: &Document, documents: &[Document], talk: &mut Talk) {
         }
         yaml::print(object, &mut out);
     }
-    print(&out, talk);
+    print(&out, reporter);
 }

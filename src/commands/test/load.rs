@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::engine::{KindScope, Values, World as _};
-use crate::jmespath::{Expression, FixedClock, Runtime, SeededChance};
+use crate::jmespath::{Expression, FixedClock, Runtime, SeededRandom};
 use crate::pattern::nearest;
 use crate::policy::{DocumentKind, Policy, PolicyExceptions, UserInfo, kind_of};
-use crate::semantics::{Dialect, Reading};
+use crate::semantics::{Dialect, DivergenceTracker};
 use crate::source::{
     CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, LoadedPolicies, LoadedValues, Location,
     OfflineWorld, Place, PolicyLoader, Refused, SourceError, custom_kinds, items_of, load_user, load_values,
@@ -171,7 +171,7 @@ impl Loader<'_> {
             match loader.finish("") {
                 Ok(LoadedPolicies { policies, .. }) => policies,
                 Err(refused) => {
-                    self.refused.corners.extend(refused.corners);
+                    self.refused.divergences.extend(refused.divergences);
                     self.refused.errors.extend(refused.errors);
                     Vec::new()
                 }
@@ -226,14 +226,14 @@ impl Loader<'_> {
             objects.iter().for_each(|object| loader.object(object));
         }
         loader.responses(document);
-        let reading = Reading::new(self.dialect.semantics);
+        let reading = DivergenceTracker::new(self.dialect.semantics);
         let clock = FixedClock(self.world.now());
-        let chance = SeededChance::new(0);
+        let random = SeededRandom::new(0);
         loader.global_values(document, self.folder, &|path, data| {
             let expression =
                 Expression::parse(path, self.dialect.semantics).map_err(|error| error.to_string())?;
             expression
-                .search(data, &Runtime::new(&clock, &chance, &reading))
+                .search(data, &Runtime::new(&clock, &random, &reading))
                 .map_err(|error| error.to_string())
         });
         let given = loader.finish();
@@ -313,8 +313,8 @@ fn vain_values<'o>(
     let names: BTreeSet<&str> =
         objects.filter_map(|object| object.path(&["metadata", "name"])?.as_str()).collect();
     for (policy, given) in &values.policies {
-        let vain = given.resources.keys().filter(|name| !names.contains(&***name));
-        notes.extend(vain.map(|name| {
+        let unmatched_names = given.resources.keys().filter(|name| !names.contains(&***name));
+        notes.extend(unmatched_names.map(|name| {
             let meant = nearest(name, names.iter().copied());
             let meant = meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
             format!("values of policy `{policy}` are given for an object `{name}` that is not there{meant}")

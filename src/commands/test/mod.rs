@@ -17,14 +17,14 @@ use crate::render::{
     Palette, SuiteView, suite_totals, suites_json, suites_junit, suites_markdown, suites_text,
 };
 use crate::report::{SuiteCounts, SuiteReport, UnloadedSuite};
-use crate::semantics::{Corners, Dialect};
+use crate::semantics::{Dialect, DivergenceSet};
 use crate::source::{custom_kinds, find_suites};
 use crate::yaml::Limits;
 
-use super::arguments::{Color, Early, Side, limit};
+use super::arguments::{Color, LegacySyntax, SemanticsArgument, limit};
 use super::exit::Exit;
+use super::reporter::{NoteKind, Reporter, Verbosity};
 use super::session::{counted, said, schemas, with_pool};
-use super::talk::{About, Manner, Talk};
 use super::version::print;
 use run::{Ran, Runner};
 use selector::Selector;
@@ -84,12 +84,12 @@ pub(super) struct Arguments {
     crds: Vec<PathBuf>,
 
     /// Which side is taken where Kyverno's documentation and its controllers differ.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Side::Documented, help_heading = "Evaluation")]
-    semantics: Side,
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = SemanticsArgument::Documented, help_heading = "Evaluation")]
+    semantics: SemanticsArgument,
     /// What the early `overlay` and `patches` of rules mean. Kyverno 1.19 refuses a policy with them: with
     /// --semantics kyverno the rules run only if native or smp is asked for.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Early::Doc, help_heading = "Evaluation")]
-    legacy: Early,
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = LegacySyntax::Doc, help_heading = "Evaluation")]
+    legacy: LegacySyntax,
     /// Fail for expectations that were dropped or not evaluated, and for names in them that no object has.
     #[arg(long, help_heading = "Evaluation")]
     strict: bool,
@@ -140,17 +140,17 @@ enum Output {
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
     // Strictness is a matter of rows here: a note about a suite does not make it fail.
-    let manner = Manner { quiet: arguments.quiet, strict: false };
-    with_pool(arguments.workers.map_or(0, usize::from), manner, |talk| {
-        let Some(files) = find(arguments, talk) else { return };
+    let verbosity = Verbosity { quiet: arguments.quiet, strict: false };
+    with_pool(arguments.workers.map_or(0, usize::from), verbosity, |reporter| {
+        let Some(files) = find(arguments, reporter) else { return };
         let mut limits = Limits::default();
         let mut evaluation = engine::Limits::default();
         for (name, value) in &arguments.limit {
             // The names were looked at when the arguments were: each is known to one of the two.
             let _is_known = limits.set(name, *value) || evaluation.set(name, *value);
         }
-        let Some(kinds) = said(custom_kinds(&arguments.crds, &limits), talk) else { return };
-        let Some(schemas) = schemas(&kinds, talk) else { return };
+        let Some(kinds) = said(custom_kinds(&arguments.crds, &limits), reporter) else { return };
+        let Some(schemas) = schemas(&kinds, reporter) else { return };
         let runner = Runner {
             dialect: Dialect { semantics: arguments.semantics.into(), legacy: arguments.legacy.into() },
             kinds: &kinds,
@@ -162,15 +162,15 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
             selector: &arguments.test_case_selector,
         };
         let mut ran = runner.run(&files);
-        if arguments.update && update::write(&ran, &limits, talk) {
+        if arguments.update && update::write(&ran, &limits, reporter) {
             ran = runner.run(&files);
         }
-        finish(arguments, ran, talk);
+        finish(arguments, ran, reporter);
     })
 }
 
 /// The files of suites.
-fn find(arguments: &Arguments, talk: &mut Talk) -> Option<Vec<PathBuf>> {
+fn find(arguments: &Arguments, reporter: &mut Reporter) -> Option<Vec<PathBuf>> {
     let here = [PathBuf::from(".")];
     let roots = if arguments.paths.is_empty() { &here[..] } else { &arguments.paths };
     let names: Vec<&OsStr> = match &arguments.file_name {
@@ -187,7 +187,7 @@ fn find(arguments: &Arguments, talk: &mut Talk) -> Option<Vec<PathBuf>> {
             }
             Err(error) => {
                 failed = true;
-                talk.fault(&error);
+                reporter.fault(&error);
             }
         }
     }
@@ -199,16 +199,16 @@ fn find(arguments: &Arguments, talk: &mut Talk) -> Option<Vec<PathBuf>> {
         let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
         let message = format!("no suite ({}) in {}", names.join(", "), roots.join(", "));
         if arguments.require_tests {
-            talk.error(Exit::Changes, &message);
+            reporter.error(Exit::Changes, &message);
         } else {
-            talk.note(About::Other, &message);
+            reporter.note(NoteKind::Other, &message);
         }
     }
     Some(files)
 }
 
 /// Says what there is to say, and prints the results.
-fn finish(arguments: &Arguments, ran: Vec<Ran>, talk: &mut Talk) {
+fn finish(arguments: &Arguments, ran: Vec<Ran>, reporter: &mut Reporter) {
     let palette = if arguments.output.is_none() { arguments.color.palette() } else { Palette::Plain };
     let view = SuiteView {
         fail_only: arguments.fail_only,
@@ -216,47 +216,47 @@ fn finish(arguments: &Arguments, ran: Vec<Ran>, talk: &mut Talk) {
         strict: arguments.strict,
         palette,
     };
-    let mut corners = Corners::NONE;
+    let mut divergences = DivergenceSet::NONE;
     let mut unloaded = Vec::new();
     let is_idle = !ran.is_empty() && ran.iter().all(|one| matches!(one.report, Ok(None)));
     let mut reports: Vec<SuiteReport> = Vec::new();
     for one in ran {
         for note in &one.notes {
-            talk.note(About::Other, note);
+            reporter.note(NoteKind::Other, note);
         }
-        for line in &one.vain {
-            talk.note(About::Other, line);
+        for line in &one.unmatched_names {
+            reporter.note(NoteKind::Other, line);
         }
-        if arguments.strict && !one.vain.is_empty() {
-            talk.worsen(Exit::Changes);
+        if arguments.strict && !one.unmatched_names.is_empty() {
+            reporter.worsen(Exit::Changes);
         }
-        corners.extend(one.corners);
+        divergences.extend(one.divergences);
         match one.report {
             Ok(report) => reports.extend(report),
             Err(errors) => {
                 for error in &errors {
-                    talk.fault(error);
+                    reporter.fault(error);
                 }
                 let reasons = errors.iter().map(ToString::to_string).collect();
                 unloaded.push(UnloadedSuite { file: one.file, reasons });
             }
         }
     }
-    talk.announce(corners, arguments.semantics.into());
+    reporter.announce(divergences, arguments.semantics.into());
     if !unloaded.is_empty() {
         let suites = counted(unloaded.len(), "suite");
-        talk.error(Exit::Input, &format!("{suites} could not be loaded"));
+        reporter.error(Exit::Input, &format!("{suites} could not be loaded"));
     }
     if is_idle && arguments.test_case_selector != Selector::default() {
         let message = "--test-case-selector fits no expectation: nothing was run";
         if arguments.require_tests || arguments.strict {
-            talk.error(Exit::Changes, message);
+            reporter.error(Exit::Changes, message);
         } else {
-            talk.note(About::Other, message);
+            reporter.note(NoteKind::Other, message);
         }
     }
     if reports.iter().flat_map(|report| &report.rows).any(|row| view.fails(row)) {
-        talk.worsen(Exit::Changes);
+        reporter.worsen(Exit::Changes);
     }
     let text = match arguments.output {
         None => suites_text(&reports, &view),
@@ -264,8 +264,8 @@ fn finish(arguments: &Arguments, ran: Vec<Ran>, talk: &mut Talk) {
         Some(Output::Junit) => suites_junit(&reports, &unloaded, &view),
         Some(Output::Markdown) => suites_markdown(&reports, &unloaded, &view),
     };
-    talk.worsen(print(&text));
+    reporter.worsen(print(&text));
     if arguments.output.is_some() {
-        talk.summary(&suite_totals(&SuiteCounts::of(&reports)));
+        reporter.summary(&suite_totals(&SuiteCounts::of(&reports)));
     }
 }

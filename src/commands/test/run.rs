@@ -10,9 +10,9 @@ use crate::engine::{self, Engine, InputNames, Settings, Targets};
 use crate::patch::Schemas;
 use crate::policy::{Operation, PolicySet};
 use crate::report::{ObjectReport, SuiteReport};
-use crate::semantics::{Corners, Dialect};
+use crate::semantics::{Dialect, DivergenceSet};
 use crate::source::{CustomKind, OfflineWorld, Place, Refused, SourceError, read_file};
-use crate::suite::{Course, Evaluation, ExpectedFiles, Suite, TargetState, check, vain};
+use crate::suite::{Evaluation, ExpectedFiles, Suite, SuiteRun, TargetState, check, unmatched_names};
 use crate::value::{GroupVersionKind, ObjectRef, Text};
 use crate::yaml::{Document, Limits};
 
@@ -41,9 +41,9 @@ pub(super) struct Ran {
     /// Its rows; `None` where no expectation of it is to be run.
     pub(super) report: Result<Option<SuiteReport>, Vec<SourceError>>,
     pub(super) notes: Vec<String>,
-    /// What its expectations name in vain.
-    pub(super) vain: Vec<String>,
-    pub(super) corners: Corners,
+    /// What its expectations name that nothing matches.
+    pub(super) unmatched_names: Vec<String>,
+    pub(super) divergences: DivergenceSet,
     /// Expected objects that are not as they are expected.
     pub(super) rewrites: Vec<Rewrite>,
 }
@@ -59,8 +59,8 @@ impl Ran {
             file: file.display().to_string().into(),
             report: Ok(None),
             notes,
-            vain: Vec::new(),
-            corners: Corners::NONE,
+            unmatched_names: Vec::new(),
+            divergences: DivergenceSet::NONE,
             rewrites: Vec::new(),
         }
     }
@@ -119,7 +119,7 @@ impl Runner<'_> {
         };
         match loader.load(document, suite) {
             Ok(loaded) => self.loaded(file, folder, loaded, world),
-            Err(Refused { errors, corners }) => Ran { corners, ..Ran::failed(file, errors) },
+            Err(Refused { errors, divergences }) => Ran { divergences, ..Ran::failed(file, errors) },
         }
     }
 
@@ -150,10 +150,10 @@ impl Runner<'_> {
             }
         }
         let courses = operations.into_iter().map(|operation| self.course(&loaded, operation, &world));
-        let courses: Vec<Course> = courses.collect();
-        let mut corners = Corners::NONE;
+        let courses: Vec<SuiteRun> = courses.collect();
+        let mut divergences = DivergenceSet::NONE;
         for report in courses.iter().flat_map(|course| &course.reports) {
-            corners.extend(report.corners());
+            divergences.extend(report.divergences());
         }
         let expected: ExpectedFiles = loaded
             .expected
@@ -172,8 +172,8 @@ impl Runner<'_> {
         };
         let rows = check(&loaded.suite, &evaluation, &world);
         let shown = file.display().to_string();
-        let vain = vain(&loaded.suite, &evaluation, &world).into_iter();
-        let vain = vain.map(|line| format!("{shown}: {line}")).collect();
+        let unmatched_names = unmatched_names(&loaded.suite, &evaluation, &world).into_iter();
+        let unmatched_names = unmatched_names.map(|line| format!("{shown}: {line}")).collect();
         let rewrites = rows.iter().filter_map(|row| {
             let difference = row.difference.as_ref()?;
             let objects = loaded.expected.get(&difference.file)?.as_ref().ok()?;
@@ -187,11 +187,11 @@ impl Runner<'_> {
         });
         let report = SuiteReport { file: shown.as_str().into(), name: loaded.suite.name, rows };
         let notes = notes.collect();
-        Ran { report: Ok(Some(report)), vain, corners, rewrites, ..Ran::idle(file, notes) }
+        Ran { report: Ok(Some(report)), unmatched_names, divergences, rewrites, ..Ran::idle(file, notes) }
     }
 
     /// Runs a suite's objects through its policies as requests of one operation.
-    fn course(&self, loaded: &Loaded, operation: Option<Operation>, world: &OfflineWorld) -> Course {
+    fn course(&self, loaded: &Loaded, operation: Option<Operation>, world: &OfflineWorld) -> SuiteRun {
         let settings = Settings {
             semantics: self.dialect.semantics,
             schemas: self.schemas.clone(),
@@ -207,7 +207,7 @@ impl Runner<'_> {
             loaded.objects.par_iter().map(|object| engine.mutate(object, None, world)).collect();
         let targets =
             if engine.has_targets() { targets(&engine, loaded, &mut reports, world) } else { Vec::new() };
-        Course { operation, reports, targets }
+        SuiteRun { operation, reports, targets }
     }
 }
 

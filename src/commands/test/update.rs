@@ -10,8 +10,8 @@ use crate::value::{Pointer, Segment, Value};
 use crate::yaml::{Limits, read};
 
 use crate::commands::exit::Exit;
+use crate::commands::reporter::Reporter;
 use crate::commands::session::counted;
-use crate::commands::talk::Talk;
 
 use super::load::Expected;
 use super::run::Ran;
@@ -39,7 +39,7 @@ impl Rewrite {
 }
 
 /// Shows what differs, and writes it to the files; whether anything was written.
-pub(super) fn write(ran: &[Ran], limits: &Limits, talk: &mut Talk) -> bool {
+pub(super) fn write(ran: &[Ran], limits: &Limits, reporter: &mut Reporter) -> bool {
     let mut files: BTreeMap<&PathBuf, Vec<&Rewrite>> = BTreeMap::new();
     let mut contradictory = Vec::new();
     for rewrite in ran.iter().flat_map(|ran| &ran.rewrites) {
@@ -57,20 +57,20 @@ pub(super) fn write(ran: &[Ran], limits: &Limits, talk: &mut Talk) -> bool {
     for (file, rewrites) in files {
         if contradictory.contains(&file) {
             let message = "expectations of several results contradict each other; not written";
-            talk.error(Exit::Changes, &format!("{}: {message}", file.display()));
+            reporter.error(Exit::Changes, &format!("{}: {message}", file.display()));
             continue;
         }
         let diffs: String = rewrites.iter().map(|rewrite| rewrite.diff.as_str()).collect();
-        talk.error_lines(Exit::Done, &diffs);
+        reporter.error_lines(Exit::Done, &diffs);
         match rewritten(file, &rewrites, limits)
             .and_then(|text| replace_file(file, text.as_bytes()).map_err(|error| vec![error]))
         {
             Ok(()) => {
                 written = true;
                 let objects = counted(rewrites.len(), "object");
-                talk.summary(&format!("{}: {objects} written", file.display()));
+                reporter.summary(&format!("{}: {objects} written", file.display()));
             }
-            Err(errors) => errors.iter().for_each(|error| talk.fault(error)),
+            Err(errors) => errors.iter().for_each(|error| reporter.fault(error)),
         }
     }
     written

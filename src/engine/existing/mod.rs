@@ -3,20 +3,20 @@
 mod refusals;
 
 use crate::patch::Survey;
-use crate::policy::{Existing, Mutation, Operation, Policy, Rule, Target, TargetSelector};
+use crate::policy::{MutateExisting, Mutation, Operation, Policy, Rule, Target, TargetSelector};
 use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Unknown};
 use crate::secrets::Secrets;
-use crate::semantics::{Corners, Difference, Reading, Semantics};
+use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
 use crate::value::{ChangeKind, GroupVersionKind, Segment, Text, Value, changes};
 use crate::variables::Inline;
 use crate::yaml;
 
-use super::context::{Context, WorldChance, WorldClock};
+use super::context::{Context, WorldClock, WorldRandom};
 use super::placed::Placed;
 use super::policies::{Evaluation, evaluate, not_run, unasked};
 use super::rule::{self, Run};
+use super::secret_world::SecretTrackingWorld;
 use super::targets::{Found, Targets};
-use super::witness::Witness;
 use super::{Engine, LookupError, TargetAccess, World, foreach};
 
 use refusals::{failing, no_object, no_subresource, not_found, refused, with_request};
@@ -53,21 +53,22 @@ pub(super) fn run(
     }
     let placed = Placed::new(engine, after, &kind, world);
     let original = Placed::new(engine, before, &kind, world);
-    let witness = Witness::new(world);
-    let mut triggered = evaluate(engine, (&placed, &original.object), &kind, old, &witness, |evaluation| {
-        let mut policies = Vec::new();
-        for (policy, rules) in candidates.all() {
-            let has_targets =
-                |index: &usize| rule_at(policy, *index).is_some_and(|rule| rule.existing().is_some());
-            if rules.iter().any(has_targets) {
-                let requests = Requests { evaluation, policy, rules: &rules };
-                policies.extend(requests.run(targets).filter(|report| !report.rules.is_empty()));
+    let secret_world = SecretTrackingWorld::new(world);
+    let mut triggered =
+        evaluate(engine, (&placed, &original.object), &kind, old, &secret_world, |evaluation| {
+            let mut policies = Vec::new();
+            for (policy, rules) in candidates.all() {
+                let has_targets =
+                    |index: &usize| rule_at(policy, *index).is_some_and(|rule| rule.existing().is_some());
+                if rules.iter().any(has_targets) {
+                    let requests = Requests { evaluation, policy, rules: &rules };
+                    policies.extend(requests.run(targets).filter(|report| !report.rules.is_empty()));
+                }
             }
-        }
-        let (unknown, filter) = (evaluation.unknown(), evaluation.filter.take());
-        Triggered { policies, unknown, filter, secrets: Secrets::default() }
-    });
-    triggered.secrets = witness.secrets();
+            let (unknown, filter) = (evaluation.unknown(), evaluation.filter.take());
+            Triggered { policies, unknown, filter, secrets: Secrets::default() }
+        });
+    triggered.secrets = secret_world.secrets();
     targets.saw(&triggered.secrets);
     triggered
 }
@@ -86,7 +87,7 @@ struct Requests<'a> {
 
 /// What a run of requests came to.
 #[derive(Default)]
-struct Course {
+struct UpdateRequestRun {
     reports: Vec<RuleReport>,
     /// The targets that were patched.
     patched: Vec<Found>,
@@ -96,36 +97,36 @@ struct Course {
 impl Requests<'_> {
     fn run(&self, targets: &mut Targets) -> Option<PolicyReport> {
         let settings = &self.evaluation.engine.settings;
-        let reading = Reading::new(settings.semantics);
+        let tracker = DivergenceTracker::new(settings.semantics);
         let name = self.policy.full_name();
-        let mut report = PolicyReport { policy: name, rules: Vec::new(), corners: Corners::NONE };
-        let requested = self.within(&reading, |context| self.requested(context, &mut report.rules))?;
+        let mut report = PolicyReport { policy: name, rules: Vec::new(), divergences: DivergenceSet::NONE };
+        let requested = self.within(&tracker, |context| self.requested(context, &mut report.rules))?;
         if !requested.is_empty() {
             for rule in requested.iter().filter_map(|index| rule_at(self.policy, *index)) {
-                report.corners.extend(rule.corners);
+                report.divergences.extend(rule.divergences);
             }
-            let course = self.within(&reading, |context| self.course(&requested, context, targets, true))?;
+            let course = self.within(&tracker, |context| self.course(&requested, context, targets, true))?;
             if course.failed {
-                reading.reach(Difference::VanishedRequest);
+                tracker.reach(Divergence::VanishedRequest);
             }
-            self.note_repeats(&requested, &course, &reading, targets);
+            self.note_repeats(&requested, &course, &tracker, targets);
             report.rules.extend(course.reports);
         }
-        report.corners.extend(reading.reached());
+        report.divergences.extend(tracker.reached());
         Some(report)
     }
 
     /// Runs something in the context that the trigger's request gives.
-    fn within<T>(&self, reading: &Reading, run: impl FnOnce(&mut Context<'_>) -> T) -> Option<T> {
-        let Evaluation { engine, world, ledger, identity, placed, .. } = *self.evaluation;
+    fn within<T>(&self, tracker: &DivergenceTracker, run: impl FnOnce(&mut Context<'_>) -> T) -> Option<T> {
+        let Evaluation { engine, world, taint, identity, placed, .. } = *self.evaluation;
         let settings = &engine.settings;
-        let (clock, chance) = (WorldClock(world), WorldChance::new(world, identity));
+        let (clock, random) = (WorldClock(world), WorldRandom::new(world, identity));
         let mut context = Context::new(
             (self.evaluation.base(self.operation()), placed.object.clone()),
             (&self.policy.name, self.policy.namespace.as_ref()),
             settings.limits,
-            (&clock, &chance),
-            (reading, ledger),
+            (&clock, &random),
+            (tracker, taint),
         );
         context.assign(settings.values.of(&self.policy.name, self.evaluation.name()));
         Some(run(&mut context))
@@ -162,7 +163,7 @@ impl Requests<'_> {
             }
             if operation.is_some()
                 && !self.evaluation.reaches(self.policy, rule, &candidate)
-                && !context.reading().documented(Difference::EmptyExclude)
+                && !context.tracker().documented(Divergence::EmptyExclude)
             {
                 reports.push(not_run(rule, unasked()));
                 continue;
@@ -187,14 +188,14 @@ impl Requests<'_> {
         }
         if !requested.is_empty()
             && let Some(filter) = self.evaluation.hidden(&object, operation)
-            && !context.reading().documented(Difference::HiddenObject)
+            && !context.tracker().documented(Divergence::HiddenObject)
         {
             for rule in requested.drain(..).filter_map(|index| rule_at(self.policy, index)) {
                 reports.push(not_run(rule, SkipReason::Filtered(filter.clone())));
             }
         }
         if passed_over && !requested.is_empty() {
-            context.reading().reach(Difference::WholePolicyRequest);
+            context.tracker().reach(Divergence::WholePolicyRequest);
         }
         requested
     }
@@ -206,11 +207,11 @@ impl Requests<'_> {
         context: &mut Context<'_>,
         targets: &mut Targets,
         keep: bool,
-    ) -> Course {
+    ) -> UpdateRequestRun {
         context.hold_objects();
         let settings = &self.evaluation.engine.settings;
         let is_kyverno = settings.semantics == Semantics::Kyverno;
-        let mut course = Course::default();
+        let mut course = UpdateRequestRun::default();
         let object = context.object().clone();
         let mut memory = object.clone();
         for (index, rule) in
@@ -286,37 +287,43 @@ impl Requests<'_> {
             Semantics::Kyverno => run(context),
             Semantics::Documented => {
                 // Nothing comes of it here; only whether it would matter there is of interest.
-                let scratch = Reading::new(settings.semantics);
+                let scratch = DivergenceTracker::new(settings.semantics);
                 let ran = self.within(&scratch, run);
                 ran.unwrap_or_else(|| Run { outcome: Outcome::NoChange, emptied: false })
             }
         };
         if matches!(run.outcome, Outcome::Patched { .. } | Outcome::Error(_)) {
-            context.reading().reach(Difference::WholePolicyRequest);
+            context.tracker().reach(Divergence::WholePolicyRequest);
         }
         run
     }
 
     /// Marks what Kyverno does several times, where that gives another result: requests beside one another run
     /// each other's rules, and a request that fails is tried five times.
-    fn note_repeats(&self, requested: &[usize], course: &Course, reading: &Reading, targets: &mut Targets) {
+    fn note_repeats(
+        &self,
+        requested: &[usize],
+        course: &UpdateRequestRun,
+        tracker: &DivergenceTracker,
+        targets: &mut Targets,
+    ) {
         if course.patched.is_empty() || requested.len() < 2 && !course.failed {
             return;
         }
-        let scratch = Reading::new(reading.semantics());
+        let scratch = DivergenceTracker::new(tracker.semantics());
         let again = self.within(&scratch, |context| self.course(requested, context, targets, false));
         let changes =
             again.is_some_and(|again| again.patched.iter().any(|found| course.patched.contains(found)));
         if changes && requested.len() > 1 {
-            reading.reach(Difference::WholePolicyRequest);
+            tracker.reach(Divergence::WholePolicyRequest);
         }
         if changes && course.failed {
-            reading.reach(Difference::RetriedRequest);
+            tracker.reach(Divergence::RetriedRequest);
         }
     }
 }
 
-impl Course {
+impl UpdateRequestRun {
     /// Kyverno's message has an empty text before the reason.
     fn fail_to_find(&mut self, rule: &Rule, error: RuleError) {
         let told = RuleError { message: format!(": {}", error.message), ..error.clone() };
@@ -343,13 +350,13 @@ impl Course {
 struct Work<'a> {
     requests: &'a Requests<'a>,
     rule: &'a Rule,
-    existing: &'a Existing,
+    existing: &'a MutateExisting,
     /// Whether what is done to targets is kept and told.
     keep: bool,
 }
 
 impl Work<'_> {
-    fn run(&self, context: &mut Context<'_>, targets: &mut Targets, course: &mut Course) {
+    fn run(&self, context: &mut Context<'_>, targets: &mut Targets, course: &mut UpdateRequestRun) {
         let settings = &self.requests.evaluation.engine.settings;
         let mut found = Vec::new();
         let mut missing = Vec::new();
@@ -402,7 +409,7 @@ impl Work<'_> {
         let selector = TargetSelector::read(&fields.value, self.requests.policy.namespace.as_ref())
             .map_err(|reason| RuleError::new(format!("target[{index}]: {reason}")))?;
         let has_version = fields.value.get("apiVersion").is_some_and(|version| version.as_str() != Some(""));
-        if !has_version && !context.reading().documented(Difference::TargetWithoutVersion) {
+        if !has_version && !context.tracker().documented(Divergence::TargetWithoutVersion) {
             return Err(RuleError::new("not found"));
         }
         if let Some(refusal) = world.refusal(&TargetAccess::Find(&selector)) {
@@ -419,7 +426,7 @@ impl Work<'_> {
                 let is_pattern = selector.name.is_empty() || selector.name.contains(['*', '?']);
                 if !selector.kind.subresource.is_empty()
                     && is_pattern
-                    && !context.reading().documented(Difference::SubresourceByPattern)
+                    && !context.tracker().documented(Divergence::SubresourceByPattern)
                 {
                     return Err(not_found(&selector));
                 }
@@ -446,7 +453,7 @@ impl Work<'_> {
         entry: Found,
         context: &mut Context<'_>,
         targets: &mut Targets,
-        course: &mut Course,
+        course: &mut UpdateRequestRun,
     ) {
         let Some(object) = targets.object(entry).cloned() else { return };
         let Evaluation { engine, world, .. } = *self.requests.evaluation;
@@ -474,7 +481,7 @@ impl Work<'_> {
                     Outcome::Error(failing(error, &words))
                 } else {
                     course.patched.push(entry);
-                    let after = if context.reading().documented(Difference::TargetAnnotation) {
+                    let after = if context.tracker().documented(Divergence::TargetAnnotation) {
                         self.annotated(&before, after)
                     } else {
                         after
@@ -489,7 +496,7 @@ impl Work<'_> {
             return;
         }
         if let Outcome::Patched { after, .. } = &outcome {
-            context.ledger().see(after);
+            context.taint().see(after);
             targets.set(entry, after.clone());
         }
         let trigger = self.requests.evaluation.identity.cloned();
@@ -498,7 +505,7 @@ impl Work<'_> {
             PolicyReport {
                 policy: self.requests.policy.full_name(),
                 rules: vec![RuleReport { rule: self.rule.name.clone(), outcome, trigger, trace }],
-                corners: Corners::NONE,
+                divergences: DivergenceSet::NONE,
             },
         );
     }
@@ -537,10 +544,10 @@ impl Work<'_> {
             Value::from_iter([(key, Value::from(format!("{verb} {}", last.pointer.to_json_pointer())))]);
         let mut text = String::new();
         yaml::print(&line, &mut text);
-        let ledger = self.requests.evaluation.ledger;
-        let is_secret = |segment: &Segment| matches!(segment, Segment::Key(key) if ledger.hides_key(key));
+        let taint = self.requests.evaluation.taint;
+        let is_secret = |segment: &Segment| matches!(segment, Segment::Key(key) if taint.hides_key(key));
         if last.pointer.segments().iter().any(is_secret) {
-            ledger.note_text(&text.as_str().into(), None);
+            taint.note_text(&text.as_str().into(), None);
         }
         if let Some(metadata) = after.as_object_mut().and_then(|members| members.get_mut("metadata")) {
             let mut annotations = metadata

@@ -74,7 +74,7 @@ impl Loading<'_, '_> {
 
     /// An expression, once the variables in it are replaced.
     pub(super) fn path(&mut self, template: &Template) -> Result<Query, String> {
-        let semantics = self.settings().reading.semantics();
+        let semantics = self.settings().tracker.semantics();
         match self.substituted(template)? {
             Value::String(text) => Ok(Query::new(&text, semantics)),
             _ => {

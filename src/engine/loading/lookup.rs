@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use crate::engine::context::Context;
 use crate::engine::world::{InputNames, Lookup, LookupError};
-use crate::semantics::Difference;
+use crate::semantics::Divergence;
 use crate::value::Value;
 use crate::variables::{Query, Template};
 
@@ -44,7 +44,7 @@ impl Loading<'_, '_> {
         match self.context.world().lookup(&Lookup::Image(&reference)) {
             Ok(given) => {
                 let image = image_data(&reference, &given).map_err(|fault| failed(&fault))?;
-                let secrets = self.context.ledger();
+                let secrets = self.context.taint();
                 if secrets.holds_text(&reference) {
                     secrets.note(&image, None, &[&given]);
                 }
@@ -93,7 +93,7 @@ impl Loading<'_, '_> {
             Err(_) if wanted.is_empty() => return Ok(data),
             Err(error) => return Err(failed(wanted, &error)),
         };
-        let reading = &self.settings().reading;
+        let tracker = &self.settings().tracker;
         let text = |projection: &Value, name| projection.get(name)?.as_str().map(str::to_owned);
         let all: Vec<(String, String)> = spec
             .get("projections")
@@ -102,7 +102,7 @@ impl Loading<'_, '_> {
             .iter()
             .filter_map(|projection| Some((text(projection, "name")?, text(projection, "jmesPath")?)))
             .collect();
-        let search = |path: &str| self.search(&Query::new(path, reading.semantics()), &data);
+        let search = |path: &str| self.search(&Query::new(path, tracker.semantics()), &data);
         let found = if wanted.is_empty() {
             data.clone()
         } else {
@@ -116,12 +116,12 @@ impl Loading<'_, '_> {
         }
         for (name, path) in all.iter().filter(|(name, _)| name != wanted) {
             if let Err(error) = search(path)
-                && !reading.documented(Difference::SpoiltEntry)
+                && !tracker.documented(Divergence::SpoiltEntry)
             {
                 return Err(failed(name, &error));
             }
         }
-        if found.is_null() && !reading.documented(Difference::NullProjection) {
+        if found.is_null() && !tracker.documented(Divergence::NullProjection) {
             return Err(failed(wanted, &"no data available"));
         }
         Ok(found)
@@ -144,7 +144,7 @@ impl Loading<'_, '_> {
         }
         let lookup = Lookup::ConfigMap { namespace: &namespace, name: &name };
         let told = |context: &Context<'_>, message: String| {
-            let secrets = context.ledger();
+            let secrets = context.taint();
             // What is so short is not found in a message.
             if [&namespace, &name].iter().any(|text| text.len() < 4 && secrets.holds_text(text)) {
                 secrets.note_message(&message);
@@ -220,7 +220,7 @@ impl Loading<'_, '_> {
             }
         };
         let query = match call.get("jmesPath").and_then(Value::as_str) {
-            Some(path) if !path.is_empty() => Query::new(path, self.settings().reading.semantics()),
+            Some(path) if !path.is_empty() => Query::new(path, self.settings().tracker.semantics()),
             _ => return Ok(Loaded::Merging(answer)),
         };
         let taken = self.search(&query, &answer).map_err(|error| {

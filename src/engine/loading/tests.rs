@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
-use crate::engine::context::{WorldChance, WorldClock};
+use crate::engine::context::{WorldClock, WorldRandom};
 use crate::engine::{EmptyWorld, KindScope, Limits, Lookup, LookupError, World};
 use crate::policy::ContextSource;
-use crate::secrets::Ledger;
-use crate::semantics::{Reading, Semantics};
+use crate::secrets::TaintTracker;
+use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::GroupVersionKind;
 use crate::variables::{Query, Scope as _, Template};
 
@@ -24,16 +24,16 @@ fn entries(list: &[(&str, &str)]) -> Vec<Arc<ContextEntry>> {
 
 fn in_context<T>(limits: Limits, run: impl FnOnce(&mut Context<'_>) -> T) -> T {
     let world: &dyn World = &EmptyWorld;
-    let (clock, chance) = (WorldClock(world), WorldChance::new(world, None));
-    let reading = Reading::default();
-    let (policy, ledger) = (Text::from("p"), Ledger::default());
+    let (clock, random) = (WorldClock(world), WorldRandom::new(world, None));
+    let tracker = DivergenceTracker::default();
+    let (policy, taint) = (Text::from("p"), TaintTracker::default());
     let base = Value::from_json(r#"{"request":{"object":{"a":1}}}"#).unwrap();
     let mut context = Context::new(
         (base, Value::empty_object()),
         (&policy, None),
         limits,
-        (&clock, &chance),
-        (&reading, &ledger),
+        (&clock, &random),
+        (&tracker, &taint),
     );
     run(&mut context)
 }
@@ -175,7 +175,7 @@ impl World for OneMap {
         Timestamp::UNIX_EPOCH
     }
 
-    fn chance(&self, _key: &str, call: u64) -> u64 {
+    fn random(&self, _key: &str, call: u64) -> u64 {
         call
     }
 
@@ -208,14 +208,15 @@ fn a_policy_of_a_namespace_reads_config_maps_of_its_own() {
         ("other", Err(r#"configMap namespace "other" is different from policy namespace "own""#)),
     ] {
         let world: &dyn World = &OneMap;
-        let (clock, chance) = (WorldClock(world), WorldChance::new(world, None));
-        let (reading, policy, ledger) = (Reading::default(), Text::from("p"), Ledger::default());
+        let (clock, random) = (WorldClock(world), WorldRandom::new(world, None));
+        let (tracker, policy, taint) =
+            (DivergenceTracker::default(), Text::from("p"), TaintTracker::default());
         let mut context = Context::new(
             (Value::empty_object(), Value::Null),
             (&policy, Some(&own)),
             Limits::default(),
-            (&clock, &chance),
-            (&reading, &ledger),
+            (&clock, &random),
+            (&tracker, &taint),
         );
         let source = ContextSource::ConfigMap { name: prepare("cm"), namespace: prepare(namespace) };
         context.register(&[Arc::new(ContextEntry { name: "m".into(), source, whole: prepare("") })]);

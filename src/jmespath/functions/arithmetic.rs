@@ -220,7 +220,7 @@ fn modulo(call: &Invocation<'_>) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    use crate::jmespath::trial::check;
+    use crate::jmespath::testing::check;
 
     #[test]
     fn integers_are_exact_and_what_is_out_of_range_is_an_error() {

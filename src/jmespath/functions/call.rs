@@ -7,8 +7,8 @@ use crate::jmespath::error::EvalError;
 use crate::jmespath::interpreter::Interpreter;
 use crate::jmespath::print;
 use crate::jmespath::runtime::Runtime;
-use crate::secrets::Ledger;
-use crate::semantics::{Difference, Reading};
+use crate::secrets::TaintTracker;
+use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Map, Number, Text, Value};
 
 use super::Function;
@@ -45,7 +45,7 @@ impl Invocation<'_> {
 
     /// Notes what the function made of secret values. What it made by an expression was noted there; sizes tell
     /// nothing of what they are the sizes of.
-    pub(in crate::jmespath) fn note(&self, arguments: &[Argument], answer: &Answer, secrets: &Ledger) {
+    pub(in crate::jmespath) fn note(&self, arguments: &[Argument], answer: &Answer, secrets: &TaintTracker) {
         let has_expression = self.given.iter().any(|given| matches!(given, Given::Expression(_)));
         if has_expression || matches!(self.function.name, "length" | "compare" | "type") {
             return;
@@ -70,14 +70,19 @@ impl Invocation<'_> {
     }
 
     /// What the function makes of what stands in for secret values.
-    fn of_stand_ins(&self, given: &[&Value], arguments: &[Argument], secrets: &Ledger) -> Option<Value> {
+    fn of_stand_ins(
+        &self,
+        given: &[&Value],
+        arguments: &[Argument],
+        secrets: &TaintTracker,
+    ) -> Option<Value> {
         if !secrets.keeps_stand_ins() || self.function.name == "random" {
             return None;
         }
         let given: Option<Vec<_>> = given.iter().map(|value| secrets.stand_in(value)).collect();
-        let reading = Reading::new(self.runtime().reading.semantics());
-        let Runtime { clock, chance, limits, .. } = *self.runtime();
-        let runtime = Runtime::new(clock, chance, &reading).with_limits(limits);
+        let tracker = DivergenceTracker::new(self.runtime().tracker.semantics());
+        let Runtime { clock, random, limits, .. } = *self.runtime();
+        let runtime = Runtime::new(clock, random, &tracker).with_limits(limits);
         let invocation = Invocation {
             function: self.function,
             given: given?.into_iter().map(Given::Value).collect(),
@@ -160,13 +165,13 @@ impl Invocation<'_> {
                 return self.with_odd_number(index, types);
             }
             let (difference, answer) = if node.is_odd_number() {
-                (Difference::CompareResult, self.with_odd_number(index, types)?)
+                (Divergence::CompareResult, self.with_odd_number(index, types)?)
             } else if node.calls("items") {
-                (Difference::ItemsResult, self.with_odd_list(index)?)
+                (Divergence::ItemsResult, self.with_odd_list(index)?)
             } else {
                 return None;
             };
-            (!self.runtime().reading.documented(difference)).then_some(answer)
+            (!self.runtime().tracker.documented(difference)).then_some(answer)
         })
     }
 

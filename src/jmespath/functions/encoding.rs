@@ -94,7 +94,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::jmespath::trial::{check, search};
+    use crate::jmespath::testing::{check, search};
     use crate::value::Value;
 
     #[test]

@@ -117,7 +117,7 @@ fn generate(tree: &Hir, runtime: &Runtime<'_>, out: &mut String) -> Result<bool,
         HirKind::Repetition(repetition) => {
             let most = repetition.max.unwrap_or(repetition.min + MOST_RANDOM_REPEATS);
             let spread = u64::from(most.saturating_sub(repetition.min)) + 1;
-            for _ in 0..u64::from(repetition.min) + runtime.chance.next() % spread {
+            for _ in 0..u64::from(repetition.min) + runtime.random.next() % spread {
                 if !generate(&repetition.sub, runtime, out)? {
                     return Ok(false);
                 }
@@ -141,7 +141,7 @@ fn generate(tree: &Hir, runtime: &Runtime<'_>, out: &mut String) -> Result<bool,
 
 /// A random index below a length.
 fn pick(runtime: &Runtime<'_>, length: usize) -> usize {
-    let chosen = runtime.chance.next().checked_rem(length as u64).unwrap_or(0);
+    let chosen = runtime.random.next().checked_rem(length as u64).unwrap_or(0);
     usize::try_from(chosen).unwrap_or(0)
 }
 
@@ -163,7 +163,7 @@ fn push_one_of(class: &ClassUnicode, runtime: &Runtime<'_>, out: &mut String) ->
 
 #[cfg(test)]
 mod tests {
-    use crate::jmespath::trial::{check, search};
+    use crate::jmespath::testing::{check, search};
 
     #[test]
     fn random_text_fits_its_expression() {

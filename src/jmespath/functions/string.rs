@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::jmespath::error::EvalError;
 use crate::jmespath::print;
 use crate::pattern;
-use crate::semantics::Difference;
+use crate::semantics::Divergence;
 use crate::value::{Number, Value};
 
 use super::signature::{NUMBER, STRING, STRING_OR_NUMBER};
@@ -254,7 +254,7 @@ impl Invocation<'_> {
         #[expect(clippy::cast_possible_truncation, reason = "the loss is what the controllers have")]
         let single = value as f32;
         let single = if single.is_finite() { single.to_string() } else { "+Inf".to_owned() };
-        if single == text || self.runtime().reading.documented(Difference::SinglePrecision) {
+        if single == text || self.runtime().tracker.documented(Divergence::SinglePrecision) {
             text
         } else {
             single
@@ -265,7 +265,7 @@ impl Invocation<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jmespath::trial::{DOCUMENT, check, check_difference, searched};
+    use crate::jmespath::testing::{DOCUMENT, check, check_difference, searched};
     use crate::semantics::Semantics;
 
     #[test]
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn numbers_become_text_with_single_precision_in_the_controllers() {
         check_difference(
-            Difference::SinglePrecision,
+            Divergence::SinglePrecision,
             &[
                 ("pattern_match('16777216', `16777217`)", "false", "true"),
                 ("regex_replace_all('a', `16777217`, '')", r#""16777217""#, r#""16777216""#),

@@ -130,7 +130,7 @@ fn time_to_cron(call: &Invocation<'_>) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    use crate::jmespath::trial::check;
+    use crate::jmespath::testing::check;
 
     #[test]
     fn now_is_what_the_clock_says() {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::semantics::{Corners, Difference, Semantics};
+use crate::semantics::{Divergence, DivergenceSet, Semantics};
 use crate::value::Text;
 
 use super::ast::{Argument, Call, Comparison, Node, Operator, Over, Projection, Slice};
@@ -13,7 +13,7 @@ use super::{MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH};
 /// A parsed expression and the differences that parsing came through.
 pub(super) struct Parsed {
     pub(super) root: Node,
-    pub(super) corners: Corners,
+    pub(super) divergences: DivergenceSet,
 }
 
 /// Parses a whole text.
@@ -23,10 +23,10 @@ pub(super) fn parse(text: &str, semantics: Semantics) -> Result<Parsed, ParseErr
         return Err(ParseError::syntax(message, MAX_EXPRESSION_BYTES));
     }
     let tokens = lexer::tokens(text)?;
-    let mut parser = Parser { tokens, position: 0, depth: 0, semantics, corners: Corners::NONE };
+    let mut parser = Parser { tokens, position: 0, depth: 0, semantics, divergences: DivergenceSet::NONE };
     let tree = parser.expression(0)?;
     match parser.peek() {
-        Kind::End => Ok(Parsed { root: tree.node, corners: parser.corners }),
+        Kind::End => Ok(Parsed { root: tree.node, divergences: parser.divergences }),
         other => {
             let message = format!("Unexpected token at the end of the expression: {other}");
             parser.fail(message)
@@ -52,7 +52,7 @@ struct Parser {
     /// How many expressions are open.
     depth: usize,
     semantics: Semantics,
-    corners: Corners,
+    divergences: DivergenceSet,
 }
 
 /// How strongly an operator binds its left side.
@@ -465,10 +465,10 @@ impl Parser {
         if self.semantics == Semantics::Documented {
             let message = format!("Expected tComma or {or}, received: {}", self.peek());
             let mut error = ParseError::syntax(message, self.offset());
-            error.difference = Some(Difference::MissingComma);
+            error.difference = Some(Divergence::MissingComma);
             return Err(error);
         }
-        self.corners.insert(Difference::MissingComma);
+        self.divergences.insert(Divergence::MissingComma);
         Ok(())
     }
 }

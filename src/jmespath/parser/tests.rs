@@ -62,12 +62,12 @@ fn what_is_no_expression_is_refused_with_the_reason_and_the_place() {
 fn a_missing_comma_is_refused_as_documented_and_accepted_as_the_controllers_do() {
     for text in ["join(',' nums)", "{a: n b: s}", "join(&a b)"] {
         let error = refused(text);
-        assert_eq!(error.difference, Some(Difference::MissingComma), "{text}");
+        assert_eq!(error.difference, Some(Divergence::MissingComma), "{text}");
         let accepted = Expression::parse(text, Semantics::Kyverno).unwrap();
-        assert!(accepted.corners().contains(Difference::MissingComma), "{text}");
+        assert!(accepted.divergences().contains(Divergence::MissingComma), "{text}");
     }
     for text in ["join(',', nums)", "abs(n,)", "{a: n, b: s}"] {
-        assert!(Expression::parse(text, Semantics::Kyverno).unwrap().corners().is_empty(), "{text}");
+        assert!(Expression::parse(text, Semantics::Kyverno).unwrap().divergences().is_empty(), "{text}");
     }
 }
 

@@ -1,8 +1,8 @@
 //! JSON patches, applied.
 
-mod early;
+mod legacy;
 
-use crate::semantics::{Difference, Reading, Semantics};
+use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{MAX_DEPTH, Value};
 
 use crate::patch::operations::{Part, Path};
@@ -20,8 +20,8 @@ impl JsonPatch {
     /// # Errors
     ///
     /// The first operation that cannot be made.
-    pub fn apply(&self, base: &Value, reading: &Reading) -> Result<Value, PatchError> {
-        let mut editor = Editor { document: base.clone(), reading, copied: 0 };
+    pub fn apply(&self, base: &Value, tracker: &DivergenceTracker) -> Result<Value, PatchError> {
+        let mut editor = Editor { document: base.clone(), tracker, copied: 0 };
         for operation in self.operations() {
             editor.make(operation)?;
         }
@@ -32,7 +32,7 @@ impl JsonPatch {
 /// A document under change.
 struct Editor<'a> {
     document: Value,
-    reading: &'a Reading,
+    tracker: &'a DivergenceTracker,
     copied: usize,
 }
 
@@ -91,10 +91,10 @@ impl Editor<'_> {
             Some(_) => MissingPart::Key,
         };
         // What is missing is added, or is an error; the difference shows only where adding works.
-        let scratch = Reading::new(Semantics::Documented);
-        let mut added = Editor { document: self.document.clone(), reading: &scratch, copied: self.copied };
+        let scratch = DivergenceTracker::new(Semantics::Documented);
+        let mut added = Editor { document: self.document.clone(), tracker: &scratch, copied: self.copied };
         added.add(path, value)?;
-        if self.reading.documented(Difference::ReplaceOfMissing) {
+        if self.tracker.documented(Divergence::ReplaceOfMissing) {
             self.document = added.document;
             Ok(())
         } else {
@@ -234,7 +234,7 @@ impl Editor<'_> {
     /// Whether null is found at a path that ends in the empty key, as Kyverno finds it in every map, where that makes a
     /// difference.
     fn finds_null(&self, last: &Part, differs: bool) -> bool {
-        last.name.is_empty() && differs && !self.reading.documented(Difference::EmptyKey)
+        last.name.is_empty() && differs && !self.tracker.documented(Divergence::EmptyKey)
     }
 
     /// Creates what is missing on the way to the parent of the target.
@@ -253,10 +253,10 @@ impl Editor<'_> {
                         if part.name.is_empty() {
                             return Err(no_path(path));
                         }
-                        if part.escaped && !self.reading.documented(Difference::CreatedParent) {
+                        if part.escaped && !self.tracker.documented(Divergence::CreatedParent) {
                             return Err(no_path(path));
                         }
-                        let created = created(next, self.reading, &mut self.copied)?;
+                        let created = created(next, self.tracker, &mut self.copied)?;
                         node.insert(part.name.clone(), created);
                     }
                     node.as_object_mut().and_then(|members| members.get_mut(&part.name))
@@ -267,7 +267,7 @@ impl Editor<'_> {
                         Ok(index) if !items[index].is_null() => index,
                         found => {
                             let parent = Parent { part, next, null_at: found.ok(), path };
-                            parent.create_in(items, self.reading, &mut self.copied)?
+                            parent.create_in(items, self.tracker, &mut self.copied)?
                         }
                     };
                     items.get_mut(index)
@@ -300,13 +300,13 @@ impl Parent<'_> {
     fn create_in(
         self,
         items: &mut Vec<Value>,
-        reading: &Reading,
+        tracker: &DivergenceTracker,
         copied: &mut usize,
     ) -> Result<usize, PatchError> {
         let Self { part, next, null_at, path } = self;
-        let created = created(next, reading, copied)?;
+        let created = created(next, tracker, copied)?;
         if let Some(index) = null_at
-            && reading.documented(Difference::CreatedParent)
+            && tracker.documented(Divergence::CreatedParent)
         {
             items[index] = created;
             return Ok(index);
@@ -315,7 +315,7 @@ impl Parent<'_> {
         if let Ok(length) = usize::try_from(wanted)
             && length > items.len()
         {
-            if reading.documented(Difference::CreatedParent) {
+            if tracker.documented(Divergence::CreatedParent) {
                 return Err(faulty(OperationKind::Add, path, IndexFault::Invalid(wanted)));
             }
             pad(items, length, copied)?;
@@ -327,7 +327,7 @@ impl Parent<'_> {
 }
 
 /// A new parent: a list where the next part of the path is an index, else an object.
-fn created(next: &Part, reading: &Reading, copied: &mut usize) -> Result<Value, PatchError> {
+fn created(next: &Part, tracker: &DivergenceTracker, copied: &mut usize) -> Result<Value, PatchError> {
     let index = match next.index() {
         None if &*next.name != "-" => return Ok(Value::empty_object()),
         None | Some(-1 | 0) => return Ok(Value::array(Vec::new())),
@@ -336,7 +336,7 @@ fn created(next: &Part, reading: &Reading, copied: &mut usize) -> Result<Value, 
     let Ok(length) = usize::try_from(index) else {
         return Err(PatchError::NegativeParent { index });
     };
-    if reading.documented(Difference::CreatedParent) {
+    if tracker.documented(Divergence::CreatedParent) {
         return Ok(Value::empty_object());
     }
     let mut items = Vec::new();

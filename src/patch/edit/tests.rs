@@ -5,10 +5,10 @@ use super::*;
 const BASE: &str = r#"{"spec":{"c":["a","b","c"],"m":{"x":1},"n":[null,"b"],"s":"t"}}"#;
 
 fn applied(base: &str, patch: &str, semantics: Semantics) -> (Result<String, String>, String) {
-    let reading = Reading::new(semantics);
+    let tracker = DivergenceTracker::new(semantics);
     let base = Value::from_json(base).unwrap();
-    let result = JsonPatch::parse(patch).and_then(|patch| patch.apply(&base, &reading));
-    let reached = reading.reached().iter().map(|difference| difference.to_string());
+    let result = JsonPatch::parse(patch).and_then(|patch| patch.apply(&base, &tracker));
+    let reached = tracker.reached().iter().map(|difference| difference.to_string());
     (
         result.map(|value| value.to_json()).map_err(|error| error.to_string()),
         reached.collect::<Vec<_>>().join(" "),
@@ -218,7 +218,7 @@ fn later_operations_see_earlier_results_and_the_input_stays() {
         r#"[{"op":"test","path":"/spec/m/x","value":1},{"op":"add","path":"/spec/m/y","value":2},
             {"op":"move","from":"/spec/m/y","path":"/spec/m/z"}]"#,
     );
-    let patched = patch.unwrap().apply(&base, &Reading::default()).unwrap();
+    let patched = patch.unwrap().apply(&base, &DivergenceTracker::default()).unwrap();
     assert_eq!(patched.path(&["spec", "m"]).unwrap().to_json(), r#"{"x":1,"z":2}"#);
     assert_eq!(base, Value::from_json(BASE).unwrap());
     let untouched = |value: &Value| value.path(&["spec", "c"]).cloned().unwrap();

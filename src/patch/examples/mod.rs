@@ -3,7 +3,7 @@
 mod properties;
 
 use crate::patch::{FailedCondition, InlineResolver, Limit, Merged, Overlay, PatchError, Schemas, Survey};
-use crate::semantics::{Difference, Reading, Semantics};
+use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Pointer, Segment, Value};
 use crate::yaml::parse_value;
 
@@ -37,10 +37,10 @@ fn applied_value(
     overlay: &Value,
     semantics: Semantics,
 ) -> (Result<Merged, PatchError>, String) {
-    let reading = Reading::new(semantics);
-    let result = Overlay::prepare(overlay, &reading)
-        .and_then(|overlay| overlay.apply(base, &Survey::new(&Schemas::kubernetes()), &reading, None));
-    let reached: Vec<_> = reading.reached().iter().map(|difference| difference.to_string()).collect();
+    let tracker = DivergenceTracker::new(semantics);
+    let result = Overlay::prepare(overlay, &tracker)
+        .and_then(|overlay| overlay.apply(base, &Survey::new(&Schemas::kubernetes()), &tracker, None));
+    let reached: Vec<_> = tracker.reached().iter().map(|difference| difference.to_string()).collect();
     (result, reached.join(" "))
 }
 
@@ -272,16 +272,16 @@ impl InlineResolver for InPlace {
 }
 
 fn inlined(kind: &str, base: &str, overlay: &str, semantics: Semantics) -> (String, String) {
-    let reading = Reading::new(semantics);
-    let overlay = Overlay::prepare(&yaml(overlay), &reading).unwrap();
+    let tracker = DivergenceTracker::new(semantics);
+    let overlay = Overlay::prepare(&yaml(overlay), &tracker).unwrap();
     let merged =
-        overlay.apply(&object(kind, base), &Survey::new(&Schemas::kubernetes()), &reading, Some(&InPlace));
+        overlay.apply(&object(kind, base), &Survey::new(&Schemas::kubernetes()), &tracker, Some(&InPlace));
     let shown = match merged {
         Ok(Merged::Patched(value)) => value.get("spec").unwrap().to_json(),
         Ok(Merged::ConditionFailed(failed)) => failed.reason,
         Err(error) => error.to_string(),
     };
-    (shown, reading.reached().iter().map(|difference| difference.to_string()).collect())
+    (shown, tracker.reached().iter().map(|difference| difference.to_string()).collect())
 }
 
 #[test]
@@ -361,14 +361,14 @@ fn lists_of_custom_resources_merge_as_their_definition_says() {
         ("{metadata: {finalizers: [b]}}", r#""finalizers":["b","a"]"#, r#""finalizers":["b"]"#),
     ] {
         for (semantics, expected) in [(Semantics::Documented, documented), (Semantics::Kyverno, kyverno)] {
-            let reading = Reading::new(semantics);
-            let overlay = Overlay::prepare(&yaml(overlay), &reading).unwrap();
-            let Ok(Merged::Patched(value)) = overlay.apply(&base, &Survey::new(&schemas), &reading, None)
+            let tracker = DivergenceTracker::new(semantics);
+            let overlay = Overlay::prepare(&yaml(overlay), &tracker).unwrap();
+            let Ok(Merged::Patched(value)) = overlay.apply(&base, &Survey::new(&schemas), &tracker, None)
             else {
                 panic!("{expected}")
             };
             assert!(value.to_json().contains(expected), "{expected} {}", value.to_json());
-            assert!(reading.reached().contains(Difference::SchemaOfTheCluster));
+            assert!(tracker.reached().contains(Divergence::SchemaOfTheCluster));
         }
     }
 }
@@ -398,8 +398,8 @@ fn work_on_large_lists_is_bounded() {
 
 #[test]
 fn overlays_that_no_object_fits_are_refused() {
-    let reading = Reading::default();
-    let refused = |overlay: &Value| Overlay::prepare(overlay, &reading).unwrap_err();
+    let tracker = DivergenceTracker::default();
+    let refused = |overlay: &Value| Overlay::prepare(overlay, &tracker).unwrap_err();
     assert_eq!(refused(&yaml("[a]")).to_string(), "a strategic merge patch must be an object, found array");
     assert_eq!(
         refused(&yaml("{spec: {' (a)': 1}}")).to_string(),

@@ -5,7 +5,7 @@ use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use proptest::sample::select;
 
 use crate::patch::{JsonPatch, Merged, Overlay, Schemas, Survey};
-use crate::semantics::{Reading, Semantics};
+use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::Value;
 
 fn scalar() -> impl Strategy<Value = Value> {
@@ -82,18 +82,18 @@ const BOTH: [Semantics; 2] = [Semantics::Documented, Semantics::Kyverno];
 proptest! {
     #[test]
     fn an_empty_overlay_changes_nothing(base in object()) {
-        let reading = Reading::default();
-        let overlay = Overlay::prepare(&Value::empty_object(), &reading).unwrap();
-        let merged = overlay.apply(&base, &Survey::new(&Schemas::kubernetes()), &reading, None).unwrap();
+        let tracker = DivergenceTracker::default();
+        let overlay = Overlay::prepare(&Value::empty_object(), &tracker).unwrap();
+        let merged = overlay.apply(&base, &Survey::new(&Schemas::kubernetes()), &tracker, None).unwrap();
         assert_eq!(merged, Merged::Patched(base));
     }
 
     #[test]
     fn without_anchors_a_second_time_changes_nothing(base in object(), overlay in document(false)) {
         for semantics in BOTH {
-            let reading = Reading::new(semantics);
-            let overlay = Overlay::prepare(&overlay, &reading).unwrap();
-            let apply = |object: &Value| overlay.apply(object, &Survey::new(&Schemas::kubernetes()), &reading, None);
+            let tracker = DivergenceTracker::new(semantics);
+            let overlay = Overlay::prepare(&overlay, &tracker).unwrap();
+            let apply = |object: &Value| overlay.apply(object, &Survey::new(&Schemas::kubernetes()), &tracker, None);
             if let Ok(Merged::Patched(once)) = apply(&base) {
                 assert_eq!(apply(&once).unwrap(), Merged::Patched(once.clone()), "{semantics}");
             }
@@ -105,10 +105,10 @@ proptest! {
         let failing: Value = [("(nowhere)", Value::from("*"))].into_iter().collect();
         overlay.insert("status", failing);
         for semantics in BOTH {
-            let reading = Reading::new(semantics);
+            let tracker = DivergenceTracker::new(semantics);
             let before = base.to_json();
-            let overlay = Overlay::prepare(&overlay, &reading).unwrap();
-            let merged = overlay.apply(&base, &Survey::new(&Schemas::kubernetes()), &reading, None).unwrap();
+            let overlay = Overlay::prepare(&overlay, &tracker).unwrap();
+            let merged = overlay.apply(&base, &Survey::new(&Schemas::kubernetes()), &tracker, None).unwrap();
             assert!(matches!(merged, Merged::ConditionFailed(_)), "{semantics} {merged:?}");
             assert_eq!(base.to_json(), before);
         }
@@ -117,15 +117,15 @@ proptest! {
     #[test]
     fn where_the_sides_part_a_difference_is_named(base in object(), overlay in document(true)) {
         let run = |semantics| {
-            let reading = Reading::new(semantics);
-            let overlay = Overlay::prepare(&overlay, &reading).unwrap();
-            let merged = overlay.apply(&base, &Survey::new(&Schemas::kubernetes()), &reading, None);
+            let tracker = DivergenceTracker::new(semantics);
+            let overlay = Overlay::prepare(&overlay, &tracker).unwrap();
+            let merged = overlay.apply(&base, &Survey::new(&Schemas::kubernetes()), &tracker, None);
             let state = match merged {
                 Ok(Merged::Patched(value)) => Some(value),
                 Ok(Merged::ConditionFailed(_)) => Some(base.clone()),
                 Err(_) => None,
             };
-            (state, reading.reached())
+            (state, tracker.reached())
         };
         let (documented, reached) = run(Semantics::Documented);
         let (kyverno, reached_there) = run(Semantics::Kyverno);
@@ -144,11 +144,11 @@ proptest! {
             let spec: Value = [("tolerations", items)].into_iter().collect();
             [("spec", spec)].into_iter().collect()
         };
-        let reading = Reading::default();
-        let overlay = Overlay::prepare(&nested(Value::array(vec![element])), &reading).unwrap();
+        let tracker = DivergenceTracker::default();
+        let overlay = Overlay::prepare(&nested(Value::array(vec![element])), &tracker).unwrap();
         let apply = |items: &[Value]| {
             let object = nested(Value::array(items.to_vec()));
-            match overlay.apply(&object, &Survey::new(&Schemas::kubernetes()), &reading, None).unwrap() {
+            match overlay.apply(&object, &Survey::new(&Schemas::kubernetes()), &tracker, None).unwrap() {
                 Merged::Patched(value) => value.path(&["spec", "tolerations"]).unwrap().as_array().unwrap().to_vec(),
                 Merged::ConditionFailed(_) => items.to_vec(),
             }
@@ -173,7 +173,7 @@ proptest! {
         let patch = JsonPatch::from_value(&operations.collect::<Vec<Value>>().into()).unwrap();
         for semantics in BOTH {
             let before = base.to_json();
-            drop(patch.apply(&base, &Reading::new(semantics)));
+            drop(patch.apply(&base, &DivergenceTracker::new(semantics)));
             assert_eq!(base.to_json(), before);
         }
     }

@@ -14,7 +14,7 @@ use crate::patch::keyed::{Keys, key_text};
 use crate::patch::merge::{Element, Merger, Outcome, Patch};
 use crate::patch::schema::{Position, Strategy};
 use crate::patch::{NodeKind, PatchError};
-use crate::semantics::{Reading, Semantics};
+use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::{Pointer, Text, Value};
 
 /// The texts of an element's keys; empty where a key is missing.
@@ -132,9 +132,9 @@ pub(in crate::patch) fn normalised(
 }
 
 fn normalised_list(items: &[Value], place: Position<'_>) -> Result<Option<Value>, PatchError> {
-    let reading = Reading::new(Semantics::Kyverno);
+    let tracker = DivergenceTracker::new(Semantics::Kyverno);
     let mut merger = Merger {
-        reading: &reading,
+        tracker: &tracker,
         steps: Steps::default(),
         at: Pointer::ROOT,
         custom: false,

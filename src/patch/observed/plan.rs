@@ -6,12 +6,12 @@ use crate::patch::keyed::key_text;
 use crate::patch::overlay::{FailedCondition, InlineResolver};
 use crate::patch::planner::Stop;
 use crate::patch::{NodeKind, PatchError};
-use crate::semantics::Reading;
+use crate::semantics::DivergenceTracker;
 use crate::value::{Map, Pointer, Text, Value};
 
 /// Turns an overlay into a plain patch, in place.
 pub(in crate::patch) struct Observer<'a> {
-    pub(in crate::patch) reading: &'a Reading,
+    pub(in crate::patch) tracker: &'a DivergenceTracker,
     pub(in crate::patch) steps: Steps,
     pub(in crate::patch) overlay: Pointer,
     pub(in crate::patch) at: Pointer,
@@ -19,9 +19,9 @@ pub(in crate::patch) struct Observer<'a> {
 }
 
 impl<'a> Observer<'a> {
-    pub(in crate::patch) fn new(reading: &'a Reading) -> Self {
+    pub(in crate::patch) fn new(tracker: &'a DivergenceTracker) -> Self {
         Self {
-            reading,
+            tracker,
             steps: Steps::default(),
             overlay: Pointer::ROOT,
             at: Pointer::ROOT,
@@ -112,7 +112,7 @@ impl<'a> Observer<'a> {
             take_adds(value, Some(member), &keys);
             return Ok(());
         }
-        let mut probe = Probe { reading: self.reading, steps: &mut self.steps };
+        let mut probe = Probe { tracker: self.tracker, steps: &mut self.steps };
         match Test::prepare_literally(value).check(member, &mut probe) {
             Ok(()) => Ok(()),
             Err(Miss::Error(error)) => Err(error.into()),

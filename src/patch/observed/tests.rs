@@ -1,7 +1,7 @@
 //! What Kyverno 1.19 made of overlays: each result is that of the real program.
 
 use crate::patch::{Merged, Overlay, Schemas, Survey};
-use crate::semantics::{Reading, Semantics};
+use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::Value;
 
 /// A line each: kind, object, overlay and result; `=` where nothing changed, `crash` where the program
@@ -30,9 +30,9 @@ fn results_are_those_of_the_real_program() {
             object
         };
         let base = object(base);
-        let reading = Reading::new(Semantics::Kyverno);
-        let result = Overlay::prepare(&json(overlay), &reading)
-            .and_then(|overlay| overlay.apply(&base, &Survey::new(&Schemas::kubernetes()), &reading, None));
+        let tracker = DivergenceTracker::new(Semantics::Kyverno);
+        let result = Overlay::prepare(&json(overlay), &tracker)
+            .and_then(|overlay| overlay.apply(&base, &Survey::new(&Schemas::kubernetes()), &tracker, None));
         let fits = match &result {
             Ok(Merged::Patched(value)) if expected == "=" => *value == base,
             Ok(Merged::ConditionFailed(_)) => expected == "=",

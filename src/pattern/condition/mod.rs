@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::Operator;
 use super::side::Side;
-use crate::semantics::{Difference, Reading};
+use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Pointer, Text, Value};
 
 pub use load::ConditionFault;
@@ -18,12 +18,12 @@ pub use load::ConditionFault;
 /// caller prepares from them with [`Conditions::map`].
 ///
 /// ```
-/// use kyv::{pattern::{Conditions, Integers}, semantics::Reading, value::Value};
+/// use kyv::{pattern::{Conditions, Integers}, semantics::DivergenceTracker, value::Value};
 ///
 /// let block = r#"{"any": [{"key": "a", "operator": "AnyIn", "value": ["a", "b"], "message": "found"}]}"#;
 /// let conditions = Conditions::parse(&Value::from_json(block).unwrap()).unwrap();
 /// let mut as_written = |side: &Value, _: &_| Ok::<_, std::fmt::Error>((side.clone(), Integers::AsFloats));
-/// let verdict = conditions.evaluate(&mut as_written, &Reading::default()).unwrap();
+/// let verdict = conditions.evaluate(&mut as_written, &DivergenceTracker::default()).unwrap();
 /// assert!(verdict.met);
 /// assert_eq!(verdict.message, "found");
 /// ```
@@ -205,9 +205,9 @@ impl<T> Conditions<T> {
     pub fn evaluate<E>(
         &self,
         resolve: &mut Resolver<'_, T, E>,
-        reading: &Reading,
+        tracker: &DivergenceTracker,
     ) -> Result<Verdict, ConditionError<E>> {
-        let mut evaluation = Evaluation::new(resolve, reading);
+        let mut evaluation = Evaluation::new(resolve, tracker);
         match self {
             Self::List(conditions) => {
                 let failed = evaluation.first(conditions, false)?;
@@ -241,9 +241,9 @@ impl<T> Conditions<T> {
     pub fn holds<E>(
         &self,
         resolve: &mut Resolver<'_, T, E>,
-        reading: &Reading,
+        tracker: &DivergenceTracker,
     ) -> Result<bool, ConditionError<E>> {
-        let mut evaluation = Evaluation::new(resolve, reading);
+        let mut evaluation = Evaluation::new(resolve, tracker);
         match self {
             Self::List(conditions) => Ok(evaluation.first(conditions, false)?.is_none()),
             Self::AnyAll { any, all } => {
@@ -298,15 +298,15 @@ impl<T> Condition<T> {
 /// An evaluation under way.
 struct Evaluation<'a, T, E> {
     resolve: &'a mut Resolver<'a, T, E>,
-    reading: &'a Reading,
+    tracker: &'a DivergenceTracker,
     /// The messages of what was seen, with their outcome.
     messages: Vec<(bool, Text)>,
     seen: Vec<Evaluated>,
 }
 
 impl<'a, T, E> Evaluation<'a, T, E> {
-    const fn new(resolve: &'a mut Resolver<'a, T, E>, reading: &'a Reading) -> Self {
-        Self { resolve, reading, messages: Vec::new(), seen: Vec::new() }
+    const fn new(resolve: &'a mut Resolver<'a, T, E>, tracker: &'a DivergenceTracker) -> Self {
+        Self { resolve, tracker, messages: Vec::new(), seen: Vec::new() }
     }
 
     /// The messages of the conditions that came out as the whole did, and the condition at fault.
@@ -348,11 +348,11 @@ impl<'a, T, E> Evaluation<'a, T, E> {
         };
         let key_side = side(&key, &places.written_key, key_integers);
         let value_side = side(&value, &places.written_value, value_integers);
-        if condition.operator.panics_on(&key) && !self.reading.documented(Difference::OldOperatorPanic) {
+        if condition.operator.panics_on(&key) && !self.tracker.documented(Divergence::OldOperatorPanic) {
             let pointer = places.key.clone();
             return Err(ConditionError::Panic { pointer, operator: condition.operator });
         }
-        let met = condition.operator.stands(key_side, value_side, self.reading);
+        let met = condition.operator.stands(key_side, value_side, self.tracker);
         if let Some(message) = condition.message.as_ref().filter(|message| !message.is_empty()) {
             self.messages.push((met, message.clone()));
         }

@@ -8,7 +8,7 @@ use super::comparison::{duration_order, equals, order};
 use super::membership::{Membership, holds};
 use super::nearest::nearest;
 use super::side::Side;
-use crate::semantics::{Difference, Reading};
+use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::Value;
 
 /// An operator of a condition.
@@ -115,14 +115,14 @@ impl Operator {
     /// Whether the operator holds between a key and a value; also false for values it does not apply to.
     ///
     /// ```
-    /// use kyv::{pattern::Operator, semantics::Reading, value::Value};
+    /// use kyv::{pattern::Operator, semantics::DivergenceTracker, value::Value};
     ///
-    /// let reading = Reading::default();
-    /// assert!(Operator::GreaterThan.evaluate(&Value::from("1Gi"), &Value::from("900Mi"), &reading));
-    /// assert!(!Operator::AllNotIn.evaluate(&Value::Null, &Value::from("a"), &reading));
+    /// let tracker = DivergenceTracker::default();
+    /// assert!(Operator::GreaterThan.evaluate(&Value::from("1Gi"), &Value::from("900Mi"), &tracker));
+    /// assert!(!Operator::AllNotIn.evaluate(&Value::Null, &Value::from("a"), &tracker));
     /// ```
-    pub fn evaluate(self, key: &Value, value: &Value, reading: &Reading) -> bool {
-        self.stands(Side::of(key), Side::of(value), reading)
+    pub fn evaluate(self, key: &Value, value: &Value, tracker: &DivergenceTracker) -> bool {
+        self.stands(Side::of(key), Side::of(value), tracker)
     }
 
     /// Whether Kyverno panics on the key.
@@ -132,18 +132,23 @@ impl Operator {
     }
 
     /// [`Operator::evaluate`] between sides of which more is known than their values.
-    pub(super) fn stands(self, key_side: Side<'_>, value_side: Side<'_>, reading: &Reading) -> bool {
+    pub(super) fn stands(
+        self,
+        key_side: Side<'_>,
+        value_side: Side<'_>,
+        tracker: &DivergenceTracker,
+    ) -> bool {
         let (key, value) = (key_side.value, value_side.value);
         let equal = || {
             let are_equal = equals(key, value);
             are_equal
                 && (key_side.has_numbers_like(&value_side)
                     || key.as_number().is_some()
-                    || reading.documented(Difference::IntegersInLists))
+                    || tracker.documented(Divergence::IntegersInLists))
         };
         let ordered = |accepts: fn(Ordering) -> bool| order(key, value).is_some_and(accepts);
         let timed = |accepts: fn(Ordering) -> bool| duration_order(key, value).is_some_and(accepts);
-        let stands = |asked| holds(asked, key_side, value_side, reading);
+        let stands = |asked| holds(asked, key_side, value_side, tracker);
         match self {
             Self::Equals => equal(),
             Self::NotEquals => !key.is_null() && !equal(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::policy::{KindSelector, Note, labels::texts, refuse::blocks};
-use crate::semantics::{Difference, Reading};
+use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Map, Text, Value};
 
 /// The annotation that names the controllers.
@@ -31,7 +31,7 @@ pub(super) struct Generated {
     /// The rule as it could have been written.
     pub(super) rule: Value,
     /// Whether only Kyverno generates it.
-    pub(super) only_there: bool,
+    pub(super) controller_only_rules: bool,
 }
 
 /// What came of the rules of a policy.
@@ -45,8 +45,8 @@ pub(super) struct Autogen {
 
 /// Carries the mutate rules of a policy over to controllers.
 ///
-/// `readings` are those of the rules, in the same order: a rule that comes through a corner is marked.
-pub(super) fn generate(policy: &Value, rules: &[Value], readings: &[Reading]) -> Autogen {
+/// `readings` are those of the rules, in the same order: a rule that comes through a divergence is marked.
+pub(super) fn generate(policy: &Value, rules: &[Value], readings: &[DivergenceTracker]) -> Autogen {
     let annotation = policy.path(&["metadata", "annotations", ANNOTATION]).and_then(Value::as_str);
     let requested = Requested::read(annotation);
     let mut made = Autogen::default();
@@ -63,12 +63,12 @@ pub(super) fn generate(policy: &Value, rules: &[Value], readings: &[Reading]) ->
         .filter(|(_, rule)| rule.get("mutate").is_some() && is_for_pods(rule))
         .collect();
     let pairs = || rules.iter().zip(readings);
-    let stopped = pairs().find_map(|(rule, reading)| Some((rule, stopper(rule, reading)?)));
+    let stopped = pairs().find_map(|(rule, tracker)| Some((rule, stopper(rule, tracker)?)));
     if let Some((rule, reason)) = stopped {
         let name = rule.get("name").and_then(Value::as_str).unwrap_or_default();
         made.stopped = Some(format!("no rule of the policy is generated, because the rule {name} {reason}"));
         let deprived = pod_rules.iter().any(|(index, rule)| {
-            readings.get(*index).is_some_and(|reading| stopper(rule, reading).is_none() && !has_targets(rule))
+            readings.get(*index).is_some_and(|tracker| stopper(rule, tracker).is_none() && !has_targets(rule))
         });
         if deprived || (annotation.is_some() && !pod_rules.is_empty()) {
             made.notes.push(Note::of_rule(
@@ -89,14 +89,14 @@ pub(super) fn generate(policy: &Value, rules: &[Value], readings: &[Reading]) ->
         rule.get("verifyImages").is_some() || (rule.get("mutate").is_some() && !has_targets(rule))
     });
     for (source, rule) in pod_rules {
-        let Some(reading) = readings.get(source) else { continue };
+        let Some(tracker) = readings.get(source) else { continue };
         // Nobody asks Kyverno about the controllers unless a rule of the policy patches what is admitted.
         if has_targets(rule) && !patches_admitted {
             continue;
         }
-        let only_there = has_targets(rule) && reading.documented(Difference::AutogenTargets);
+        let controller_only_rules = has_targets(rule) && tracker.documented(Divergence::AutogenTargets);
         let mut make = |form: &Form<'_>| {
-            made.generated.push(Generated { source, rule: form.carry(rule, reading), only_there });
+            made.generated.push(Generated { source, rule: form.carry(rule, tracker), controller_only_rules });
         };
         if !requested.controllers.is_empty() {
             make(&Form {
@@ -194,7 +194,7 @@ fn has_targets(rule: &Value) -> bool {
 }
 
 /// Why a rule keeps its whole policy from being carried over.
-fn stopper(rule: &Value, reading: &Reading) -> Option<&'static str> {
+fn stopper(rule: &Value, tracker: &DivergenceTracker) -> Option<&'static str> {
     let given = |value: Option<&Value>| value.is_some_and(|value| !is_blank(value));
     if given(rule.get("generate")) {
         return Some("generates objects");
@@ -232,7 +232,7 @@ fn stopper(rule: &Value, reading: &Reading) -> Option<&'static str> {
     let nested = entries.iter().filter_map(|entry| entry.get("foreach"));
     if is_for_pods(rule)
         && nested.into_iter().any(has_json_leaf)
-        && reading.documented(Difference::AutogenForeach)
+        && tracker.documented(Divergence::AutogenForeach)
     {
         return Some("has `patchesJson6902` in a nested foreach");
     }
@@ -268,7 +268,7 @@ struct Form<'a> {
 }
 
 impl Form<'_> {
-    fn carry(&self, rule: &Value, reading: &Reading) -> Value {
+    fn carry(&self, rule: &Value, tracker: &DivergenceTracker) -> Value {
         let mut carried = rule.clone();
         let name = rule.get("name").and_then(Value::as_str).unwrap_or_default();
         carried.insert("name", Value::from(cut(&format!("{}{name}", self.prefix), LONGEST_NAME)));
@@ -286,7 +286,7 @@ impl Form<'_> {
                 }
             }
             if let Some(entries) = member(mutate, "foreach") {
-                self.carry_foreach(entries, true, reading);
+                self.carry_foreach(entries, true, tracker);
             }
         }
         self.rewrite(&carried)
@@ -328,11 +328,11 @@ impl Form<'_> {
             .fold(overlay, |inner, key| Value::object(Map::from_iter([(Text::from(*key), inner)])))
     }
 
-    fn carry_foreach(&self, entries: &mut Value, first: bool, reading: &Reading) {
+    fn carry_foreach(&self, entries: &mut Value, first: bool, tracker: &DivergenceTracker) {
         for entry in entries.as_array_mut().into_iter().flatten() {
             let nested = entry.get("foreach").is_some_and(|nested| !nested.is_null());
             let ascending = entry.get("order").and_then(Value::as_str) == Some("Ascending");
-            if first && (nested || ascending) && !reading.documented(Difference::AutogenForeach) {
+            if first && (nested || ascending) && !tracker.documented(Divergence::AutogenForeach) {
                 // Kyverno copies neither the order nor the nested entries, and wraps the overlay it misses.
                 entry.remove("foreach");
                 entry.remove("order");
@@ -345,7 +345,7 @@ impl Form<'_> {
                 *overlay = self.wrapped(overlay.clone());
             }
             if let Some(nested) = member(entry, "foreach") {
-                self.carry_foreach(nested, false, reading);
+                self.carry_foreach(nested, false, tracker);
             }
         }
     }

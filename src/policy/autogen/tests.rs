@@ -14,13 +14,17 @@ fn pod_rule(fields: &str) -> Value {
 
 const OVERLAY: &str = r#""mutate":{"patchStrategicMerge":{"spec":{"x":1}}}"#;
 
-fn made(annotation: Option<&str>, rules: &[Value], semantics: Semantics) -> (Autogen, Vec<Reading>) {
+fn made(
+    annotation: Option<&str>,
+    rules: &[Value],
+    semantics: Semantics,
+) -> (Autogen, Vec<DivergenceTracker>) {
     let mut annotations = Value::empty_object();
     if let Some(annotation) = annotation {
         annotations.insert(ANNOTATION, Value::from(annotation));
     }
     let policy = Value::from_iter([("metadata", Value::from_iter([("annotations", annotations)]))]);
-    let readings: Vec<_> = rules.iter().map(|_| Reading::new(semantics)).collect();
+    let readings: Vec<_> = rules.iter().map(|_| DivergenceTracker::new(semantics)).collect();
     (generate(&policy, rules, &readings), readings)
 }
 
@@ -187,8 +191,13 @@ fn rules_with_targets_stay_as_they_are() {
     }
     let beside = [rule, pod_rule(OVERLAY)];
     let (documented, readings) = made(None, &beside, Semantics::Documented);
-    assert!(documented.generated.iter().all(|generated| generated.only_there == (generated.source == 0)));
-    assert!(readings[0].reached().contains(Difference::AutogenTargets));
+    assert!(
+        documented
+            .generated
+            .iter()
+            .all(|generated| generated.controller_only_rules == (generated.source == 0))
+    );
+    assert!(readings[0].reached().contains(Divergence::AutogenTargets));
     let (kyverno, _) = made(None, &beside, Semantics::Kyverno);
     assert_eq!(
         kyverno.generated[0].rule.get("mutate").unwrap().to_json(),
@@ -209,7 +218,7 @@ fn foreach_keeps_its_order_and_its_nested_entries() {
     );
     let foreach = |rule: &Value, semantics| {
         let (made, readings) = made(Some("Job"), std::slice::from_ref(rule), semantics);
-        assert!(readings[0].reached().contains(Difference::AutogenForeach));
+        assert!(readings[0].reached().contains(Divergence::AutogenForeach));
         made.generated.first().map(|made| made.rule.path(&["mutate", "foreach"]).unwrap().to_json())
     };
     let template = r#"{"spec":{"template":{"a":1}}}"#;

@@ -1,8 +1,8 @@
 //! What is refused, where, and under which semantics.
 
-use crate::patch::EarlyReading;
-use crate::policy::{Early, Mutation, Why};
-use crate::semantics::{Dialect, Difference, Legacy};
+use crate::patch::LegacyReading;
+use crate::policy::{LegacyMutation, Mutation, Why};
+use crate::semantics::{Dialect, Divergence, LegacyMode};
 
 use super::*;
 
@@ -391,28 +391,28 @@ fn the_later_version_knows_no_direct_match() {
 fn typed_labels_are_texts_or_refused() {
     let document = with_rule(r#""mutate":{"patchStrategicMerge":{"metadata":{"labels":{"a":true}}}}"#);
     let policy = load(&document);
-    assert_eq!(policy.corners.iter().collect::<Vec<_>>(), [Difference::TypedLabel]);
+    assert_eq!(policy.divergences.iter().collect::<Vec<_>>(), [Divergence::TypedLabel]);
     let Mutation::StrategicMerge { overlay, prepared: Some(_) } = &policy.rules[0].mutation else {
         panic!("a fixed overlay is prepared")
     };
     assert_eq!(overlay.source().to_json(), r#"{"metadata":{"labels":{"a":"true"}}}"#);
     let found = faults(&document, Semantics::Kyverno);
-    assert_eq!(found[0].difference, Some(Difference::TypedLabel));
+    assert_eq!(found[0].difference, Some(Divergence::TypedLabel));
     assert_eq!(found[0].pointer.to_string(), "spec.rules[0].mutate.patchStrategicMerge.metadata.labels.a");
 }
 
 #[test]
 fn anchors_and_directives_without_meaning_are_refused_at_their_key() {
     for (overlay, place, difference) in [
-        (r#"{"data":{"=(k)":"v"}}"#, "data.=(k)", Difference::ForeignAnchor),
-        (r#"{"data":{"=(k)":"{{ request.object.metadata.name }}"}}"#, "data.=(k)", Difference::ForeignAnchor),
-        (r#"{"data":{"$retainKeys":["a"]}}"#, "data.$retainKeys", Difference::PatchDirective),
+        (r#"{"data":{"=(k)":"v"}}"#, "data.=(k)", Divergence::ForeignAnchor),
+        (r#"{"data":{"=(k)":"{{ request.object.metadata.name }}"}}"#, "data.=(k)", Divergence::ForeignAnchor),
+        (r#"{"data":{"$retainKeys":["a"]}}"#, "data.$retainKeys", Divergence::PatchDirective),
     ] {
         let document = with_rule(&format!(r#""mutate":{{"patchStrategicMerge":{overlay}}}"#));
         let found = faults(&document, Semantics::Documented);
         assert_eq!(found[0].pointer.to_string(), format!("spec.rules[0].mutate.patchStrategicMerge.{place}"));
         assert_eq!((found[0].difference, found[0].rule.as_deref()), (Some(difference), Some("r")));
-        assert!(load_as(&document, Semantics::Kyverno).corners.contains(difference));
+        assert!(load_as(&document, Semantics::Kyverno).divergences.contains(difference));
     }
 }
 
@@ -422,9 +422,9 @@ fn a_foreach_needs_a_plain_list() {
     {
         let document = with_rule(&format!(r#""mutate":{{"foreach":[{{{entry}}}]}}"#));
         let found = faults(&document, Semantics::Documented);
-        assert_eq!(found[0].difference, Some(Difference::ForeachBadList), "{entry}");
+        assert_eq!(found[0].difference, Some(Divergence::ForeachBadList), "{entry}");
         let policy = load_as(&document, Semantics::Kyverno);
-        assert!(policy.corners.contains(Difference::ForeachBadList));
+        assert!(policy.divergences.contains(Divergence::ForeachBadList));
     }
 }
 
@@ -434,23 +434,23 @@ fn the_early_syntax_runs_and_clusters_refuse_it() {
     let documented = load(&document);
     assert!(documented.refused.is_empty() && documented.not_evaluated.is_empty());
     let own = |policy: &Policy| match &policy.rules[0].mutation {
-        Mutation::Early(Early::Own { reading, overlay: Some(part), patches: None }) => {
+        Mutation::Legacy(LegacyMutation::Own { tracker, overlay: Some(part), patches: None }) => {
             assert!(part.prepared.is_some());
-            Some(*reading)
+            Some(*tracker)
         }
         _ => None,
     };
-    assert_eq!(own(&documented), Some(EarlyReading::Documented));
-    assert!(documented.corners.contains(Difference::EarlySyntax));
+    assert_eq!(own(&documented), Some(LegacyReading::Documented));
+    assert!(documented.divergences.contains(Divergence::LegacySyntax));
     assert!(documented.notes[0].text.contains("today it is `patchStrategicMerge`"));
     let kyverno = load_as(&document, Semantics::Kyverno);
-    assert_eq!(kyverno.refused[0].difference, Some(Difference::EarlySyntax));
+    assert_eq!(kyverno.refused[0].difference, Some(Divergence::LegacySyntax));
     assert_eq!(kyverno.refused[0].pointer.to_string(), "spec.rules[0].mutate.overlay");
-    assert_eq!(kyverno.not_evaluated[0].why, Why::EarlySyntax);
+    assert_eq!(kyverno.not_evaluated[0].why, Why::LegacySyntax);
     for semantics in [Semantics::Documented, Semantics::Kyverno] {
         let read = |legacy| parse(&document, Dialect { semantics, legacy }).unwrap();
-        assert_eq!(own(&read(Legacy::Native)), Some(EarlyReading::Native));
-        let later = read(Legacy::Later);
+        assert_eq!(own(&read(LegacyMode::Native)), Some(LegacyReading::Native));
+        let later = read(LegacyMode::Later);
         assert!(matches!(later.rules[0].mutation, Mutation::StrategicMerge { prepared: Some(_), .. }));
         assert_eq!(later.refused.is_empty(), semantics == Semantics::Documented);
     }
@@ -541,7 +541,7 @@ fn generated_rules_follow_the_written_ones() {
             ("autogen-cronjob-b", "b", at(2)),
         ]
     );
-    assert!(policy.rules.iter().all(|rule| rule.corners.contains(Difference::TypedLabel)));
+    assert!(policy.rules.iter().all(|rule| rule.divergences.contains(Divergence::TypedLabel)));
     assert_eq!(&**policy.rules[2].source_name(), "a");
 }
 

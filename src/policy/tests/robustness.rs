@@ -1,6 +1,6 @@
 //! Whatever stands wherever: an answer, never a panic.
 
-use crate::semantics::{Dialect, Legacy};
+use crate::semantics::{Dialect, LegacyMode};
 use crate::value::{Pointer, Segment};
 
 use super::*;
@@ -66,7 +66,7 @@ fn a_policy_with_everything_loads() {
 }
 
 #[test]
-fn early_fields_may_be_anything() {
+fn legacy_fields_may_be_anything() {
     let others = [
         "null",
         "true",
@@ -81,7 +81,7 @@ fn early_fields_may_be_anything() {
     for (overlay, patches) in others.iter().flat_map(|one| others.iter().map(move |other| (one, other))) {
         let document = with_rule(&format!(r#""mutate":{{"overlay":{overlay},"patches":{patches}}}"#));
         for semantics in [Semantics::Documented, Semantics::Kyverno] {
-            for (_, legacy) in Legacy::ALL {
+            for (_, legacy) in LegacyMode::ALL {
                 let _parsed = parse(&document, Dialect { semantics, legacy });
             }
         }

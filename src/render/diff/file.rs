@@ -34,7 +34,7 @@ pub struct FilePart {
     rules: Vec<Vec<String>>,
     objects: Vec<Changed>,
     /// What an API server says of its objects.
-    trials: String,
+    server_dry_runs: String,
 }
 
 /// An object that changes.
@@ -70,13 +70,13 @@ impl FilePart {
             rules: vec![Vec::new(); edits.len()],
             edits,
             objects: Vec::new(),
-            trials: String::new(),
+            server_dry_runs: String::new(),
         };
         if style.annotate {
             part.name_rules(document, changed.clone());
         }
         for (pointer, report) in changed {
-            part.trials.push_str(&trial_text(report, style));
+            part.server_dry_runs.push_str(&trial_text(report, style));
             part.objects.push(Changed {
                 name: object_name(report),
                 start: starts.start(pointer),
@@ -207,7 +207,7 @@ impl FileDiff {
             style.palette.paint("1", &format!("{sign} {name}\n"), &mut out);
         }
         out.push_str(&body);
-        self.parts.iter().for_each(|part| out.push_str(&part.trials));
+        self.parts.iter().for_each(|part| out.push_str(&part.server_dry_runs));
         FileText { text: out, masked }
     }
 

@@ -9,7 +9,7 @@ mod words;
 
 use std::sync::Arc;
 
-use crate::report::{ObjectReport, Outcome, Trial};
+use crate::report::{ObjectReport, Outcome, ServerDryRun};
 use crate::value::{Pointer, Value};
 use crate::yaml::{self, Limits, Source};
 
@@ -128,17 +128,17 @@ fn annotated(report: &ObjectReport, (before, after): (String, String), style: &D
 pub fn trial_text(report: &ObjectReport, style: &DiffStyle) -> String {
     let mut out = String::new();
     let (name, palette) = (object_name(report), style.palette);
-    let (what, words) = match report.trial.as_deref() {
-        Some(Trial::Accepted { sent, stored }) if sent != stored => {
+    let (what, words) = match report.server_dry_run.as_deref() {
+        Some(ServerDryRun::Accepted { sent, stored }) if sent != stored => {
             let shown = mask_of(report, sent, stored);
             palette.paint("1", &format!("--- {name}\tas the policies leave it\n"), &mut out);
             palette.paint("1", &format!("+++ {name}\tas the API server would store it\n"), &mut out);
             hunks(&print(&shown.before), &print(&shown.after), style, &mut out);
             return out;
         }
-        None | Some(Trial::Accepted { .. }) => return out,
-        Some(Trial::Refused(words)) => ("refuses it", words),
-        Some(Trial::Unanswered(words)) => ("does not say whether it takes it", words),
+        None | Some(ServerDryRun::Accepted { .. }) => return out,
+        Some(ServerDryRun::Refused(words)) => ("refuses it", words),
+        Some(ServerDryRun::Unanswered(words)) => ("does not say whether it takes it", words),
     };
     let shown = mask_of(report, &report.before, &report.after);
     let words = harmless(&shown.message(words)).replace('\n', "\n#   ");

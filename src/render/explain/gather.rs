@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::render::mask::mask_of;
-use crate::report::{Fate, ObjectReport, Outcome, RuleReport, SeenCondition, SeenTurn, SkipReason, Trace};
+use crate::report::{
+    ConditionTrace, ElementOutcome, Iteration, ObjectReport, Outcome, RuleReport, SkipReason, Trace,
+};
 use crate::value::{Pointer, Segment, Text, Value, changes};
 
 use super::shade::Shade;
@@ -182,7 +184,7 @@ impl<'a> Gather<'a, '_> {
     fn trace(&self, trace: &Trace, explained: &mut Explained<'a>) {
         explained.turns = self.turns(trace);
         explained.turns_left_out = trace.turns_left_out;
-        let mut conditions: Vec<Vec<&SeenCondition>> = vec![Vec::new(); trace.turns.len() + 1];
+        let mut conditions: Vec<Vec<&ConditionTrace>> = vec![Vec::new(); trace.turns.len() + 1];
         let of = |turn: Option<usize>| turn.map_or(0, |turn| turn + 1);
         for seen in &trace.conditions {
             if let Some(conditions) = conditions.get_mut(of(seen.turn)) {
@@ -198,7 +200,8 @@ impl<'a> Gather<'a, '_> {
         });
         explained.conditions = self.conditions(&conditions.next().unwrap_or_default(), written, failed);
         for ((turn, seen), conditions) in explained.turns.iter_mut().zip(&trace.turns).zip(conditions) {
-            let failed = matches!(seen.fate, Fate::Skipped { reason: SkipReason::Preconditions { .. }, .. });
+            let failed =
+                matches!(seen.fate, ElementOutcome::Skipped { reason: SkipReason::Preconditions { .. }, .. });
             let written = self.written(&seen.place).and_then(|entry| entry.get("preconditions"));
             turn.conditions = self.conditions(&conditions, written, failed);
         }
@@ -245,7 +248,7 @@ impl<'a> Gather<'a, '_> {
         turns
     }
 
-    fn turn(&self, seen: &SeenTurn, indexes: Vec<usize>) -> Turn {
+    fn turn(&self, seen: &Iteration, indexes: Vec<usize>) -> Turn {
         let mut turn = Turn {
             place: seen.place.to_string(),
             list: seen.list.clone(),
@@ -258,13 +261,13 @@ impl<'a> Gather<'a, '_> {
             anchor: None,
         };
         match &seen.fate {
-            Fate::Failed => turn.why = "it could not be evaluated".into(),
-            Fate::Changed => turn.verdict = Verdict::Patched,
-            Fate::NoChange => {
+            ElementOutcome::Failed => turn.why = "it could not be evaluated".into(),
+            ElementOutcome::Changed => turn.verdict = Verdict::Patched,
+            ElementOutcome::NoChange => {
                 turn.verdict = Verdict::NoChange;
                 turn.why = "what it asks for is there already".into();
             }
-            Fate::Skipped { reason, found } => {
+            ElementOutcome::Skipped { reason, found } => {
                 turn.verdict = Verdict::Skipped;
                 match reason {
                     SkipReason::Preconditions { message } => {
@@ -296,9 +299,9 @@ impl<'a> Gather<'a, '_> {
     }
 
     /// Conditions that belong together, with the block they are written in.
-    fn conditions(&self, seen: &[&SeenCondition], block: Option<&Value>, failed: bool) -> Vec<Condition> {
+    fn conditions(&self, seen: &[&ConditionTrace], block: Option<&Value>, failed: bool) -> Vec<Condition> {
         // Of `any` one that holds is enough.
-        let is_of_any = |condition: &SeenCondition| condition.pointer.parent().to_string() == "any";
+        let is_of_any = |condition: &ConditionTrace| condition.pointer.parent().to_string() == "any";
         let any_holds = seen.iter().any(|condition| condition.met && is_of_any(condition));
         let conditions = seen.iter().map(|condition| {
             let written = block.and_then(|block| block.pointed(&condition.pointer));

@@ -27,8 +27,8 @@ impl Explanation<'_> {
             row
         });
         row.insert("otherKinds", Value::array(others.collect()));
-        let corners = self.corners.iter().flat_map(|(policy, corners)| {
-            corners.iter().map(|difference| -> Value {
+        let divergences = self.divergences.iter().flat_map(|(policy, divergences)| {
+            divergences.iter().map(|difference| -> Value {
                 [
                     ("policy", Value::String((*policy).clone())),
                     ("id", difference.to_string().into()),
@@ -40,7 +40,7 @@ impl Explanation<'_> {
                 .collect()
             })
         });
-        row.insert("differences", Value::array(corners.collect()));
+        row.insert("differences", Value::array(divergences.collect()));
         if let Some(impact) = impact_json(&self.impact) {
             row.insert("impact", impact);
         }

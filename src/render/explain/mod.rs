@@ -8,7 +8,7 @@ mod text;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::report::{Impact, ObjectReport, Outcome, RuleReport};
-use crate::semantics::Corners;
+use crate::semantics::DivergenceSet;
 use crate::value::{Change, Text, Value};
 
 use super::Origin;
@@ -96,7 +96,7 @@ pub struct Explanation<'a> {
     rules: Vec<Explained<'a>>,
     /// Rules for objects of other kinds.
     others: Vec<&'a RuleSource>,
-    corners: Vec<(&'a Text, Corners)>,
+    divergences: Vec<(&'a Text, DivergenceSet)>,
     /// What the change means for a cluster.
     impact: Impact,
     shade: Shade,
@@ -273,10 +273,10 @@ impl<'a> Explanation<'a> {
             }
         }
         let shown = |name: &Text| rules.iter().any(|rule| rule.policy == name);
-        let corners =
-            report.policies.iter().filter(|policy| !policy.corners.is_empty() && shown(&policy.policy));
-        let corners = corners.map(|policy| (&policy.policy, policy.corners)).collect();
-        Self { report, origin, rules, others, corners, impact: Impact::default(), shade }
+        let divergences =
+            report.policies.iter().filter(|policy| !policy.divergences.is_empty() && shown(&policy.policy));
+        let divergences = divergences.map(|policy| (&policy.policy, policy.divergences)).collect();
+        Self { report, origin, rules, others, divergences, impact: Impact::default(), shade }
     }
 
     /// Tells what the change means for a cluster, too.

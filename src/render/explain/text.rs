@@ -38,8 +38,8 @@ impl Explanation<'_> {
             self.rule(rule, semantics, &mut screen);
         }
         self.meanings(&mut screen);
-        for (policy, corners) in &self.corners {
-            for difference in corners.iter() {
+        for (policy, divergences) in &self.divergences {
+            for difference in divergences.iter() {
                 let title =
                     format!("{difference} in {policy}: {} (this run: {semantics})", difference.title());
                 screen.verdict("DIFFERS", "35", &title);

@@ -1,7 +1,7 @@
 //! Global context entries of a cluster.
 
 use crate::engine::LookupError;
-use crate::source::given::Origin;
+use crate::source::context_objects::Origin;
 use crate::value::{Text, Value};
 
 use super::{Cluster, ClusterError, ListQuery, Resource};

@@ -40,14 +40,14 @@ pub use listing::{Listed, Listing};
 #[cfg(feature = "cluster")]
 pub use live::LiveCluster;
 pub use missed::Missed;
-pub use pages::{Batch, Pages};
+pub use pages::{PageBatch, Pages};
 pub use policies::{UnreadPolicies, load_cluster_policies};
 pub use recording::{Cover, RecordedCluster, RecordingCluster};
 pub use resources::{Resource, Resources, Unknown};
 pub use rights::{Access, Rights, Subject};
 pub use schemas::{LiveKinds, MissingSchema, custom_kinds_of};
 pub use selection::{Fitting, Selection, SelectionError, Wanted};
-pub use stored::{Lacks, StoredObjects};
+pub use stored::{MissingInCluster, StoredObjects};
 pub use world::ClusterWorld;
 
 /// What a cluster is asked. One cluster serves many threads.

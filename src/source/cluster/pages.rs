@@ -18,7 +18,7 @@ const PATIENCE: u32 = 2;
 
 /// What arrived in one answer.
 #[derive(Debug)]
-pub struct Batch {
+pub struct PageBatch {
     /// Which of the selections it belongs to.
     pub selection: usize,
     /// Objects of its kind, or why there are none; after an error no further list page follows.
@@ -31,7 +31,7 @@ pub struct Batch {
     pub is_inconsistent: bool,
 }
 
-impl Batch {
+impl PageBatch {
     /// Its objects, all read.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ pub struct Pages {
     selections: Arc<[Selection]>,
     size: u32,
     /// The lists that are read, in order.
-    open: VecDeque<Receiver<Batch>>,
+    open: VecDeque<Receiver<PageBatch>>,
     /// How many selections somebody reads or has read.
     begun: usize,
     /// How often the server did not answer since it last did.
@@ -93,7 +93,7 @@ impl Pages {
     }
 
     /// Takes it into account that a batch arrived.
-    fn note(&mut self, batch: &Batch) {
+    fn note(&mut self, batch: &PageBatch) {
         self.silent = if batch.is_unanswered() { self.silent + 1 } else { 0 };
         if batch.ends_all() || self.silent >= PATIENCE {
             self.open.clear();
@@ -109,16 +109,16 @@ impl Pages {
 }
 
 impl Iterator for Pages {
-    type Item = Batch;
+    type Item = PageBatch;
 
-    fn next(&mut self) -> Option<Batch> {
+    fn next(&mut self) -> Option<PageBatch> {
         if self.open.is_empty() {
             self.begin()?;
         }
         let selection = self.begun - self.open.len();
         let batch = self.open.front()?.recv().unwrap_or_else(|_| {
             let gone = ClusterError::Unreachable("whoever read the list is gone".into());
-            Batch { selection, objects: Err(gone), absent: None, is_last: true, is_inconsistent: false }
+            PageBatch { selection, objects: Err(gone), absent: None, is_last: true, is_inconsistent: false }
         });
         self.note(&batch);
         Some(batch)
@@ -129,12 +129,12 @@ impl Iterator for Pages {
 struct Reader {
     cluster: Arc<dyn Cluster>,
     size: u32,
-    sender: SyncSender<Batch>,
+    sender: SyncSender<PageBatch>,
 }
 
 impl Reader {
     /// Hands a batch over; `None` when nothing more is to be read.
-    fn send(&self, batch: Batch) -> Option<()> {
+    fn send(&self, batch: PageBatch) -> Option<()> {
         let is_over = batch.ends_all();
         self.sender.send(batch).ok()?;
         (!is_over).then_some(())
@@ -155,7 +155,7 @@ impl Reader {
 
     /// Reads a selection to its end, or until nobody takes it any more.
     fn read(&self, index: usize, selection: &Selection) -> Option<()> {
-        let batch = |objects, is_last| Batch {
+        let batch = |objects, is_last| PageBatch {
             selection: index,
             objects,
             absent: None,
@@ -169,7 +169,7 @@ impl Reader {
                 let object = self.named(selection, name);
                 let absent = object.as_ref().is_err_and(ClusterError::is_not_found).then(|| name.clone());
                 let objects = object.map(|object| vec![object.into()]);
-                let batch = Batch { absent, ..batch(objects, number == last) };
+                let batch = PageBatch { absent, ..batch(objects, number == last) };
                 silent = if batch.is_unanswered() { silent + 1 } else { 0 };
                 self.send(batch)?;
                 if silent >= PATIENCE {
@@ -200,7 +200,7 @@ impl Reader {
                 return self.send(batch(Err(ClusterError::Malformed { asked, fault }), true));
             }
             let is_inconsistent = page.is_inconsistent;
-            self.send(Batch { is_inconsistent, ..batch(Ok(page.objects), is_last) })?;
+            self.send(PageBatch { is_inconsistent, ..batch(Ok(page.objects), is_last) })?;
             if is_last {
                 return Some(());
             }

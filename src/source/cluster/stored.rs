@@ -31,7 +31,7 @@ pub struct StoredObjects {
 
 /// What a cluster does not have at all, of what manifests name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lacks {
+pub struct MissingInCluster {
     /// Kinds that the manifests do not define either, as `Widget (example.com/v1)`.
     pub kinds: Vec<String>,
     /// Kinds that they define: as above, with group and kind.
@@ -102,7 +102,7 @@ impl StoredObjects {
     }
 
     /// What the cluster does not have, as far as was asked.
-    pub fn lacks(&self) -> Lacks {
+    pub fn lacks(&self) -> MissingInCluster {
         let kinds = self.unserved.lock().unwrap_or_else(PoisonError::into_inner);
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let known = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,7 +111,7 @@ impl StoredObjects {
             .filter(|(name, is_there)| is_there.get() == Some(&Some(false)) && !made.contains(*name));
         let defined = self.defined.lock().unwrap_or_else(PoisonError::into_inner);
         let (own, foreign): (Vec<_>, Vec<_>) = kinds.iter().partition(|(kind, _)| defined.contains(*kind));
-        Lacks {
+        MissingInCluster {
             kinds: foreign.into_iter().map(|(_, told)| told.clone()).collect(),
             defined: own
                 .into_iter()

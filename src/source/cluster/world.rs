@@ -257,8 +257,8 @@ impl<W: World> World for ClusterWorld<W> {
         self.given.now()
     }
 
-    fn chance(&self, key: &str, call: u64) -> u64 {
-        self.given.chance(key, call)
+    fn random(&self, key: &str, call: u64) -> u64 {
+        self.given.random(key, call)
     }
 
     fn namespace_labels(&self, namespace: &str) -> Option<Value> {

@@ -26,7 +26,7 @@ impl Draw {
     }
 
     /// Whether something happens that happens in so many of a hundred cases.
-    pub(crate) fn chance(&mut self, percent: u64) -> bool {
+    pub(crate) fn random(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 

@@ -146,7 +146,7 @@ impl Manifest {
             "Ingress" | "NetworkPolicy" => "networking.k8s.io/v1",
             _ => "v1",
         };
-        if self.draw.chance(30) {
+        if self.draw.random(30) {
             self.line(0, "# Managed by the platform team; ask in #platform before you change it.");
         }
         self.line(0, &format!("apiVersion: {version}"));
@@ -160,13 +160,13 @@ impl Manifest {
         self.line(2, "labels:");
         self.labels(4);
         self.line(4, &format!("tier: {}", self.tier));
-        if self.draw.chance(40) {
+        if self.draw.random(40) {
             self.line(4, "app.kubernetes.io/managed-by: Helm");
         }
-        if self.draw.chance(50) {
+        if self.draw.random(50) {
             self.line(2, "annotations:");
             self.line(4, "example.com/contact: \"#shop-oncall\"");
-            if self.draw.chance(50) {
+            if self.draw.random(50) {
                 self.line(
                     4,
                     "example.com/runbook: https://runbooks.example.com/shop # kept up to date by hand",
@@ -211,20 +211,20 @@ impl Manifest {
 
     /// What a Pod's `spec` holds.
     fn pod(&mut self, indent: usize) {
-        if self.draw.chance(30) {
+        if self.draw.random(30) {
             self.line(indent, &format!("serviceAccountName: {}", self.name));
         }
-        if self.draw.chance(25) {
+        if self.draw.random(25) {
             self.lines(indent, &["securityContext:", "  runAsNonRoot: true", "  fsGroup: 2000"]);
         }
         self.line(indent, "containers:");
         self.container(indent + 2, "main");
-        if self.draw.chance(30) {
+        if self.draw.random(30) {
             self.container(indent + 2, "metrics");
         }
         self.lines(indent, &["volumes:", "  - name: config", "    configMap:"]);
         self.line(indent + 6, &format!("name: {}-config", self.name));
-        if self.draw.chance(40) {
+        if self.draw.random(40) {
             self.lines(indent, &["  - name: scratch", "    emptyDir: {}"]);
         }
         self.line(indent, "restartPolicy: OnFailure");
@@ -241,14 +241,14 @@ impl Manifest {
         self.line(indent, &format!("- name: {name}"));
         let indent = indent + 2;
         self.line(indent, &format!("image: {image}"));
-        if self.draw.chance(20) {
+        if self.draw.random(20) {
             self.line(indent, "args: [\"--config\", \"/etc/shop/config.yaml\", --verbose]");
         }
         let port = 8000 + self.draw.below(90);
         self.line(indent, "ports:");
         self.line(indent, &format!("  - containerPort: {port}"));
         self.line(indent, &format!("    name: {}", if name == "main" { "http" } else { "http-metrics" }));
-        if self.draw.chance(70) {
+        if self.draw.random(70) {
             self.line(indent, "env:");
             for variable in
                 &["LOG_LEVEL", "REGION", "CACHE_SIZE", "FEATURE_FLAGS"][..=self.draw.below(4) as usize]
@@ -258,7 +258,7 @@ impl Manifest {
                 self.line(indent, &format!("    value: \"{value}\""));
             }
         }
-        if self.draw.chance(60) {
+        if self.draw.random(60) {
             let [cpu, memory] = [10, 16].map(|step| step * (1 + self.draw.below(20)));
             self.lines(
                 indent,
@@ -266,11 +266,11 @@ impl Manifest {
             );
             self.line(indent, &format!("    cpu: {cpu}m"));
             self.line(indent, &format!("    memory: {memory}Mi"));
-            if self.draw.chance(50) {
+            if self.draw.random(50) {
                 self.lines(indent, &["  limits:", "    memory: 512Mi"]);
             }
         }
-        if self.draw.chance(50) {
+        if self.draw.random(50) {
             self.lines(indent, &["readinessProbe:", "  httpGet:", "    path: /ready", "    port: http"]);
             self.line(indent, "  periodSeconds: 5");
         }
@@ -281,10 +281,10 @@ impl Manifest {
         self.lines(0, &["spec:", "  type: ClusterIP", "  selector:"]);
         self.labels(4);
         self.lines(2, &["ports:", "  - name: http", "    port: 80", "    targetPort: http"]);
-        if self.draw.chance(30) {
+        if self.draw.random(30) {
             self.lines(2, &["  - name: http-metrics", "    port: 9090", "    targetPort: http-metrics"]);
         }
-        if self.draw.chance(20) {
+        if self.draw.random(20) {
             self.lines(2, &["  # for the migration only", "  - name: admin", "    port: 8081"]);
         }
     }
@@ -293,7 +293,7 @@ impl Manifest {
         let (size, lines) = (self.draw.below(500), 3 + self.draw.below(12));
         self.line(0, "data:");
         self.line(2, &format!("cache-size: \"{size}\""));
-        if self.draw.chance(70) {
+        if self.draw.random(70) {
             self.line(2, "config.yaml: |");
             for line in 0..lines {
                 self.line(4, &format!("setting-{line}: value-{}", line * size));
@@ -302,7 +302,7 @@ impl Manifest {
     }
 
     fn ingress(&mut self) {
-        let host = if self.draw.chance(70) { "example.com" } else { "internal" };
+        let host = if self.draw.random(70) { "example.com" } else { "internal" };
         self.lines(0, &["spec:", "  rules:"]);
         self.line(4, &format!("- host: {}.{host}", self.name));
         self.lines(6, &["http:", "  paths:", "    - path: /", "      pathType: Prefix", "      backend:"]);
@@ -321,7 +321,7 @@ impl Manifest {
     fn claim(&mut self) {
         let size = 1 + self.draw.below(200);
         self.lines(0, &["spec:", "  accessModes: [ReadWriteOnce]"]);
-        if self.draw.chance(40) {
+        if self.draw.random(40) {
             self.line(2, "storageClassName: fast");
         }
         self.lines(2, &["resources:", "  requests:"]);

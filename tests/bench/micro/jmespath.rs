@@ -1,7 +1,7 @@
 //! Expressions as policies have them.
 
-use kyv::jmespath::{Expression, FixedClock, Runtime, SeededChance};
-use kyv::semantics::{Reading, Semantics};
+use kyv::jmespath::{Expression, FixedClock, Runtime, SeededRandom};
+use kyv::semantics::{DivergenceTracker, Semantics};
 use kyv::value::Value;
 
 use crate::inputs::{DEPLOYMENT, value};
@@ -59,7 +59,7 @@ pub(crate) fn context() -> Value {
 
 /// The answer of an expression, which has one.
 pub(crate) fn search(expression: &Expression, context: &Value) -> Value {
-    let (reading, chance) = (Reading::default(), SeededChance::new(0));
-    let runtime = Runtime::new(&FixedClock::EPOCH, &chance, &reading);
+    let (tracker, random) = (DivergenceTracker::default(), SeededRandom::new(0));
+    let runtime = Runtime::new(&FixedClock::EPOCH, &random, &tracker);
     expression.search(context, &runtime).unwrap_or_else(|error| panic!("{}: {error}", expression.text()))
 }

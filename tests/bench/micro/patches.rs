@@ -1,7 +1,7 @@
 //! Both patch engines.
 
 use kyv::patch::{JsonPatch, Merged, Overlay, Schemas, Survey};
-use kyv::semantics::Reading;
+use kyv::semantics::DivergenceTracker;
 use kyv::value::Value;
 
 use crate::inputs::{DEPLOYMENT, pod, value};
@@ -10,7 +10,7 @@ use crate::{Work, Workload};
 pub(crate) const WORKLOADS: &[Workload] = &[
     ("overlay-prepare", || {
         let overlay = value(MERGED);
-        Work::new(move || Overlay::prepare(&overlay, &Reading::default()).expect("an overlay"))
+        Work::new(move || Overlay::prepare(&overlay, &DivergenceTracker::default()).expect("an overlay"))
     }),
     ("overlay-labels", || overlaid(Effect::Other, LABELS, value(DEPLOYMENT))),
     ("overlay-conditions", || overlaid(Effect::Other, CONDITIONS, value(DEPLOYMENT))),
@@ -68,10 +68,12 @@ enum Effect {
 }
 
 fn overlaid(effect: Effect, text: &str, base: Value) -> Work {
-    let overlay = Overlay::prepare(&value(text), &Reading::default()).expect("an overlay");
+    let overlay = Overlay::prepare(&value(text), &DivergenceTracker::default()).expect("an overlay");
     let schemas = Schemas::kubernetes();
     let apply = move |base: &Value| {
-        overlay.apply(base, &Survey::new(&schemas), &Reading::default(), None).expect("it fits the object")
+        overlay
+            .apply(base, &Survey::new(&schemas), &DivergenceTracker::default(), None)
+            .expect("it fits the object")
     };
     let found = match apply(&base) {
         Merged::Patched(value) if value == base => Effect::Same,
@@ -84,5 +86,5 @@ fn overlaid(effect: Effect, text: &str, base: Value) -> Work {
 
 fn json_patch() -> Work {
     let (patch, base) = (JsonPatch::parse(OPERATIONS).expect("a patch"), value(DEPLOYMENT));
-    Work::new(move || patch.apply(&base, &Reading::default()).expect("it fits the object"))
+    Work::new(move || patch.apply(&base, &DivergenceTracker::default()).expect("it fits the object"))
 }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use kyv::pattern::{Conditions, Integers, LeafPattern, matches};
-use kyv::semantics::Reading;
+use kyv::semantics::DivergenceTracker;
 use kyv::value::Value;
 
 use crate::inputs::value;
@@ -76,7 +76,7 @@ fn conditions() -> Work {
     let conditions = Conditions::parse(&value(CONDITIONS)).expect("conditions");
     Work::new(move || {
         let mut as_written = |side: &Value, _: &_| Ok::<_, Infallible>((side.clone(), Integers::AsFloats));
-        let verdict = conditions.evaluate(&mut as_written, &Reading::default()).expect("an answer");
+        let verdict = conditions.evaluate(&mut as_written, &DivergenceTracker::default()).expect("an answer");
         // All of them were looked at.
         assert!(verdict.met);
         verdict

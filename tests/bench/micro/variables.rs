@@ -1,6 +1,6 @@
 //! Variables inside the texts of a rule, and their replacement.
 
-use kyv::semantics::{Reading, Semantics};
+use kyv::semantics::{DivergenceTracker, Semantics};
 use kyv::value::Value;
 use kyv::variables::{Inline, Limits, Query, QueryError, Scope, Substitution, Template};
 
@@ -46,9 +46,9 @@ fn substituted(document: &str) -> Work {
     let template = Template::prepare(&value(document), Semantics::Documented);
     let context = context();
     Work::new(move || {
-        let reading = Reading::default();
+        let tracker = DivergenceTracker::default();
         let settings = Substitution {
-            reading: &reading,
+            tracker: &tracker,
             deleting: false,
             inline: Inline::Path,
             inline_root: "request.object",

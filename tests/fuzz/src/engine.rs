@@ -36,13 +36,13 @@ pub fn run(data: &[u8]) {
         let policy = policy::parse(&policy, semantics).ok()?;
         let report = check(&policy, &object, old.as_ref(), semantics);
         // What loading comes through is named there.
-        (policy.refused.is_empty() && policy.corners.is_empty()).then_some(report)
+        (policy.refused.is_empty() && policy.divergences.is_empty()).then_some(report)
     };
     let (Some(documented), Some(kyverno)) = (run(Semantics::Documented), run(Semantics::Kyverno)) else {
         return;
     };
     if documented.after != kyverno.after {
-        let named = !documented.corners().is_empty() && !kyverno.corners().is_empty();
+        let named = !documented.divergences().is_empty() && !kyverno.divergences().is_empty();
         assert!(
             named,
             "the sides differ, unnamed:\n{}\n{}",

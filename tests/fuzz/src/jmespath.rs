@@ -1,8 +1,8 @@
 //! Expressions: an answer within the limits, the same each time; parentheses around it change nothing, and
 //! where the two semantics part a difference is named.
 
-use kyv::jmespath::{EvalError, Expression, FixedClock, Limits, Runtime, SeededChance, functions};
-use kyv::semantics::{Corners, Reading, Semantics};
+use kyv::jmespath::{EvalError, Expression, FixedClock, Limits, Runtime, SeededRandom, functions};
+use kyv::semantics::{DivergenceSet, DivergenceTracker, Semantics};
 use kyv::value::{MAX_DEPTH, Value};
 
 use super::input::{Choices, Input};
@@ -10,7 +10,7 @@ use super::values;
 
 const LIMITS: Limits = Limits { steps: 200_000, result_bytes: 256 * 1024, result_depth: 200 };
 
-type Outcome = (Result<Value, EvalError>, Corners);
+type Outcome = (Result<Value, EvalError>, DivergenceSet);
 
 /// Checks one input.
 pub fn run(data: &[u8]) {
@@ -61,12 +61,12 @@ fn check(text: &str, root: &Value, semantics: Semantics) -> Option<Outcome> {
 }
 
 fn search(expression: &Expression, root: &Value, semantics: Semantics) -> Outcome {
-    let reading = Reading::new(semantics);
-    let chance = SeededChance::new(7);
-    let runtime = Runtime::new(&FixedClock::EPOCH, &chance, &reading).with_limits(LIMITS);
+    let tracker = DivergenceTracker::new(semantics);
+    let random = SeededRandom::new(7);
+    let runtime = Runtime::new(&FixedClock::EPOCH, &random, &tracker).with_limits(LIMITS);
     let outcome = expression.search(root, &runtime);
     assert!(outcome.is_err() || runtime.steps() <= LIMITS.steps, "more steps than the limit");
-    (outcome, reading.reached())
+    (outcome, tracker.reached())
 }
 
 /// An expression of the grammar, mostly.

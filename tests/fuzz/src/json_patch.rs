@@ -1,7 +1,7 @@
 //! JSON patches: what RFC 6902 allows gives what it says, and a failed patch leaves no trace.
 
 use kyv::patch::{JsonPatch, OperationKind};
-use kyv::semantics::{Reading, Semantics};
+use kyv::semantics::{DivergenceTracker, Semantics};
 use kyv::value::{MAX_DEPTH, Value};
 
 use super::input::{Choices, Input};
@@ -30,10 +30,10 @@ pub fn run(data: &[u8]) {
     }
     let before = object.to_json();
     let [documented, kyverno] = [Semantics::Documented, Semantics::Kyverno].map(|semantics| {
-        let reading = Reading::new(semantics);
-        let outcome = patch.apply(&object, &reading);
+        let tracker = DivergenceTracker::new(semantics);
+        let outcome = patch.apply(&object, &tracker);
         assert_eq!(object.to_json(), before, "the object itself was changed");
-        (outcome, reading.reached())
+        (outcome, tracker.reached())
     });
     if documented.0.as_ref().ok() != kyverno.0.as_ref().ok() {
         let named = !documented.1.is_empty() && !kyverno.1.is_empty();

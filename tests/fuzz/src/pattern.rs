@@ -1,7 +1,7 @@
 //! Wildcards as a plain matcher has them; patterns of single values, operators and conditions.
 
 use kyv::pattern::{self, Conditions, Integers, LeafPattern, Operator, Range};
-use kyv::semantics::{Reading, Semantics};
+use kyv::semantics::{DivergenceTracker, Semantics};
 use kyv::value::{GoDuration, MAX_DEPTH, Pointer, Quantity, Value};
 
 use super::input::Input;
@@ -41,7 +41,7 @@ pub fn run(data: &[u8]) {
         let operators =
             if work < 1 << 22 { Operator::NAMES } else { &Operator::NAMES[work % 16..=work % 16] };
         for (_, operator) in operators {
-            sides_agree(|reading| operator.evaluate(value, wanted, reading));
+            sides_agree(|tracker| operator.evaluate(value, wanted, tracker));
         }
     }
     amounts(&text);
@@ -100,10 +100,10 @@ fn conditions(block: &Value) {
         Err(faults) => assert!(!faults.is_empty() && faults.iter().all(|fault| !fault.message.is_empty())),
         Ok(conditions) => {
             for integers in [Integers::AsFloats, Integers::Kept] {
-                sides_agree(|reading| {
+                sides_agree(|tracker| {
                     let mut as_written =
                         |side: &Value, _: &Pointer| Ok::<_, std::fmt::Error>((side.clone(), integers));
-                    let verdict = conditions.evaluate(&mut as_written, reading);
+                    let verdict = conditions.evaluate(&mut as_written, tracker);
                     // Nothing fails to resolve; what makes Kyverno panic is an error.
                     verdict.ok().map(|verdict| verdict.met)
                 });
@@ -113,10 +113,10 @@ fn conditions(block: &Value) {
 }
 
 /// Checks that the two semantics agree, or name where they part.
-fn sides_agree<T: PartialEq>(decide: impl Fn(&Reading) -> T) {
+fn sides_agree<T: PartialEq>(decide: impl Fn(&DivergenceTracker) -> T) {
     let [documented, kyverno] = [Semantics::Documented, Semantics::Kyverno].map(|semantics| {
-        let reading = Reading::new(semantics);
-        (decide(&reading), reading.reached())
+        let tracker = DivergenceTracker::new(semantics);
+        (decide(&tracker), tracker.reached())
     });
     if documented.0 != kyverno.0 {
         assert!(!documented.1.is_empty() && !kyverno.1.is_empty(), "the sides differ, unnamed");

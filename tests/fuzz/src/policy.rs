@@ -33,7 +33,7 @@ fn check(document: &Value, semantics: Semantics) {
             let set = PolicySet::new(vec![policy]);
             for kind in ["Pod", "Deployment", "CronJob", "ConfigMap", ""] {
                 for (policy, rules) in set.of_kind(kind).all() {
-                    let all = policy.rules.len() + policy.only_there.len();
+                    let all = policy.rules.len() + policy.controller_only_rules.len();
                     assert!(rules.iter().all(|index| *index < all));
                     assert!(rules.is_sorted());
                 }

@@ -2,7 +2,7 @@
 //! semantics part a difference is named.
 
 use kyv::patch::{Merged, Overlay, PatchError, Schemas, Survey};
-use kyv::semantics::{Corners, Reading, Semantics};
+use kyv::semantics::{DivergenceSet, DivergenceTracker, Semantics};
 use kyv::value::{MAX_DEPTH, Value};
 
 use super::input::{Choices, Input};
@@ -66,27 +66,27 @@ pub fn run(data: &[u8]) {
 
 struct Side {
     semantics: Semantics,
-    prepared: Corners,
+    prepared: DivergenceSet,
     merged: Result<Merged, PatchError>,
-    reached: Corners,
+    reached: DivergenceSet,
 }
 
 impl Side {
     fn new(overlay: &Value, object: &Value, semantics: Semantics) -> Option<Self> {
-        let reading = Reading::new(semantics);
-        let overlay = match Overlay::prepare(overlay, &reading) {
+        let tracker = DivergenceTracker::new(semantics);
+        let overlay = match Overlay::prepare(overlay, &tracker) {
             Ok(overlay) => overlay,
             Err(error) => {
                 assert!(!error.to_string().is_empty());
                 return None;
             }
         };
-        let prepared = reading.reached();
-        let reading = Reading::new(semantics);
+        let prepared = tracker.reached();
+        let tracker = DivergenceTracker::new(semantics);
         let before = object.to_json();
-        let merged = overlay.apply(object, &Survey::new(&Schemas::kubernetes()), &reading, None);
+        let merged = overlay.apply(object, &Survey::new(&Schemas::kubernetes()), &tracker, None);
         assert_eq!(object.to_json(), before, "the object itself was changed");
-        Some(Self { semantics, prepared, merged, reached: reading.reached() })
+        Some(Self { semantics, prepared, merged, reached: tracker.reached() })
     }
 
     /// What the object is afterwards; `None` after an error.

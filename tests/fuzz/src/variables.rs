@@ -1,7 +1,7 @@
 //! Variables: a document without braces is itself, results keep to the limits, and no variable is left over.
 
-use kyv::jmespath::{FixedClock, Limits as Evaluation, Runtime, SeededChance};
-use kyv::semantics::{Corners, Reading, Semantics};
+use kyv::jmespath::{FixedClock, Limits as Evaluation, Runtime, SeededRandom};
+use kyv::semantics::{DivergenceSet, DivergenceTracker, Semantics};
 use kyv::value::{MAX_DEPTH, Value};
 use kyv::variables::{
     Inline, Limits, Query, QueryError, Scope, Substitution, SubstitutionError, Template, holds_variable,
@@ -56,7 +56,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-type Outcome = (Result<Value, SubstitutionError>, Corners);
+type Outcome = (Result<Value, SubstitutionError>, DivergenceSet);
 
 fn check(document: &Value, context: &Value, semantics: Semantics) -> Outcome {
     let template = Template::prepare(document, semantics);
@@ -97,18 +97,18 @@ fn check(document: &Value, context: &Value, semantics: Semantics) -> Outcome {
 }
 
 fn substituted(template: &Template, context: &Value, semantics: Semantics) -> Outcome {
-    let reading = Reading::new(semantics);
-    let chance = SeededChance::new(7);
-    let runtime = Runtime::new(&FixedClock::EPOCH, &chance, &reading).with_limits(EVALUATION);
+    let tracker = DivergenceTracker::new(semantics);
+    let random = SeededRandom::new(7);
+    let runtime = Runtime::new(&FixedClock::EPOCH, &random, &tracker).with_limits(EVALUATION);
     let settings = Substitution {
-        reading: &reading,
+        tracker: &tracker,
         deleting: false,
         inline: Inline::Path,
         inline_root: "request.object",
         limits: LIMITS,
     };
     let result = template.substitute(&mut Context { value: context, runtime: &runtime }, settings);
-    (result.map(|substituted| substituted.value), reading.reached())
+    (result.map(|substituted| substituted.value), tracker.reached())
 }
 
 /// A context that is a value.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::semantics::{Corners, Semantics};
+use crate::semantics::{DivergenceSet, Semantics};
 
 mod pairs;
 
@@ -8,7 +8,7 @@ fn json(text: &str) -> Value {
 }
 
 fn evaluate(operator: Operator, key: &str, value: &str) -> bool {
-    operator.evaluate(&json(key), &json(value), &Reading::default())
+    operator.evaluate(&json(key), &json(value), &DivergenceTracker::default())
 }
 
 /// Checks lines of the form `key · value → TF`, with a letter for each operator; `P` marks where Kyverno
@@ -355,11 +355,11 @@ fn large_sets_are_searched_quickly() {
     let texts = |from: usize, step: usize| {
         Value::array((0..20_000).map(|n| Value::from(format!("item-{}", from + n * step))).collect())
     };
-    let reading = Reading::default();
-    assert!(Operator::In.evaluate(&texts(0, 2), &texts(0, 2), &reading));
-    assert!(Operator::AllIn.evaluate(&texts(0, 2), &texts(0, 2), &reading));
-    assert!(Operator::AnyNotIn.evaluate(&texts(1, 2), &texts(0, 2), &reading));
-    assert!(Operator::AllNotIn.evaluate(&texts(1, 2), &texts(0, 2), &reading));
+    let tracker = DivergenceTracker::default();
+    assert!(Operator::In.evaluate(&texts(0, 2), &texts(0, 2), &tracker));
+    assert!(Operator::AllIn.evaluate(&texts(0, 2), &texts(0, 2), &tracker));
+    assert!(Operator::AnyNotIn.evaluate(&texts(1, 2), &texts(0, 2), &tracker));
+    assert!(Operator::AllNotIn.evaluate(&texts(1, 2), &texts(0, 2), &tracker));
 }
 
 #[test]
@@ -373,11 +373,11 @@ fn large_numbers_have_plain_digits_unless_read_as_kyverno_does() {
             (r#""[1234567 1]""#, "[[1234567,1]]"),
         ] {
             for (operator, expected) in MEMBERSHIP.iter().zip(expected.chars()) {
-                let reading = Reading::new(semantics);
-                let holds = operator.evaluate(&json(key), &json(value), &reading);
+                let tracker = DivergenceTracker::new(semantics);
+                let holds = operator.evaluate(&json(key), &json(value), &tracker);
                 assert_eq!(holds, expected == 'T', "{semantics} {operator} {key} {value}");
-                let reached: Vec<_> = reading.reached().iter().collect();
-                assert_eq!(reached, [Difference::NumberText], "{operator} {key} {value}");
+                let reached: Vec<_> = tracker.reached().iter().collect();
+                assert_eq!(reached, [Divergence::NumberText], "{operator} {key} {value}");
             }
         }
     }
@@ -393,9 +393,9 @@ fn large_numbers_are_no_corner_where_their_text_does_not_matter() {
         ("100000", r#"["100000"]"#),
     ] {
         for operator in MEMBERSHIP {
-            let reading = Reading::default();
-            let _ = operator.evaluate(&json(key), &json(value), &reading);
-            assert_eq!(reading.reached(), Corners::NONE, "{operator} {key} {value}");
+            let tracker = DivergenceTracker::default();
+            let _ = operator.evaluate(&json(key), &json(value), &tracker);
+            assert_eq!(tracker.reached(), DivergenceSet::NONE, "{operator} {key} {value}");
         }
     }
 }

@@ -1,17 +1,17 @@
 //! The patches of the early syntax, applied.
 
 use crate::patch::condition::Steps;
-use crate::patch::early::texts_below;
+use crate::patch::legacy::texts_below;
 use crate::patch::operations::Path;
 use crate::patch::{
-    EarlyPatches, EarlyReading, IndexFault, MissingPart, Operation, OperationKind, PatchError,
+    IndexFault, LegacyPatches, LegacyReading, MissingPart, Operation, OperationKind, PatchError,
 };
-use crate::semantics::{Reading, Semantics};
+use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::Value;
 
 use super::{Editor, appends, container, container_mut, element, faulty, place, within_depth};
 
-impl EarlyPatches {
+impl LegacyPatches {
     /// Makes all operations on a copy of `base`, one after the other.
     ///
     /// # Errors
@@ -19,16 +19,16 @@ impl EarlyPatches {
     /// All operations that cannot be made; one that removes what is not there is none of them.
     pub fn apply(&self, base: &Value) -> Result<Value, PatchError> {
         // Parents are created as the documentation of the later syntax has it.
-        let reading = Reading::new(Semantics::Documented);
-        let editor = Editor { document: base.clone(), reading: &reading, copied: 0 };
-        let mut early = Early { editor, steps: Steps::default() };
+        let tracker = DivergenceTracker::new(Semantics::Documented);
+        let editor = Editor { document: base.clone(), tracker: &tracker, copied: 0 };
+        let mut early = LegacyOperation { editor, steps: Steps::default() };
         let mut failures = Vec::new();
         for operation in self.patch.operations() {
-            let made = match (self.reading, operation.kind()) {
-                (EarlyReading::Documented, OperationKind::Remove) => early.remove(operation.target()),
-                (EarlyReading::Documented, _) => early.put(operation),
-                (EarlyReading::Native, OperationKind::Remove) => early.remove_natively(operation.target()),
-                (EarlyReading::Native, _) => early.put_natively(operation),
+            let made = match (self.tracker, operation.kind()) {
+                (LegacyReading::Documented, OperationKind::Remove) => early.remove(operation.target()),
+                (LegacyReading::Documented, _) => early.put(operation),
+                (LegacyReading::Native, OperationKind::Remove) => early.remove_natively(operation.target()),
+                (LegacyReading::Native, _) => early.put_natively(operation),
             };
             match made {
                 Ok(()) => {}
@@ -40,17 +40,17 @@ impl EarlyPatches {
         if failures.is_empty() {
             Ok(early.editor.document)
         } else {
-            Err(PatchError::EarlyOperations { failures: failures.join("; ") })
+            Err(PatchError::LegacyOperations { failures: failures.join("; ") })
         }
     }
 }
 
-struct Early<'a> {
+struct LegacyOperation<'a> {
     editor: Editor<'a>,
     steps: Steps,
 }
 
-impl Early<'_> {
+impl LegacyOperation<'_> {
     /// What cannot be removed is left.
     fn remove(&mut self, path: &Path) -> Result<(), PatchError> {
         match self.editor.remove(OperationKind::Remove, path) {

@@ -4,7 +4,7 @@ use crate::value::{Text, Value};
 
 use crate::patch::anchor::Anchor;
 
-use super::EarlyReading;
+use super::LegacyReading;
 
 /// Where a value stands, as far as labels matter.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,27 +33,27 @@ impl Room {
 
 /// An overlay with its labels and annotations as texts. The engine of the time did so with truth values of
 /// annotations alone.
-pub(super) fn texts(overlay: &Value, reading: EarlyReading) -> Value {
-    rewritten(overlay, Room::Elsewhere, reading).unwrap_or_else(|| overlay.clone())
+pub(super) fn texts(overlay: &Value, tracker: LegacyReading) -> Value {
+    rewritten(overlay, Room::Elsewhere, tracker).unwrap_or_else(|| overlay.clone())
 }
 
 /// A value that a patch puts at a path, with its labels and annotations as texts.
 pub(in crate::patch) fn texts_below<'p>(path: impl Iterator<Item = &'p Text>, value: &Value) -> Value {
     let room = path.fold(Room::Elsewhere, |room, key| room.member(key));
-    rewritten(value, room, EarlyReading::Documented).unwrap_or_else(|| value.clone())
+    rewritten(value, room, LegacyReading::Documented).unwrap_or_else(|| value.clone())
 }
 
 /// The value rewritten; `None` where it stays as it is.
-fn rewritten(value: &Value, room: Room, reading: EarlyReading) -> Option<Value> {
+fn rewritten(value: &Value, room: Room, tracker: LegacyReading) -> Option<Value> {
     match value {
-        Value::Bool(flag) => match (reading, room) {
-            (EarlyReading::Documented, Room::Label | Room::Annotation)
-            | (EarlyReading::Native, Room::Annotation) => Some(Value::from(flag.to_string())),
+        Value::Bool(flag) => match (tracker, room) {
+            (LegacyReading::Documented, Room::Label | Room::Annotation)
+            | (LegacyReading::Native, Room::Annotation) => Some(Value::from(flag.to_string())),
             _ => None,
         },
         Value::Number(number) => {
             let is_text = matches!(room, Room::Label | Room::Annotation);
-            (is_text && reading == EarlyReading::Documented).then(|| Value::from(number.to_string()))
+            (is_text && tracker == LegacyReading::Documented).then(|| Value::from(number.to_string()))
         }
         Value::Object(members) => {
             let mut changed: Option<Value> = None;
@@ -62,7 +62,7 @@ fn rewritten(value: &Value, room: Room, reading: EarlyReading) -> Option<Value> 
                 if matches!(Anchor::parse(key), Some((Anchor::Condition, _))) {
                     continue;
                 }
-                if let Some(member) = rewritten(member, room.member(key), reading) {
+                if let Some(member) = rewritten(member, room.member(key), tracker) {
                     changed.get_or_insert_with(|| value.clone()).insert(key.clone(), member);
                 }
             }
@@ -71,7 +71,7 @@ fn rewritten(value: &Value, room: Room, reading: EarlyReading) -> Option<Value> 
         Value::Array(items) => {
             let mut changed: Option<Value> = None;
             for (index, item) in items.iter().enumerate() {
-                if let Some(item) = rewritten(item, Room::Elsewhere, reading)
+                if let Some(item) = rewritten(item, Room::Elsewhere, tracker)
                     && let Some(place) = changed
                         .get_or_insert_with(|| value.clone())
                         .as_array_mut()

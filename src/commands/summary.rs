@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::Rule;
 use crate::render::{Width, lines, missing_targets, shown_message, summary_table, trial_line, trials_line};
-use crate::report::{ObjectReport, Outcome, RunningKyverno, Tally, Trial};
-use crate::semantics::{Corners, Semantics};
+use crate::report::{ObjectReport, Outcome, RunningKyverno, ServerDryRun, Tally};
+use crate::semantics::{DivergenceSet, Semantics};
 use crate::source::Content;
 use crate::source::cluster::{InstalledKyverno, MissingSchema};
 use crate::value::{Change, Text};
@@ -13,8 +13,8 @@ use crate::yaml::{Edited, Fallback};
 
 use super::evaluate::{Evaluated, Unsettled};
 use super::exit::Exit;
+use super::reporter::{NoteKind, Reporter};
 use super::session::{Session, counted};
-use super::talk::{About, Talk};
 
 /// So many names are listed in one note.
 const LISTED: usize = 10;
@@ -27,9 +27,9 @@ const MEASURED: &str = "1.19.";
 
 /// Counts and marks of a run.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct RunSummary {
     pub(super) tally: Tally,
-    corners: Corners,
+    divergences: DivergenceSet,
     /// Whether the cluster was asked which Kyverno it runs.
     is_searched: bool,
     /// The rules whose changes were kept.
@@ -77,26 +77,26 @@ pub(super) enum SumUp {
     Nothing,
 }
 
-impl Ledger {
+impl RunSummary {
     /// A ledger of a run that does not tell what changes mean for a cluster.
     pub(super) fn flagless() -> Self {
         Self { tally: Tally { flagless: true, ..Tally::default() }, ..Self::default() }
     }
 
     /// Takes a piece in, and says what went wrong with its objects.
-    pub(super) fn take(&mut self, evaluated: &Evaluated, talk: &mut Talk) {
-        self.count(evaluated, talk);
+    pub(super) fn take(&mut self, evaluated: &Evaluated, reporter: &mut Reporter) {
+        self.count(evaluated, reporter);
         for object in evaluated.objects.iter().filter(|object| object.report.has_error()) {
-            talk.error_lines(Exit::Evaluation, &lines(&object.report, &evaluated.origin(object)));
+            reporter.error_lines(Exit::Evaluation, &lines(&object.report, &evaluated.origin(object)));
         }
     }
 
     /// Takes a piece in whose errors the result tells.
-    pub(super) fn count(&mut self, evaluated: &Evaluated, talk: &mut Talk) {
+    pub(super) fn count(&mut self, evaluated: &Evaluated, reporter: &mut Reporter) {
         for object in &evaluated.objects {
             let report = &object.report;
             self.tally.add(report, object.is_update);
-            self.corners.extend(report.corners());
+            self.divergences.extend(report.divergences());
             self.unlabelled.extend(report.unknown.namespace.clone());
             self.nobody |= report.unknown.user;
             if let Some(filter) = &report.filter {
@@ -124,16 +124,16 @@ impl Ledger {
                 }
             }
             if report.has_error() {
-                talk.worsen(Exit::Evaluation);
+                reporter.worsen(Exit::Evaluation);
             }
-            match report.trial.as_deref() {
-                None | Some(Trial::Accepted { .. }) => {}
-                Some(Trial::Refused(_)) => talk.worsen(Exit::Evaluation),
-                Some(Trial::Unanswered(_)) => {
-                    talk.worsen(Exit::Cluster);
-                    if self.tally.trials.unanswered <= MOST_UNANSWERED {
+            match report.server_dry_run.as_deref() {
+                None | Some(ServerDryRun::Accepted { .. }) => {}
+                Some(ServerDryRun::Refused(_)) => reporter.worsen(Exit::Evaluation),
+                Some(ServerDryRun::Unanswered(_)) => {
+                    reporter.worsen(Exit::Cluster);
+                    if self.tally.server_dry_runs.unanswered <= MOST_UNANSWERED {
                         let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
-                        talk.missed(&format!("dry run of {name}"));
+                        reporter.missed(&format!("dry run of {name}"));
                     }
                 }
             }
@@ -141,7 +141,8 @@ impl Ledger {
                 if self.untaken.len() < LISTED {
                     self.untaken.push(line);
                 } else {
-                    let is_refused = matches!(report.trial.as_deref(), Some(Trial::Refused(_)));
+                    let is_refused =
+                        matches!(report.server_dry_run.as_deref(), Some(ServerDryRun::Refused(_)));
                     let more = if is_refused { &mut self.more_refused } else { &mut self.more_unanswered };
                     *more += 1;
                 }
@@ -159,7 +160,7 @@ impl Ledger {
             self.unknown += evaluated.unknown;
             self.unknown_in.insert(evaluated.input_name().to_owned());
         }
-        talk.advance(evaluated.objects.len());
+        reporter.advance(evaluated.objects.len());
     }
 
     /// Remembers what an edit could not keep.
@@ -176,52 +177,58 @@ impl Ledger {
     }
 
     /// Says what there is to say at the end.
-    pub(super) fn close(&self, session: &Session, sum_up: SumUp, talk: &mut Talk) {
-        self.remark(session, talk);
-        self.unmatched(session, talk);
-        self.announce(session, talk);
-        self.tell_installed(session, talk);
-        self.sum_up(sum_up, talk);
+    pub(super) fn close(&self, session: &Session, sum_up: SumUp, reporter: &mut Reporter) {
+        self.remark(session, reporter);
+        self.unmatched(session, reporter);
+        self.announce(session, reporter);
+        self.tell_installed(session, reporter);
+        self.sum_up(sum_up, reporter);
     }
 
     /// The same for a result that tells itself what did not match and which differences were reached: this
     /// is said again only where it decides how the run ends. A result about some rules or objects alone says
     /// nothing of what the others do.
-    pub(super) fn close_explained(&self, session: &Session, strict: bool, whole: bool, talk: &mut Talk) {
-        self.remark(session, talk);
+    pub(super) fn close_explained(
+        &self,
+        session: &Session,
+        strict: bool,
+        whole: bool,
+        reporter: &mut Reporter,
+    ) {
+        self.remark(session, reporter);
         if strict && whole {
-            self.unmatched(session, talk);
+            self.unmatched(session, reporter);
         }
         if strict {
-            self.announce(session, talk);
+            self.announce(session, reporter);
         }
-        self.tell_installed(session, talk);
-        self.sum_up(SumUp::Line, talk);
+        self.tell_installed(session, reporter);
+        self.sum_up(SumUp::Line, reporter);
     }
 
-    fn remark(&self, session: &Session, talk: &mut Talk) {
-        talk.finish_progress();
+    fn remark(&self, session: &Session, reporter: &mut Reporter) {
+        reporter.finish_progress();
         for (about, remark) in &session.remarks {
-            talk.note(*about, remark);
+            reporter.note(*about, remark);
         }
         let acts = self.tally.changed + self.tally.errors > 0 || !self.triggered.is_empty();
         for remark in session.remarks_on_acts.iter().filter(|_| acts) {
-            talk.note(About::Other, remark);
+            reporter.note(NoteKind::Other, remark);
         }
         for MissingSchema { name, why, .. } in
             session.schemaless.harmless().filter(|schema| self.has_met(schema))
         {
             let text = format!("the schema of {name} cannot be read, lists in it merge without keys: {why}");
-            talk.note(About::Omission, &text);
+            reporter.note(NoteKind::Omission, &text);
         }
         for note in &self.unsettled {
-            talk.note(About::Omission, note);
+            reporter.note(NoteKind::Omission, note);
         }
         if self.unknown > 0 {
             let documents = counted(self.unknown, "document");
             let names = listed(self.unknown_in.iter().cloned());
-            talk.note(
-                About::Omission,
+            reporter.note(
+                NoteKind::Omission,
                 &format!("{documents} without apiVersion or kind passed through as they are: {names}"),
             );
         }
@@ -231,12 +238,12 @@ impl Ledger {
             let text = format!(
                 "{documents} printed canonically, without comments inside, because {reason}: {names}"
             );
-            talk.note(About::Other, &text);
+            reporter.note(NoteKind::Other, &text);
         }
         if !self.expanded.is_empty() {
             let names = listed(self.expanded.iter().cloned());
             let text = format!("aliases were written out where only one user of an anchor changes: {names}");
-            talk.note(About::Other, &text);
+            reporter.note(NoteKind::Other, &text);
         }
         // Of those that are not there it was told.
         let absent = session.absent_namespaces();
@@ -252,16 +259,16 @@ impl Ledger {
                 "rules select by the labels of namespaces that were not given and count as having none: {names} \
                  ({remedy})"
             );
-            talk.note(About::Omission, &text);
+            reporter.note(NoteKind::Omission, &text);
         }
         for (text, objects) in &self.undecided {
             let objects = counted(*objects, "object");
-            talk.note(About::Omission, &format!("{text} ({objects})"));
+            reporter.note(NoteKind::Omission, &format!("{text} ({objects})"));
         }
         if !self.exempted.is_empty() {
             let names = self.exempted.iter();
             let names = names.map(|(name, objects)| format!("{name} for {}", counted(*objects, "object")));
-            talk.note(About::Other, &format!("exceptions applied: {}", listed(names)));
+            reporter.note(NoteKind::Other, &format!("exceptions applied: {}", listed(names)));
         }
         if !self.hidden.is_empty() {
             let objects = counted(self.hidden.values().sum(), "object");
@@ -276,29 +283,29 @@ impl Ledger {
                 "{objects} that rules act on are hidden from policies by the configuration of the cluster's Kyverno, \
                  {instead}: {filters}"
             );
-            talk.note(About::Other, &text);
+            reporter.note(NoteKind::Other, &text);
         }
         if !self.missing.is_empty() {
             let names = listed(self.missing.iter().cloned());
             let text =
                 format!("targets that no given object is: {names} (`--targets` gives further objects)");
-            talk.note(About::Omission, &text);
+            reporter.note(NoteKind::Omission, &text);
         }
         for line in &self.untaken {
-            talk.error(Exit::Evaluation, line);
+            reporter.error(Exit::Evaluation, line);
         }
         for (more, what) in [
             (self.more_refused, "that the API server refuses"),
             (self.more_unanswered, "of which the API server does not say whether it takes them"),
         ] {
             if more > 0 {
-                talk.error(Exit::Evaluation, &format!("and {more} more {what}"));
+                reporter.error(Exit::Evaluation, &format!("and {more} more {what}"));
             }
         }
         if self.nobody {
             let text = "rules select by user, and nobody said who sends the requests (`--userinfo` does): such \
                         parts of `match` are left aside";
-            talk.note(About::Omission, text);
+            reporter.note(NoteKind::Omission, text);
         }
     }
 
@@ -308,8 +315,8 @@ impl Ledger {
         self.tally.rows.keys().any(|key| is_one(&key.kind))
     }
 
-    fn announce(&self, session: &Session, talk: &mut Talk) {
-        talk.announce(self.corners, session.engine.settings().semantics);
+    fn announce(&self, session: &Session, reporter: &mut Reporter) {
+        reporter.announce(self.divergences, session.engine.settings().semantics);
     }
 
     /// Looks for the Kyverno that the cluster runs, and so on which side it is of the differences that were
@@ -319,20 +326,20 @@ impl Ledger {
         self.is_searched = true;
     }
 
-    fn tell_installed(&self, session: &Session, talk: &mut Talk) {
+    fn tell_installed(&self, session: &Session, reporter: &mut Reporter) {
         let found = if self.is_searched { self.tally.kyverno.clone() } else { self.installed(session) };
         if let Some(found) = found {
-            talk.note(About::Other, &found.told);
+            reporter.note(NoteKind::Other, &found.told);
         }
     }
 
     fn installed(&self, session: &Session) -> Option<RunningKyverno> {
-        if self.corners.is_empty() {
+        if self.divergences.is_empty() {
             return None;
         }
         let found = session.cluster.as_deref().and_then(InstalledKyverno::find)?;
         let InstalledKyverno { version, namespace } = found;
-        let names: Vec<String> = self.corners.iter().map(|difference| difference.to_string()).collect();
+        let names: Vec<String> = self.divergences.iter().map(|difference| difference.to_string()).collect();
         let instead = match session.engine.settings().semantics {
             Semantics::Documented => "does what `kyverno` stands for, as --semantics kyverno shows",
             Semantics::Kyverno => "does what this run shows",
@@ -343,16 +350,16 @@ impl Ledger {
             "Kyverno {version} runs in the namespace {namespace} of this cluster: for {} it {instead}{other}",
             names.join(", ")
         );
-        Some(RunningKyverno { version, namespace, differences: self.corners, told })
+        Some(RunningKyverno { version, namespace, differences: self.divergences, told })
     }
 
     /// Says what was done.
-    pub(super) fn sum_up(&self, sum_up: SumUp, talk: &Talk) {
+    pub(super) fn sum_up(&self, sum_up: SumUp, reporter: &Reporter) {
         match sum_up {
-            SumUp::Line => talk.summary(&self.line("changed", "changed")),
-            SumUp::Would => talk.summary(&self.line("would change", "would be changed")),
+            SumUp::Line => reporter.summary(&self.line("changed", "changed")),
+            SumUp::Would => reporter.summary(&self.line("would change", "would be changed")),
             SumUp::Table => {
-                talk.summary(summary_table(&self.tally, talk.gaps(), Width::Short).trim_end());
+                reporter.summary(summary_table(&self.tally, reporter.gaps(), Width::Short).trim_end());
             }
             SumUp::Nothing => {}
         }
@@ -367,11 +374,11 @@ impl Ledger {
         if self.tally.errors > 0 {
             parts.push(format!("{} with errors", self.tally.errors));
         }
-        format!("{}{}", parts.join(", "), trials_line(&self.tally.trials))
+        format!("{}{}", parts.join(", "), trials_line(&self.tally.server_dry_runs))
     }
 
     /// Names the rules that selected no object; one generated for controllers stands for its source.
-    fn unmatched(&self, session: &Session, talk: &mut Talk) {
+    fn unmatched(&self, session: &Session, reporter: &mut Reporter) {
         let met: BTreeSet<(&str, &str)> = self
             .tally
             .rows
@@ -397,7 +404,10 @@ impl Ledger {
         }
         if !idle.is_empty() {
             let number = counted(idle.len(), "rule");
-            talk.note(About::Omission, &format!("{number} selected no object: {}", listed(idle.into_iter())));
+            reporter.note(
+                NoteKind::Omission,
+                &format!("{number} selected no object: {}", listed(idle.into_iter())),
+            );
         }
     }
 }

@@ -4,13 +4,13 @@ use crate::policy::{NotEvaluated, Policy};
 use crate::source::{LoadedExceptions, LoadedPolicies, PolicyNote};
 
 use super::exit::Exit;
+use super::reporter::{NoteKind, Reporter};
 use super::session::counted;
-use super::talk::{About, Talk};
 
 /// What there is to say about the policies. Kinds that are not run yet are errors at once.
-pub(super) fn remarks(loaded: &LoadedPolicies, talk: &mut Talk) -> Vec<(About, String)> {
+pub(super) fn remarks(loaded: &LoadedPolicies, reporter: &mut Reporter) -> Vec<(NoteKind, String)> {
     for message in planned(loaded) {
-        talk.error(Exit::Evaluation, &message);
+        reporter.error(Exit::Evaluation, &message);
     }
     let mut remarks = Vec::new();
     for note in &loaded.notes {
@@ -22,32 +22,32 @@ pub(super) fn remarks(loaded: &LoadedPolicies, talk: &mut Talk) -> Vec<(About, S
                 } else {
                     ""
                 };
-                remarks.push((About::Omission, format!("{origin}: {kind} {name} is not evaluated{hint}")));
+                remarks.push((NoteKind::Omission, format!("{origin}: {kind} {name} is not evaluated{hint}")));
             }
             PolicyNote::NoPolicies { documents, files } => {
                 let documents = counted(*documents, "document");
                 let text =
                     format!("{documents} in {} beside the policies passed over", counted(*files, "file"));
-                remarks.push((About::Other, text));
+                remarks.push((NoteKind::Other, text));
             }
             PolicyNote::Replaced { by, name } => {
                 let text = format!("{by} stands in for the policy {name} of the cluster");
-                remarks.push((About::Other, text));
+                remarks.push((NoteKind::Other, text));
             }
             PolicyNote::Twice { origin, first, name } => {
                 let text = format!("{origin}: a policy {name} stands in {first}, too; both are evaluated");
-                remarks.push((About::Other, text));
+                remarks.push((NoteKind::Other, text));
             }
         }
     }
     for (policy, origin) in loaded.policies.iter().zip(&loaded.origins) {
         let name = policy.full_name();
         for skipped in policy.not_evaluated.iter().filter(|skipped| !skipped.why.spoils_the_result()) {
-            remarks.push((About::Omission, not_evaluated(policy, origin, skipped)));
+            remarks.push((NoteKind::Omission, not_evaluated(policy, origin, skipped)));
         }
         for note in &policy.notes {
             let rule = note.rule.as_ref().map_or_else(|| name.to_string(), |rule| format!("{name}/{rule}"));
-            remarks.push((About::Other, format!("{origin}: {rule}: {}", note.text)));
+            remarks.push((NoteKind::Other, format!("{origin}: {rule}: {}", note.text)));
         }
     }
     remarks
@@ -57,10 +57,10 @@ pub(super) fn remarks(loaded: &LoadedPolicies, talk: &mut Talk) -> Vec<(About, S
 pub(super) fn remarks_on_exceptions(
     loaded: &LoadedExceptions,
     policies: &[Policy],
-) -> impl Iterator<Item = (About, String)> {
+) -> impl Iterator<Item = (NoteKind, String)> {
     let omissions = loaded.misses(policies).into_iter().chain(loaded.left_out.iter().cloned());
     let others = loaded.notes.iter().cloned();
-    omissions.map(|text| (About::Omission, text)).chain(others.map(|text| (About::Other, text)))
+    omissions.map(|text| (NoteKind::Omission, text)).chain(others.map(|text| (NoteKind::Other, text)))
 }
 
 /// What is said of policies whose result is missing, in part or whole: kinds and rules that are not run yet,

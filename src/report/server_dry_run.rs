@@ -4,7 +4,7 @@ use crate::value::Value;
 
 /// What an API server says of a changed object in a dry run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Trial {
+pub enum ServerDryRun {
     /// It would be stored.
     Accepted {
         /// The object as the policies leave it, without what the server keeps for itself.
@@ -18,7 +18,7 @@ pub enum Trial {
     Unanswered(String),
 }
 
-impl Trial {
+impl ServerDryRun {
     /// Whether the server would store something else than it was sent.
     pub fn is_changed(&self) -> bool {
         matches!(self, Self::Accepted { sent, stored } if sent != stored)
@@ -27,7 +27,7 @@ impl Trial {
 
 /// How many objects met which answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Trials {
+pub struct ServerDryRuns {
     /// Objects that would be stored.
     pub accepted: usize,
     /// Those of them that would be stored otherwise than they were sent.
@@ -38,16 +38,16 @@ pub struct Trials {
     pub unanswered: usize,
 }
 
-impl Trials {
+impl ServerDryRuns {
     /// Counts an answer.
-    pub fn add(&mut self, trial: &Trial) {
-        match trial {
-            Trial::Accepted { .. } => {
+    pub fn add(&mut self, server_dry_run: &ServerDryRun) {
+        match server_dry_run {
+            ServerDryRun::Accepted { .. } => {
                 self.accepted += 1;
-                self.changed += usize::from(trial.is_changed());
+                self.changed += usize::from(server_dry_run.is_changed());
             }
-            Trial::Refused(_) => self.refused += 1,
-            Trial::Unanswered(_) => self.unanswered += 1,
+            ServerDryRun::Refused(_) => self.refused += 1,
+            ServerDryRun::Unanswered(_) => self.unanswered += 1,
         }
     }
 

@@ -199,7 +199,7 @@ impl Native {
     }
 
     fn crash(&self) -> Stop {
-        PatchError::EarlyCrash { at: self.place.at.clone() }.into()
+        PatchError::LegacyCrash { at: self.place.at.clone() }.into()
     }
 
     /// Slashes in keys were escaped in annotations alone: elsewhere the patch for such a key led nowhere.

@@ -1,9 +1,9 @@
 //! How the tests of this room evaluate tables of expressions.
 
-use crate::semantics::{Corners, Difference, Reading, Semantics};
+use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
 use crate::value::{JsonReader, Value};
 
-use super::{Expression, FixedClock, Runtime, SeededChance};
+use super::{Expression, FixedClock, Runtime, SeededRandom};
 
 /// The document that the tables of the language are about.
 pub(super) const DOCUMENT: &str = r#"{"a":{"b":"B","c":{"d":1}},"n":7,"s":"str",
@@ -16,21 +16,21 @@ pub(super) fn search(document: &str, expression: &str) -> String {
 }
 
 /// The same under one reading, with the differences that were reached.
-pub(super) fn searched(document: &str, expression: &str, semantics: Semantics) -> (String, Corners) {
+pub(super) fn searched(document: &str, expression: &str, semantics: Semantics) -> (String, DivergenceSet) {
     let document = JsonReader::new(document).last_wins().read().unwrap();
     let expression = match Expression::parse(expression, semantics) {
         Ok(expression) => expression,
-        Err(error) => return (format!("error: {error}"), Corners::NONE),
+        Err(error) => return (format!("error: {error}"), DivergenceSet::NONE),
     };
-    let reading = Reading::new(semantics);
-    let chance = SeededChance::new(1);
+    let tracker = DivergenceTracker::new(semantics);
+    let random = SeededRandom::new(1);
     let clock = FixedClock("2024-02-29T12:34:56.789Z".parse().unwrap());
-    let runtime = Runtime::new(&clock, &chance, &reading);
+    let runtime = Runtime::new(&clock, &random, &tracker);
     let result = match expression.search(&document, &runtime) {
         Ok(value) => value.to_json(),
         Err(error) => format!("error: {error}"),
     };
-    (result, reading.reached())
+    (result, tracker.reached())
 }
 
 /// Checks a table of expressions and what they give on [`DOCUMENT`]: JSON, or `error: ` and the start of
@@ -51,7 +51,7 @@ pub(super) fn check(table: &[(&str, &str)]) {
 }
 
 /// Checks expressions that the two readings give different results for, and that both say so.
-pub(super) fn check_difference(difference: Difference, table: &[(&str, &str, &str)]) {
+pub(super) fn check_difference(difference: Divergence, table: &[(&str, &str, &str)]) {
     for (expression, documented, kyverno) in table {
         for (semantics, expected) in [(Semantics::Documented, documented), (Semantics::Kyverno, kyverno)] {
             let (found, reached) = searched(DOCUMENT, expression, semantics);

@@ -13,7 +13,7 @@ use crate::yaml::{Limits, MAX_ERRORS, Origin, Section, Sections, Source};
 
 use super::manifests::{Input, Of};
 use super::text::{parse, read_text};
-use super::{Location, Manifests, Piece, SourceError};
+use super::{InputDocument, Location, Manifests, SourceError};
 
 /// A portion has so many bytes of text, or one document.
 const BYTES: usize = 16 << 10;
@@ -26,9 +26,9 @@ const WINDOW: u64 = 1 << 20;
 
 /// Some of the input: evaluated and printed behind what comes before it.
 #[derive(Debug)]
-pub enum Portion {
+pub enum InputBatch {
     /// Pieces that are there, or what is wrong with them.
-    Pieces(Vec<Result<Piece, SourceError>>),
+    Pieces(Vec<Result<InputDocument, SourceError>>),
     /// Texts that nobody parsed yet.
     Texts(Vec<Unread>),
 }
@@ -50,9 +50,9 @@ enum Text {
     Fault(SourceError),
 }
 
-impl Portion {
+impl InputBatch {
     /// Its pieces, in order.
-    pub fn pieces(self) -> Vec<Result<Piece, SourceError>> {
+    pub fn pieces(self) -> Vec<Result<InputDocument, SourceError>> {
         match self {
             Self::Pieces(pieces) => pieces,
             Self::Texts(texts) => texts.into_iter().flat_map(Unread::pieces).collect(),
@@ -61,7 +61,7 @@ impl Portion {
 }
 
 impl Unread {
-    fn pieces(self) -> Vec<Result<Piece, SourceError>> {
+    fn pieces(self) -> Vec<Result<InputDocument, SourceError>> {
         let Self { of, text, limits } = self;
         let documents = match text {
             Text::Fault(error) => Err(vec![error]),
@@ -78,7 +78,7 @@ impl Unread {
 
 /// The portions of all inputs, in order.
 #[derive(Debug)]
-pub struct Portions<'a> {
+pub struct InputBatches<'a> {
     manifests: &'a Manifests,
     /// Whether texts are kept whole.
     whole: bool,
@@ -117,7 +117,7 @@ struct Rest {
     bytes: usize,
 }
 
-impl<'a> Portions<'a> {
+impl<'a> InputBatches<'a> {
     pub(super) const fn new(manifests: &'a Manifests, whole: bool) -> Self {
         Self { manifests, whole, next: 0, open: None }
     }
@@ -216,16 +216,16 @@ impl Rest {
     }
 }
 
-impl Iterator for Portions<'_> {
-    type Item = Portion;
+impl Iterator for InputBatches<'_> {
+    type Item = InputBatch;
 
-    fn next(&mut self) -> Option<Portion> {
+    fn next(&mut self) -> Option<InputBatch> {
         let mut texts = Vec::new();
         let mut length = 0;
         while length < BYTES as u64 && texts.len() < FILES {
             if let Some(input) = self.open.as_ref().map(|open| open.input) {
                 let Some(text) = self.section() else { continue };
-                return Some(Portion::Texts(vec![self.unread(input, text)]));
+                return Some(InputBatch::Texts(vec![self.unread(input, text)]));
             }
             let number = self.next;
             let Some(input) = self.manifests.inputs.get(number) else { break };
@@ -247,7 +247,7 @@ impl Iterator for Portions<'_> {
                 Err(error) => texts.push(self.unread(number, Text::Fault(error))),
             }
         }
-        (!texts.is_empty()).then_some(Portion::Texts(texts))
+        (!texts.is_empty()).then_some(InputBatch::Texts(texts))
     }
 }
 
@@ -305,14 +305,14 @@ mod tests {
         (folder, manifests)
     }
 
-    fn pieces(manifests: &Manifests, whole: bool) -> Vec<Result<Piece, SourceError>> {
-        manifests.portions(whole).flat_map(Portion::pieces).collect()
+    fn pieces(manifests: &Manifests, whole: bool) -> Vec<Result<InputDocument, SourceError>> {
+        manifests.batches(whole).flat_map(InputBatch::pieces).collect()
     }
 
     /// Inputs, lines and values of the pieces, and the errors.
-    fn told(pieces: &[Result<Piece, SourceError>]) -> Vec<String> {
-        let one = |piece: &Result<Piece, SourceError>| match piece {
-            Ok(Piece { input, content: Content::Document(document), .. }) => {
+    fn told(pieces: &[Result<InputDocument, SourceError>]) -> Vec<String> {
+        let one = |piece: &Result<InputDocument, SourceError>| match piece {
+            Ok(InputDocument { input, content: Content::Document(document), .. }) => {
                 let value = document.value().map_or_else(String::new, Value::to_json);
                 format!("{input}:{}: {value}", document.start().line)
             }
@@ -347,10 +347,10 @@ mod tests {
         assert_eq!(told(&windows), told(&whole));
         let texts: String = windows.iter().map(|piece| text_of(piece.as_ref().unwrap())).collect();
         assert_eq!(texts, format!("a: 1\n{text}b: 1\n---\nc: 1\n"));
-        assert!(manifests.portions(false).count() > 10);
+        assert!(manifests.batches(false).count() > 10);
     }
 
-    fn text_of(piece: &Piece) -> &str {
+    fn text_of(piece: &InputDocument) -> &str {
         let Content::Document(document) = &piece.content else { return "" };
         document.text()
     }

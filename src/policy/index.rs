@@ -6,7 +6,7 @@ use super::Candidate;
 
 /// Something that an object has if a rule takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sign<'a> {
+pub(super) enum IndexKey<'a> {
     /// A name that fits a pattern, which begins with plain text.
     Name(&'a Text),
     /// A namespace that fits a pattern, which begins with plain text; of a Namespace its name.
@@ -17,7 +17,7 @@ pub(super) enum Sign<'a> {
     Label(&'a Text, Option<&'a Text>),
 }
 
-impl Sign<'_> {
+impl IndexKey<'_> {
     /// Whether a pattern can be a sign: what begins with a wildcard fits texts of any beginning.
     pub(super) fn is_pattern(pattern: &str) -> bool {
         !pattern.starts_with(WILDCARDS)
@@ -26,13 +26,13 @@ impl Sign<'_> {
 
 const WILDCARDS: [char; 2] = ['*', '?'];
 
-/// Numbers, found by signs: those that can hold of an object, in time that does not grow with the others.
+/// Numbers, found by index keys: those that can hold of an object, in time that does not grow with the others.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Signs {
+pub(super) struct RuleIndex {
     /// Numbers without a sign.
     always: Vec<usize>,
-    names: Beginnings,
-    namespaces: Beginnings,
+    names: Prefixes,
+    namespaces: Prefixes,
     homes: Texts,
     labels: Map<Label>,
 }
@@ -50,24 +50,24 @@ struct Texts(Map<Vec<usize>>);
 
 /// What is found by the beginning of a text.
 #[derive(Clone, Debug, Default)]
-struct Beginnings {
+struct Prefixes {
     /// By patterns without wildcards, which are whole texts.
     whole: Texts,
     /// By what patterns have before their first wildcard, apart by its length in bytes.
     parts: Vec<(usize, Texts)>,
 }
 
-impl Signs {
-    /// Adds a number, behind the earlier ones, that is found where one of the signs holds; without any list it is
+impl RuleIndex {
+    /// Adds a number, behind the earlier ones, that is found where one of the index keys holds; without any list it is
     /// always found.
-    pub(super) fn add(&mut self, number: usize, signs: Option<&[Sign<'_>]>) {
-        let Some(signs) = signs else { return self.always.push(number) };
-        for sign in signs {
+    pub(super) fn add(&mut self, number: usize, index_keys: Option<&[IndexKey<'_>]>) {
+        let Some(index_keys) = index_keys else { return self.always.push(number) };
+        for sign in index_keys {
             match *sign {
-                Sign::Name(pattern) => self.names.add(pattern, number),
-                Sign::Namespace(pattern) => self.namespaces.add(pattern, number),
-                Sign::Home(name) => self.homes.add(name.clone(), number),
-                Sign::Label(key, value) => {
+                IndexKey::Name(pattern) => self.names.add(pattern, number),
+                IndexKey::Namespace(pattern) => self.namespaces.add(pattern, number),
+                IndexKey::Home(name) => self.homes.add(name.clone(), number),
+                IndexKey::Label(key, value) => {
                     let label = self.labels.entry(key.clone()).or_default();
                     match value {
                         Some(value) => label.of_value.add(value.clone(), number),
@@ -150,7 +150,7 @@ impl Texts {
     }
 }
 
-impl Beginnings {
+impl Prefixes {
     fn add(&mut self, pattern: &Text, number: usize) {
         let Some(length) = pattern.find(WILDCARDS) else { return self.whole.add(pattern.clone(), number) };
         let place = self.parts.iter().position(|(other, _)| *other == length).unwrap_or_else(|| {
@@ -183,17 +183,17 @@ mod tests {
     use super::*;
 
     /// What is found of an object, and what it gained when it was another before.
-    fn found(signs: &Signs, before: Option<&str>, object: &str) -> Vec<usize> {
+    fn found(index_keys: &RuleIndex, before: Option<&str>, object: &str) -> Vec<usize> {
         let kind = GroupVersionKind { group: "".into(), version: "v1".into(), kind: "Pod".into() };
         let read = |text: &str| Value::from_json(text).unwrap();
         let object = read(object);
         let candidate = Candidate::new(&object, &kind, Operation::Create);
         let mut found = Vec::new();
         match before.map(read) {
-            None => signs.find(&candidate, &mut found),
+            None => index_keys.find(&candidate, &mut found),
             Some(before) => {
                 let before = Candidate::new(&before, &kind, Operation::Create);
-                signs.find_gained(&before, &candidate, &mut found);
+                index_keys.find_gained(&before, &candidate, &mut found);
             }
         }
         let mut found = found.concat();
@@ -206,15 +206,15 @@ mod tests {
     fn numbers_are_found_by_what_an_object_has() {
         let [web, team, shop, tier, front, empty] =
             ["web", "team-*", "shop", "tier", "front", ""].map(Text::from);
-        let mut signs = Signs::default();
-        signs.add(0, None);
-        signs.add(1, Some(&[Sign::Name(&web), Sign::Namespace(&team)]));
-        signs.add(2, Some(&[Sign::Label(&tier, Some(&front))]));
-        signs.add(3, Some(&[Sign::Label(&tier, None), Sign::Home(&shop)]));
-        signs.add(4, Some(&[]));
-        signs.add(5, Some(&[Sign::Label(&tier, Some(&empty)), Sign::Name(&team)]));
+        let mut index_keys = RuleIndex::default();
+        index_keys.add(0, None);
+        index_keys.add(1, Some(&[IndexKey::Name(&web), IndexKey::Namespace(&team)]));
+        index_keys.add(2, Some(&[IndexKey::Label(&tier, Some(&front))]));
+        index_keys.add(3, Some(&[IndexKey::Label(&tier, None), IndexKey::Home(&shop)]));
+        index_keys.add(4, Some(&[]));
+        index_keys.add(5, Some(&[IndexKey::Label(&tier, Some(&empty)), IndexKey::Name(&team)]));
         let of = |metadata: &str, kind: &str| {
-            found(&signs, None, &format!(r#"{{"kind":"{kind}","metadata":{metadata}}}"#))
+            found(&index_keys, None, &format!(r#"{{"kind":"{kind}","metadata":{metadata}}}"#))
         };
         assert_eq!(of("{}", "Pod"), [0]);
         assert_eq!(of(r#"{"name":"web","namespace":"team-a"}"#, "Pod"), [0, 1]);
@@ -230,14 +230,14 @@ mod tests {
     #[test]
     fn what_an_object_gains_is_found() {
         let [web, shop, tier, front] = ["web", "shop", "tier", "front"].map(Text::from);
-        let mut signs = Signs::default();
-        signs.add(0, None);
-        signs.add(1, Some(&[Sign::Name(&web)]));
-        signs.add(2, Some(&[Sign::Namespace(&shop)]));
-        signs.add(3, Some(&[Sign::Label(&tier, Some(&front))]));
-        signs.add(4, Some(&[Sign::Label(&tier, None)]));
+        let mut index_keys = RuleIndex::default();
+        index_keys.add(0, None);
+        index_keys.add(1, Some(&[IndexKey::Name(&web)]));
+        index_keys.add(2, Some(&[IndexKey::Namespace(&shop)]));
+        index_keys.add(3, Some(&[IndexKey::Label(&tier, Some(&front))]));
+        index_keys.add(4, Some(&[IndexKey::Label(&tier, None)]));
         let bare = r#"{"kind":"Namespace","metadata":{"name":"a"}}"#;
-        let of = |before: &str, after: &str| found(&signs, Some(before), after);
+        let of = |before: &str, after: &str| found(&index_keys, Some(before), after);
         assert_eq!(of(bare, bare), [0; 0]);
         assert_eq!(of(bare, r#"{"kind":"Pod","metadata":{"name":"web"}}"#), [1]);
         assert_eq!(of(bare, r#"{"kind":"Namespace","metadata":{"name":"shop"}}"#), [2]);
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn patterns_that_begin_with_a_wildcard_are_no_signs() {
-        assert!(Sign::is_pattern("a*") && Sign::is_pattern(""));
-        assert!(!Sign::is_pattern("*a") && !Sign::is_pattern("?"));
+        assert!(IndexKey::is_pattern("a*") && IndexKey::is_pattern(""));
+        assert!(!IndexKey::is_pattern("*a") && !IndexKey::is_pattern("?"));
     }
 }

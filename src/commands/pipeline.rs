@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use rayon::{ScopeFifo, Yield, current_num_threads, in_place_scope_fifo, yield_now};
 
-use crate::source::{Piece, Portion, SourceError};
+use crate::source::{InputBatch, InputDocument, SourceError};
 
 use super::driver::Work;
 
@@ -19,7 +19,7 @@ const AHEAD: usize = 4;
 type Made<M> = Vec<Result<M, SourceError>>;
 
 /// Portions on their way.
-pub(super) struct Line<'a, W: Work, T, F> {
+pub(super) struct Pipeline<'a, W: Work, T, F> {
     work: &'a W,
     take: T,
     fail: F,
@@ -27,7 +27,7 @@ pub(super) struct Line<'a, W: Work, T, F> {
     failed: AtomicBool,
 }
 
-impl<'a, W, T, F> Line<'a, W, T, F>
+impl<'a, W, T, F> Pipeline<'a, W, T, F>
 where
     W: Work,
     T: FnMut(W::Made) -> io::Result<()>,
@@ -42,7 +42,7 @@ where
     /// # Errors
     ///
     /// What cannot be taken.
-    pub(super) fn run(self, portions: impl Iterator<Item = Portion>) -> io::Result<()> {
+    pub(super) fn run(self, batches: impl Iterator<Item = InputBatch>) -> io::Result<()> {
         let Self { work, mut take, mut fail, failed } = self;
         let failed = &failed;
         let mut take_all = |made: Made<W::Made>| -> io::Result<()> {
@@ -61,11 +61,11 @@ where
         let ahead = if current_num_threads() > 1 { AHEAD * current_num_threads() } else { 1 };
         let done = in_place_scope_fifo(|scope| {
             let mut begun: VecDeque<Receiver<Made<W::Made>>> = VecDeque::with_capacity(ahead);
-            for portion in portions {
-                match portion {
-                    Portion::Texts(_) => begun.push_back(begin(scope, portion, work, failed)),
+            for batch in batches {
+                match batch {
+                    InputBatch::Texts(_) => begun.push_back(begin(scope, batch, work, failed)),
                     // What arrives bit by bit is taken before anybody waits for more.
-                    Portion::Pieces(pieces) => {
+                    InputBatch::Pieces(pieces) => {
                         while let Some(first) = begun.pop_front() {
                             take_all(finished(&first))?;
                         }
@@ -89,7 +89,7 @@ where
 /// Begins with a portion on whichever thread has time for it.
 fn begin<'scope, W: Work>(
     scope: &ScopeFifo<'scope>,
-    portion: Portion,
+    batch: InputBatch,
     work: &'scope W,
     failed: &'scope AtomicBool,
 ) -> Receiver<Made<W::Made>>
@@ -98,7 +98,7 @@ where
 {
     let (sender, receiver) = sync_channel(1);
     scope.spawn_fifo(move |_| {
-        let made = portion.pieces().into_iter().filter_map(|piece| one(piece, work, failed)).collect();
+        let made = batch.pieces().into_iter().filter_map(|piece| one(piece, work, failed)).collect();
         // Nobody waits for it if something could not be written.
         drop(sender.send(made));
     });
@@ -107,7 +107,7 @@ where
 
 /// Makes something of pieces, on all threads at once.
 fn together<W: Work>(
-    pieces: Vec<Result<Piece, SourceError>>,
+    pieces: Vec<Result<InputDocument, SourceError>>,
     work: &W,
     failed: &AtomicBool,
 ) -> Made<W::Made> {
@@ -115,7 +115,7 @@ fn together<W: Work>(
 }
 
 fn one<W: Work>(
-    piece: Result<Piece, SourceError>,
+    piece: Result<InputDocument, SourceError>,
     work: &W,
     failed: &AtomicBool,
 ) -> Option<Result<W::Made, SourceError>> {

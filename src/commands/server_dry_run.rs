@@ -2,7 +2,7 @@
 
 use crate::engine::World;
 use crate::render::mask_beside;
-use crate::report::{ObjectReport, Trial};
+use crate::report::{ObjectReport, ServerDryRun};
 use crate::secrets::mask_further;
 use crate::source::Content;
 use crate::source::cluster::{Act, Cluster, ClusterError, Draft};
@@ -41,11 +41,11 @@ impl<'a> DryRuns<'a> {
                 Evaluation { is_update: true, .. } => Act::Apply,
                 _ => Act::Create,
             };
-            object.report.trial = self.ask(object, act).map(Box::new);
+            object.report.server_dry_run = self.ask(object, act).map(Box::new);
         }
     }
 
-    fn ask(self, object: &Evaluation, act: Act) -> Option<Trial> {
+    fn ask(self, object: &Evaluation, act: Act) -> Option<ServerDryRun> {
         let report = &object.report;
         // What exists is asked for by the name that it has, whatever the policies make of that.
         let named = if act == Act::Create { &report.after } else { &report.before };
@@ -61,10 +61,10 @@ impl<'a> DryRuns<'a> {
                 let sent = without_bookkeeping(&sent);
                 let stored = beside(&sent, &without_bookkeeping(&stored));
                 let stored = if report.shows_secrets { stored } else { mask_further(&sent, &stored) };
-                Trial::Accepted { sent, stored }
+                ServerDryRun::Accepted { sent, stored }
             }
-            Err(error) if error.is_refusal_of_the_object() => Trial::Refused(words(error)),
-            Err(error) => Trial::Unanswered(words(error)),
+            Err(error) if error.is_refusal_of_the_object() => ServerDryRun::Refused(words(error)),
+            Err(error) => ServerDryRun::Unanswered(words(error)),
         })
     }
 

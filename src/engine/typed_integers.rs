@@ -8,7 +8,7 @@ use super::limits::Limits;
 
 /// Which values of the context hold integers as integers, where Kyverno holds others as floats.
 #[derive(Default)]
-pub(super) struct Held {
+pub(super) struct TypedIntegers {
     /// `request.object`
     pub(super) object: bool,
     /// `request.oldObject`
@@ -21,7 +21,7 @@ pub(super) struct Held {
     cached: Option<(Value, Value)>,
 }
 
-impl Held {
+impl TypedIntegers {
     pub(super) fn name(&mut self, name: &Text, is_held: bool) {
         self.names.retain(|known| known != name);
         if is_held {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::engine::{Taken, Targets, World};
 use crate::report::{ObjectReport, PolicyReport};
-use crate::source::{Content, Piece};
+use crate::source::{Content, InputDocument};
 use crate::value::{ObjectRef, Pointer, Value};
 
 use super::evaluate::{Evaluated, Evaluation, Evaluator, Unsettled, without_bookkeeping};
@@ -122,7 +122,7 @@ fn beyond(taken: Taken) -> Evaluated {
     let mut report = ObjectReport::untouched(before.clone());
     (report.after, report.policies, report.secrets) = (after, taken.policies, taken.secrets);
     let after = report.is_changed().then(|| report.after.clone());
-    let piece = Piece { input: 0, content: Content::Object(before), file: None, further: true };
+    let piece = InputDocument { input: 0, content: Content::Object(before), file: None, further: true };
     let object = Evaluation {
         pointer: Pointer::default(),
         report,

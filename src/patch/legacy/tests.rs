@@ -2,23 +2,25 @@
 
 use proptest::prelude::*;
 
-use crate::patch::{EarlyOverlay, EarlyPatches, EarlyReading, Limit, MAX_STEPS, Merged, PatchError, Schemas};
-use crate::semantics::{Difference, Reading};
+use crate::patch::{
+    LegacyOverlay, LegacyPatches, LegacyReading, Limit, MAX_STEPS, Merged, PatchError, Schemas,
+};
+use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{MAX_DEPTH, Value};
 
-const READINGS: [EarlyReading; 2] = [EarlyReading::Documented, EarlyReading::Native];
+const READINGS: [LegacyReading; 2] = [LegacyReading::Documented, LegacyReading::Native];
 
 fn json(text: &str) -> Value {
     Value::from_json(text).unwrap()
 }
 
 /// What an overlay makes of an object: its JSON, `unmet at …`, or an error.
-fn overlaid(overlay: &str, object: &str, reading: EarlyReading) -> String {
-    let overlay = match EarlyOverlay::prepare(&json(overlay), reading) {
+fn overlaid(overlay: &str, object: &str, tracker: LegacyReading) -> String {
+    let overlay = match LegacyOverlay::prepare(&json(overlay), tracker) {
         Ok(overlay) => overlay,
         Err(error) => return format!("refused: {error}"),
     };
-    match overlay.apply(&json(object), &Schemas::kubernetes(), &Reading::default()) {
+    match overlay.apply(&json(object), &Schemas::kubernetes(), &DivergenceTracker::default()) {
         Ok(Merged::Patched(after)) => after.to_json(),
         Ok(Merged::ConditionFailed(failed)) => {
             format!("unmet: {} at {}: {}", failed.overlay, failed.at, failed.reason)
@@ -98,7 +100,7 @@ fn documented_overlays_do_what_the_text_says() {
         ),
         (r#"[]"#, "{}", "refused: an overlay must be an object, found array"),
     ] {
-        assert_eq!(overlaid(overlay, object, EarlyReading::Documented), expected, "{overlay} on {object}");
+        assert_eq!(overlaid(overlay, object, LegacyReading::Documented), expected, "{overlay} on {object}");
     }
 }
 
@@ -123,31 +125,31 @@ fn native_overlays_do_what_the_engine_did() {
         (r#"{"a":null}"#, r#"{"a":1}"#, "error: Overlay has unsupported type: <nil> at `a`"),
         (r#"{"a":1}"#, r#"{"a":"x"}"#, r#"{"a":1}"#),
     ] {
-        assert_eq!(overlaid(overlay, object, EarlyReading::Native), expected, "{overlay} on {object}");
+        assert_eq!(overlaid(overlay, object, LegacyReading::Native), expected, "{overlay} on {object}");
     }
 }
 
 #[test]
 fn a_map_over_a_list_is_announced_where_it_changes_something() {
-    let overlay = EarlyOverlay::prepare(&json(r#"{"a":{"+(b)":1}}"#), EarlyReading::Documented).unwrap();
+    let overlay = LegacyOverlay::prepare(&json(r#"{"a":{"+(b)":1}}"#), LegacyReading::Documented).unwrap();
     for (object, announced) in
         [(r#"{"a":[{"c":1}]}"#, true), (r#"{"a":[{"b":1}]}"#, false), (r#"{"a":{"c":1}}"#, false)]
     {
-        let reading = Reading::default();
-        overlay.apply(&json(object), &Schemas::kubernetes(), &reading).unwrap();
-        assert_eq!(reading.reached().contains(Difference::EarlyBroadcast), announced, "{object}");
+        let tracker = DivergenceTracker::default();
+        overlay.apply(&json(object), &Schemas::kubernetes(), &tracker).unwrap();
+        assert_eq!(tracker.reached().contains(Divergence::LegacyBroadcast), announced, "{object}");
     }
 }
 
 #[test]
 fn depth_and_work_are_bounded() {
     let deep = (0..=MAX_DEPTH).fold(Value::from(1), |inner, _| Value::from_iter([("a", inner)]));
-    for reading in READINGS {
-        let refused = EarlyOverlay::prepare(&deep, reading).unwrap_err();
+    for tracker in READINGS {
+        let refused = LegacyOverlay::prepare(&deep, tracker).unwrap_err();
         assert_eq!(refused, PatchError::Limit(Limit::Depth));
         let operation =
             Value::from_iter([("op", "add".into()), ("path", "/a".into()), ("value", deep.clone())]);
-        let patches = EarlyPatches::from_value(&Value::array(vec![operation]), reading).unwrap();
+        let patches = LegacyPatches::from_value(&Value::array(vec![operation]), tracker).unwrap();
         assert_eq!(patches.apply(&json("{}")).unwrap_err(), PatchError::Limit(Limit::Depth));
     }
     let many = |prefix: &str| -> Value {
@@ -159,19 +161,20 @@ fn depth_and_work_are_bounded() {
     };
     const { assert!(2000 * 2000 > MAX_STEPS) };
     let overlay = Value::from_iter([("a", items("x"))]);
-    let overlay = EarlyOverlay::prepare(&overlay, EarlyReading::Documented).unwrap();
+    let overlay = LegacyOverlay::prepare(&overlay, LegacyReading::Documented).unwrap();
     let object = Value::from_iter([("a", items("y"))]);
-    let applied = overlay.apply(&object, &Schemas::kubernetes(), &Reading::default());
+    let applied = overlay.apply(&object, &Schemas::kubernetes(), &DivergenceTracker::default());
     assert_eq!(applied.unwrap_err(), PatchError::Limit(Limit::Steps));
     let operation = Value::from_iter([("op", "add".into()), ("path", "/a/0".into()), ("value", many("x"))]);
-    let patches = EarlyPatches::from_value(&Value::array(vec![operation]), EarlyReading::Documented).unwrap();
+    let patches =
+        LegacyPatches::from_value(&Value::array(vec![operation]), LegacyReading::Documented).unwrap();
     let object = Value::from_iter([("a", many("y"))]);
     assert_eq!(patches.apply(&object).unwrap_err(), PatchError::Limit(Limit::Steps));
 }
 
 /// What patches make of an object.
-fn patched(patches: &str, object: &str, reading: EarlyReading) -> String {
-    match EarlyPatches::from_value(&json(patches), reading).map(|patches| patches.apply(&json(object))) {
+fn patched(patches: &str, object: &str, tracker: LegacyReading) -> String {
+    match LegacyPatches::from_value(&json(patches), tracker).map(|patches| patches.apply(&json(object))) {
         Ok(Ok(after)) => after.to_json(),
         Ok(Err(error)) => format!("error: {error}"),
         Err(error) => format!("refused: {error}"),
@@ -214,7 +217,7 @@ fn documented_patches_do_what_the_text_says() {
              add, replace, remove",
         ),
     ] {
-        assert_eq!(patched(patches, object, EarlyReading::Documented), expected, "{patches} on {object}");
+        assert_eq!(patched(patches, object, LegacyReading::Documented), expected, "{patches} on {object}");
     }
 }
 
@@ -232,7 +235,7 @@ fn native_patches_create_no_parents_and_count_from_the_start() {
              missing value",
         ),
     ] {
-        assert_eq!(patched(patches, object, EarlyReading::Native), expected, "{patches} on {object}");
+        assert_eq!(patched(patches, object, LegacyReading::Native), expected, "{patches} on {object}");
     }
 }
 
@@ -270,24 +273,24 @@ fn any_patches() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn arbitrary_overlays_never_panic(overlay in any_value(), object in any_value()) {
-        for reading in READINGS {
-            let Ok(overlay) = EarlyOverlay::prepare(&overlay, reading) else { continue };
-            let _merged = overlay.apply(&object, &Schemas::kubernetes(), &Reading::default());
+        for tracker in READINGS {
+            let Ok(overlay) = LegacyOverlay::prepare(&overlay, tracker) else { continue };
+            let _merged = overlay.apply(&object, &Schemas::kubernetes(), &DivergenceTracker::default());
         }
     }
 
     #[test]
     fn arbitrary_patches_never_panic(patches in any_patches(), object in any_value()) {
-        for reading in READINGS {
-            let Ok(patches) = EarlyPatches::from_value(&patches, reading) else { continue };
+        for tracker in READINGS {
+            let Ok(patches) = LegacyPatches::from_value(&patches, tracker) else { continue };
             let _patched = patches.apply(&object);
         }
     }
 
     #[test]
     fn arbitrary_values_are_no_patches_or_are(patches in any_value()) {
-        for reading in READINGS {
-            let _read = EarlyPatches::from_value(&patches, reading);
+        for tracker in READINGS {
+            let _read = LegacyPatches::from_value(&patches, tracker);
         }
     }
 }

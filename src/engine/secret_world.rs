@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::policy::TargetSelector;
-use crate::secrets::{Ledger, Secrets};
+use crate::secrets::{Secrets, TaintTracker};
 use crate::value::{GroupVersionKind, KindScope, Text, Value};
 
 use super::world::{Disguise, InputNames, Lookup, LookupError, TargetAccess, TargetRefusal, World};
@@ -12,46 +12,46 @@ use super::world::{Disguise, InputNames, Lookup, LookupError, TargetAccess, Targ
 const DEPTH: usize = 3;
 
 /// A world that tells a ledger of the Secrets that it answers with, and hides those that it is asked with.
-pub(super) struct Witness<'a> {
+pub(super) struct SecretTrackingWorld<'a> {
     world: &'a dyn World,
-    pub(super) ledger: Ledger,
+    pub(super) taint: TaintTracker,
 }
 
-impl<'a> Witness<'a> {
+impl<'a> SecretTrackingWorld<'a> {
     pub(super) fn new(world: &'a dyn World) -> Self {
-        Self { world, ledger: Ledger::new(world.keeps_stand_ins()) }
+        Self { world, taint: TaintTracker::new(world.keeps_stand_ins()) }
     }
 
     /// What came to light of secrets.
     pub(super) fn secrets(self) -> Secrets {
-        self.ledger.secrets()
+        self.taint.secrets()
     }
 
     /// How a question is hidden that these texts are asked with; `None` where there is nothing to hide.
     fn disguise(&self, texts: &[&str], shows_names: bool) -> Option<Disguise> {
-        if !texts.iter().any(|text| self.ledger.holds_text(text)) {
+        if !texts.iter().any(|text| self.taint.holds_text(text)) {
             return None;
         }
-        let stand_in = |text: &&str| match self.ledger.stand_in(&Value::from(*text))? {
+        let stand_in = |text: &&str| match self.taint.stand_in(&Value::from(*text))? {
             Value::String(text) => Some(text),
             _ => None,
         };
         Some(Disguise {
             texts: texts.iter().map(|text| Text::from(*text)).collect(),
             stand_in: texts.iter().map(stand_in).collect::<Option<Vec<Text>>>(),
-            secrets: self.ledger.secrets_so_far(),
+            secrets: self.taint.secrets_so_far(),
             shows_names,
         })
     }
 }
 
-impl World for Witness<'_> {
+impl World for SecretTrackingWorld<'_> {
     fn now(&self) -> Timestamp {
         self.world.now()
     }
 
-    fn chance(&self, key: &str, call: u64) -> u64 {
-        self.world.chance(key, call)
+    fn random(&self, key: &str, call: u64) -> u64 {
+        self.world.random(key, call)
     }
 
     fn namespace_labels(&self, namespace: &str) -> Option<Value> {
@@ -88,27 +88,27 @@ impl World for Witness<'_> {
             Some(disguise) => self.world.disguised_lookup(lookup, &disguise),
         }?;
         if !matches!(lookup, Lookup::Image(_) | Lookup::GlobalEntry(_) | Lookup::ConfigMap { .. }) {
-            gather(&answer, DEPTH, &self.ledger);
+            gather(&answer, DEPTH, &self.taint);
         }
         Ok(answer)
     }
 }
 
 /// Tells of the Secrets in a value. Elements of a `SecretList` need not say what they are.
-fn gather(value: &Value, depth: usize, ledger: &Ledger) {
+fn gather(value: &Value, depth: usize, taint: &TaintTracker) {
     let kind = value.get("kind").and_then(Value::as_str);
     if kind == Some("Secret") {
-        ledger.see_secret(value);
+        taint.see_secret(value);
     } else if kind == Some("SecretList") {
         for item in value.get("items").and_then(Value::as_array).into_iter().flatten() {
-            ledger.see_secret(item);
+            taint.see_secret(item);
         }
     } else if depth > 0 {
         for member in value.as_array().into_iter().flatten() {
-            gather(member, depth - 1, ledger);
+            gather(member, depth - 1, taint);
         }
         if let Some(items) = value.get("items") {
-            gather(items, depth - 1, ledger);
+            gather(items, depth - 1, taint);
         }
     }
 }

@@ -13,7 +13,7 @@ mod test;
 #[cfg(test)]
 mod tests;
 
-use crate::semantics::Reading;
+use crate::semantics::DivergenceTracker;
 use crate::value::{MAX_DEPTH, Pointer, Value};
 
 use super::condition::Steps;
@@ -28,29 +28,29 @@ use node::Node;
 /// An `overlay`, prepared.
 ///
 /// ```
-/// use kyv::patch::{EarlyOverlay, EarlyReading, Merged, Schemas};
-/// use kyv::semantics::Reading;
+/// use kyv::patch::{LegacyOverlay, LegacyReading, Merged, Schemas};
+/// use kyv::semantics::DivergenceTracker;
 /// use kyv::value::Value;
 ///
 /// let overlay = r#"{"subsets": [{"ports": [{"(name)": "secure*", "port": 6443}]}]}"#;
 /// let overlay = Value::from_json(overlay).unwrap();
-/// let overlay = EarlyOverlay::prepare(&overlay, EarlyReading::Documented).unwrap();
+/// let overlay = LegacyOverlay::prepare(&overlay, LegacyReading::Documented).unwrap();
 /// let endpoints = r#"{"apiVersion": "v1", "kind": "Endpoints",
 ///     "subsets": [{"ports": [{"name": "secure-x", "port": 443}, {"name": "plain", "port": 80}]}]}"#;
 /// let endpoints = Value::from_json(endpoints).unwrap();
-/// let merged = overlay.apply(&endpoints, &Schemas::kubernetes(), &Reading::default()).unwrap();
+/// let merged = overlay.apply(&endpoints, &Schemas::kubernetes(), &DivergenceTracker::default()).unwrap();
 /// let Merged::Patched(after) = merged else { panic!("a port is selected") };
 /// assert!(after.to_json().contains(r#"{"name":"secure-x","port":6443},{"name":"plain","port":80}"#));
 /// ```
 #[derive(Clone, Debug)]
-pub struct EarlyOverlay {
+pub struct LegacyOverlay {
     root: Node,
-    reading: EarlyReading,
+    tracker: LegacyReading,
 }
 
 /// How the early syntax is read by code of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EarlyReading {
+pub enum LegacyReading {
     /// As its documentation says.
     Documented,
     /// As Kyverno 1.1.0 did, defects included; what crashed there is an error.
@@ -59,27 +59,27 @@ pub enum EarlyReading {
 
 /// The operations of a `patches` list, prepared.
 #[derive(Clone, Debug, PartialEq)]
-pub struct EarlyPatches {
+pub struct LegacyPatches {
     pub(super) patch: JsonPatch,
-    pub(super) reading: EarlyReading,
+    pub(super) tracker: LegacyReading,
 }
 
-impl EarlyOverlay {
+impl LegacyOverlay {
     /// Prepares an overlay.
     ///
     /// # Errors
     ///
     /// An overlay that is no object or is nested too deep, anchors other than `()` and `+()`, and, as the
     /// documentation has it, `null` anywhere outside a condition: an overlay cannot delete.
-    pub fn prepare(overlay: &Value, reading: EarlyReading) -> Result<Self, PatchError> {
+    pub fn prepare(overlay: &Value, tracker: LegacyReading) -> Result<Self, PatchError> {
         if overlay.as_object().is_none() {
             return Err(PatchError::NotAnOverlay { found: overlay.type_name() });
         }
         if overlay.depth() > MAX_DEPTH {
             return Err(PatchError::Limit(Limit::Depth));
         }
-        let overlay = labels::texts(overlay, reading);
-        Ok(Self { root: node::Planter::new(reading).plant(&overlay)?, reading })
+        let overlay = labels::texts(overlay, tracker);
+        Ok(Self { root: node::OverlayBuilder::new(tracker).build(&overlay)?, tracker })
     }
 
     /// The lists without elements, of which there is nothing to apply.
@@ -94,13 +94,18 @@ impl EarlyOverlay {
     /// # Errors
     ///
     /// A passed limit; in the native reading also an overlay that does not fit the object.
-    pub fn apply(&self, base: &Value, schemas: &Schemas, reading: &Reading) -> Result<Merged, PatchError> {
-        let result = match self.reading {
-            EarlyReading::Documented => {
+    pub fn apply(
+        &self,
+        base: &Value,
+        schemas: &Schemas,
+        tracker: &DivergenceTracker,
+    ) -> Result<Merged, PatchError> {
+        let result = match self.tracker {
+            LegacyReading::Documented => {
                 let position = schemas.root(base, &Value::Null);
-                Documented::new(reading).run(&self.root, base, position)
+                Documented::new(tracker).run(&self.root, base, position)
             }
-            EarlyReading::Native => Native::default().run(&self.root, base),
+            LegacyReading::Native => Native::default().run(&self.root, base),
         };
         match result {
             Ok(after) if after.depth() > MAX_DEPTH => Err(PatchError::Limit(Limit::Depth)),
@@ -113,16 +118,16 @@ impl EarlyOverlay {
     }
 }
 
-impl EarlyPatches {
+impl LegacyPatches {
     /// Reads the list of a `patches` field.
     ///
     /// # Errors
     ///
     /// A value that is no list, and operations that are incomplete or neither `add`, `replace` nor `remove`.
-    pub fn from_value(value: &Value, reading: EarlyReading) -> Result<Self, PatchError> {
+    pub fn from_value(value: &Value, tracker: LegacyReading) -> Result<Self, PatchError> {
         let mut patch = JsonPatch::from_value(value)?;
-        patch.restrict_to_early(reading)?;
-        Ok(Self { patch, reading })
+        patch.restrict_to_early(tracker)?;
+        Ok(Self { patch, tracker })
     }
 }
 

@@ -1,8 +1,8 @@
 //! The early syntax of rules: `overlay` and `patches`, which releases before 1.2 had.
 
-use crate::patch::{EarlyOverlay, EarlyPatches, EarlyReading, JsonPatch, PatchError};
+use crate::patch::{JsonPatch, LegacyOverlay, LegacyPatches, LegacyReading, PatchError};
 use crate::pattern::nearest;
-use crate::semantics::{Legacy, Semantics};
+use crate::semantics::{LegacyMode, Semantics};
 use crate::value::{Pointer, Value};
 use crate::variables::{Template, holds_variable};
 
@@ -13,17 +13,17 @@ use super::{Mutation, Note};
 
 /// The early fields of a rule, compiled.
 #[derive(Clone, Debug)]
-pub enum Early {
+pub enum LegacyMutation {
     /// A cluster refuses them, and no other reading was asked for.
     Refused,
     /// Read by code of their own: the overlay first, then the patches.
     Own {
         /// Which of the two readings.
-        reading: EarlyReading,
+        tracker: LegacyReading,
         /// `overlay`.
-        overlay: Option<Box<EarlyPart<EarlyOverlay>>>,
+        overlay: Option<Box<LegacyPart<LegacyOverlay>>>,
         /// `patches`.
-        patches: Option<Box<EarlyPart<EarlyPatches>>>,
+        patches: Option<Box<LegacyPart<LegacyPatches>>>,
     },
     /// Read as what came later, one after the other.
     Later(Vec<Mutation>),
@@ -31,7 +31,7 @@ pub enum Early {
 
 /// One early field.
 #[derive(Clone, Debug)]
-pub struct EarlyPart<T> {
+pub struct LegacyPart<T> {
     /// Its value with its variables.
     pub template: Template,
     /// The value compiled, where nothing in it varies.
@@ -58,54 +58,54 @@ impl Reader<'_> {
         for (_, text) in spellings.iter().filter(|(field, _)| field.is_some()) {
             self.notes.push(Note::of_rule(self.rule, *text));
         }
-        let reading = match (self.legacy, self.reading.semantics()) {
-            (Legacy::Documented, Semantics::Kyverno) => return Mutation::Early(Early::Refused),
-            (Legacy::Documented, Semantics::Documented) => EarlyReading::Documented,
-            (Legacy::Native, _) => EarlyReading::Native,
-            (Legacy::Later, _) => return self.later(overlay, patches, at),
+        let tracker = match (self.legacy, self.tracker.semantics()) {
+            (LegacyMode::Documented, Semantics::Kyverno) => return Mutation::Legacy(LegacyMutation::Refused),
+            (LegacyMode::Documented, Semantics::Documented) => LegacyReading::Documented,
+            (LegacyMode::Native, _) => LegacyReading::Native,
+            (LegacyMode::Later, _) => return self.later(overlay, patches, at),
         };
         let overlay =
-            overlay.map(|overlay| Box::new(self.early_overlay(overlay, &at.key("overlay"), reading)));
+            overlay.map(|overlay| Box::new(self.legacy_overlay(overlay, &at.key("overlay"), tracker)));
         let patches =
-            patches.map(|patches| Box::new(self.early_patches(patches, &at.key("patches"), reading)));
-        Mutation::Early(Early::Own { reading, overlay, patches })
+            patches.map(|patches| Box::new(self.legacy_patches(patches, &at.key("patches"), tracker)));
+        Mutation::Legacy(LegacyMutation::Own { tracker, overlay, patches })
     }
 
-    fn early_overlay(
+    fn legacy_overlay(
         &mut self,
         overlay: &Value,
         below: &Pointer,
-        reading: EarlyReading,
-    ) -> EarlyPart<EarlyOverlay> {
+        tracker: LegacyReading,
+    ) -> LegacyPart<LegacyOverlay> {
         let template = self.template(below);
         let fixed = template.fixed();
         let mut prepared = None;
         // What varies is compiled once its variables have values; its keys are known now. A whole overlay
         // may come from a variable.
         if fixed.is_some() || overlay.as_object().is_some() {
-            match EarlyOverlay::prepare(fixed.unwrap_or(overlay), reading) {
+            match LegacyOverlay::prepare(fixed.unwrap_or(overlay), tracker) {
                 Ok(overlay) => {
-                    if reading == EarlyReading::Documented {
+                    if tracker == LegacyReading::Documented {
                         self.note_empty_lists(&overlay);
                     }
                     prepared = fixed.is_some().then_some(overlay);
                 }
-                Err(error) => self.early_fault(&error, below),
+                Err(error) => self.legacy_fault(&error, below),
             }
         } else if overlay.as_str().is_none() {
             self.fault(below, format!("expected an object, found {}", found(overlay)));
         }
-        EarlyPart { template, prepared }
+        LegacyPart { template, prepared }
     }
 
-    fn note_empty_lists(&mut self, overlay: &EarlyOverlay) {
+    fn note_empty_lists(&mut self, overlay: &LegacyOverlay) {
         for at in overlay.empty_lists() {
             let text = format!("the empty list at `{at}` of the overlay changes no list of the object");
             self.notes.push(Note::of_rule(self.rule, text));
         }
     }
 
-    fn early_fault(&mut self, error: &PatchError, below: &Pointer) {
+    fn legacy_fault(&mut self, error: &PatchError, below: &Pointer) {
         let (at, suggestion) = match error {
             PatchError::ForeignAnchor { at, key } => {
                 let name = key.split_once('(').map(|(_, name)| format!("({name}"));
@@ -119,37 +119,37 @@ impl Reader<'_> {
         self.faults.push(fault.suggesting(suggestion.as_deref()));
     }
 
-    fn early_patches(
+    fn legacy_patches(
         &mut self,
         patches: &Value,
         below: &Pointer,
-        reading: EarlyReading,
-    ) -> EarlyPart<EarlyPatches> {
+        tracker: LegacyReading,
+    ) -> LegacyPart<LegacyPatches> {
         let template = self.template(below);
         let Some(operations) = patches.as_array() else {
             self.fault(below, format!("expected a list of operations, found {}", found(patches)));
-            return EarlyPart { template, prepared: None };
+            return LegacyPart { template, prepared: None };
         };
         let before = self.faults.len();
         for (index, operation) in operations.iter().enumerate() {
-            self.early_operation(operation, &below.index(index));
+            self.legacy_operation(operation, &below.index(index));
         }
         // The engine of the time put no values into patches.
-        let fixed = match reading {
-            EarlyReading::Native => Some(patches),
-            EarlyReading::Documented => template.fixed(),
+        let fixed = match tracker {
+            LegacyReading::Native => Some(patches),
+            LegacyReading::Documented => template.fixed(),
         };
         let mut prepared = None;
         if let (Some(fixed), true) = (fixed, self.faults.len() == before) {
-            match EarlyPatches::from_value(fixed, reading) {
+            match LegacyPatches::from_value(fixed, tracker) {
                 Ok(patches) => prepared = Some(patches),
                 Err(error) => self.fault(below, error.to_string()),
             }
         }
-        EarlyPart { template, prepared }
+        LegacyPart { template, prepared }
     }
 
-    fn early_operation(&mut self, operation: &Value, below: &Pointer) {
+    fn legacy_operation(&mut self, operation: &Value, below: &Pointer) {
         let mut fault = |at: Pointer, message: String, suggestion: Option<&str>| {
             self.faults.push(Fault::new(self.at.join(&at), message).suggesting(suggestion));
         };
@@ -217,7 +217,7 @@ impl Reader<'_> {
         }
         match <[Mutation; 1]>::try_from(parts) {
             Ok([only]) => only,
-            Err(parts) => Mutation::Early(Early::Later(parts)),
+            Err(parts) => Mutation::Legacy(LegacyMutation::Later(parts)),
         }
     }
 

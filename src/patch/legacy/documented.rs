@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::patch::PatchError;
 use crate::patch::keyed::key_text;
 use crate::patch::schema::{Position, Strategy};
-use crate::semantics::{Difference, Reading};
+use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::Value;
 
 use super::node::{Condition, Conditions, Entry, Node, Role, Shape};
@@ -15,13 +15,13 @@ use super::{Place, Stop};
 
 /// One overlay on one object.
 pub(super) struct Documented<'a> {
-    reading: &'a Reading,
+    tracker: &'a DivergenceTracker,
     place: Place,
 }
 
 impl<'a> Documented<'a> {
-    pub(super) fn new(reading: &'a Reading) -> Self {
-        Self { reading, place: Place::default() }
+    pub(super) fn new(tracker: &'a DivergenceTracker) -> Self {
+        Self { tracker, place: Place::default() }
     }
 
     pub(super) fn run(&mut self, root: &Node, base: &Value, position: Position<'_>) -> Result<Value, Stop> {
@@ -200,7 +200,7 @@ impl<'a> Documented<'a> {
             }
         }
         if *work != before {
-            self.reading.reach(Difference::EarlyBroadcast);
+            self.tracker.reach(Divergence::LegacyBroadcast);
         }
         Ok(())
     }

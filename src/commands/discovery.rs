@@ -6,7 +6,7 @@ use crate::source::cluster::{Cluster, KyvernoConfiguration, LiveKinds, custom_ki
 use crate::value::Text;
 
 use super::policies::kind_selectors;
-use super::talk::Talk;
+use super::reporter::Reporter;
 
 /// The custom kinds of a cluster that the policies can change and that were not given. `None` if the cluster does
 /// not even tell what it serves.
@@ -14,24 +14,24 @@ pub(super) fn live_kinds(
     cluster: &dyn Cluster,
     policies: &[Policy],
     given: &[CustomKind],
-    talk: &mut Talk,
+    reporter: &mut Reporter,
 ) -> Option<LiveKinds> {
     let rules: Vec<&Rule> = policies
         .iter()
         .flat_map(|policy| &policy.rules)
         .filter(|rule| rule.not_evaluated().is_none() && rule.mutation.merges())
         .collect();
-    let is_own = |rule: &&&Rule| !matches!(rule.mutation, Mutation::Existing(_));
+    let is_own = |rule: &&&Rule| !matches!(rule.mutation, Mutation::MutateExisting(_));
     let mut selectors = kind_selectors(rules.iter().filter(is_own).copied());
     for rule in &rules {
-        if let Mutation::Existing(existing) = &rule.mutation {
+        if let Mutation::MutateExisting(existing) = &rule.mutation {
             selectors.extend(existing.kind_selectors());
         }
     }
     let mut kinds = match custom_kinds_of(cluster, &selectors) {
         Ok(read) => read,
         Err(error) => {
-            talk.fault(&error.into());
+            reporter.fault(&error.into());
             return None;
         }
     };

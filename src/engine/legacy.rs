@@ -1,7 +1,7 @@
 //! Rules in the early syntax.
 
-use crate::patch::{EarlyOverlay, EarlyPatches, EarlyReading, Merged, PatchError, Survey};
-use crate::policy::{Early, EarlyPart, Mutation};
+use crate::patch::{LegacyOverlay, LegacyPatches, LegacyReading, Merged, PatchError, Survey};
+use crate::policy::{LegacyMutation, LegacyPart, Mutation};
 use crate::report::{Outcome, RuleError, SkipReason};
 use crate::value::Value;
 use crate::variables::{Inline, Template};
@@ -14,43 +14,43 @@ type Made = Result<Value, SkipReason>;
 
 /// Runs the early fields of a rule. Either of them failing fails the rule.
 pub(super) fn run(
-    early: &Early,
+    early: &LegacyMutation,
     object: &Value,
     context: &mut Context<'_>,
     survey: &Survey<'_>,
 ) -> Result<Made, RuleError> {
     match early {
-        Early::Refused => Err(RuleError::new("a cluster refuses the early syntax")),
-        Early::Own { reading, overlay, patches } => {
+        LegacyMutation::Refused => Err(RuleError::new("a cluster refuses the early syntax")),
+        LegacyMutation::Own { tracker, overlay, patches } => {
             let mut after = object.clone();
             if let Some(part) = overlay {
-                match overlaid(part, *reading, object, context, survey)? {
+                match overlaid(part, *tracker, object, context, survey)? {
                     Ok(overlaid) => after = overlaid,
                     // The patches of the rule hang on the same conditions.
                     Err(reason) => return Ok(Err(reason)),
                 }
                 // The engine of the time took an overlay that changes nothing for one that does not apply.
-                if *reading == EarlyReading::Native && after == *object {
+                if *tracker == LegacyReading::Native && after == *object {
                     return Ok(Ok(after));
                 }
             }
             if let Some(part) = patches {
-                after = patched(part, *reading, &after, context)?;
+                after = patched(part, *tracker, &after, context)?;
             }
             Ok(Ok(after))
         }
-        Early::Later(parts) => one_after_the_other(parts, object, context, survey),
+        LegacyMutation::Later(parts) => one_after_the_other(parts, object, context, survey),
     }
 }
 
 fn overlaid(
-    part: &EarlyPart<EarlyOverlay>,
-    reading: EarlyReading,
+    part: &LegacyPart<LegacyOverlay>,
+    tracker: LegacyReading,
     object: &Value,
     context: &mut Context<'_>,
     survey: &Survey<'_>,
 ) -> Result<Made, RuleError> {
-    let prepare = |value: &Value| EarlyOverlay::prepare(value, reading);
+    let prepare = |value: &Value| LegacyOverlay::prepare(value, tracker);
     let made;
     let overlay = match &part.prepared {
         Some(overlay) => overlay,
@@ -59,8 +59,8 @@ fn overlaid(
             &made
         }
     };
-    context.reading().reach_all(part.template.corners());
-    let merged = overlay.apply(object, survey.schemas(), context.reading());
+    context.tracker().reach_all(part.template.divergences());
+    let merged = overlay.apply(object, survey.schemas(), context.tracker());
     Ok(match merged.map_err(|error| rule::failed_patch(&error))? {
         Merged::Patched(after) => Ok(after),
         Merged::ConditionFailed(failed) => Err(rule::not_met(failed)),
@@ -68,12 +68,12 @@ fn overlaid(
 }
 
 fn patched(
-    part: &EarlyPart<EarlyPatches>,
-    reading: EarlyReading,
+    part: &LegacyPart<LegacyPatches>,
+    tracker: LegacyReading,
     object: &Value,
     context: &mut Context<'_>,
 ) -> Result<Value, RuleError> {
-    let prepare = |value: &Value| EarlyPatches::from_value(value, reading);
+    let prepare = |value: &Value| LegacyPatches::from_value(value, tracker);
     let made;
     let patches = match &part.prepared {
         Some(patches) => patches,
@@ -82,7 +82,7 @@ fn patched(
             &made
         }
     };
-    context.reading().reach_all(part.template.corners());
+    context.tracker().reach_all(part.template.divergences());
     patches.apply(object).map_err(|error| rule::failed_patch(&error))
 }
 

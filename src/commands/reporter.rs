@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::render::{announced, harmless, harmless_name};
 use crate::report::Gaps;
-use crate::semantics::{Corners, Semantics};
+use crate::semantics::{DivergenceSet, Semantics};
 use crate::source::SourceError;
 use crate::source::cluster::UnreadPolicies;
 
@@ -14,7 +14,7 @@ use super::progress::{Kinds, Progress};
 
 /// How much is said, and in what manner.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Manner {
+pub(super) struct Verbosity {
     /// Errors only.
     pub(super) quiet: bool,
     /// Notes about what was left out are errors.
@@ -23,8 +23,8 @@ pub(super) struct Manner {
 
 /// Speaks on standard error, and remembers how the run must end.
 #[derive(Debug)]
-pub(super) struct Talk {
-    manner: Manner,
+pub(super) struct Reporter {
+    verbosity: Verbosity,
     exit: Exit,
     progress: Progress,
     /// The last thing that a cluster said; it is not said twice in a row.
@@ -35,18 +35,18 @@ pub(super) struct Talk {
 
 /// What a note is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum About {
+pub(super) enum NoteKind {
     /// Something that was not evaluated, did not match, or differs between the semantics.
     Omission,
     /// Anything else.
     Other,
 }
 
-impl Talk {
+impl Reporter {
     /// Starts to talk.
-    pub(super) fn new(manner: Manner) -> Self {
-        let progress = Progress::new(!manner.quiet && io::stderr().is_terminal());
-        Self { manner, exit: Exit::Done, progress, last: String::new(), gaps: Gaps::default() }
+    pub(super) fn new(verbosity: Verbosity) -> Self {
+        let progress = Progress::new(!verbosity.quiet && io::stderr().is_terminal());
+        Self { verbosity, exit: Exit::Done, progress, last: String::new(), gaps: Gaps::default() }
     }
 
     /// An error, and how it makes the run end.
@@ -123,24 +123,24 @@ impl Talk {
     }
 
     /// A note.
-    pub(super) fn note(&mut self, about: About, message: &str) {
-        if about == About::Omission && self.manner.strict {
+    pub(super) fn note(&mut self, about: NoteKind, message: &str) {
+        if about == NoteKind::Omission && self.verbosity.strict {
             self.error(Exit::Evaluation, &format!("{message} (--strict)"));
-        } else if !self.manner.quiet {
+        } else if !self.verbosity.quiet {
             self.say(&format!("note: {message}\n"));
         }
     }
 
     /// A note for each difference between the two semantics that was reached.
-    pub(super) fn announce(&mut self, corners: Corners, semantics: Semantics) {
-        for line in announced(corners, &semantics.to_string()).lines() {
-            self.note(About::Omission, line.strip_prefix("note: ").unwrap_or(line));
+    pub(super) fn announce(&mut self, divergences: DivergenceSet, semantics: Semantics) {
+        for line in announced(divergences, &semantics.to_string()).lines() {
+            self.note(NoteKind::Omission, line.strip_prefix("note: ").unwrap_or(line));
         }
     }
 
     /// The last word about what was done.
     pub(super) fn summary(&self, message: &str) {
-        if !self.manner.quiet {
+        if !self.verbosity.quiet {
             self.say(&format!("{message}\n"));
         }
     }
@@ -185,10 +185,10 @@ mod tests {
 
     #[test]
     fn strictness_turns_omissions_into_errors() {
-        let mut talk = Talk::new(Manner { quiet: true, strict: true });
-        talk.note(About::Other, "unimportant");
-        assert_eq!(talk.exit(), Exit::Done);
-        talk.note(About::Omission, "left out");
-        assert_eq!(talk.exit(), Exit::Evaluation);
+        let mut reporter = Reporter::new(Verbosity { quiet: true, strict: true });
+        reporter.note(NoteKind::Other, "unimportant");
+        assert_eq!(reporter.exit(), Exit::Done);
+        reporter.note(NoteKind::Omission, "left out");
+        assert_eq!(reporter.exit(), Exit::Evaluation);
     }
 }

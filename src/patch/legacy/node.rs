@@ -5,7 +5,7 @@ use crate::value::{Map, Pointer, Text, Value};
 use crate::patch::PatchError;
 use crate::patch::anchor::Anchor;
 
-use super::EarlyReading;
+use super::LegacyReading;
 use super::test::Test;
 
 /// One node of an overlay.
@@ -137,19 +137,19 @@ impl Node {
 }
 
 /// Prepares overlays, of which it knows the way from the root.
-pub(super) struct Planter {
-    reading: EarlyReading,
+pub(super) struct OverlayBuilder {
+    tracker: LegacyReading,
     at: Pointer,
 }
 
-impl Planter {
-    pub(super) const fn new(reading: EarlyReading) -> Self {
-        Self { reading, at: Pointer::ROOT }
+impl OverlayBuilder {
+    pub(super) const fn new(tracker: LegacyReading) -> Self {
+        Self { tracker, at: Pointer::ROOT }
     }
 
-    pub(super) fn plant(&mut self, value: &Value) -> Result<Node, PatchError> {
+    pub(super) fn build(&mut self, value: &Value) -> Result<Node, PatchError> {
         match value {
-            Value::Null if self.reading == EarlyReading::Documented => {
+            Value::Null if self.tracker == LegacyReading::Documented => {
                 Err(PatchError::NullInOverlay { at: self.at.clone() })
             }
             Value::Object(members) => {
@@ -170,7 +170,7 @@ impl Planter {
                 let mut elements = Vec::with_capacity(items.len());
                 for (index, item) in items.iter().enumerate() {
                     self.at.push_index(index);
-                    elements.push(self.plant(item)?);
+                    elements.push(self.build(item)?);
                     self.at.pop();
                 }
                 let conditioned = elements.iter().any(|element| element.conditioned);
@@ -187,12 +187,12 @@ impl Planter {
                 return Err(PatchError::BlankAnchor { key: raw.to_string(), at: self.at.parent() });
             }
             Some((Anchor::Condition, name)) => (name.into(), Role::Condition(self.condition(value)?)),
-            Some((Anchor::Add, name)) => (name.into(), Role::Add(self.plant(value)?)),
+            Some((Anchor::Add, name)) => (name.into(), Role::Add(self.build(value)?)),
             Some((Anchor::Global | Anchor::Equality | Anchor::Existence | Anchor::Negation, _)) => {
                 return Err(foreign());
             }
             None if is_signed(raw) => return Err(foreign()),
-            None => (raw.clone(), Role::Plain(self.plant(value)?)),
+            None => (raw.clone(), Role::Plain(self.build(value)?)),
         };
         Ok(Entry { raw: raw.clone(), name, role })
     }
@@ -204,7 +204,7 @@ impl Planter {
                 for (raw, member) in members {
                     self.at.push_key(raw.clone());
                     let (name, role) = match Anchor::parse(raw) {
-                        Some((Anchor::Add, name)) => (name, Role::Add(self.plant(member)?)),
+                        Some((Anchor::Add, name)) => (name, Role::Add(self.build(member)?)),
                         Some((_, name)) => (name, Role::Condition(self.condition(member)?)),
                         None => (&**raw, Role::Condition(self.condition(member)?)),
                     };

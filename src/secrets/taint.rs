@@ -12,13 +12,13 @@ use super::{Known, Secrets, StandIns};
 /// The secrets of one evaluation: the values of the Secrets that it came across, and whatever was made of them so far.
 /// As long as it came across none, to ask it costs one look at a flag.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub struct TaintTracker {
     is_used: AtomicBool,
     keeps_stand_ins: bool,
     known: Mutex<Known>,
 }
 
-impl Ledger {
+impl TaintTracker {
     /// A ledger that also works out what would stand in for each text, if that is wanted.
     pub fn new(keeps_stand_ins: bool) -> Self {
         Self { keeps_stand_ins, ..Self::default() }
@@ -274,31 +274,31 @@ mod tests {
         Value::from_json(text).unwrap()
     }
 
-    fn ledger() -> Ledger {
-        let ledger = Ledger::new(true);
-        ledger.see(&json(r#"{"kind":"ConfigMap","data":{"p":"open"}}"#));
-        assert!(ledger.is_blank() && !ledger.holds(&"open".into()));
-        ledger.see(&json(r#"{"kind":"Secret","data":{"p":"aHVudGVyMg==","q":"eA=="}}"#));
-        ledger
+    fn taint() -> TaintTracker {
+        let taint = TaintTracker::new(true);
+        taint.see(&json(r#"{"kind":"ConfigMap","data":{"p":"open"}}"#));
+        assert!(taint.is_blank() && !taint.holds(&"open".into()));
+        taint.see(&json(r#"{"kind":"Secret","data":{"p":"aHVudGVyMg==","q":"eA=="}}"#));
+        taint
     }
 
     #[test]
     fn values_are_known_as_they_are_and_decoded() {
-        let ledger = ledger();
+        let taint = taint();
         for text in ["aHVudGVyMg==", "is hunter2", "x", "eA=="] {
-            assert!(ledger.holds(&text.into()), "{text}");
+            assert!(taint.holds(&text.into()), "{text}");
         }
-        assert!(!ledger.holds(&"ax".into()));
+        assert!(!taint.holds(&"ax".into()));
         assert_eq!(
-            ledger.stand_in(&json(r#"["hunter2","a hunter2",5,"x"]"#)),
+            taint.stand_in(&json(r#"["hunter2","a hunter2",5,"x"]"#)),
             Some(json(r#"["masked1","a masked1",5,"k02"]"#))
         );
     }
 
     #[test]
     fn values_of_odd_types_are_known() {
-        let ledger = Ledger::new(false);
-        ledger.see(&json(r#"{"kind":"Secret","data":{"a":5,"b":{"c":["d-word",true]},"e":"dGV4dA=="},"stringData":"whole"}"#));
+        let taint = TaintTracker::new(false);
+        taint.see(&json(r#"{"kind":"Secret","data":{"a":5,"b":{"c":["d-word",true]},"e":"dGV4dA=="},"stringData":"whole"}"#));
         for (value, holds) in [
             ("5", true),
             ("\"d-word\"", true),
@@ -307,15 +307,15 @@ mod tests {
             ("\"text\"", true),
             ("\"whole\"", true),
         ] {
-            assert_eq!(ledger.holds(&json(value)), holds, "{value}");
+            assert_eq!(taint.holds(&json(value)), holds, "{value}");
         }
     }
 
     #[test]
     fn what_is_made_of_them_is_known_and_what_it_is_made_with_is_not() {
-        let ledger = ledger();
+        let taint = taint();
         let given = json(r#"["hunter2","-"]"#);
-        ledger.note(
+        taint.note(
             &json(r#"{"H2":["-",7,true,"hun"]}"#),
             Some(&json(r#"{"S":["-",8,true,"***"]}"#)),
             &[&given],
@@ -323,10 +323,10 @@ mod tests {
         for (value, holds) in
             [("\"H2\"", true), ("\"-\"", false), ("7", true), ("true", false), ("\"hun\"", true)]
         {
-            assert_eq!(ledger.holds(&json(value)), holds, "{value}");
+            assert_eq!(taint.holds(&json(value)), holds, "{value}");
         }
-        assert_eq!(ledger.stand_in(&json(r#"{"a":"hun","b":7}"#)), Some(json(r#"{"a":"***","b":8}"#)));
-        let secrets = ledger.secrets();
+        assert_eq!(taint.stand_in(&json(r#"{"a":"hun","b":7}"#)), Some(json(r#"{"a":"***","b":8}"#)));
+        let secrets = taint.secrets();
         assert_eq!(
             secrets.texts().replaced(&json(r#"{"data":{"H2":"hun","n":7}}"#)),
             json(r#"{"data":{"***":"***","n":"***"}}"#)
@@ -335,23 +335,23 @@ mod tests {
 
     #[test]
     fn what_nothing_stands_in_for_is_told() {
-        let ledger = ledger();
-        ledger.note_text(&"HUNTER2".into(), None);
-        assert_eq!(ledger.stand_in(&"HUNTER2".into()), None);
-        assert_eq!(ledger.stand_in(&"a HUNTER2".into()), None);
-        assert_eq!(ledger.stand_in(&"b".into()), Some("b".into()));
+        let taint = taint();
+        taint.note_text(&"HUNTER2".into(), None);
+        assert_eq!(taint.stand_in(&"HUNTER2".into()), None);
+        assert_eq!(taint.stand_in(&"a HUNTER2".into()), None);
+        assert_eq!(taint.stand_in(&"b".into()), Some("b".into()));
     }
 
     #[test]
     fn what_a_patch_brought_is_known_unless_it_is_written_in_the_rule() {
-        let ledger = ledger();
+        let taint = taint();
         let before = json(r#"{"data":{"a":"b"}}"#);
         let after = json(r#"{"data":{"a":"b","hu":"pre-hu","fixed":"yes","n":12}}"#);
-        ledger.note_new(&before, &after, "path: /data/{{ x }}, value: pre-{{ x }}, fixed yes");
+        taint.note_new(&before, &after, "path: /data/{{ x }}, value: pre-{{ x }}, fixed yes");
         for (value, holds) in
             [("\"hu\"", true), ("\"pre-hu\"", true), ("12", true), ("\"b\"", false), ("\"yes\"", false)]
         {
-            assert_eq!(ledger.holds(&json(value)), holds, "{value}");
+            assert_eq!(taint.holds(&json(value)), holds, "{value}");
         }
     }
 }

@@ -11,34 +11,34 @@ use crate::source::cluster::{Cluster, Cover, RecordedCluster, RecordingCluster};
 
 use super::arguments::Inputs;
 use super::exit::Exit;
-use super::talk::Talk;
+use super::reporter::Reporter;
 
 /// Reaches the cluster that the arguments name for a run that sees this time; nothing is sent yet. What is
 /// wrong is said.
-pub(super) fn connect(inputs: &Inputs, now: Timestamp, talk: &mut Talk) -> Option<Arc<dyn Cluster>> {
+pub(super) fn connect(inputs: &Inputs, now: Timestamp, reporter: &mut Reporter) -> Option<Arc<dyn Cluster>> {
     let reached: Result<Arc<dyn Cluster>, _> = match (&inputs.live.replay, &inputs.live.record) {
         (Some(folder), _) => RecordedCluster::open(folder).map(|cluster| Arc::new(cluster) as _),
         (None, Some(folder)) => {
             let masked: Option<Cover> = if inputs.show_secrets { None } else { Some(cover) };
-            RecordingCluster::new(live(inputs, talk)?, folder, now, masked)
+            RecordingCluster::new(live(inputs, reporter)?, folder, now, masked)
                 .map(|cluster| Arc::new(cluster) as _)
         }
-        (None, None) => return live(inputs, talk),
+        (None, None) => return live(inputs, reporter),
     };
-    reached.map_err(|error| talk.fault(&error)).ok()
+    reached.map_err(|error| reporter.fault(&error)).ok()
 }
 
 #[cfg(feature = "cluster")]
-fn live(inputs: &Inputs, talk: &mut Talk) -> Option<Arc<dyn Cluster>> {
+fn live(inputs: &Inputs, reporter: &mut Reporter) -> Option<Arc<dyn Cluster>> {
     let connection = inputs.live.reach.connection();
     if connection.impersonation.lacks_user() {
         let text = "requesting uid, groups or user-extra without impersonating a user (--as)";
-        talk.error(Exit::Input, text);
+        reporter.error(Exit::Input, text);
         return None;
     }
     if connection.insecure_skip_tls_verify && connection.certificate_authority.is_some() {
         let text = "specifying a root certificates file with the insecure flag is not allowed";
-        talk.error(Exit::Input, text);
+        reporter.error(Exit::Input, text);
         return None;
     }
     match LiveCluster::connect(&connection) {
@@ -50,7 +50,7 @@ fn live(inputs: &Inputs, talk: &mut Talk) -> Option<Arc<dyn Cluster>> {
             Some(Arc::new(cluster))
         }
         Err(error) => {
-            talk.fault(&error.into());
+            reporter.fault(&error.into());
             None
         }
     }
@@ -58,8 +58,8 @@ fn live(inputs: &Inputs, talk: &mut Talk) -> Option<Arc<dyn Cluster>> {
 
 /// Says that this program asks no cluster.
 #[cfg(not(feature = "cluster"))]
-fn live(_: &Inputs, talk: &mut Talk) -> Option<Arc<dyn Cluster>> {
-    talk.error(
+fn live(_: &Inputs, reporter: &mut Reporter) -> Option<Arc<dyn Cluster>> {
+    reporter.error(
         Exit::Input,
         "this program was built without access to clusters; give objects with -f or -k, or a recording with --replay",
     );
