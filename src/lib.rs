@@ -26,7 +26,7 @@
 //! | [`source`] | files, standard input, values, child programs, the cluster | `engine`, `policy`, `yaml`, `value` |
 //! | `commands` | arguments, terminal, exit codes | all |
 //!
-//! Every room from [`jmespath`] on may use [`secrets`], every room [`semantics`]. `tests/layering.rs` checks the doors.
+//! Every room from [`jmespath`] on may use [`secrets`], every room [`semantics`]. `tests/architecture` checks the doors.
 //!
 //! # One object through the rooms
 //!

@@ -12,17 +12,14 @@
     reason = "a benchmark prints, and stops where it cannot go on"
 )]
 
-#[path = "../rig/mod.rs"]
-mod rig;
-
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use rig::apiserver::ApiServer;
-use rig::gauge::Gauge;
-use rig::population::{NAMESPACES, namespace, object, write_policies};
-use rig::rest::Rest;
+use test_support::api_server::ApiServer;
+use test_support::process_usage::Gauge;
+use test_support::rest::Rest;
+use test_support::sample_objects::{NAMESPACES, namespace, object, write_policies};
 
 const CONNECTIONS: usize = 16;
 

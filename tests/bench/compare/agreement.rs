@@ -9,8 +9,8 @@ use std::sync::Arc;
 use kyv::value::{ObjectRef, Value};
 use kyv::yaml::{Limits, Source, read};
 
-use crate::rig::artefacts::{ARTEFACTS, with_whole_numbers};
-use crate::rig::tidy::tidy;
+use test_support::kyverno_cli::artefacts::{ARTEFACTS, with_whole_numbers};
+use test_support::normalize::tidy;
 
 use crate::compare::programs::Programs;
 

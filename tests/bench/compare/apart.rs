@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use crate::rig::gauge::Gauge;
+use test_support::process_usage::Gauge;
 
 use crate::compare::contestant::Contestant;
 

@@ -4,8 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use crate::rig;
-
 /// The programs, each found when it is first asked for.
 #[derive(Debug)]
 pub(crate) struct Programs {
@@ -34,11 +32,11 @@ impl Programs {
     }
 
     pub(crate) fn kyverno(&self) -> &Path {
-        self.kyverno.get_or_init(|| rig::tool("kyverno"))
+        self.kyverno.get_or_init(|| test_support::tool("kyverno"))
     }
 
     pub(crate) fn kustomize(&self) -> &Path {
-        self.kustomize.get_or_init(|| rig::tool("kustomize"))
+        self.kustomize.get_or_init(|| test_support::tool("kustomize"))
     }
 
     /// What the programs that were needed say of their versions.

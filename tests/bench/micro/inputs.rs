@@ -11,7 +11,7 @@ use kyv::source::{GivenLoader, OfflineWorld};
 use kyv::value::Value;
 use kyv::yaml::{self, Document, Limits, Source};
 
-use crate::population::{self, NAMESPACES};
+use test_support::sample_objects::{self, NAMESPACES};
 
 /// A workload as people write one, with comments, quotes and brackets.
 pub(crate) const DEPLOYMENT: &str = include_str!("deployment.yaml");
@@ -44,7 +44,7 @@ pub(crate) fn source(text: impl Into<String>) -> Arc<Source> {
 
 /// So many objects of twelve kinds.
 pub(crate) fn objects(number: usize) -> Vec<Value> {
-    (0..number).map(|index| of_json(&population::object(index))).collect()
+    (0..number).map(|index| of_json(&sample_objects::object(index))).collect()
 }
 
 /// The same as manifests.
@@ -54,7 +54,7 @@ pub(crate) fn manifests(number: usize) -> String {
 
 /// Thirty policies, as teams have them.
 pub(crate) fn thirty_policies() -> Vec<Policy> {
-    population::policies().iter().map(|(_, text)| compiled(text)).collect()
+    sample_objects::policies().iter().map(|(_, text)| compiled(text)).collect()
 }
 
 /// A policy from its text.
@@ -80,7 +80,7 @@ pub(crate) fn engine(policies: Vec<Policy>) -> Engine {
 
 /// The namespaces that the objects live in.
 pub(crate) fn namespaces() -> Vec<Value> {
-    (0..NAMESPACES).map(|number| of_json(&population::namespace(number))).collect()
+    (0..NAMESPACES).map(|number| of_json(&sample_objects::namespace(number))).collect()
 }
 
 /// A world that knows what the thirty policies ask for.

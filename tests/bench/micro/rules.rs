@@ -11,8 +11,8 @@ use crate::inputs::{
     DEPLOYMENT, compiled, documents, engine, manifests, objects, pod, policy, source, thirty_policies, value,
     world,
 };
-use crate::population;
 use crate::{Work, Workload};
+use test_support::sample_objects;
 
 pub(crate) const WORKLOADS: &[Workload] = &[
     ("load-30-policies", load),
@@ -90,7 +90,7 @@ spec:
 }
 
 fn load() -> Work {
-    let documents: Vec<_> = population::policies().iter().map(|(_, text)| value(text)).collect();
+    let documents: Vec<_> = sample_objects::policies().iter().map(|(_, text)| value(text)).collect();
     Work::new(move || -> Vec<_> {
         documents
             .iter()

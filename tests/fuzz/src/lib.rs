@@ -1,7 +1,7 @@
 //! The bodies of the fuzz targets: bytes become an input, and what must hold for it is checked.
 //!
 //! A body panics where something does not hold. The fuzz targets feed it what a fuzzer thinks of, and
-//! `tests/fuzz.rs` feeds it fixed seeds. [`input`] says how bytes become texts and values.
+//! `tests/language/fuzz.rs` feeds it fixed seeds. [`input`] says how bytes become texts and values.
 
 pub mod engine;
 pub mod input;

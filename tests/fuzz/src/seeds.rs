@@ -145,9 +145,10 @@ struct Case {
 
 /// All cases, in the order of their names.
 fn cases(corpus: &Path) -> Vec<Case> {
-    let topics = folders(corpus).into_iter().flat_map(|topic| folders(&topic));
+    let folders = folders(corpus).into_iter().flat_map(|topic| folders(&topic));
     let text = |case: &Path, name| fs::read_to_string(case.join(name)).unwrap_or_default();
-    topics.map(|case| Case { policy: text(&case, "policy.yaml"), input: text(&case, "input.yaml") }).collect()
+    let cases = folders.filter(|folder| folder.join("policy.yaml").exists());
+    cases.map(|case| Case { policy: text(&case, "policy.yaml"), input: text(&case, "input.yaml") }).collect()
 }
 
 fn folders(path: &Path) -> Vec<PathBuf> {

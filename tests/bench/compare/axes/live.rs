@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::compare::contestant::Contestant;
 use crate::compare::manifests;
 use crate::compare::policies::MATCHING;
-use crate::rig::apiserver::ApiServer;
-use crate::rig::rest::Rest;
+use test_support::api_server::ApiServer;
+use test_support::rest::Rest;
 
 use super::{Axis, Bench, KYV, KYVERNO};
 

@@ -1,0 +1,1121 @@
+//! The wiring of the command line: arguments, streams, exit codes, files. What policies do to objects is
+//! shown by the case corpus; the policies here are as small as they can be.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use kyv::value::Value;
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_kubectl-kyv");
+
+/// Adds the label `a: b` to every `ConfigMap`.
+const LABEL: &str = include_str!("../support/label.yaml");
+
+/// A rule that fails on every Secret.
+const FAILING: &str = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: failing
+spec:
+  rules:
+  - name: fail
+    match:
+      any:
+      - resources:
+          kinds: [Secret]
+    mutate:
+      patchStrategicMerge:
+        metadata:
+          labels:
+            a: \"{{ request.object.data.nothing }}\"
+";
+const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n";
+const LABELLED: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n  labels:\n    a: b\n";
+const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: secret\n";
+/// Written as nobody would print it.
+const SERVICE: &str = "# a service\nkind:   Service # odd\napiVersion: 'v1'\nmetadata: {name: \"svc\"}\n";
+
+struct Folder(TempDir);
+
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Folder {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let folder = Self(tempfile::tempdir().expect("a folder for the test"));
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            write(&path, text);
+        }
+        folder
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path().join(name), text).expect("a file can be written");
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path().join(name)).expect("the file is there")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).current_dir(self.path()).env_clear();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ended {
+        end(self.command(arguments), "")
+    }
+
+    fn run_with(&self, arguments: &[&str], stdin: &str) -> Ended {
+        end(self.command(arguments), stdin)
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    let folder = path.parent().expect("a file is in a folder");
+    fs::create_dir_all(folder).and_then(|()| fs::write(path, text)).expect("the file can be written");
+}
+
+fn end(mut command: Command, stdin: &str) -> Ended {
+    if !stdin.is_empty() {
+        command.stdin(Stdio::piped());
+    }
+    let mut child = command.spawn().expect("the program starts");
+    if let Some(mut pipe) = child.stdin.take() {
+        // Bad usage ends the program before it reads anything.
+        let _written = pipe.write_all(stdin.as_bytes());
+    }
+    let output = child.wait_with_output().expect("the program ends");
+    Ended {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).expect("UTF-8"),
+        stderr: String::from_utf8(output.stderr).expect("UTF-8"),
+    }
+}
+
+impl Ended {
+    /// Asserts exit code and standard output, and that standard error names these.
+    #[track_caller]
+    fn is(&self, code: i32, stdout: &str, named: &[&str]) {
+        let Self { code: ended, stdout: printed, stderr } = self;
+        assert_eq!(*ended, Some(code), "{stderr}");
+        assert_eq!(printed, stdout, "{stderr}");
+        for name in named {
+            assert!(stderr.contains(name), "`{name}` is not in:\n{stderr}");
+        }
+    }
+}
+
+#[test]
+fn objects_are_mutated_and_what_is_left_alone_comes_out_byte_for_byte() {
+    let folder = Folder::new(&[
+        ("policy.yaml", LABEL),
+        ("in.yaml", &format!("{SERVICE}---\n{MAP}--- # next\n{SERVICE}---\n# end\n")),
+    ]);
+    let expected = format!("{SERVICE}---\n{LABELLED}--- # next\n{SERVICE}---\n# end\n");
+    folder.run(&["mutate", "-p", "policy.yaml", "-f", "in.yaml"]).is(
+        0,
+        &expected,
+        &["3 objects, 1 changed by 1 rule\n"],
+    );
+}
+
+#[test]
+fn several_files_make_one_stream() {
+    let unterminated = SERVICE.trim_end();
+    let folder = Folder::new(&[
+        ("policy.yaml", LABEL),
+        ("in/a.yaml", unterminated),
+        ("in/b.yaml", &format!("--- # own\n{SERVICE}")),
+        ("in/c.json", "{\"apiVersion\": \"v1\",\"kind\":\"Service\"}"),
+        ("in/d.yaml", "%YAML 1.1\n---\napiVersion: v1\nkind: Node\n"),
+        ("in/e.yml", "\u{feff}apiVersion: v1\nkind: Node"),
+        ("in/f.yaml", ""),
+        ("in/ignored.txt", "]"),
+        ("in/below/g.yaml", "]"),
+    ]);
+    let expected = format!(
+        "{SERVICE}--- # own\n{SERVICE}---\n{{\"apiVersion\": \"v1\",\"kind\":\"Service\"}}\n...\n%YAML 1.1\n---\n\
+         apiVersion: v1\nkind: Node\n---\napiVersion: v1\nkind: Node"
+    );
+    folder.run(&["mutate", "-p", "policy.yaml", "-f", "in"]).is(0, &expected, &["5 objects, 0 changed\n"]);
+    folder.run(&["mutate", "-p", "policy.yaml", "-f", "in", "-R"]).is(
+        2,
+        "",
+        &["error: in/below/g.yaml:1:1: "],
+    );
+}
+
+#[test]
+fn globs_and_repeated_arguments_keep_their_order() {
+    let folder = Folder::new(&[
+        ("p/one.yaml", LABEL),
+        ("p/.git/two.yaml", "]"),
+        ("a.yaml", "a: 1\n"),
+        ("b.yaml", "b: 1\n"),
+        ("c.yaml", "c: 1\n"),
+    ]);
+    let ended = folder.run(&["mutate", "-p", "p", "-f", "c.yaml", "-f", "[ab].yaml", "-f", "c.yaml"]);
+    ended.is(0, "c: 1\n---\na: 1\n---\nb: 1\n---\nc: 1\n", &[
+        "note: 4 documents without apiVersion or kind passed through as they are: a.yaml, b.yaml, c.yaml\n",
+        "note: 1 rule selected no object: label/add\n",
+    ]);
+    folder.run(&["mutate", "-p", "p", "-f", "x*.yaml"]).is(2, "", &["x*.yaml: no file matches this glob"]);
+    folder.run(&["mutate", "-p", "q*", "-f", "a.yaml"]).is(2, "", &["q*: no file matches this glob"]);
+}
+
+#[test]
+fn policies_and_objects_come_from_standard_input_once() {
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("map.yaml", MAP)]);
+    folder.run_with(&["mutate", "-p", "policy.yaml", "-f", "-"], MAP).is(0, LABELLED, &[]);
+    folder.run_with(&["mutate", "-p", "-", "-f", "map.yaml"], LABEL).is(0, LABELLED, &[]);
+    folder.run_with(&["mutate", "-p", "-", "-f", "-"], LABEL).is(2, "", &["standard input (-)"]);
+    folder.run_with(&["mutate", "-p", "policy.yaml", "-f", "-"], "a: [\n").is(2, "", &["error: stdin:"]);
+    // What fails upstream in a pipe says nothing.
+    for nothing in ["", " \n"] {
+        let reason = ["error: stdin: empty; expected objects"];
+        folder.run_with(&["mutate", "-p", "policy.yaml", "-f", "-"], nothing).is(2, "", &reason);
+        folder
+            .run_with(&["diff", "-p", "policy.yaml", "-f", "-", "-o", "summary"], nothing)
+            .is(2, "", &reason);
+    }
+    folder.run_with(&["mutate", "-p", "policy.yaml", "-f", "-"], "# none\n").is(
+        0,
+        "# none\n",
+        &["0 objects"],
+    );
+}
+
+#[test]
+fn every_error_of_the_input_is_named_and_nothing_is_printed() {
+    let folder = Folder::new(&[
+        ("policy.yaml", &LABEL.replace("mutate:", "mutat:")),
+        ("good.yaml", MAP),
+        ("bad.yaml", "a: 1\n---\nb: [1\n---\nc: 1\n---\nd: d: d\n"),
+        ("values.yaml", "apiVersion: cli.kyverno.io/v1alpha1\nkind: Values\nglobal: {}\n"),
+    ]);
+    let arguments = [
+        "mutate",
+        "-p",
+        "policy.yaml",
+        "-f",
+        "good.yaml",
+        "-f",
+        "missing.yaml",
+        "-f",
+        "bad.yaml",
+        "--values",
+        "values.yaml",
+    ];
+    folder.run(&arguments).is(
+        2,
+        "",
+        &[
+            "error: policy.yaml:12:5: policy label, rule add: spec.rules[0].mutat: ",
+            "\n12 |     mutat:\n   |     ^\n",
+            "error: missing.yaml: cannot be read: no such file or directory\n",
+            "error: bad.yaml:3:",
+            "error: bad.yaml:7:",
+            "error: values.yaml:3:1: global: unknown field",
+        ],
+    );
+}
+
+#[test]
+fn a_failing_rule_is_named_and_the_rest_is_printed() {
+    let folder = Folder::new(&[
+        ("p/label.yaml", LABEL),
+        ("p/failing.yaml", FAILING),
+        ("in.yaml", &format!("{SECRET}---\n{MAP}")),
+    ]);
+    let expected = format!("{SECRET}---\n{LABELLED}");
+    folder.run(&["mutate", "-p", "p", "-f", "in.yaml"]).is(
+        3,
+        &expected,
+        &[
+            "error: in.yaml:1: Secret/secret: failing/fail: ",
+            "2 objects, 1 changed by 1 rule, 1 with errors\n",
+        ],
+    );
+}
+
+#[test]
+fn exit_codes_have_an_order() {
+    let folder = Folder::new(&[
+        ("label.yaml", LABEL),
+        ("failing.yaml", FAILING),
+        ("map.yaml", MAP),
+        ("labelled.yaml", LABELLED),
+        ("secret.yaml", SECRET),
+        ("bad.yaml", "]"),
+    ]);
+    let diff = |files| folder.run(&["diff", "-p", "label.yaml", "-p", "failing.yaml", "-f", files]).code;
+    assert_eq!(diff("labelled.yaml"), Some(0));
+    assert_eq!(diff("map.yaml"), Some(1));
+    assert_eq!(diff("map.yaml,secret.yaml"), Some(3));
+    assert_eq!(diff("map.yaml,secret.yaml,bad.yaml"), Some(2));
+    for usage in [&[][..], &["mutate"], &["diff", "--nope"], &["nope"]] {
+        folder.run(usage).is(2, "", &["Usage:"]);
+    }
+}
+
+#[test]
+fn who_names_no_objects_is_told_every_way_to_do_so() {
+    let folder = Folder::new(&[("label.yaml", LABEL)]);
+    let words = "error: no objects are given: manifests come from -f or -k, objects of the cluster that the kubeconfig names \
+                 from TYPE [NAME], or from -A, -n, -l or --field-selector for all kinds that the policies can match\n";
+    for more in [&[][..], &["--live"], &["--context", "x"], &["--cluster-policies"]] {
+        for command in ["diff", "mutate", "explain"] {
+            let run = folder.run(&[&[command, "-p", "label.yaml"], more].concat());
+            assert_eq!((run.code, &*run.stdout, &*run.stderr), (Some(2), "", words), "{command} {more:?}");
+        }
+    }
+}
+
+#[test]
+fn formats_of_mutate() {
+    let folder = Folder::new(&[
+        ("policy.yaml", LABEL),
+        ("map.yaml", MAP),
+        ("in.yaml", &format!("{MAP}---\n{SERVICE}")),
+        ("none.yaml", "# nothing\n"),
+    ]);
+    let run = |output, file| folder.run(&["mutate", "-p", "policy.yaml", "-f", file, "-o", output]);
+    let one = "{
+    \"apiVersion\": \"v1\",
+    \"kind\": \"ConfigMap\",
+    \"metadata\": {
+        \"name\": \"map\",
+        \"labels\": {
+            \"a\": \"b\"
+        }
+    }
+}
+";
+    run("json", "map.yaml").is(0, one, &[]);
+    let list = Value::from_json(&run("json", "in.yaml").stdout).unwrap();
+    assert_eq!(list.get("kind").and_then(Value::as_str), Some("List"));
+    assert_eq!(list.get("items").and_then(Value::as_array).map(<[_]>::len), Some(2));
+    assert!(run("json", "none.yaml").stdout.contains("\"items\": []"));
+    let patch = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"map\",\
+                 \"patch\":[{\"op\":\"add\",\"path\":\"/metadata/labels\",\"value\":{\"a\":\"b\"}}]}\n";
+    run("patch", "in.yaml").is(0, patch, &[]);
+    run("name", "in.yaml").is(0, "configmap/map\n", &[]);
+    let diff = run("diff", "in.yaml");
+    assert_eq!(diff.code, Some(0));
+    assert!(diff.stdout.contains("+  labels:\n+    a: b\n ---\n"), "{}", diff.stdout);
+}
+
+#[test]
+fn a_value_in_place_is_one_replacement() {
+    let map = |key: &str, value: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n  labels: {{app: web, {key}: {value}}}\n"
+        )
+    };
+    let digits = "{{ regex_replace_all('([0-9])([0-9])', '{{ @ }}', '${1}0') }}";
+    for (key, path, before, overlay, after) in [
+        ("days", "days", "for_37", digits, "for_30"),
+        ("example.com/days", "example.com~1days", "for_37", digits, "for_30"),
+        ("example-days", "example-days", "for_37", digits, "for_30"),
+        ("zone-of", "zone-of", "eu-west-1", "{{ to_upper('{{@}}') }}", "EU-WEST-1"),
+    ] {
+        let policy = LABEL.replace("a: b", &format!("{key}: \"{overlay}\""));
+        assert!(policy.contains(overlay), "{policy}");
+        let folder = Folder::new(&[("policy.yaml", &policy), ("map.yaml", &map(key, before))]);
+        let patch = format!(
+            "{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"map\",\"patch\":[{{\"op\":\"replace\",\
+             \"path\":\"/metadata/labels/{path}\",\"value\":\"{after}\"}}]}}\n"
+        );
+        folder.run(&["mutate", "-p", "policy.yaml", "-f", "map.yaml", "-o", "patch"]).is(0, &patch, &[]);
+    }
+}
+
+#[test]
+fn formats_of_diff() {
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("in.yaml", &format!("{MAP}---\n{SERVICE}"))]);
+    let run = |output| folder.run(&["diff", "-p", "policy.yaml", "-f", "in.yaml", "-o", output]);
+    let diff = run("diff");
+    assert_eq!(diff.code, Some(1));
+    assert!(
+        diff.stdout.contains("@@ ConfigMap/map\n") && diff.stdout.contains("+    a: b\n"),
+        "{}",
+        diff.stdout
+    );
+    assert!(diff.stderr.contains("2 objects, 1 would change"), "{}", diff.stderr);
+    assert!(run("summary").stdout.ends_with("2 objects, 1 would change, 1 would not\n"));
+    assert!(run("markdown").stdout.contains("| label | add | ConfigMap | - | 1 |"));
+    let json = Value::from_json(&run("json").stdout).unwrap();
+    assert_eq!(json.get("objects").and_then(Value::as_array).map(<[_]>::len), Some(1));
+    assert!(json.path(&["summary", "rules"]).is_some());
+}
+
+#[test]
+fn colour_is_for_terminals_or_on_demand() {
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("map.yaml", MAP)]);
+    let run = |color| folder.run(&["diff", "-p", "policy.yaml", "-f", "map.yaml", "--color", color]).stdout;
+    assert!(!run("auto").contains('\u{1b}'));
+    assert!(run("always").contains("\u{1b}[32m+  labels:"));
+}
+
+#[test]
+fn items_of_lists_are_evaluated_one_by_one() {
+    let list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Service\n- apiVersion: v1\n  kind: ConfigMap\n\
+                \x20 metadata:\n    name: in-list\n";
+    let typed =
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMapList\",\"items\":[{\"metadata\":{\"name\":\"typed\"}}]}";
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("in.yaml", &format!("{list}---\n{typed}\n"))]);
+    let expected = format!(
+        "{}---\n{}\n",
+        list.replace("name: in-list\n", "name: in-list\n    labels:\n      a: b\n"),
+        typed.replace("\"typed\"", "\"typed\",\"labels\":{\"a\":\"b\"}")
+    );
+    let ended = folder.run(&["mutate", "-p", "policy.yaml", "-f", "in.yaml"]);
+    ended.is(0, &expected, &["3 objects, 2 changed"]);
+    let diff = folder.run(&["diff", "-p", "policy.yaml", "-f", "in.yaml"]).stdout;
+    assert!(diff.contains("@@ ConfigMap/in-list; ConfigMap/typed\n"), "{diff}");
+}
+
+#[test]
+fn files_are_edited_in_place() {
+    let folder = Folder::new(&[
+        ("policy.yaml", LABEL),
+        ("in/a.yaml", &format!("# lead\n---\n{MAP}---\n{SERVICE}")),
+        ("in/b.yaml", SERVICE),
+    ]);
+    let before = fs::metadata(folder.path().join("in/b.yaml")).unwrap().modified().unwrap();
+    let run = || folder.run(&["mutate", "-p", "policy.yaml", "-f", "in", "-i"]);
+    let check = || folder.run(&["mutate", "-p", "policy.yaml", "-f", "in", "-i", "--check"]);
+    check().is(1, "", &["in/a.yaml: 1 object would change\n"]);
+    assert_eq!(folder.read("in/a.yaml"), format!("# lead\n---\n{MAP}---\n{SERVICE}"));
+    run().is(0, "", &["in/a.yaml: 1 object changed\n", "3 objects, 1 changed by 1 rule\n"]);
+    assert_eq!(folder.read("in/a.yaml"), format!("# lead\n---\n{LABELLED}---\n{SERVICE}"));
+    assert_eq!(folder.read("in/b.yaml"), SERVICE);
+    assert_eq!(fs::metadata(folder.path().join("in/b.yaml")).unwrap().modified().unwrap(), before);
+    run().is(0, "", &["3 objects, 0 changed\n"]);
+    check().is(0, "", &["3 objects, 0 would change\n"]);
+}
+
+#[test]
+fn edited_files_keep_all_that_no_rule_touched() {
+    let map = "# lead\napiVersion:   v1 # odd\nkind: 'ConfigMap'\nmetadata:\n    name: \"one\"  # named\n\ndata: {a: 'b'}";
+    let folder = Folder::new(&[
+        ("policy.yaml", LABEL),
+        ("map.yaml", map),
+        ("crlf.yaml", &map.replace('\n', "\r\n")),
+        (
+            "map.json",
+            "{\n\t\"apiVersion\": \"v1\",\n\t\"kind\": \"ConfigMap\",\n\t\"metadata\": {\"name\": \"one\"}\n}",
+        ),
+    ]);
+    let files = ["-f", "map.yaml", "-f", "crlf.yaml", "-f", "map.json"];
+    folder.run(&[&["mutate", "-i", "-p", "policy.yaml"], &files[..]].concat()).is(0, "", &["3 changed"]);
+    for (name, text) in [("map.yaml", map.to_owned()), ("crlf.yaml", map.replace('\n', "\r\n"))] {
+        let edited = folder.read(name);
+        let diff = similar::TextDiff::from_lines(&text, &edited);
+        let gone = diff.iter_all_changes().filter(|change| change.tag() == similar::ChangeTag::Delete);
+        assert_eq!(gone.count(), 0, "{name}: {edited}");
+        assert!(edited.contains("    labels:") && edited.ends_with("data: {a: 'b'}"), "{name}: {edited}");
+        assert_eq!(edited.matches('\n').count() == edited.matches("\r\n").count(), name == "crlf.yaml");
+    }
+    assert!(folder.read("map.json").starts_with("{\n\t\"apiVersion\": \"v1\",\n"));
+    let canonical = ["mutate", "-p", "policy.yaml", "-f", "map.yaml", "--canonical"];
+    folder.run(&canonical[..]).is(0, &folder.read("map.yaml"), &["0 changed"]);
+}
+
+#[test]
+fn nothing_is_edited_when_anything_fails() {
+    let folder = Folder::new(&[
+        ("p/label.yaml", LABEL),
+        ("p/failing.yaml", FAILING),
+        ("map.yaml", MAP),
+        ("secret.yaml", SECRET),
+        ("bad.yaml", "]"),
+    ]);
+    let run = |more: &[&str]| folder.run(&[&["mutate", "-i", "-p", "p", "-f", "map.yaml"], more].concat());
+    run(&["-f", "secret.yaml"]).is(
+        3,
+        "",
+        &["nothing was written because of these errors; --keep-going would write 1 file"],
+    );
+    run(&["-f", "bad.yaml"]).is(2, "", &["bad.yaml:1:1", "nothing was written because of these errors"]);
+    let all_failed = run(&["-f", "secret.yaml"]);
+    assert!(all_failed.stderr.contains("2 objects, 1 would be changed by 1 rule"), "{}", all_failed.stderr);
+    assert_eq!(folder.read("map.yaml"), MAP);
+    run(&["-f", "bad.yaml", "--keep-going"]).is(2, "", &["bad.yaml:1:1", "map.yaml: 1 object changed"]);
+    assert_eq!((folder.read("map.yaml"), folder.read("bad.yaml")), (LABELLED.to_owned(), "]".to_owned()));
+    folder.write("map.yaml", MAP);
+    run(&["-f", "secret.yaml", "--keep-going"]).is(3, "", &["map.yaml: 1 object changed"]);
+    assert_eq!(folder.read("map.yaml"), LABELLED);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_with_several_names_is_edited_once() {
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("in/map.yaml", MAP)]);
+    std::os::unix::fs::symlink("map.yaml", folder.path().join("in/other.yaml")).unwrap();
+    let run = |more: &[&str]| {
+        folder.write("in/map.yaml", MAP);
+        folder.run(&[&["mutate", "-i", "-p", "policy.yaml", "-f", "in/map.yaml"], more].concat())
+    };
+    for (more, name) in
+        [(&["-f", "in/map.yaml"][..], "in/map.yaml"), (&["-f", "in/other.yaml"], "in/other.yaml")]
+    {
+        let said = format!("note: given more than once, and edited once: {name}\n");
+        run(more).is(0, "", &["in/map.yaml: 1 object changed\n", "1 object, 1 changed by 1 rule", &said]);
+        assert_eq!(folder.read("in/map.yaml"), LABELLED);
+        run(&[more, &["--check"]].concat()).is(1, "", &["in/map.yaml: 1 object would change\n", &said]);
+    }
+}
+
+#[test]
+fn only_files_are_edited_in_place() {
+    let folder = Folder::new(&[("policy.yaml", LABEL)]);
+    let run = |arguments: &[&str]| {
+        folder.run_with(&[&["mutate", "-i", "-p", "policy.yaml"], arguments].concat(), MAP)
+    };
+    run(&["-f", "-"]).is(2, "", &["-i edits files"]);
+    run(&["-k", "."]).is(2, "", &["cannot be used with"]);
+    run(&["-f", "policy.yaml", "-o", "json"]).is(2, "", &["cannot be used with"]);
+    folder.run(&["mutate", "-p", "policy.yaml", "-f", "policy.yaml", "--keep-going"]).is(
+        2,
+        "",
+        &["--in-place"],
+    );
+}
+
+#[test]
+fn nobody_reading_on_is_no_error() {
+    let many: String = (0..5000).map(|number| format!("{MAP}  number: \"{number}\"\n---\n")).collect();
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("in.yaml", &many)]);
+    let mut child = folder.command(&["mutate", "-p", "policy.yaml", "-f", "in.yaml"]).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(!stderr.contains("error") && !stderr.contains("panicked"), "{stderr}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error() {
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("map.yaml", MAP)]);
+    let mut command = folder.command(&["mutate", "-p", "policy.yaml", "-f", "map.yaml"]);
+    command.stdout(fs::File::options().write(true).open("/dev/full").unwrap());
+    let ended = end(command, "");
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("error: the result cannot be written: "), "{}", ended.stderr);
+}
+
+#[test]
+fn the_number_of_threads_does_not_show() {
+    let many: String = (0..3000)
+        .map(|number| match number % 3 {
+            0 => format!("---\n{SERVICE}"),
+            1 => format!("---\n{}", MAP.replace("name: map", &format!("name: map-{number}"))),
+            _ => format!("---\n{}", SECRET.replace("name: secret", &format!("name: secret-{number}"))),
+        })
+        .collect();
+    let folder = Folder::new(&[("p/label.yaml", LABEL), ("p/failing.yaml", FAILING), ("in.yaml", &many)]);
+    for output in ["yaml", "json", "diff", "patch"] {
+        let run =
+            |workers| folder.run(&["mutate", "-p", "p", "-f", "in.yaml", "-o", output, "--workers", workers]);
+        let (one, four) = (run("1"), run("4"));
+        assert_eq!(one.code, Some(3));
+        assert!(one.stdout == four.stdout, "{output}");
+        assert!(one.stderr == four.stderr, "{output}");
+    }
+}
+
+#[test]
+fn strictness_fails_for_what_was_left_out() {
+    let with_validate = LABEL.to_owned()
+        + "  - name: check
+    match:
+      any:
+      - resources:
+          kinds: [ConfigMap]
+    validate:
+      message: no
+      pattern:
+        metadata:
+          name: \"?*\"
+";
+    let folder = Folder::new(&[
+        ("label.yaml", LABEL),
+        ("both.yaml", &with_validate),
+        ("map.yaml", MAP),
+        ("service.yaml", SERVICE),
+        ("odd.yaml", "a: 1\n"),
+    ]);
+    let run = |policy, file| {
+        let lenient = folder.run(&["mutate", "-p", policy, "-f", file]);
+        let strict = folder.run(&["mutate", "-p", policy, "-f", file, "--strict", "-q"]);
+        assert_eq!((lenient.code, &lenient.stdout), (Some(0), &strict.stdout), "{}", lenient.stderr);
+        (strict.code, lenient.stderr, strict.stderr)
+    };
+    assert_eq!(run("label.yaml", "map.yaml").0, Some(0));
+    for (policy, file, named) in [
+        ("both.yaml", "map.yaml", "label/check: not evaluated: validate rule"),
+        ("label.yaml", "service.yaml", "1 rule selected no object: label/add"),
+        ("label.yaml", "map.yaml,odd.yaml", "1 document without apiVersion or kind"),
+    ] {
+        let (code, lenient, strict) = run(policy, file);
+        assert_eq!(code, Some(3), "{strict}");
+        assert!(lenient.contains("note: ") && lenient.contains(named), "{lenient}");
+        assert!(strict.contains("error: ") && strict.contains(named), "{strict}");
+    }
+}
+
+#[test]
+fn kinds_of_policies_that_are_not_run_are_never_passed_over() {
+    let planned = "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {name: later}\n";
+    let other = "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: ns}\n";
+    let folder = Folder::new(&[
+        ("p/label.yaml", LABEL),
+        ("p/planned.yaml", planned),
+        ("p/other.yaml", other),
+        ("p/pod.yaml", "apiVersion: v1\nkind: Pod\n"),
+        ("map.yaml", MAP),
+    ]);
+    folder.run(&["mutate", "-p", "p", "-f", "map.yaml"]).is(
+        3,
+        LABELLED,
+        &[
+            "error: p/planned.yaml:1: MutatingPolicy later: this kind is not evaluated",
+            "note: p/other.yaml:1: PolicyException ns/e is not evaluated here (`--exceptions` takes those of kyverno.io)\n",
+            "note: 1 document in 1 file beside the policies passed over\n",
+        ],
+    );
+    folder.run(&["mutate", "-p", "p/pod.yaml", "-f", "map.yaml"]).is(2, "", &["p/pod.yaml: no policy found"]);
+}
+
+#[test]
+fn a_second_run_that_would_change_more_is_reported() {
+    let growing = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: growing
+spec:
+  rules:
+  - name: grow
+    match:
+      any:
+      - resources:
+          kinds: [ConfigMap]
+    mutate:
+      patchStrategicMerge:
+        data:
+          text: \"{{ request.object.data.text }}x\"
+";
+    let folder = Folder::new(&[
+        ("growing.yaml", growing),
+        ("label.yaml", LABEL),
+        ("map.yaml", &format!("{MAP}data:\n  text: a\n")),
+    ]);
+    let run = |more: &[&str]| {
+        let fixed =
+            ["mutate", "-p", "label.yaml", "-p", "growing.yaml", "-f", "map.yaml", "--check-idempotent"];
+        folder.run(&[&fixed, more].concat())
+    };
+    let expected = format!("{LABELLED}data:\n  text: ax\n").replace("  labels:\n    a: b\n", "@@@");
+    let expected = expected.replace("@@@", "  labels:\n    a: b\n");
+    let noted = "map.yaml:1: ConfigMap/map: growing/grow: a second run would change data.text";
+    run(&[]).is(0, &expected, &[&format!("note: {noted}\n")]);
+    run(&["--strict"]).is(3, &expected, &[&format!("error: {noted} (--strict)\n")]);
+}
+
+#[test]
+fn arguments_that_give_values_are_checked() {
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("map.yaml", MAP)]);
+    let run =
+        |more: &[&str]| folder.run(&[&["mutate", "-p", "policy.yaml", "-f", "map.yaml"], more].concat());
+    run(&["--set", "a"]).is(2, "", &["NAME=VALUE"]);
+    run(&["--set", "a=1,a=2"]).is(2, "", &["--set gives a twice"]);
+    run(&["--set", "request.object.metadata.name=x"]).is(2, "", &["request.object"]);
+    run(&["--limit", "depth=1"]).is(2, "", &["no limit is called `depth`; there are yaml-depth"]);
+    run(&["--limit", "yaml-depth=1"]).is(2, "", &["yaml-depth"]);
+    run(&["--operation", "PATCH"]).is(2, "", &["expected one of CREATE, UPDATE, DELETE, CONNECT"]);
+    run(&["--now", "yesterday"]).is(2, "", &["--now"]);
+    run(&["--now", "2026-01-31T12:00:00Z", "--seed", "7", "--operation", "update"]).is(0, LABELLED, &[]);
+    run(&["-f", "https://example.com/a.yaml"]).is(2, "", &["URLs are not read"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn kustomizations_are_built_by_the_kubectl_at_hand() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new(&[("policy.yaml", LABEL), ("overlay/kustomization.yaml", "")]);
+    let program = |name: &str, script: &str| {
+        let path = folder.path().join(name);
+        write(&path, &format!("#!/bin/sh\n{script}"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let print = format!("echo built \"$@\" >&2\nprintf '%s' '{MAP}'\n");
+    let run = |path: &str, kubectl: Option<&Path>| {
+        let mut command = folder.command(&["mutate", "-p", "policy.yaml", "-k", "overlay"]);
+        command.env("PATH", folder.path().join(path));
+        command.envs(kubectl.map(|kubectl| ("KUBECTL_PATH", kubectl)));
+        end(command, "")
+    };
+    run("nothing", None).is(2, "", &["error: overlay: a kustomization needs", "kubectl, kustomize"]);
+    program("one/kustomize", &print);
+    run("one", None).is(0, LABELLED, &["built build ./overlay"]);
+    program("two/kubectl", &print);
+    run("two", None).is(0, LABELLED, &["built kustomize ./overlay"]);
+    let failing = program("three/kubectl", "echo reason >&2; exit 5\n");
+    run("two", Some(&failing)).is(2, "", &["reason", "three/kubectl kustomize` failed: exit status: 5"]);
+}
+
+#[test]
+fn namespaces_among_the_inputs_are_known_before_their_turn() {
+    let policy = LABEL.replace(
+        "kinds: [ConfigMap]",
+        "kinds: [ConfigMap]\n          namespaceSelector: {matchLabels: {tier: gold}}",
+    );
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: prod, labels: {tier: gold}}\n";
+    let values = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Values\nnamespaceSelector:\n- name: prod\n  labels: {tier: tin}\n";
+    let map = |labels| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n  namespace: prod\n{labels}")
+    };
+    let folder = Folder::new(&[
+        ("policy.yaml", &policy),
+        ("in.yaml", &format!("{}---\n{namespace}", map(""))),
+        ("values.yaml", values),
+    ]);
+    let labelled = format!("{}---\n{namespace}", map("  labels:\n    a: b\n"));
+    folder.run(&["mutate", "-p", "policy.yaml", "-f", "in.yaml"]).is(0, &labelled, &[]);
+    let ended = folder.run(&["mutate", "-p", "policy.yaml", "-f", "in.yaml", "--values", "values.yaml"]);
+    ended.is(0, &format!("{}---\n{namespace}", map("")), &["selected no object"]);
+}
+
+#[test]
+fn what_is_given_about_the_request_reaches_the_policies() {
+    let policy = |match_more: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata:
+  name: request
+spec:
+  background: false
+  rules:
+  - name: tell
+    match:
+      any:
+      - resources:
+          kinds: [ConfigMap, Widget]{match_more}
+    mutate:
+      patchStrategicMerge:
+        data:
+          who: \"{{{{ request.userInfo.username }}}}\"
+          old: \"{{{{ request.oldObject.data.text || 'none' }}}}\"
+          operation: \"{{{{ request.operation }}}}\"
+          namespace: \"{{{{ request.namespace || 'none' }}}}\"
+"
+        )
+    };
+    let widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: w\n";
+    let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\n\
+               spec:\n  group: example.com\n  scope: Cluster\n  names: {kind: Widget, plural: widgets}\n  versions:\n  - name: v1\n";
+    let folder = Folder::new(&[
+        ("policy.yaml", &policy("")),
+        ("roles.yaml", &policy("\n        clusterRoles: [admin]")),
+        ("map.yaml", MAP),
+        ("widget.yaml", widget),
+        ("old.yaml", &format!("{MAP}data: {{text: before}}\n")),
+        ("others.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"),
+        (
+            "user.yaml",
+            "apiVersion: cli.kyverno.io/v1alpha1\nkind: UserInfo\nclusterRoles: [view]\nuserInfo: {username: alice}\n",
+        ),
+        (
+            "values.yaml",
+            "apiVersion: cli.kyverno.io/v1alpha1\nkind: Values\nglobalValues: {request.userInfo.username: bob}\n",
+        ),
+        ("crd.yaml", crd),
+    ]);
+    let data = |who: &str, old: &str, operation: &str, namespace: &str| {
+        format!("data:\n  who: {who}\n  old: {old}\n  operation: {operation}\n  namespace: {namespace}\n")
+    };
+    let run = |arguments: &[&str]| folder.run(&[&["mutate"], arguments].concat());
+    let known = ["-p", "policy.yaml", "-f", "map.yaml", "--userinfo", "user.yaml"];
+    let mutated = |data: String| format!("{MAP}{data}");
+    run(&known).is(0, &mutated(data("alice", "none", "CREATE", "default")), &[]);
+    run(&[&known[..], &["--old", "old.yaml", "-n", "shop"]].concat()).is(
+        0,
+        &mutated(data("alice", "before", "UPDATE", "shop")),
+        &[],
+    );
+    // What is not stored is new, whatever else is; and what is stored in vain is named.
+    run(&[&known[..], &["--old", "others.yaml"]].concat()).is(
+        0,
+        &mutated(data("alice", "none", "CREATE", "default")),
+        &["note: --old: ConfigMap/other is the stored state of no object of this run"],
+    );
+    let values = ["-p", "policy.yaml", "-f", "map.yaml", "--values", "values.yaml"];
+    run(&values).is(0, &mutated(data("bob", "none", "CREATE", "default")), &[]);
+    run(&[&values[..], &["--set", "request.userInfo.username=eve"]].concat()).is(
+        0,
+        &mutated(data("eve", "none", "CREATE", "default")),
+        &[],
+    );
+    run(&["-p", "roles.yaml", "-f", "map.yaml", "--userinfo", "user.yaml"]).is(
+        0,
+        MAP,
+        &["selected no object"],
+    );
+    let widget = |namespace| format!("{widget}{}", data("alice", "none", "CREATE", namespace));
+    let known = ["-p", "policy.yaml", "-f", "widget.yaml", "--userinfo", "user.yaml"];
+    run(&known).is(0, &widget("default"), &[]);
+    run(&[&known[..], &["--crds", "crd.yaml"]].concat()).is(0, &widget("none"), &[]);
+    run(&[&known[..], &["--crds", "map.yaml"]].concat()).is(
+        2,
+        "",
+        &["map.yaml: no document of kind CustomRes"],
+    );
+    run(&["-p", "policy.yaml", "-f", "map.yaml", "--userinfo", "values.yaml"]).is(
+        2,
+        "",
+        &["values.yaml:2:1: kind: expected a document of kind UserInfo, found \"Values\""],
+    );
+}
+
+#[test]
+fn the_version_is_told() {
+    let folder = Folder::new(&[]);
+    let text = folder.run(&["version"]).stdout;
+    assert!(text.starts_with(env!("CARGO_PKG_VERSION")), "{text}");
+    let json = Value::from_json(&folder.run(&["version", "-o", "json"]).stdout).unwrap();
+    assert_eq!(json.get("version").and_then(Value::as_str), Some(env!("CARGO_PKG_VERSION")));
+    let features = if cfg!(feature = "cluster") { r#"["cli","cluster"]"# } else { r#"["cli"]"# };
+    assert_eq!(json.get("features").map(Value::to_json).as_deref(), Some(features));
+}
+
+#[test]
+fn there_is_a_page_of_the_manual_for_each_command() {
+    let folder = Folder::new(&[]);
+    let listed = folder.run(&["man", "--list"]);
+    let pages: Vec<Vec<&str>> = listed.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    for page in [&[][..], &["diff"], &["jp", "query"], &["man"]] {
+        assert!(pages.iter().any(|words| words == page), "{page:?} in {pages:?}");
+    }
+    for words in pages {
+        let ended = folder.run(&[&["man"], &*words].concat());
+        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+        let name = [&["kubectl-kyv"], &*words].concat().join("\\-");
+        assert!(ended.stdout.contains("\n.TH kubectl-kyv"), "{name}: {}", ended.stdout);
+        let help = folder.run(&[&*words, &["--help"]].concat()).stdout;
+        for long in help.split_whitespace().filter(|word| word.starts_with("--") && !words.is_empty()) {
+            let flag = long.trim_end_matches(|end: char| !end.is_ascii_alphanumeric()).replace('-', "\\-");
+            let flag = flag.split(['=', '[']).next().unwrap_or_default();
+            assert!(ended.stdout.contains(flag), "{name}: {flag}");
+        }
+    }
+    let unknown = folder.run(&["man", "jp", "nonsense"]);
+    assert_eq!((unknown.code, &*unknown.stdout), (Some(2), ""));
+    assert!(
+        unknown.stderr.contains("no page is about `nonsense`; expected query, function"),
+        "{}",
+        unknown.stderr
+    );
+}
+
+#[test]
+fn shells_are_completed() {
+    let folder = Folder::new(&[]);
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        let ended = folder.run(&["completion", shell]);
+        assert!(ended.code == Some(0) && ended.stdout.contains("kubectl-kyv"), "{shell}");
+    }
+}
+
+/// `UPDATE=1` writes what is printed to the snapshots.
+#[test]
+fn help_texts_are_as_they_were_last_read() {
+    let folder = Folder::new(&[]);
+    let snapshots = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/help");
+    for command in [
+        "",
+        "mutate",
+        "diff",
+        "explain",
+        "jp",
+        "jp-query",
+        "jp-function",
+        "test",
+        "fn",
+        "argocd",
+        "argocd-generate",
+        "argocd-parameters",
+        "version",
+        "completion",
+        "man",
+    ] {
+        let words = command.split('-').filter(|word| !word.is_empty());
+        let ended = folder.run(&words.chain(["--help"]).collect::<Vec<_>>());
+        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+        let name = if command.is_empty() { "help.txt".to_owned() } else { format!("help-{command}.txt") };
+        let path = snapshots.join(&name);
+        let help: String = ended.stdout.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        if std::env::var_os("UPDATE").is_some_and(|update| update == "1") {
+            fs::write(&path, &help).unwrap();
+        }
+        let expected = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(help, expected, "{name} differs");
+    }
+}
+
+#[test]
+fn a_scalar_of_100_megabytes_passes_changed_and_untouched() {
+    let folder = Folder::new(&[("policy.yaml", LABEL)]);
+    let text = "x".repeat(100 << 20);
+    for (kind, label) in [("Widget", ""), ("ConfigMap", "  labels:\n    a: b\n")] {
+        let head = format!("apiVersion: v1\nkind: {kind}\nmetadata:\n  name: big\n");
+        let input = format!("{head}data:\n  text: {text}\n");
+        let ended = folder.run_with(&["mutate", "-p", "policy.yaml", "-f", "-"], &input);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let expected = format!("{head}{label}data:\n  text: {text}\n");
+        assert!(ended.stdout == expected, "{kind}: {} bytes came out", ended.stdout.len());
+    }
+}
+
+#[test]
+fn an_expression_nested_10_000_deep_is_refused() {
+    let deep = format!("{}a{}", "(".repeat(10_000), ")".repeat(10_000));
+    for expression in [deep, "!".repeat(10_000) + "a", "[".repeat(10_000), "abs(".repeat(10_000)] {
+        let policy = LABEL.replace("a: b", &format!("a: \"{{{{ {expression} }}}}\""));
+        let folder = Folder::new(&[("policy.yaml", &*policy), ("map.yaml", MAP)]);
+        let ended = folder.run(&["mutate", "-p", "policy.yaml", "-f", "map.yaml"]);
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{}", ended.stderr);
+        assert!(ended.stderr.starts_with("error: policy.yaml:"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn loops_over_very_long_lists_end_at_a_limit() {
+    let policy = |looped: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {{name: long}}
+spec:
+  rules:
+  - name: each
+    match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}
+    mutate:
+      foreach:
+      - list: request.object.list
+{looped}
+"
+        )
+    };
+    let patch = "patchStrategicMerge: {metadata: {labels: {hit: \"yes\"}}}";
+    let nested = format!("        foreach:\n        - list: request.object.list\n          {patch}");
+    let growing = format!(
+        "        patchStrategicMerge: {{data: {{\"k{{{{ elementIndex }}}}\": \"{}{{{{ element }}}}\"}}}}",
+        "x".repeat(100_000)
+    );
+    let folder = Folder::new(&[
+        ("flat.yaml", &policy(&format!("        {patch}"))),
+        ("nested.yaml", &policy(&nested)),
+        ("growing.yaml", &policy(&growing)),
+    ]);
+    for (name, elements, limit) in [
+        ("flat", 1_000_000, "limit foreach-iterations=100000"),
+        ("nested", 70_000, "limit foreach-iterations=100000"),
+        ("growing", 70_000, "the limit `steps` of 1000000"),
+    ] {
+        let list: Vec<String> = (0..elements).map(|index| format!("\"{index}\"")).collect();
+        let object = format!(
+            "{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{{\"name\":\"a\"}},\"list\":[{}]}}\n",
+            list.join(",")
+        );
+        write(&folder.path().join("map.json"), &object);
+        let ended = folder.run(&["mutate", "-p", &format!("{name}.yaml"), "-f", "map.json"]);
+        ended.is(3, &object, &[limit]);
+    }
+}
+
+const LABEL_SECRETS: &str = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: copy}
+spec:
+  rules:
+  - name: rule
+    match: {any: [{resources: {kinds: [Secret]}}]}
+    mutate:
+      targets: [{apiVersion: v1, kind: ConfigMap, namespace: default, name: target}]
+      patchStrategicMerge: {data: {copied: '{{ request.object.data.key }}'}}
+";
+
+#[test]
+fn targets_are_edited_where_they_stand() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("p.yaml", LABEL_SECRETS);
+    write("a.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: trigger}\ndata: {key: aHVudGVyMg==}\n");
+    let other = "# stays\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n---\n";
+    write("t.yaml", &format!("{other}apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: target}}\n"));
+    let arguments = ["-p", "p.yaml", "-f", "a.yaml", "--targets", "t.yaml", "--semantics", "kyverno"];
+    let run = |command: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
+            .args(command)
+            .args(arguments)
+            .current_dir(folder.path())
+            .env_clear()
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    for command in
+        [&["diff", "--annotate"][..], &["diff", "-o", "json"], &["explain"], &["explain", "-o", "json"]]
+    {
+        let (_, stdout, stderr) = run(command);
+        assert!(stdout.contains("Secret/trigger") || stdout.contains("\"trigger\""), "{command:?}: {stdout}");
+        for shown in [&stdout, &stderr] {
+            assert!(!shown.contains("aHVudGVyMg==") && !shown.contains("hunter2"), "{command:?}: {shown}");
+        }
+    }
+    let (code, stdout, stderr) = run(&["mutate", "-i"]);
+    assert_eq!((code, &*stdout), (Some(0), ""), "{stderr}");
+    let target = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: target}\ndata:\n  copied: aHVudGVyMg==\n";
+    assert_eq!(fs::read_to_string(folder.path().join("t.yaml")).unwrap(), format!("{other}{target}"));
+}
+
+#[test]
+fn secrets_that_answer_context_entries_are_masked_wherever_they_go() {
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: db, namespace: shop}\n\
+                  data: {password: c3VwZXJzZWNyZXQtcGFzcw==}\n";
+    let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: copy}\nspec:\n  rules:\n  - name: copy\n    \
+                  match: {any: [{resources: {kinds: [Pod]}}]}\n    context:\n    - name: pw\n      apiCall:\n        \
+                  urlPath: /api/v1/namespaces/shop/secrets/db\n        jmesPath: data.password | base64_decode(@)\n    \
+                  mutate:\n      patchStrategicMerge:\n        metadata:\n          annotations:\n            \
+                  dsn: \"user:{{ pw }}@db\"\n            raw: \"{{ pw }}\"\n";
+    let failing = policy
+        .replace("{name: copy}", "{name: fail}")
+        .replace("raw: \"{{ pw }}\"", "raw: \"{{ time_parse('2006', pw) }}\"");
+    let list = "apiVersion: v1\nkind: SecretList\nitems:\n- metadata: {name: db, namespace: shop}\n  \
+                data: {password: c3VwZXJzZWNyZXQtcGFzcw==}\n";
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec: {containers: [{name: a, image: b}]}\n";
+    let folder = Folder::new(&[
+        ("secret.yaml", secret),
+        ("list.yaml", list),
+        ("policies/copy.yaml", policy),
+        ("policies/fail.yaml", &failing),
+        ("pod.yaml", pod),
+    ]);
+    let shown: &[&[&str]] = &[
+        &["diff", "--context-from", "secret.yaml", "-f", "pod.yaml"],
+        &["diff", "--context-from", "list.yaml", "-f", "pod.yaml"],
+        &["diff", "-f", "secret.yaml", "-f", "pod.yaml"],
+        &["diff", "-o", "json", "--context-from", "secret.yaml", "-f", "pod.yaml"],
+        &["diff", "-o", "markdown", "--context-from", "secret.yaml", "-f", "pod.yaml"],
+        &["mutate", "-o", "diff", "--context-from", "secret.yaml", "-f", "pod.yaml"],
+        &["explain", "--context-from", "secret.yaml", "-f", "pod.yaml"],
+        &["explain", "-o", "json", "--context-from", "secret.yaml", "-f", "pod.yaml"],
+    ];
+    for arguments in shown {
+        let ended = folder.run(&[*arguments, &["-p", "policies"]].concat());
+        let said = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(said.contains("user:***@db"), "{arguments:?}: {said}");
+        assert!(!said.contains("supersecret"), "{arguments:?}: {said}");
+    }
+    let result = folder.run(&[
+        "mutate",
+        "-p",
+        "policies/copy.yaml",
+        "--context-from",
+        "secret.yaml",
+        "-f",
+        "pod.yaml",
+    ]);
+    assert!(result.stdout.contains("user:supersecret-pass@db"), "{}", result.stdout);
+}
+
+#[test]
+fn values_of_the_stored_secret_are_masked_in_the_new_one() {
+    let old = "apiVersion: v1\nkind: Secret\nmetadata: {name: db, namespace: shop}\nstringData: {password: before-rotation}\n";
+    let new = old.replace("before-rotation", "after-rotation");
+    let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: keep}\nspec:\n  rules:\n  - name: keep\n    \
+                  match: {any: [{resources: {kinds: [Secret]}}]}\n    mutate:\n      patchStrategicMerge:\n        \
+                  metadata: {annotations: {last: \"{{ request.oldObject.stringData.password }}\"}}\n";
+    let folder = Folder::new(&[("old.yaml", old), ("new.yaml", &new), ("policy.yaml", policy)]);
+    for command in ["diff", "explain"] {
+        let ended = folder.run(&[command, "-p", "policy.yaml", "-f", "new.yaml", "--old", "old.yaml"]);
+        let said = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(said.contains("last") && !said.contains("rotation"), "{said}");
+    }
+}
+
+#[test]
+fn messages_name_the_inputs_that_the_face_has() {
+    let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: ask}\nspec:\n  rules:\n  - name: ask\n    \
+                  match: {any: [{resources: {kinds: [Pod]}}]}\n    context:\n    - name: teams\n      \
+                  configMap: {name: teams, namespace: shop}\n    mutate:\n      patchStrategicMerge:\n        \
+                  metadata: {annotations: {team: \"{{ teams.data.web }}\"}}\n";
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec: {containers: [{name: a, image: b}]}\n";
+    let suite = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: ask}\npolicies: [policy.yaml]\n\
+                 resources: [pod.yaml]\nresults:\n- {policy: ask, rule: ask, kind: Pod, resources: [web], result: pass}\n";
+    let list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig:\n  apiVersion: kyv.dev/v1alpha1\n  \
+                kind: Kyv\n  metadata: {name: ask}\n  spec: {policies: [policy.yaml]}\nitems:\n- apiVersion: v1\n  kind: Pod\n  \
+                metadata: {name: web, namespace: shop}\n  spec: {containers: [{name: a, image: b}]}\n";
+    let folder = Folder::new(&[("policy.yaml", policy), ("pod.yaml", pod), ("kyverno-test.yaml", suite)]);
+    let flags = folder.run(&["mutate", "-p", "policy.yaml", "-f", "pod.yaml"]);
+    assert!(flags.stderr.contains("`--context-from PATH` can give the object"), "{}", flags.stderr);
+    let function = folder.run_with(&["fn"], list);
+    assert!(
+        function.stderr.contains("`contextFrom` can give the object, `values` the entry"),
+        "{}",
+        function.stderr
+    );
+    let suite = folder.run(&["test", "--detailed-results"]);
+    assert!(suite.stdout.contains("`context` of the suite can give the object"), "{}", suite.stdout);
+    for said in [&function.stderr, &suite.stdout] {
+        assert!(!said.contains("--"), "{said}");
+    }
+}
+
+#[test]
+fn values_of_secrets_stay_out_of_hints_and_names_of_targets() {
+    let policy = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: named}
+spec:
+  rules:
+  - name: by-secret
+    match: {any: [{resources: {kinds: [Secret]}}]}
+    mutate:
+      targets:
+      - {apiVersion: v1, kind: ConfigMap, namespace: shop, name: \"{{ base64_decode(request.object.data.key) }}\"}
+      patchStrategicMerge: {metadata: {labels: {a: b}}}
+";
+    let secret = "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop}, data: {key: aHVudGVyMi12ZXJ5LXNlY3JldA==}}\n";
+    let folder = Folder::new(&[("policy.yaml", policy), ("secret.yaml", secret)]);
+    for arguments in
+        [&["diff", "-o", "diff"][..], &["diff", "-o", "json"], &["diff", "-o", "markdown"], &["explain"]]
+    {
+        let ended = folder.run(&[arguments, &["-p", "policy.yaml", "-f", "secret.yaml"]].concat());
+        let all = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(!all.contains("hunter2"), "{arguments:?}: {all}");
+        assert!(
+            all.contains("configmaps \\\"***\\\" not found") || all.contains("configmaps \"***\" not found"),
+            "{all}"
+        );
+    }
+}

@@ -1,0 +1,95 @@
+//! What `explain` shows: each folder of `tests/cli/explain_cases` holds `policy.yaml`, `input.yaml` and the screen that
+//! was written for them, `expected.txt`; where they are needed, `options` (one argument a line) and `exit`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_kubectl-kyv");
+
+fn cases() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/explain_cases");
+    let mut cases: Vec<_> = fs::read_dir(folder)
+        .expect("the cases are there")
+        .map(|entry| entry.expect("a case").path())
+        .collect();
+    cases.sort();
+    cases
+}
+
+fn explain(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(PROGRAM);
+    command.args(["explain", "-p", "policy.yaml", "-f", "input.yaml"]).args(arguments);
+    command.current_dir(folder).env_clear().output().expect("the program runs")
+}
+
+fn case(name: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/explain_cases").join(name);
+    let output = explain(&folder, arguments);
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn screens_are_as_they_were_written() {
+    let cases = cases();
+    assert!(cases.len() >= 15, "{cases:?}");
+    let mut failed = Vec::new();
+    for folder in cases {
+        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+        let options = read("options");
+        let output = explain(&folder, &options.lines().collect::<Vec<_>>());
+        let (shown, expected) = (String::from_utf8(output.stdout).unwrap(), read("expected.txt"));
+        let code = read("exit").trim().parse().unwrap_or(0);
+        if shown != expected || output.status.code() != Some(code) {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            failed.push(format!(
+                "{}: {}\n{shown}\n-- wanted:\n{expected}\n{said}",
+                folder.display(),
+                output.status
+            ));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn objects_and_rules_are_found_by_name() {
+    let case = |arguments: &[&str]| case("rules-for-other-kinds-listed", arguments);
+    let (code, shown, _) = case(&["--object", "configmap/b"]);
+    assert_eq!(code, Some(0));
+    assert!(shown.starts_with("ConfigMap/b ") && !shown.contains("ConfigMap/a"), "{shown}");
+    let (code, shown, said) = case(&["--object", "Secret/*"]);
+    assert!(code == Some(0) && shown.is_empty() && said.contains("no object is called Secret/*"), "{said}");
+    let (code, ..) = case(&["--object", "Secret/*", "--strict"]);
+    assert_eq!(code, Some(3));
+    let (code, shown, said) = case(&["--rule", "many/r9"]);
+    assert!(code == Some(2) && shown.is_empty() && said.contains("--rule many/r9: no mutate rule"), "{said}");
+    let (code, shown, _) = case(&["--rule", "many", "--all"]);
+    assert!(code == Some(0) && shown.matches("OTHER KIND ").count() == 16, "{shown}");
+}
+
+#[test]
+fn colours_are_for_terminals_and_those_who_ask() {
+    let plain = case("a-condition-anchor-that-does-not-hold", &[]).1;
+    assert!(!plain.contains('\u{1b}'));
+    let coloured = case("a-condition-anchor-that-does-not-hold", &["--color", "always"]).1;
+    assert!(coloured.contains("\u{1b}[32mPATCHED"), "{coloured}");
+}
+
+#[test]
+fn secrets_are_masked_in_json_too() {
+    let (code, shown, said) = case("secrets-are-masked", &["-o", "json"]);
+    assert_eq!(code, Some(0), "{said}");
+    for secret in ["open-sesame", "OPEN-SESAME", "b3Blbi1zZXNhbWU=", "bmV3"] {
+        assert!(!shown.contains(secret) && !said.contains(secret), "{secret} is in\n{shown}{said}");
+    }
+}
+
+#[test]
+fn strictness_ends_the_run_as_it_does_elsewhere() {
+    let (code, _, said) = case("a-difference-that-was-reached", &["--strict"]);
+    assert!(code == Some(3) && said.contains("KYV-D02"), "{said}");
+    let (code, _, said) = case("rules-for-other-kinds-in-one-line", &["--strict"]);
+    assert!(code == Some(3) && said.contains("selected no object"), "{said}");
+}

@@ -1,0 +1,9 @@
+//! Against Kyverno's real controllers. Runs when `KYV_REAL_PROGRAMS` is 1.
+
+mod admission;
+mod conformance;
+mod conformance_policies;
+mod corpus_case;
+mod mutate_existing;
+mod mutate_output;
+mod sample_objects;

@@ -1,0 +1,275 @@
+//! The policies of the conformance folder whose rules have targets.
+//!
+//! Each of their triggers is updated, removed and made again; everything that is stored is then held against what we
+//! said of that one trigger before there was a policy. What triggers nothing as we say is sent all at once.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::objects;
+use super::predictions::{Event, Foreseen, Operation, Said};
+use super::test_cluster::{BACKGROUND, Stage, held, key, turn};
+use crate::controllers::conformance_policies::{Folder, Policy};
+use test_support::api_server::ApiServer;
+use test_support::kyverno::{Kyverno, say};
+use test_support::objects::{parting, without_bookkeeping};
+use test_support::rest::Rest;
+
+/// Fewer would mean that something was not compared at all. Two of the folder's policies are word for word the same,
+/// and are played once.
+const LEAST_POLICIES: usize = 3;
+const LEAST_OBJECTS: usize = 200;
+
+/// Objects by what tells them apart.
+type Objects = BTreeMap<String, Value>;
+
+#[derive(Default)]
+struct Count {
+    pairs: usize,
+    triggering: usize,
+    objects: usize,
+    changed: usize,
+    announced: usize,
+}
+
+#[test]
+fn the_conformance_policies_change_what_exists_as_we_say() {
+    if test_support::left_out("the conformance policies with targets against Kyverno's controllers") {
+        return;
+    }
+    let _turn = turn();
+    let folder = std::env::var_os("KYV_CONFORMANCE").map(PathBuf::from);
+    let folder = Folder::read(&folder.expect("KYV_CONFORMANCE names a folder of policies"));
+    let policies: Vec<&Policy> = folder.policies.iter().filter(|policy| policy.has_targets()).collect();
+    assert!(policies.len() >= LEAST_POLICIES, "only {} policies", policies.len());
+
+    let server = ApiServer::start();
+    let rest = Rest::open(&server);
+    let quiet = Rest::open_as(&server, BACKGROUND);
+    let mut play = Play::prepare((&rest, &quiet), objects::around(&policies), &folder.objects);
+    let foreseen: Vec<Foreseen> =
+        policies.iter().map(|policy| Foreseen::ask(&server, policy, &play.stored)).collect();
+    play.default(&foreseen);
+
+    let _kyverno = Kyverno::start(&server);
+    let mut stage = Stage::new(&rest);
+    let mut faults = Vec::new();
+    for (policy, foreseen) in policies.iter().zip(&foreseen) {
+        let mut count = Count::default();
+        let before = faults.len();
+        play.policy(policy, foreseen, &mut stage, &mut count, &mut faults);
+        say(&format!(
+            "{}: {} pairs of trigger and operation, {} of them triggering; {} objects compared, {} changed, {} announced as \
+             differences of the default semantics, {} disagreements",
+            policy.origin,
+            count.pairs,
+            count.triggering,
+            count.objects,
+            count.changed,
+            count.announced,
+            faults.len() - before
+        ));
+        assert!(count.changed > 0, "{} changed nothing: nothing was compared", policy.origin);
+    }
+    assert!(faults.is_empty(), "{} disagreements:\n{}", faults.len(), faults.join("\n"));
+}
+
+struct Play<'a> {
+    rest: &'a Rest,
+    /// The same as the background controller, whose requests are no events.
+    quiet: &'a Rest,
+    stored: Objects,
+    /// Those that can be removed and made again as they were.
+    again: Objects,
+    /// What the server makes of what we said, by its text.
+    defaulted: BTreeMap<String, Value>,
+}
+
+impl<'a> Play<'a> {
+    /// Stores the objects, and those of others that the server takes.
+    fn prepare((rest, quiet): (&'a Rest, &'a Rest), objects: Vec<Value>, others: &[Value]) -> Self {
+        let mut stored = Objects::new();
+        for (index, object) in objects.iter().chain(others).enumerate() {
+            // Namespaces may be there already.
+            let made = rest.create(object, "");
+            match held(rest, object) {
+                Some(held) => drop(stored.insert(key(&held), held)),
+                None => assert!(index >= objects.len(), "{} is not taken: {made:?}", key(object)),
+            }
+        }
+        let mut play = Self { rest, quiet, stored, again: Objects::new(), defaulted: BTreeMap::new() };
+        for object in play.stored.values() {
+            rest.remove(object);
+            drop(rest.create(object, ""));
+        }
+        let made = play.holds();
+        play.again = play.stored.clone();
+        play.again.retain(|key, object| made.get(key) == Some(object));
+        play.stored = made;
+        assert!(play.stored.len() >= LEAST_OBJECTS, "only {} objects", play.stored.len());
+        say(&format!(
+            "{} objects; {} of them can be made again as they were",
+            play.stored.len(),
+            play.again.len()
+        ));
+        play
+    }
+
+    /// Those of the stored objects that the cluster holds now.
+    fn holds(&self) -> Objects {
+        let kinds: BTreeMap<String, &Value> = self
+            .stored
+            .values()
+            .map(|object| (format!("{} {}", object["apiVersion"], object["kind"]), object))
+            .collect();
+        let lists =
+            kinds.values().map(|object| self.rest.list(object).expect("a kind that is stored is listed"));
+        let objects = lists.flatten().map(|object| (key(&object), without_bookkeeping(&object)));
+        objects.filter(|(key, _)| self.stored.contains_key(key)).collect()
+    }
+
+    /// Asks the server what it makes of everything that we said.
+    fn default(&mut self, foreseen: &[Foreseen]) {
+        for said in foreseen.iter().flat_map(Foreseen::all) {
+            for (key, object) in &said.changed {
+                let answer = self.rest.replace(object, "dryRun=All&fieldValidation=Ignore");
+                let made = answer.map(|object| without_bookkeeping(&object));
+                let made = made.unwrap_or_else(|_| self.stored[key].clone());
+                self.defaulted.insert(object.to_string(), made);
+            }
+        }
+    }
+
+    fn policy(
+        &self,
+        policy: &Policy,
+        foreseen: &Foreseen,
+        stage: &mut Stage<'_>,
+        count: &mut Count,
+        faults: &mut Vec<String>,
+    ) {
+        if let Err(refusal) = stage.install(std::slice::from_ref(&policy.value)) {
+            faults.push(format!("{}: refused, but we take it: {}", policy.origin, refusal.message));
+            return;
+        }
+        stage.drain();
+        let mut compare = |event: &Event, gone: &Objects, count: &mut Count| {
+            self.compare(policy, event, foreseen.of(event), gone, count, faults);
+        };
+        let none = Objects::new();
+        compare(&Event::Policy, &none, count);
+        self.restore();
+
+        for operation in Operation::ALL {
+            // What cannot come or go cannot do so either.
+            let all = if operation == Operation::Update { &self.stored } else { &self.again };
+            let (triggers, others): (Objects, Objects) =
+                all.clone().into_iter().partition(|(key, _)| foreseen.is_trigger(operation, key));
+            count.pairs += all.len();
+            count.triggering += triggers.len();
+
+            for trigger in triggers.values() {
+                // A dry run is no event.
+                self.send(operation, trigger, "dryRun=All");
+            }
+            // What lives in a namespace goes before it.
+            namespaces_first(&others).into_iter().rev().for_each(|object| self.send(operation, object, ""));
+            stage.drain();
+            let gone = if operation == Operation::Delete { &others } else { &none };
+            compare(&Event::Idle, gone, count);
+            self.restore();
+
+            for (key, trigger) in &triggers {
+                self.send(operation, trigger, "");
+                stage.drain();
+                let gone = Objects::from([(key.clone(), trigger.clone())]);
+                let gone = if operation == Operation::Delete { &gone } else { &none };
+                compare(&Event::Request(operation, key.clone()), gone, count);
+                self.restore();
+            }
+        }
+        self.rest.remove(&policy.value);
+        stage.force.settle();
+        stage.drain();
+    }
+
+    /// Holds what the cluster has against what we said that it would.
+    fn compare(
+        &self,
+        policy: &Policy,
+        event: &Event,
+        [documented, kyverno]: [&Said; 2],
+        gone: &Objects,
+        count: &mut Count,
+        faults: &mut Vec<String>,
+    ) {
+        let holds = self.holds();
+        for (key, before) in &self.stored {
+            if gone.contains_key(key) {
+                continue;
+            }
+            let did = holds.get(key).cloned().unwrap_or_default();
+            count.objects += 1;
+            count.changed += usize::from(did != *before);
+            let expected = self.expected(kyverno, key, before);
+            if *expected != did {
+                faults.push(format!("{}: {event}: {key}: {}", policy.origin, parting(expected, &did)));
+            }
+            if *self.expected(documented, key, before) != did {
+                if documented.announced.is_empty() {
+                    faults.push(format!(
+                        "{}: {event}: {key}: the default semantics differ silently",
+                        policy.origin
+                    ));
+                } else {
+                    count.announced += 1;
+                }
+            }
+        }
+    }
+
+    fn expected<'b>(&'b self, said: &Said, key: &str, before: &'b Value) -> &'b Value {
+        said.changed.get(key).map_or(before, |object| &self.defaulted[&object.to_string()])
+    }
+
+    fn send(&self, operation: Operation, object: &Value, query: &str) {
+        let is_dry = !query.is_empty();
+        match operation {
+            Operation::Update => drop(self.rest.replace(object, query)),
+            // An object that is there cannot be made, and none is removed for a dry run.
+            Operation::Create | Operation::Delete if is_dry => {}
+            Operation::Delete => self.rest.remove(object),
+            Operation::Create => {
+                self.rest.remove(object);
+                self.rest.create(object, "").map(drop).unwrap_or_else(|refusal| {
+                    panic!("{} cannot be made again: {}", key(object), refusal.message)
+                });
+            }
+        }
+    }
+
+    /// Brings everything back as it was.
+    fn restore(&self) {
+        let holds = self.holds();
+        for object in namespaces_first(&self.stored) {
+            let key = key(object);
+            let done = match holds.get(&key) {
+                None => self.quiet.create(object, ""),
+                Some(held) if held != object => self.quiet.replace(object, ""),
+                Some(_) => continue,
+            };
+            if let Err(refusal) = done {
+                panic!("{key} cannot be brought back: {}", refusal.message);
+            }
+        }
+    }
+}
+
+fn namespaces_first(objects: &Objects) -> Vec<&Value> {
+    let (mut namespaces, others): (Vec<_>, Vec<_>) =
+        objects.values().partition(|object| object["kind"] == "Namespace");
+    namespaces.extend(others);
+    namespaces
+}

@@ -1,0 +1,198 @@
+//! Targets of rules, read from the cluster.
+
+use std::fs;
+
+use super::{KYVERNO, Policies, asked, changed, existing, filled, kyv};
+
+#[test]
+fn targets_are_read_from_the_cluster_and_their_rights_are_asked_for() {
+    if test_support::left_out("targets of the cluster") {
+        return;
+    }
+    let server = filled();
+    let policies = Policies::new();
+    let admin = server.kubeconfig();
+    let patch = "patchStrategicMerge: {metadata: {labels: {touched: \"yes\"}}}";
+    let login = existing(
+        &policies,
+        "login",
+        "kinds: [ConfigMap], namespaces: [web], names: [a], operations: [CREATE, UPDATE]",
+        &format!("targets: [{{apiVersion: v1, kind: Secret, namespace: web, name: login}}], {patch}"),
+    );
+
+    // Live triggers; the target is none of them.
+    let run = kyv(admin, &["diff", "cm", "-n", "web", "-p", &login]);
+    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["Secret/web/login"]), "{run:?}");
+    assert!(run.stdout.contains("+    touched: \"yes\"\n"), "{run:?}");
+    assert!(!run.stdout.contains("b2xkLXRva2Vu") && !run.stdout.contains("managedFields"), "{run:?}");
+    let gets = asked(&server).into_iter().filter(|(_, path)| path.contains("/secrets"));
+    assert_eq!(
+        gets.collect::<Vec<_>>(),
+        [("get".to_owned(), "/api/v1/namespaces/web/secrets/login".to_owned())]
+    );
+
+    // By a pattern of names, by labels, with no TYPE.
+    for (name, target) in [
+        ("by-name", "apiVersion: v1, kind: ConfigMap, namespace: \"w*\", name: \"[b]\""),
+        ("pattern", "apiVersion: v1, kind: ConfigMap, namespace: \"*\", name: \"?\""),
+        ("own", "apiVersion: v1, kind: ConfigMap, namespace: \"{{ request.namespace }}\", name: \"*\""),
+        ("labels", "apiVersion: v1, kind: Secret, namespace: web, selector: {matchLabels: {app: x}}"),
+    ] {
+        let policy =
+            existing(&policies, name, "kinds: [Deployment]", &format!("targets: [{{{target}}}], {patch}"));
+        let run = kyv(admin, &["diff", "-A", "-p", &policy]);
+        let all = [
+            "ConfigMap/back/z",
+            "ConfigMap/web/a",
+            "ConfigMap/web/b",
+            "ConfigMap/web/c",
+            "ConfigMap/web/d",
+            "ConfigMap/web/e",
+        ];
+        let expected: &[&str] = match name {
+            "by-name" => &[],
+            "pattern" => &all,
+            "own" => &all[1..],
+            _ => &["Secret/web/login"],
+        };
+        assert_eq!(changed(&run.stdout), expected, "{name} {run:?}");
+    }
+
+    // A subresource.
+    let scale = existing(
+        &policies,
+        "scale",
+        "kinds: [ConfigMap], names: [a]",
+        "targets: [{apiVersion: apps/v1, kind: Deployment/scale, namespace: web, name: site}], \
+         patchStrategicMerge: {spec: {replicas: 5}}",
+    );
+    let run = kyv(admin, &["diff", "cm", "a", "-n", "web", "-p", &scale]);
+    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["Scale/web/site"]), "{run:?}");
+    assert!(run.stdout.contains("-  replicas: 1\n+  replicas: 5\n"), "{run:?}");
+
+    // Where nothing is to be changed nobody's rights are asked for.
+    let team = policies.argument("team");
+    for (policy, object, words) in [
+        (&team, "a", "note: no rule has targets: nothing was asked about the rights of bob\n"),
+        (&login, "b", "note: no target came into question: nothing was asked about the rights of bob\n"),
+    ] {
+        let run = kyv(admin, &["diff", "cm", object, "-n", "web", "-p", policy, "--check-rights", "bob"]);
+        assert!(run.stderr.contains(words), "{run:?}");
+        assert!(!asked(&server).iter().any(|(_, path)| path.contains("accessreviews")));
+        let strict = ["diff", "cm", object, "-n", "web", "-p", policy, "--check-rights", "bob", "--strict"];
+        assert_eq!(kyv(admin, &strict).code, Some(3));
+    }
+
+    // Who may read the triggers and not the targets.
+    server.kubectl_ok(&["create", "clusterrole", "maps", "--verb=get,list", "--resource=configmaps"], "");
+    let user = "--user=nobody-special";
+    server.kubectl_ok(&["create", "rolebinding", "maps", "-n", "web", "--clusterrole=maps", user], "");
+    let run = kyv(server.kubeconfig_without_rights(), &["explain", "cm", "a", "-n", "web", "-p", &login]);
+    assert_eq!(run.code, Some(4), "{run:?}");
+    let screen = "ConfigMap/web/a  cluster\n  0 of 1 rule changed it\n  ERROR          login/r: it could not be evaluated\n    \
+                  error        secrets \"login\" is forbidden: User \"nobody-special\" cannot";
+    assert!(run.stdout.starts_with(screen), "{}", run.stdout);
+    let words = "\n  TRIGGERED      login/r: it ran on no target, because of its error\n";
+    assert!(run.stdout.contains(words), "{}", run.stdout);
+    let mark = "\n\nincomplete: not looked up: targets v1/Secret web/login\n";
+    assert!(run.stdout.ends_with(mark), "{}", run.stdout);
+
+    // What is not there, and what nobody serves.
+    for (name, target, words) in [
+        ("gone", "apiVersion: v1, kind: Secret, namespace: web, name: nope", "secrets \"nope\" not found"),
+        (
+            "unserved",
+            "apiVersion: example.com/v1, kind: Widget, namespace: web, name: w",
+            "the server doesn't have a resource type \"Widget\"",
+        ),
+    ] {
+        let policy =
+            existing(&policies, name, "kinds: [ConfigMap]", &format!("targets: [{{{target}}}], {patch}"));
+        let run = kyv(admin, &["diff", "cm", "a", "-n", "web", "-p", &policy]);
+        assert_eq!((run.code, &*run.stdout), (Some(3), ""), "{run:?}");
+        assert!(run.stderr.contains(words), "{run:?}");
+    }
+
+    // A manifest is compared with what is stored: only the changed data triggers.
+    let on_change = existing(
+        &policies,
+        "on-change",
+        "kinds: [ConfigMap]",
+        &format!("targets: [{{apiVersion: v1, kind: Secret, namespace: web, name: login}}], {patch}"),
+    );
+    let text = fs::read_to_string(&on_change).expect("it was written").replace(
+        "    mutate:",
+        "    preconditions: {all: [{key: \"{{ request.object.data.k }}\", operator: NotEquals, value: \"{{ request.oldObject.data.k }}\"}]}\n    mutate:",
+    );
+    fs::write(&on_change, text).expect("the folder takes files");
+    let manifest = policies.path("manifest");
+    for (data, expected) in [("a", &[][..]), ("other", &["Secret/web/login"])] {
+        let text = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: web}}\ndata: {{k: {data}}}\n"
+        );
+        fs::write(&manifest, text).expect("the folder takes files");
+        let run = kyv(admin, &["diff", "--live", "-f", &policies.argument("manifest"), "-p", &on_change]);
+        assert_eq!(changed(&run.stdout), expected, "{data} {run:?}");
+    }
+
+    // Rights of a service account, read alone; then all of them.
+    let account = "system:serviceaccount:kyverno:kyverno-background-controller";
+    let deployment = existing(
+        &policies,
+        "deployment",
+        "kinds: [ConfigMap], names: [a]",
+        &format!("targets: [{{apiVersion: apps/v1, kind: Deployment, namespace: web, name: site}}], {patch}"),
+    );
+    let check = ["diff", "cm", "-n", "web", "-p", &deployment, "--check-rights", account];
+    let refused = |verb: &str| {
+        format!(
+            "deployments.apps \"site\" is forbidden: User \"{account}\" cannot {verb} resource \"deployments\" in \
+             API group \"apps\" in the namespace \"web\""
+        )
+    };
+    let run = kyv(admin, &check);
+    assert_eq!((run.code, &*run.stdout), (Some(3), ""), "{run:?}");
+    assert!(run.stderr.contains(&refused("get")), "{run:?}");
+    assert!(!run.stderr.contains("note: Kyverno"), "{run:?}");
+    // A difference was reached: the version that runs here is on one side of it.
+    server.kubectl_ok(&["apply", "-f", "-"], KYVERNO);
+    let run = kyv(admin, &check);
+    let words = "note: Kyverno v1.19.1 runs in the namespace policy-engine of this cluster: for KYV-D";
+    assert!(run.stderr.contains(words), "{run:?}");
+    assert!(
+        run.stderr.contains("it does what `kyverno` stands for, as --semantics kyverno shows\n"),
+        "{run:?}"
+    );
+    let group = "--group=system:serviceaccounts:kyverno";
+    server
+        .kubectl_ok(&["create", "clusterrole", "see", "--verb=get,list", "--resource=deployments.apps"], "");
+    server.kubectl_ok(&["create", "rolebinding", "see", "-n", "web", "--clusterrole=see", group], "");
+    let run = kyv(admin, &check);
+    assert_eq!((run.code, &*run.stdout), (Some(3), ""), "{run:?}");
+    assert!(run.stderr.contains(&refused("update")), "{run:?}");
+    assert!(
+        run.stderr.contains("requires permissions update for resource apps/v1/Deployment in namespace web"),
+        "{run:?}"
+    );
+    assert!(run.stderr.contains("the UpdateRequest would fail with"), "{run:?}");
+    // The same as the user in question, who also needs to read the triggers.
+    server.kubectl_ok(&["create", "clusterrole", "cms", "--verb=get,list", "--resource=configmaps"], "");
+    server.kubectl_ok(&["create", "rolebinding", "cms", "-n", "web", "--clusterrole=cms", group], "");
+    let own = ["diff", "cm", "-n", "web", "-p", &deployment, "--as", account, "--as-group"];
+    let own = [&own[..], &["system:serviceaccounts:kyverno", "--as-group", "system:authenticated"]].concat();
+    let run = kyv(admin, &own);
+    assert_eq!((run.code, &*run.stdout), (Some(3), ""), "{run:?}");
+    assert!(run.stderr.contains(&refused("update")), "{run:?}");
+    assert!(!run.stderr.contains("note: Kyverno"), "who may not see it hears nothing of it: {run:?}");
+    server.kubectl_ok(&["create", "clusterrole", "do", "--verb=update", "--resource=deployments.apps"], "");
+    server.kubectl_ok(&["create", "rolebinding", "do", "-n", "web", "--clusterrole=do", group], "");
+    for arguments in [&check[..], &own] {
+        let run = kyv(admin, arguments);
+        assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["Deployment/web/site"]), "{run:?}");
+    }
+
+    for (verb, path) in asked(&server) {
+        let is_review = verb == "create" && path.contains("accessreviews");
+        assert!(matches!(&*verb, "get" | "list") || is_review, "{verb} {path}");
+    }
+}

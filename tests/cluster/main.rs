@@ -1,0 +1,6 @@
+//! Against API servers: real ones, stubs that fail, and real ones with Kyverno's controllers.
+
+mod controllers;
+mod impact;
+mod live;
+mod network_faults;

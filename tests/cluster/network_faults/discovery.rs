@@ -1,0 +1,215 @@
+//! Which kinds there are, and which of them are asked for.
+
+use super::{ALL, Folder, KINDS, discovery, good, page, policy, status};
+use test_support::stub_server::{Answer, Weather};
+
+#[test]
+fn a_kind_may_vanish_after_discovery() {
+    let server = Weather::start(|ask| {
+        if ask.path.ends_with("/widgets") {
+            Answer::Body(404, "404 page not found\n".into())
+        } else {
+            good(ask)
+        }
+    });
+    let run = Folder::new(&server).diff(&["widgets,pods"]);
+    assert_eq!((run.code, run.changed()), (Some(4), vec!["Pod/web/one"]), "{run:?}");
+    let told = "Error from server (NotFound): Unable to list \"example.com/v1, Resource=widgets\": the server could not find the requested resource";
+    assert_eq!(
+        run.said(),
+        [told, "error: the answer is incomplete: not read: widgets.example.com"],
+        "{run:?}"
+    );
+}
+
+#[test]
+fn an_aggregated_api_may_be_down() {
+    let server = Weather::start(|ask| match &*ask.path {
+        "/api" | "/apis" => Answer::Body(200, discovery(&ask.path, "example.com")),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let down = "error: the kinds of example.com/v1 are not known: the server is currently unable to handle the request";
+    let rest = "error: the answer is incomplete: not read: example.com/v1";
+    let run = folder.diff(&["widgets,pods"]);
+    assert_eq!((run.code, run.changed()), (Some(4), vec!["Pod/web/one"]), "{run:?}");
+    assert_eq!(
+        run.said(),
+        [down, "error: the server doesn't have a resource type \"widgets\"", &format!("{rest}, widgets")],
+        "{run:?}"
+    );
+    // Nobody knows whether a manifest is stored.
+    let widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: web}}\n";
+    let widget = folder.write("widget.yaml", widget);
+    let run = folder.diff(&["-f", &widget, "--live"]);
+    let missed = "error: the answer is incomplete: not looked up: Widget (example.com/v1)";
+    assert_eq!((run.code, run.said()), (Some(4), vec![down, missed]), "{run:?}");
+    // A policy asks for a kind that might be there.
+    let run = folder.diff(&["-n", "web"]);
+    assert_eq!((run.code, run.said()), (Some(4), vec![down, rest]), "{run:?}");
+    // Nobody asks for what is down.
+    let secrets = folder.write("secrets.yaml", &policy("team", "[Secret]", ""));
+    let run = folder.run(&["diff", "-n", "web", "-p", &secrets]);
+    assert_eq!((run.code, run.changed()), (Some(1), vec!["Secret/web/one"]), "{run:?}");
+    assert_eq!(run.said(), [&*down.replace("error:", "note:")], "{run:?}");
+}
+
+#[test]
+fn older_servers_tell_of_their_kinds_group_by_group() {
+    let server = Weather::start(|ask| {
+        let list = |group: &str| {
+            let kinds = KINDS.iter().filter(|kind| kind.0 == group);
+            let resources: Vec<String> = kinds
+                .map(|(_, _, kind, plural)| {
+                    let namespaced = *kind != "Namespace";
+                    format!(r#"{{"name":"{plural}","singularName":"","namespaced":{namespaced},"kind":"{kind}","verbs":["list"]}},{{"name":"{plural}/status","namespaced":{namespaced},"kind":"{kind}","verbs":["get"]}}"#)
+                })
+                .collect();
+            Answer::Body(
+                200,
+                format!(r#"{{"kind":"APIResourceList","resources":[{}]}}"#, resources.join(",")),
+            )
+        };
+        let group = |name: &str| {
+            format!(
+                r#"{{"name":"{name}","versions":[{{"groupVersion":"{name}/v1","version":"v1"}}],"preferredVersion":{{"version":"v1"}}}}"#
+            )
+        };
+        match &*ask.path {
+            "/api" => Answer::Body(200, r#"{"kind":"APIVersions","versions":["v1"]}"#.into()),
+            "/apis" => {
+                let groups = [group("apps"), group("example.com"), group("gone.example.com")].join(",");
+                Answer::Body(200, format!(r#"{{"kind":"APIGroupList","groups":[{groups}]}}"#))
+            }
+            "/api/v1" => list(""),
+            "/apis/apps/v1" => list("apps"),
+            "/apis/example.com/v1" => list("example.com"),
+            "/apis/gone.example.com/v1" => Answer::With(503, ("Retry-After", "3600".into()), "gone".into()),
+            _ => good(ask),
+        }
+    });
+    let run = Folder::new(&server).diff(&["-n", "web"]);
+    let expected =
+        [&ALL[..], &["Pod/web/one", "Secret/web/one", "Deployment/web/one", "Widget/web/one"]].concat();
+    assert_eq!((run.code, run.changed()), (Some(1), expected), "{run:?}");
+    let down = "note: the kinds of gone.example.com/v1 are not known: the server is currently unable to handle the request";
+    assert_eq!(run.said(), [down], "{run:?}");
+}
+
+#[test]
+fn the_kinds_are_those_that_the_policies_can_match() {
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    let listed = |server: &Weather| {
+        let asked = server.asked().into_iter().filter(|path| !matches!(&**path, "/api" | "/apis"));
+        // Several kinds are asked for at a time.
+        let mut listed: Vec<String> = asked.map(|path| path.split('?').next().unwrap().to_owned()).collect();
+        listed.sort();
+        listed
+    };
+    let some = folder
+        .write("some.yaml", &policy("some", "[Pod, apps/v1/Deployment, Namespace, Job, Pod/status]", ""));
+    let run = folder.run(&["diff", "-p", &some, "-n", "web"]);
+    assert_eq!((run.code, run.changed()), (Some(1), vec!["Pod/web/one", "Deployment/web/one"]), "{run:?}");
+    let outside = "note: these belong to no namespace and are left out, -A reads them: namespaces";
+    let unserved = "note: rules name kinds that the cluster does not serve: Job";
+    assert_eq!(run.said(), [outside, unserved], "{run:?}");
+    assert_eq!(listed(&server), ["/api/v1/namespaces/web/pods", "/apis/apps/v1/namespaces/web/deployments"]);
+
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    let run = folder.run(&["diff", "-p", &some, "-A"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert_eq!(listed(&server), ["/api/v1/namespaces", "/api/v1/pods", "/apis/apps/v1/deployments"]);
+
+    // With --strict a kind that is not served is an error.
+    let run = folder.run(&["diff", "-p", &some, "-A", "--strict"]);
+    let told = "error: rules name kinds that the cluster does not serve: Job (--strict)";
+    assert_eq!((run.code, run.said()), (Some(3), vec![told]), "{run:?}");
+
+    // A category is its kinds.
+    let run = folder.run(&["diff", "-p", &some, "some,pods", "-n", "web"]);
+    assert_eq!((run.code, run.changed().len()), (Some(1), 3), "{run:?}");
+    let run = folder.run(&["diff", "-p", &some, "some", "a"]);
+    assert_eq!(
+        (run.code, run.said()),
+        (Some(2), vec!["error: you must specify only one resource"]),
+        "{run:?}"
+    );
+
+    // Without any word of a cluster none is asked.
+    let run = folder.run(&["diff", "-p", &some]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+}
+
+#[test]
+fn an_object_is_read_once_whatever_version_rules_name() {
+    let server = Weather::start(|ask| match &*ask.path {
+        "/apis" => {
+            let resource = |version: &str| {
+                format!(
+                    r#"{{"version":"{version}","resources":[{{"resource":"scalers","responseKind":{{"group":"autoscaling","version":"{version}","kind":"Scaler"}},"scope":"Namespaced","verbs":["get","list"]}}]}}"#
+                )
+            };
+            let group = format!(
+                r#"{{"metadata":{{"name":"autoscaling"}},"versions":[{},{}]}}"#,
+                resource("v2"),
+                resource("v1")
+            );
+            Answer::Body(200, discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{group},")))
+        }
+        path if path.contains("/scalers") && path.ends_with("/one") => {
+            Answer::Body(200, r#"{"metadata":{"name":"one","namespace":"web"}}"#.into())
+        }
+        path if path.ends_with("/scalers") => Answer::Body(200, page(&["one"], "")),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let first = folder.write("first.yaml", &policy("first", "[autoscaling/v1/Scaler]", ""));
+    let second = folder.write("second.yaml", &policy("second", "[autoscaling/v2/Scaler]", ""));
+    let third = folder.write("third.yaml", &policy("third", "[autoscaling/*/Scaler]", ""));
+    let note = "note: scalers.autoscaling are read once, as autoscaling/v2: autoscaling/v1/Scaler in a rule sees none of them, and Kyverno would, converted";
+    let idle = "note: 1 rule selected no object: first/r";
+    let run = folder.run(&["diff", "-p", &first, "-p", &second, "-n", "web"]);
+    assert_eq!(
+        (run.code, run.changed(), run.said()),
+        (Some(1), vec!["Scaler/web/one"], vec![note, idle]),
+        "{run:?}"
+    );
+    // The version that most rules see.
+    let run = folder.run(&["diff", "-p", &first, "-p", &third, "-n", "web"]);
+    assert_eq!((run.code, run.changed(), run.said()), (Some(1), vec!["Scaler/web/one"], vec![]), "{run:?}");
+    let run = folder.run(&["diff", "-p", &first, "-p", &second, "-n", "web", "--strict"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    for arguments in [
+        &["scalers.v1.autoscaling,scalers.v2.autoscaling"][..],
+        &["scalers.v1.autoscaling/one", "scalers/one"],
+        &["scalers.v1.autoscaling,scalers", "one"],
+    ] {
+        let run = folder.run(&[&["diff", "-p", &third], arguments].concat());
+        assert_eq!((run.code, run.changed()), (Some(1), vec!["Scaler/web/one"]), "{run:?}");
+    }
+}
+
+#[test]
+fn schemas_that_cannot_be_read_are_told() {
+    let server = Weather::start(|ask| match &*ask.path {
+        "/apis" => {
+            let definitions = r#"{"metadata":{"name":"apiextensions.k8s.io"},"versions":[{"version":"v1","resources":[{"resource":"customresourcedefinitions","responseKind":{"kind":"CustomResourceDefinition"},"scope":"Cluster","verbs":["get","list"]}]}]}"#;
+            Answer::Body(
+                200,
+                discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{definitions},")),
+            )
+        }
+        path if path.contains("customresourcedefinitions") => status(403, "Forbidden", "no schemas for you"),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let run = folder.diff(&["widgets"]);
+    assert_eq!((run.code, run.changed()), (Some(1), vec!["Widget/web/one"]), "{run:?}");
+    let words = "note: the schema of widgets.example.com cannot be read, lists in it merge without keys: Error from server (Forbidden): no schemas for you";
+    assert_eq!(run.said(), [words], "{run:?}");
+    // Where no such object is met nobody needs it.
+    let run = folder.diff(&["configmaps", "--strict"]);
+    assert_eq!((run.code, run.said()), (Some(1), vec![]), "{run:?}");
+}

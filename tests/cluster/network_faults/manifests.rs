@@ -1,0 +1,165 @@
+//! Manifests that are evaluated with what a server answers.
+
+use std::time::{Duration, Instant};
+
+use super::{ALL, Folder, good, kubeconfig, policy, status};
+use test_support::stub_server::{Answer, Ask, Weather};
+
+#[test]
+fn equal_calls_are_made_once_and_refusals_are_rule_errors() {
+    let context = |path: &str| {
+        format!(
+            "context: [{{name: found, apiCall: {{urlPath: '{path}'}}}}]\n    preconditions: {{all: [{{key: '{{{{ found.metadata.name }}}}', operator: Equals, value: shared}}]}}"
+        )
+    };
+    let server = Weather::start(|ask| match &*ask.path {
+        "/api/v1/namespaces/web/configmaps/shared" => {
+            Answer::Body(200, r#"{"kind":"ConfigMap","metadata":{"name":"shared"}}"#.into())
+        }
+        "/api/v1/nodes" => status(
+            403,
+            "Forbidden",
+            "nodes is forbidden: User \"x\" cannot list resource \"nodes\" in API group \"\" at the cluster scope",
+        ),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let shared = folder.write(
+        "shared.yaml",
+        &policy(
+            "shared",
+            "[ConfigMap]",
+            &context("/api/v1/namespaces/{{ request.namespace }}/configmaps/shared"),
+        ),
+    );
+    let run = folder.run(&["diff", "-p", &shared, "configmaps"]);
+    assert_eq!((run.code, run.changed()), (Some(1), ALL.to_vec()), "{run:?}");
+    assert_eq!(server.asked().iter().filter(|path| path.ends_with("/shared")).count(), 1);
+
+    let nodes = folder.write("nodes.yaml", &policy("nodes", "[ConfigMap]", &context("/api/v1/nodes")));
+    let run = folder.run(&["diff", "-p", &nodes, "configmaps"]);
+    assert_eq!((run.code, run.changed()), (Some(4), vec![]), "{run:?}");
+    let words = "failed to fetch data for APICall: failed to GET resource with raw url: /api/v1/nodes: nodes is forbidden: User \"x\" cannot list resource \"nodes\"";
+    assert_eq!(run.stderr.matches(words).count(), 3, "{run:?}");
+    assert_eq!(server.asked().iter().filter(|path| path.ends_with("/nodes")).count(), 1);
+
+    // Offline nothing is sent.
+    let before = server.asked().len();
+    let manifest = folder.write("cm.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}");
+    assert_eq!(folder.run(&["diff", "-p", &nodes, "-f", &manifest]).code, Some(3));
+    assert_eq!(server.asked().len(), before);
+    // A Pod's inside is no place to look things up.
+    let exec = folder.write(
+        "exec.yaml",
+        &policy("exec", "[ConfigMap]", &context("/api/v1/namespaces/web/pods/p/exec?command=sh")),
+    );
+    let run = folder.run(&["diff", "-p", &exec, "-f", &manifest, "--live"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.stderr.contains("calls through the API server to something else are never sent"), "{run:?}");
+    assert!(!server.asked().iter().any(|path| path.contains("exec")));
+}
+
+#[test]
+fn manifests_do_not_wait_for_a_silent_server_again_and_again() {
+    let is_discovery = |ask: &Ask| matches!(&*ask.path, "/api" | "/apis");
+    let server = Weather::start(move |ask| if is_discovery(ask) { good(ask) } else { Answer::Hang });
+    let folder = Folder::new(&server);
+    let many: String = (0..60)
+        .map(|number| format!("---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c{number}}}}}\n"))
+        .collect();
+    let manifests = folder.write("many.yaml", &many);
+    let started = Instant::now();
+    let run = folder.diff(&["-f", &manifests, "--live", "--request-timeout=1s"]);
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    let edited = run.stdout.lines().filter(|line| line.starts_with('+') && line.contains("name: c"));
+    assert_eq!((run.code, edited.count()), (Some(4), 60), "{run:?}");
+    assert_eq!(
+        run.said(),
+        [
+            "Unable to connect to the server: it did not answer several times in a row and is asked no more",
+            "Unable to connect to the server: no answer within 1s (--request-timeout gives another limit)",
+            "error: the answer is incomplete: not looked up: configmaps \"c0\" in web, configmaps \"c1\" in web, \
+             configmaps \"c10\" in web, configmaps \"c11\" in web, configmaps \"c12\" in web, \
+             configmaps \"c13\" in web, configmaps \"c14\" in web, configmaps \"c15\" in web, \
+             configmaps \"c16\" in web, configmaps \"c17\" in web and 50 more",
+        ],
+        "{run:?}"
+    );
+
+    // A server that tells nothing at all makes no context.
+    let server = Weather::start(|_| status(503, "ServiceUnavailable", "down"));
+    folder.write("kubeconfig", &kubeconfig(&server.authority()));
+    let run = folder.diff(&["-f", &manifests, "--live"]);
+    let words = "Error from server (ServiceUnavailable): down";
+    assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
+}
+
+#[test]
+fn manifests_without_a_namespace_are_those_of_the_context() {
+    let server = Weather::start(|ask| match &*ask.path {
+        path if path.ends_with("/configmaps/one") => {
+            let namespace = path.split('/').nth(4).unwrap_or_default();
+            let was = format!(
+                r#"{{"metadata":{{"name":"one","namespace":"{namespace}"}},"data":{{"was":"in-{namespace}"}}}}"#
+            );
+            Answer::Body(200, was)
+        }
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let manifest = folder.write("one.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}");
+    let labels =
+        "old: \"{{ request.oldObject.data.was || 'none' }}\", namespace: \"{{ request.namespace }}\"";
+    let text = policy("old", "[ConfigMap]", "").replace("team: a", labels);
+    let policy = folder.write("old.yaml", &text);
+    for (arguments, old, namespace) in [
+        (&["--live"][..], "in-web", "web"),
+        (&["--live", "-n", ""], "in-web", "web"),
+        (&["--live", "-n", "back"], "in-back", "back"),
+        (&["-n", "back"], "none", "back"),
+        (&["-A", "-A=false", "-R=false"], "none", "default"),
+        (&[], "none", "default"),
+    ] {
+        let run = folder.run(&[&["diff", "-p", &policy, "-f", &manifest], arguments].concat());
+        assert_eq!(run.code, Some(1), "{run:?}");
+        let told = run.stdout.contains(&format!("old: {old}"))
+            && run.stdout.contains(&format!("namespace: {namespace}"));
+        assert!(told, "{arguments:?} {run:?}");
+    }
+}
+
+#[test]
+fn manifests_are_not_those_of_all_namespaces() {
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    let manifest = folder.write("one.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}");
+    let run = folder.diff(&["-f", &manifest, "-A"]);
+    let words = "error: -A reads live objects: manifests say themselves which namespace they are in";
+    assert_eq!((run.code, run.said(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
+    assert_eq!(server.asked(), [""; 0]);
+}
+
+#[test]
+fn kinds_that_the_manifests_define_are_not_missed() {
+    let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gears.example.com}\n\
+                      spec: {group: example.com, scope: Namespaced, names: {kind: Gear, plural: gears}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}\n";
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    let gear = "{apiVersion: example.com/v1, kind: Gear, metadata: {name: g}}\n";
+    let knob = "{apiVersion: example.com/v1, kind: Knob, metadata: {name: k}}\n";
+    let both = folder.write("both.yaml", &format!("{gear}---\n{knob}---\n{definition}"));
+    let crd = folder.write("crd.yaml", definition);
+    let unserved = |kinds: &str| {
+        format!(
+            "note: the cluster serves no {kinds}: such objects are evaluated as new ones, and of custom kinds --crds alone tells how their lists merge"
+        )
+    };
+    let told = |arguments: &[&str]| -> Vec<String> {
+        let run = folder.diff(&[&["-f", &both, "--live"], arguments].concat());
+        run.said().into_iter().filter(|line| line.contains("example.com/v1")).map(str::to_owned).collect()
+    };
+    let defined = "note: the manifests define Gear (example.com/v1): where lists of such objects are to merge by their keys, --crds takes the definition, too";
+    let knobs = "CustomResourceDefinition (apiextensions.k8s.io/v1), Knob (example.com/v1)";
+    assert_eq!(told(&[]), [&*unserved(knobs), defined]);
+    assert_eq!(told(&["--crds", &crd]), [unserved(knobs)]);
+}

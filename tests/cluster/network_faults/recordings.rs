@@ -1,0 +1,212 @@
+//! Runs that are recorded, and replayed without a server.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{ALL, Folder, ended, good, is_second_page, policy, status};
+use test_support::stub_server::{Answer, Ask, Weather};
+
+/// A server with a Secret, which refuses Pods.
+fn with_a_secret() -> Weather {
+    Weather::start(|ask| match &*ask.path {
+        "/api/v1/namespaces/web/secrets" => {
+            let item = r#"{"metadata":{"name":"login","namespace":"web"},"data":{"token":"aHVudGVyMiE=","other":"cGxhaW5seQ=="}}"#;
+            Answer::Body(200, format!(r#"{{"kind":"SecretList","metadata":{{}},"items":[{item}]}}"#))
+        }
+        "/api/v1/namespaces/web/pods" => status(403, "Forbidden", "pods is forbidden"),
+        _ => good(ask),
+    })
+}
+
+/// What is said of a recording without the values of Secrets, and of its replay.
+const MASKED: &str = "note: values of Secrets are masked in the recording: a policy that looks at them may do something \
+                      else in a replay (--show-secrets records them)\n";
+const STAND_INS: &str = "note: texts stand in for the values of Secrets in the recording: a policy that looks at them may do \
+                         something else than on the cluster (--record with --show-secrets keeps the values)\n";
+
+const SECRETS: [&str; 4] = ["aHVudGVyMiE=", "hunter2!", "cGxhaW5seQ==", "plainly"];
+
+/// The files of a recording.
+pub(super) fn recorded(folder: &Path) -> Vec<(String, String)> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let mut files: Vec<(String, String)> = entries
+        .map(|entry| entry.expect("a file").path())
+        .map(|path| {
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            (name, fs::read_to_string(&path).expect("text"))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_replay_needs_no_server_and_prints_the_same_bytes() {
+    let server = with_a_secret();
+    let folder = Folder::new(&server);
+    let time = "context: [{name: at, variable: {value: '{{ time_now() }}'}}]\n    \
+                preconditions: {all: [{key: '{{ at }}', operator: NotEquals, value: ''}]}";
+    let timed = folder.write(
+        "time.yaml",
+        &policy("time", "[ConfigMap, Pod, Secret]", time)
+            .replace("team: a", "at: \"{{ at | replace_all(@, ':', '-') }}\""),
+    );
+    let moved = folder.write(
+        "moved.yaml",
+        &policy("moved", "[Secret]", "")
+            .replace("team: a", "was: \"{{ request.object.data.token | base64_decode(@) }}\""),
+    );
+    let arguments = ["configmaps,secrets,pods", "--chunk-size=2", "-p", &timed, "-p", &moved];
+    for output in [
+        &["diff", "-o", "json"][..],
+        &["diff"],
+        &["diff", "-o", "summary"],
+        &["diff", "-o", "markdown"],
+        &["explain"],
+    ] {
+        let run = |more: &[&str]| folder.run(&[output, &arguments, more].concat());
+        let live = run(&["--record", "tape"]);
+        assert_eq!(live.code, Some(4), "{live:?}");
+        let files = recorded(&folder.0.path().join("tape"));
+        for (name, text) in &files {
+            assert!(name == "recording.json" || text.starts_with("{\n  \"question\": {\n"), "{name}: {text}");
+            assert!(SECRETS.iter().all(|secret| !text.contains(secret)), "{name}: {text}");
+        }
+        for start in
+            ["list-configmaps-web-1-", "list-configmaps-web-2-", "list-kinds-", "list-secrets-web-1-"]
+        {
+            assert_eq!(files.iter().filter(|(name, _)| name.starts_with(start)).count(), 1, "{start}");
+        }
+        let asked = server.asked().len();
+        let replayed = run(&["--replay", "tape", "--kubeconfig", "not-there"]);
+        assert_eq!(server.asked().len(), asked);
+        assert_eq!((replayed.code, &replayed.stdout), (live.code, &live.stdout), "{replayed:?}");
+        assert_eq!(live.stderr.replace(MASKED, STAND_INS), replayed.stderr);
+        for shown in [&live, &replayed] {
+            assert!(
+                SECRETS.iter().all(|secret| !shown.stdout.contains(secret) && !shown.stderr.contains(secret))
+            );
+        }
+    }
+
+    // Whoever asks for it gets the values, on the screen and in the files.
+    let shown = folder.run(&[&["diff"][..], &arguments, &["--record", "tape", "--show-secrets"]].concat());
+    assert!(shown.stdout.contains("+    was: hunter2!\n"), "{shown:?}");
+    let files = recorded(&folder.0.path().join("tape"));
+    assert!(files.iter().any(|(_, text)| text.contains("aHVudGVyMiE=")));
+    let replayed = folder.run(&[&["diff"][..], &arguments, &["--replay", "tape", "--show-secrets"]].concat());
+    assert_eq!((replayed.code, &replayed.stdout), (shown.code, &shown.stdout));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_recording_is_not_complete() {
+    let is_hanging = |ask: &Ask| is_second_page(ask) || ask.path.ends_with("/configmaps/a");
+    let server = Weather::start(move |ask| if is_hanging(ask) { Answer::Hang } else { good(ask) });
+    let folder = Folder::new(&server);
+    let manifest = folder.write("a.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}");
+    for objects in [&["configmaps,secrets"][..], &["-f", &manifest, "--live"]] {
+        let asked = server.asked().len();
+        let arguments = [&["diff", "-p", "team.yaml", "--record", "tape"], objects].concat();
+        let child = folder.command(&arguments).spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let hangs = |path: &String| path.contains("continue=2") || path.ends_with("/configmaps/a");
+        while !server.asked().iter().skip(asked).any(hangs) {
+            assert!(Instant::now() < deadline, "what hangs is never asked for");
+            thread::sleep(Duration::from_millis(10));
+        }
+        let started = Instant::now();
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        let run = ended(child.wait_with_output().unwrap());
+        assert!(started.elapsed() < Duration::from_secs(5), "{run:?}");
+        assert_eq!(run.code, Some(130), "{run:?}");
+        let told = "note: the recording is not complete: the run was interrupted\n";
+        assert!(run.stderr.contains(told), "{run:?}");
+        let head = fs::read_to_string(folder.0.path().join("tape/recording.json")).unwrap();
+        assert!(head.contains("\"complete\": false"), "{head}");
+        let replayed = folder.run(&[&["diff", "-p", "team.yaml", "--replay", "tape"], objects].concat());
+        let told = "note: the recording is not complete: the run that made it was interrupted\n";
+        assert!(replayed.code == Some(4) && replayed.stderr.contains(told), "{replayed:?}");
+        assert!(replayed.stdout.contains("# incomplete: "), "{replayed:?}");
+    }
+    // The next run makes a whole one of it.
+    assert_eq!(folder.diff(&["secrets", "--record", "tape"]).code, Some(1));
+    let head = fs::read_to_string(folder.0.path().join("tape/recording.json")).unwrap();
+    assert!(head.contains("\"complete\": true"), "{head}");
+    assert!(!folder.diff(&["secrets", "--replay", "tape"]).stderr.contains("not complete"));
+}
+
+#[test]
+fn what_a_recording_does_not_hold_is_told() {
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    assert_eq!(folder.diff(&["configmaps", "--record", "tape"]).code, Some(1));
+    let run = folder.diff(&["configmaps,secrets", "--replay", "tape"]);
+    assert_eq!((run.code, run.changed()), (Some(4), ALL.to_vec()), "{run:?}");
+    let told =
+        "error: the recording has no answer: list secrets, version v1, namespace web, limit 500, page 1";
+    assert_eq!(run.said(), [told, "error: the answer is incomplete: not read: secrets"], "{run:?}");
+
+    // An answer that a policy asks for.
+    let call = folder.write(
+        "call.yaml",
+        &policy(
+            "call",
+            "[ConfigMap]",
+            "context: [{name: nodes, apiCall: {urlPath: /api/v1/nodes, jmesPath: 'length(items)'}}]",
+        )
+        .replace("team: a", "nodes: '{{ nodes }}'"),
+    );
+    let run = folder.run(&["diff", "-p", &call, "configmaps", "--replay", "tape"]);
+    let mark = "# incomplete: not looked up: /api/v1/nodes\n";
+    assert_eq!((run.code, &*run.stdout), (Some(4), mark), "{run:?}");
+    assert!(run.stderr.contains("error: the recording has no answer: ask /api/v1/nodes\n"), "{run:?}");
+
+    for (arguments, words) in [
+        (&["configmaps", "--replay", "."][..], "error: .: this directory is no recording\n"),
+        (&["configmaps", "--replay", "none"], "error: none: cannot be read: no such file or directory\n"),
+        (&["configmaps", "--record", "."], "error: .: the directory is not empty, and it is no recording\n"),
+        (
+            &["-f", "team.yaml", "--replay", "tape"],
+            "error: a recording is named and no cluster is asked: manifests are evaluated in it with --live\n",
+        ),
+    ] {
+        let run = folder.diff(arguments);
+        assert_eq!((run.code, &*run.stderr, &*run.stdout), (Some(2), words, ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn manifests_are_replayed_with_what_the_cluster_held() {
+    let server = with_a_secret();
+    let folder = Folder::new(&server);
+    let manifest = folder.write(
+        "manifest.yaml",
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: ../..}}\n---\n\
+         {apiVersion: v1, kind: ConfigMap, metadata: {name: one}}\n",
+    );
+    let arguments = ["-f", &*manifest, "--live"];
+    let live = folder.diff(&[&arguments[..], &["--record", "deep/tape"]].concat());
+    assert_eq!(live.code, Some(1), "{live:?}");
+    let replayed = folder.diff(&[&arguments[..], &["--replay", "deep/tape"]].concat());
+    assert_eq!((replayed.code, &replayed.stdout, &replayed.stderr), (live.code, &live.stdout, &live.stderr));
+    assert_eq!(fs::read_dir(folder.0.path().join("deep")).unwrap().count(), 1);
+}
+
+#[test]
+fn who_prints_secrets_is_told() {
+    let server = with_a_secret();
+    let folder = Folder::new(&server);
+    let told = "note: the values of 1 Secret are printed as they are";
+    for (output, is_told) in
+        [("yaml", true), ("json", true), ("patch", true), ("diff", false), ("name", false)]
+    {
+        let run = folder.run(&["mutate", "-p", "team.yaml", "secrets,configmaps", "-o", output]);
+        assert_eq!((run.code, run.said().contains(&told)), (Some(0), is_told), "{output} {run:?}");
+    }
+    let run = folder.run(&["mutate", "-p", "team.yaml", "secrets", "--show-secrets"]);
+    assert_eq!(run.said(), Vec::<&str>::new(), "{run:?}");
+}

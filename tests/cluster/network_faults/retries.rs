@@ -1,0 +1,242 @@
+//! Answers that are late, refused, cut or wrong: which are waited for, and what is said of the others.
+
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{ALL, Folder, ended, good, is_second_page, kubeconfig, page, second_page, status};
+use test_support::stub_server::{Answer, Weather};
+
+#[test]
+fn what_passes_is_waited_for() {
+    let kinds: [(usize, fn() -> Answer); 5] = [
+        (2, || Answer::With(429, ("Retry-After", "1".into()), String::new())),
+        (2, || status(503, "ServiceUnavailable", "later")),
+        (2, || Answer::Body(502, "<html>".into())),
+        (2, || Answer::Drop),
+        (2, || Answer::Cut(page(&["c"], ""))),
+    ];
+    for (times, answer) in kinds {
+        let server = second_page(times, answer);
+        let started = Instant::now();
+        let run = Folder::new(&server).diff(&["cm"]);
+        assert_eq!((run.code, run.changed()), (Some(4), vec![]), "an unknown short name: {run:?}");
+        let run = Folder::new(&server).diff(&["configmaps"]);
+        assert_eq!(
+            (run.code, run.changed(), run.said()),
+            (Some(1), ALL.to_vec(), vec![]),
+            "{:?} {run:?}",
+            answer()
+        );
+        let second = server.asked().into_iter().filter(|path| path.contains("continue=2")).count();
+        assert_eq!(second, times + 1, "{:?}", answer());
+        if matches!(answer(), Answer::With(..)) {
+            assert!(started.elapsed() >= Duration::from_secs(2), "it was asked to wait");
+        }
+    }
+}
+
+/// An answer, what is said of it, and how often it is asked for.
+type Fault = (fn() -> Answer, &'static str, usize);
+
+#[test]
+fn what_does_not_pass_is_told_and_the_rest_is_not_called_whole() {
+    let kinds: [Fault; 9] = [
+        (|| status(503, "ServiceUnavailable", "later"), "Error from server (ServiceUnavailable): later", 5),
+        (
+            || Answer::With(429, ("Retry-After", "3600".into()), String::new()),
+            "Error from server (TooManyRequests): the server has received too many requests and has asked us to try again later",
+            1,
+        ),
+        (|| status(500, "InternalError", "boom"), "Error from server (InternalError): boom", 1),
+        (|| Answer::Drop, "Unable to connect to the server: unexpected EOF", 5),
+        (|| Answer::Cut("{".into()), "Unable to connect to the server: unexpected EOF", 5),
+        (
+            || Answer::Hang,
+            "Unable to connect to the server: no answer within 1s (--request-timeout gives another limit)",
+            1,
+        ),
+        (
+            || Answer::Body(200, page(&["c"], "2")),
+            "error: the server's answer for configmaps cannot be read: it names the same page again and again",
+            1,
+        ),
+        (
+            || status(410, "Expired", "The provided continue parameter is too old"),
+            "Error from server (Expired): The provided continue parameter is too old",
+            1,
+        ),
+        (
+            || status(401, "Unauthorized", "Unauthorized"),
+            "error: You must be logged in to the server (Unauthorized)",
+            1,
+        ),
+    ];
+    for (answer, words, asked) in kinds {
+        let server = second_page(100, answer);
+        let run = Folder::new(&server).diff(&["configmaps", "--request-timeout=1s"]);
+        let rest = "error: the answer is incomplete: read in part: configmaps";
+        assert_eq!((run.code, run.said()), (Some(4), vec![words, rest]), "{run:?}");
+        assert_eq!(run.changed(), ALL[..2], "{run:?}");
+        let second = server.asked().into_iter().filter(|path| path.contains("continue=2")).count();
+        assert_eq!(second, asked, "{words}");
+    }
+}
+
+#[test]
+fn a_page_that_is_no_json_is_told() {
+    let server = second_page(1, || Answer::Body(200, "<html>Bad Gateway</html>".into()));
+    let run = Folder::new(&server).diff(&["configmaps"]);
+    assert_eq!((run.code, run.changed()), (Some(4), ALL[..2].to_vec()), "{run:?}");
+    let [fault, rest] = run.said()[..] else { panic!("{run:?}") };
+    assert!(fault.starts_with("error: the server's answer for configmaps cannot be read: "), "{fault}");
+    assert_eq!(rest, "error: the answer is incomplete: read in part: configmaps");
+    assert!(!run.stderr.contains("Bad Gateway"), "{run:?}");
+}
+
+#[test]
+fn a_server_that_goes_down_in_the_middle_is_asked_no_more() {
+    let server = Weather::start(|ask| {
+        if ask.path.ends_with("/configmaps") { Answer::Last(page(&["a", "b"], "2")) } else { good(ask) }
+    });
+    let folder = Folder::new(&server);
+    let run = folder.diff(&["configmaps,secrets,pods"]);
+    let refused = format!(
+        "The connection to the server {} was refused - did you specify the right host or port?",
+        server.authority()
+    );
+    let rest = "error: the answer is incomplete: not read: secrets, pods; read in part: configmaps";
+    assert_eq!((run.code, run.said()), (Some(4), vec![&*refused, rest]), "{run:?}");
+    assert_eq!(run.changed(), ALL[..2], "{run:?}");
+
+    // And so is one that was down before.
+    for arguments in [&["configmaps"][..], &["-A"]] {
+        let run = folder.diff(arguments);
+        assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![&*refused], ""), "{run:?}");
+    }
+}
+
+#[test]
+fn a_list_that_the_server_forgot_is_gone_on_with() {
+    let server = Weather::start(|ask| {
+        if is_second_page(ask) {
+            let body = r#"{"kind":"Status","metadata":{"continue":"now"},"reason":"Expired","message":"too old","code":410}"#;
+            Answer::Body(410, body.into())
+        } else if ask.query.contains("continue=now") {
+            Answer::Body(200, page(&["c"], ""))
+        } else {
+            good(ask)
+        }
+    });
+    let folder = Folder::new(&server);
+    let run = folder.diff(&["configmaps"]);
+    assert_eq!((run.code, run.changed()), (Some(1), ALL.to_vec()), "{run:?}");
+    assert!(
+        run.said()[0].starts_with("note: configmaps: the server forgot the list while it was read"),
+        "{run:?}"
+    );
+    assert_eq!(folder.diff(&["configmaps", "--strict"]).code, Some(3));
+}
+
+#[test]
+fn what_one_may_not_read_is_named_beside_what_one_may() {
+    let words = "secrets is forbidden: User \"x\" cannot list resource \"secrets\" in API group \"\" in the namespace \"web\"";
+    let server = Weather::start(move |ask| {
+        if ask.path.ends_with("/secrets") { status(403, "Forbidden", words) } else { good(ask) }
+    });
+    let run = Folder::new(&server).diff(&["configmaps,pods,secrets,deployments,widgets"]);
+    let expected = [&ALL[..], &["Pod/web/one", "Deployment/web/one", "Widget/web/one"]].concat();
+    assert_eq!((run.code, run.changed()), (Some(4), expected), "{run:?}");
+    let told = format!("Error from server (Forbidden): {words}");
+    assert_eq!(run.said(), [&*told, "error: the answer is incomplete: not read: secrets"], "{run:?}");
+}
+
+#[test]
+fn a_server_that_never_answers_is_told_with_its_limit() {
+    let server = Weather::start(|_| Answer::Hang);
+    let folder = Folder::new(&server);
+    let run = folder.diff(&["configmaps", "--request-timeout=1s"]);
+    let words =
+        "Unable to connect to the server: no answer within 1s (--request-timeout gives another limit)";
+    assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
+    // It takes the connection and does not begin to speak TLS.
+    let address = format!("https://{}", server.authority());
+    let run = folder.diff(&["configmaps", "--request-timeout=1s", "--server", &address]);
+    let words = "Unable to connect to the server: no connection within 1s";
+    assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_tells_what_it_has() {
+    let server = Weather::start(|ask| if is_second_page(ask) { Answer::Hang } else { good(ask) });
+    let folder = Folder::new(&server);
+    let child = folder.command(&["diff", "-p", "team.yaml", "configmaps,secrets"]).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !server.asked().iter().any(|path| path.contains("continue=2")) {
+        assert!(Instant::now() < deadline, "the second page is never asked for");
+        thread::sleep(Duration::from_millis(10));
+    }
+    let started = Instant::now();
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let run = ended(child.wait_with_output().unwrap());
+    assert!(started.elapsed() < Duration::from_secs(10));
+    assert_eq!((run.code, run.changed()), (Some(130), ALL[..2].to_vec()), "{run:?}");
+    let rest = "error: the answer is incomplete: not read: secrets; read in part: configmaps";
+    assert_eq!(run.said(), ["error: interrupted", rest], "{run:?}");
+
+    // With manifests there is nothing to tell yet.
+    let server =
+        Weather::start(|ask| if ask.path.ends_with("/configmaps/a") { Answer::Hang } else { good(ask) });
+    folder.write("kubeconfig", &kubeconfig(&server.authority()));
+    let manifest = folder.write("a.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}");
+    let child = folder.command(&["diff", "-p", "team.yaml", "-f", &manifest, "--live"]).spawn().unwrap();
+    while !server.asked().iter().any(|path| path.ends_with("/a")) {
+        assert!(started.elapsed() < Duration::from_secs(30), "the object is never asked for");
+        thread::sleep(Duration::from_millis(10));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let run = ended(child.wait_with_output().unwrap());
+    assert_eq!((run.code, &*run.stdout), (None, ""), "{run:?}");
+}
+
+#[test]
+fn webhooks_may_deny_break_or_take_no_dry_run() {
+    let denied = "admission webhook \"v.example.com\" denied the request: not today\nnor tomorrow";
+    let side_effects = "admission webhook \"v.example.com\" does not support dry run";
+    let broken = "Internal error occurred: failed calling webhook \"v.example.com\": connection refused";
+    let conflict = "Operation cannot be fulfilled on configmaps \"a\": the object has been modified; please apply your \
+                    changes to the latest version and try again";
+    for (code, reason, message, exit, verdict) in [
+        (403, "Forbidden", denied, 3, "refused"),
+        (400, "", denied, 3, "refused"),
+        (400, "BadRequest", side_effects, 4, "unanswered"),
+        (500, "InternalError", broken, 4, "unanswered"),
+        (409, "Conflict", conflict, 4, "unanswered"),
+    ] {
+        let server = Weather::start(move |ask| {
+            if ask.query.contains("dryRun=All") {
+                status(code, reason, &message.replace('\n', "\\n"))
+            } else {
+                good(ask)
+            }
+        });
+        let folder = Folder::new(&server);
+        let run = folder.diff(&["configmaps", "--server-dry-run", "-o", "json"]);
+        assert_eq!(run.code, Some(exit), "{reason} {run:?}");
+        let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let missing: Vec<String> = ALL.iter().map(|name| format!("dry run of {name}")).collect();
+        let missing = if exit == 4 { missing } else { Vec::new() };
+        assert_eq!(value["summary"]["notReadable"]["lookUps"], serde_json::json!(missing));
+        let told = serde_json::json!({"verdict": verdict, "message": message});
+        assert_eq!(value["objects"][0]["server"], told);
+        assert_eq!(value["summary"]["serverDryRun"][verdict], 3);
+        // Each line of a message is marked as one.
+        let run = folder.diff(&["configmaps", "--server-dry-run"]);
+        assert!(run.stdout.lines().all(|line| line.starts_with(['-', '+', ' ', '@', '#'])), "{run:?}");
+    }
+    let run = Folder::new(&Weather::start(good)).diff(&["-f", "team.yaml", "--server-dry-run"]);
+    let words = "error: --server-dry-run needs a cluster: manifests are evaluated in it with --live\n";
+    assert_eq!((run.code, &*run.stderr, &*run.stdout), (Some(2), words, ""), "{run:?}");
+}

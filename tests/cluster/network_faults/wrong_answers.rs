@@ -1,0 +1,313 @@
+//! Answers that are missing, or are not what was asked for: nothing that is made without them looks whole.
+
+use std::fs;
+
+use super::{ALL, Folder, discovery, ended, good, page, policy, status};
+use test_support::stub_server::{Answer, Ask, Weather};
+
+/// A Widget with a list that its definition merges by keys.
+const WIDGET: &str = r#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"one","namespace":"web"},"spec":{"parts":[{"id":"a","x":1},{"id":"b","x":2}]}}"#;
+
+/// A policy for Widgets.
+fn widgets(name: &str, mutate: &str) -> String {
+    format!(
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  rules:\n  - name: r\n    \
+         match: {{any: [{{resources: {{kinds: [Widget]}}}}]}}\n    mutate: {mutate}\n"
+    )
+}
+
+const PARTS: &str = "{patchStrategicMerge: {spec: {parts: [{id: b, z: 3}]}}}";
+
+/// A server with Widgets that does not tell what their lists are like.
+fn without_schemas(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Weather {
+    Weather::start(move |ask: &Ask| match &*ask.path {
+        "/apis" => {
+            let definitions = r#"{"metadata":{"name":"apiextensions.k8s.io"},"versions":[{"version":"v1","resources":[{"resource":"customresourcedefinitions","responseKind":{"kind":"CustomResourceDefinition"},"scope":"Cluster","verbs":["get","list"]}]}]}"#;
+            let body = discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{definitions},"));
+            Answer::Body(200, body)
+        }
+        path if path.contains("customresourcedefinitions") => answer(),
+        path if path.ends_with("/widgets") => {
+            Answer::Body(200, format!(r#"{{"kind":"List","metadata":{{}},"items":[{WIDGET}]}}"#))
+        }
+        path if path.ends_with("/widgets/one") => Answer::Body(200, WIDGET.into()),
+        _ => good(ask),
+    })
+}
+
+const FORBIDDEN: &str = "error: the schema of widgets.example.com cannot be read, and rules replace lists of 1 object that it \
+                         may merge by keys (--crds gives it): Error from server (Forbidden): no schemas for you";
+const INCOMPLETE: &str = "error: the answer is incomplete: not looked up: schema of widgets.example.com";
+
+#[test]
+fn an_answer_that_hangs_on_an_unknown_schema_is_incomplete() {
+    let server = without_schemas(|| status(403, "Forbidden", "no schemas for you"));
+    let folder = Folder::new(&server);
+    let parts = folder.write("parts.yaml", &widgets("parts", PARTS));
+    let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\n\
+        spec:\n  group: example.com\n  names: {kind: Widget, plural: widgets}\n  scope: Namespaced\n  versions:\n  - name: v1\n    \
+        schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {parts: {type: array, \
+        x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [id], items: {type: object}}}}}}}\n";
+    let definition = folder.write("crd.yaml", definition);
+    for (output, mark) in [
+        ("diff", "incomplete: not looked up: schema of widgets.example.com"),
+        ("json", r#""lookUps":["schema of widgets.example.com"]"#),
+        ("markdown", "schema of widgets.example.com"),
+        ("summary", "incomplete: not looked up: schema of widgets.example.com"),
+    ] {
+        let run = folder.run(&["diff", "widgets", "-p", &parts, "-o", output, "-q"]);
+        assert_eq!((run.code, run.said()), (Some(4), vec![FORBIDDEN, INCOMPLETE]), "{run:?}");
+        assert!(run.stdout.contains(mark), "{mark} {}", run.stdout);
+    }
+    let run = folder.run(&["explain", "widgets", "-p", &parts, "-q"]);
+    assert_eq!((run.code, run.said()), (Some(4), vec![FORBIDDEN, INCOMPLETE]), "{run:?}");
+    let loops = "{foreach: [{list: 'request.object.spec.parts', patchStrategicMerge: {spec: {parts: [{id: '{{element.id}}', z: 3}]}}}]}";
+    let foreach = folder.write("foreach.yaml", &widgets("foreach", loops));
+    assert_eq!(folder.run(&["diff", "widgets", "-p", &foreach]).code, Some(4));
+    // As the target of a rule, too.
+    let existing = "{targets: [{apiVersion: example.com/v1, kind: Widget, name: one, namespace: web}], \
+                    patchStrategicMerge: {spec: {parts: [{id: b, z: 3}]}}}";
+    let existing =
+        folder.write("existing.yaml", &widgets("existing", existing).replace("[Widget]", "[ConfigMap]"));
+    let run = folder.run(&["diff", "configmaps", "-p", &existing]);
+    assert_eq!((run.code, run.changed()), (Some(4), vec!["Widget/web/one"]), "{run:?}");
+    assert_eq!(folder.run(&["diff", "configmaps", "-p", &existing, "--crds", &definition]).code, Some(1));
+
+    // Where no list is in question, and where another kind of patch says itself what becomes of it.
+    for mutate in [
+        "{patchStrategicMerge: {spec: {size: 2}}}",
+        "{patchStrategicMerge: {spec: {others: [{id: b}]}}}",
+        "{patchStrategicMerge: {spec: {parts: [{id: a, x: 1}, {id: b, x: 2}]}}}",
+        "{patchesJson6902: '[{\"op\": \"add\", \"path\": \"/spec/parts/0/z\", \"value\": 1}]'}",
+    ] {
+        let other = folder.write("other.yaml", &widgets("other", mutate));
+        let run = folder.run(&["diff", "widgets", "-p", &other]);
+        let code = i32::from(!mutate.contains("x: 2"));
+        assert_eq!(run.code, Some(code), "{mutate} {run:?}");
+        assert!(!run.stderr.contains("incomplete"), "{run:?}");
+    }
+    // Who gives the schema needs no other.
+    let run = folder.run(&["diff", "widgets", "-p", &parts, "--crds", &definition]);
+    assert!(
+        run.code == Some(1) && run.said().iter().all(|said| said.starts_with("note: KYV-D36 ")),
+        "{run:?}"
+    );
+    assert!(run.stdout.contains("+    z: 3\n") && run.stdout.contains("+    x: 1\n"), "{run:?}");
+    // Kyverno merges no lists of custom resources, whatever their schema says.
+    let run = folder.run(&["diff", "widgets", "-p", &parts, "--semantics", "kyverno"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+}
+
+#[test]
+fn no_file_is_written_by_half_an_answer() {
+    let server = without_schemas(|| status(403, "Forbidden", "no schemas for you"));
+    let folder = Folder::new(&server);
+    let parts = folder.write("parts.yaml", &widgets("parts", PARTS));
+    let file = folder.write("widget.yaml", WIDGET);
+    let edit = ["mutate", "-i", "--live", "-f", &file, "-p", &parts];
+    let run = folder.run(&edit);
+    let nothing = "error: nothing was written because of these errors; --keep-going would write 1 file";
+    assert_eq!((run.code, run.said()), (Some(4), vec![FORBIDDEN, INCOMPLETE, nothing]), "{run:?}");
+    assert_eq!(fs::read_to_string(&file).expect("it can be read"), WIDGET);
+    let run = folder.run(&[&edit[..], &["--keep-going"]].concat());
+    assert_eq!(run.code, Some(4), "{run:?}");
+    assert!(fs::read_to_string(&file).expect("it can be read").contains(r#""z""#));
+
+    // Nor where the stored object is unknown.
+    let server = Weather::start(|ask| match &*ask.path {
+        path if path.ends_with("/configmaps/a") => status(403, "Forbidden", "not for you"),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n";
+    let file = folder.write("map.yaml", text);
+    let run = folder.run(&["mutate", "-i", "--live", "-f", &file, "-p", "team.yaml"]);
+    assert_eq!((run.code, run.said().last()), (Some(4), Some(&nothing)), "{run:?}");
+    assert_eq!(fs::read_to_string(&file).expect("it can be read"), text);
+}
+
+#[test]
+fn nothing_is_asked_for_that_no_rule_needs() {
+    let server = Weather::start(|ask| match &*ask.path {
+        "/api/v1/namespaces/web" => status(403, "Forbidden", "no labels for you"),
+        path if path.ends_with("/pods/p") => status(403, "Forbidden", "no pods for you"),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let by_labels = "match: {any: [{resources: {kinds: [ConfigMap]}}, {resources: {kinds: [apps/v1/Deployment], \
+                     namespaceSelector: {matchLabels: {tier: front}}}}]}";
+    let any = "match: {any: [{resources: {kinds: [x]}}]}";
+    let labels = folder.write("labels.yaml", &policy("labels", "[x]", "").replace(any, by_labels));
+
+    // The labels of namespaces are no matter of ConfigMaps here.
+    let run = folder.run(&["diff", "configmaps", "-p", &labels]);
+    assert_eq!((run.code, run.changed(), run.said()), (Some(1), ALL.to_vec(), vec![]), "{run:?}");
+    assert!(!server.asked().iter().any(|path| path == "/api/v1/namespaces/web"), "{:?}", server.asked());
+    let run = folder.run(&["diff", "deployments", "-p", &labels]);
+    assert_eq!(run.code, Some(4), "{run:?}");
+    // Nor without a cluster.
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new}\n";
+    let map = folder.write("map.yaml", map);
+    assert_eq!(folder.run(&["diff", "-f", &map, "-p", &labels]).said(), Vec::<&str>::new());
+
+    // What no rule takes need not be read.
+    let pod = folder.write("pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n");
+    let run = folder.run(&["diff", "-f", &pod, "--live", "-p", &labels, "-q"]);
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{run:?}");
+    let run = folder.run(&["diff", "-f", &pod, "--live", "-p", "team.yaml"]);
+    assert_eq!(run.code, Some(4), "{run:?}");
+    // Unless it may be the target of one.
+    let existing =
+        "mutate: {targets: [{apiVersion: v1, kind: Pod, name: p, namespace: web}], patchStrategicMerge: ";
+    let existing = policy("existing", "[ConfigMap]", "").replace("mutate: {patchStrategicMerge: ", existing);
+    let existing = folder.write("existing.yaml", &existing);
+    assert_eq!(folder.run(&["diff", "-f", &pod, "--live", "-p", &existing]).code, Some(4));
+}
+
+#[test]
+fn valid_json_that_is_not_what_was_asked_for_is_no_answer() {
+    let is_read = |ask: &Ask| ask.path.ends_with("/configmaps") && !ask.query.contains("continue");
+    let list = |items: &str| {
+        format!(r#"{{"kind":"ConfigMapList","metadata":{{"continue":"2"}},"items":[{items}]}}"#)
+    };
+    for (items, fault, gap) in [
+        (r#"1,"x",null"#, "one of its items is no object", "not read: configmaps"),
+        (r#"{"metadata":{"name":"a"}},null"#, "one of its items is no object", "not read: configmaps"),
+        (r#"{"kind":"Status"}"#, "one of its items is of another kind", "read in part: configmaps"),
+    ] {
+        let body = list(items);
+        let server =
+            Weather::start(move |ask| if is_read(ask) { Answer::Body(200, body.clone()) } else { good(ask) });
+        let run = Folder::new(&server).diff(&["configmaps", "-q"]);
+        let words = format!("error: the server's answer for configmaps cannot be read: {fault}");
+        let gap = format!("error: the answer is incomplete: {gap}");
+        assert_eq!((run.code, run.said()), (Some(4), vec![&*words, &*gap]), "{run:?}");
+    }
+
+    // The labels of a namespace.
+    let server = Weather::start(|ask| match &*ask.path {
+        "/api/v1/namespaces/web" => Answer::Body(200, r#"{"apiVersion":"v1","kind":"Status"}"#.into()),
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    let labels = policy("labels", "[Pod], namespaceSelector: {matchLabels: {tier: front}}", "");
+    let labels = folder.write("labels.yaml", &labels);
+    let run = folder.run(&["diff", "pods", "-p", &labels, "-q"]);
+    let words = r#"error: the server's answer for namespaces "web" cannot be read: it is not the object that was asked for"#;
+    let gap = r#"error: the answer is incomplete: not looked up: namespaces "web""#;
+    assert_eq!((run.code, run.said()), (Some(4), vec![words, gap]), "{run:?}");
+}
+
+#[test]
+fn what_a_dry_run_gives_has_to_be_the_object() {
+    for body in [
+        "{}",
+        r#"{"apiVersion":"v1","kind":"Status","metadata":{}}"#,
+        r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"one","namespace":"web"}}"#,
+        r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"two","namespace":"web"}}"#,
+    ] {
+        let server = Weather::start(move |ask| {
+            if ask.query.contains("dryRun=All") { Answer::Body(200, body.into()) } else { good(ask) }
+        });
+        let run = Folder::new(&server).diff(&["pods", "--server-dry-run"]);
+        assert_eq!(run.code, Some(4), "{run:?}");
+        assert!(run.stderr.contains("server dry run: 0 accepted, 1 without answer\n"), "{run:?}");
+    }
+    // What is too large for the server is refused by it, be it in its own words or in those of a proxy.
+    for answer in [
+        status(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728"),
+        Answer::Body(413, "<html>Request Entity Too Large</html>".into()),
+    ] {
+        let server =
+            Weather::start(
+                move |ask| {
+                    if ask.query.contains("dryRun=All") { answer.clone() } else { good(ask) }
+                },
+            );
+        let run = Folder::new(&server).diff(&["pods", "--server-dry-run"]);
+        assert_eq!(run.code, Some(3), "{run:?}");
+        assert!(run.stderr.contains("server dry run: 0 accepted, 1 refused\n"), "{run:?}");
+    }
+}
+
+#[test]
+fn dry_runs_without_an_answer_are_not_called_refused() {
+    let names: Vec<String> = (0..13).map(|number| format!("p{number:02}")).collect();
+    for (code, reason, words) in [
+        (
+            500,
+            "InternalError",
+            "error: and 3 more of which the API server does not say whether it takes them",
+        ),
+        (422, "Invalid", "error: and 3 more that the API server refuses"),
+    ] {
+        let names = names.clone();
+        let server = Weather::start(move |ask| match &*ask.path {
+            _ if ask.query.contains("dryRun=All") => status(code, reason, "no"),
+            path if path.ends_with("/pods") => {
+                Answer::Body(200, page(&names.iter().map(String::as_str).collect::<Vec<_>>(), ""))
+            }
+            _ => good(ask),
+        });
+        let run = Folder::new(&server).diff(&["pods", "--server-dry-run"]);
+        assert!(run.said().contains(&words), "{run:?}");
+    }
+}
+
+#[test]
+fn a_file_of_the_configuration_that_cannot_be_read_is_named() {
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    let broken = folder.write("broken", "apiVersion: v1\nkind: [\n");
+    let list = std::env::join_paths([folder.write("empty", "{}"), broken.clone()]).expect("plain paths");
+    let run = folder.command(&["diff", "-p", "team.yaml", "pods"]).env("KUBECONFIG", list).output();
+    let run = ended(run.expect("the program starts"));
+    assert!(
+        run.code == Some(2) && run.stderr.starts_with(&format!("error: kubeconfig: {broken} ")),
+        "{run:?}"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_directory_that_takes_no_recording_is_told_before_anything_is_asked() {
+    let server = Weather::start(good);
+    let folder = Folder::new(&server);
+    for place in ["/proc/kyv", "/proc/self", "team.yaml"] {
+        let run = folder.diff(&["pods", "--record", place]);
+        assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{place} {run:?}");
+    }
+    assert_eq!(server.asked(), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_webhook_makes_of_a_secret_is_masked() {
+    let secret = |metadata: &str| {
+        format!(
+            r#"{{"apiVersion":"v1","kind":"Secret","metadata":{{"name":"one","namespace":"web"{metadata}}},"data":{{"password":"aHVudGVyMg=="}}}}"#
+        )
+    };
+    let server = Weather::start(move |ask| match &*ask.path {
+        _ if ask.query.contains("dryRun=All") => {
+            Answer::Body(200, secret(r#","labels":{"team":"a"},"annotations":{"copy":"2retnuh"}"#))
+        }
+        path if path.ends_with("/secrets") => {
+            Answer::Body(200, format!(r#"{{"kind":"SecretList","items":[{}]}}"#, secret("")))
+        }
+        _ => good(ask),
+    });
+    let folder = Folder::new(&server);
+    for output in ["diff", "json", "markdown"] {
+        let run = folder.diff(&["secrets", "--server-dry-run", "-o", output, "--record", "tape"]);
+        assert_eq!(run.code, Some(1), "{run:?}");
+        assert!(!run.stdout.contains("2retnuh") && run.stdout.contains("copy"), "{run:?}");
+        for entry in fs::read_dir(folder.0.path().join("tape")).expect("a folder") {
+            let text = fs::read_to_string(entry.expect("a file").path()).expect("text");
+            assert!(!text.contains("2retnuh"), "{text}");
+        }
+        let replayed = folder.diff(&["secrets", "--server-dry-run", "-o", output, "--replay", "tape"]);
+        assert_eq!((replayed.code, &replayed.stdout), (run.code, &run.stdout), "{replayed:?}");
+    }
+    let run = folder.diff(&["secrets", "--server-dry-run", "--show-secrets"]);
+    assert!(run.stdout.contains("2retnuh"), "{run:?}");
+}

@@ -1,0 +1,184 @@
+//! The case corpus: every folder below `tests/corpus` that holds a `policy.yaml` is two tests, one for each
+//! semantics, run through the real binary. `tests/corpus/README.md` says what a case folder holds.
+//!
+//! `cargo test --test corpus documents/a17` runs the cases whose names contain that text.
+
+mod krm_function;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+
+use kyv::value::Value;
+use kyv::yaml::{Document, Limits, Source, read};
+use libtest_mimic::{Arguments, Failed, Trial};
+use similar::TextDiff;
+
+const SEMANTICS: [&str; 2] = ["documented", "kyverno"];
+
+fn main() -> ExitCode {
+    let mut trials = tests();
+    trials.extend(krm_function::tests());
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A test for each case and each semantics.
+fn tests() -> Vec<Trial> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let mut cases = Vec::new();
+    collect(&root, &mut cases);
+    cases.sort();
+    assert!(!cases.is_empty(), "no case folder below {}", root.display());
+    let mut trials = Vec::new();
+    for case in cases {
+        let name = case.strip_prefix(&root).unwrap_or(&case).display().to_string();
+        for semantics in SEMANTICS {
+            let case = case.clone();
+            trials.push(Trial::test(format!("{name} ({semantics})"), move || check(&case, semantics)));
+        }
+    }
+    trials
+}
+
+/// The folders that hold a case.
+fn collect(folder: &Path, cases: &mut Vec<PathBuf>) {
+    if folder.join("policy.yaml").exists() {
+        cases.push(folder.to_owned());
+    }
+    let entries = fs::read_dir(folder).expect("the folder of the corpus can be read");
+    for path in entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path.is_dir()) {
+        collect(&path, cases);
+    }
+}
+
+/// A file of a case, that of the semantics before the common one.
+fn expectation(case: &Path, semantics: &str, stem: &str, extension: &str) -> Option<String> {
+    let own = case.join(format!("{stem}.{semantics}.{extension}"));
+    let common = case.join(format!("{stem}.{extension}"));
+    fs::read_to_string(own).or_else(|_| fs::read_to_string(common)).ok()
+}
+
+/// The arguments for files of a case that need no word in its options.
+fn companions(case: &Path) -> impl Iterator<Item = &'static str> {
+    let known = [("--exceptions", "exceptions.yaml"), ("--old", "old.yaml")];
+    known.into_iter().filter(|(_, file)| case.join(file).exists()).flat_map(|(flag, file)| [flag, file])
+}
+
+fn check(case: &Path, semantics: &str) -> Result<(), Failed> {
+    let options = fs::read_to_string(case.join("options")).unwrap_or_default();
+    let output = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
+        .args(["mutate", "-p", "policy.yaml", "-f", "input.yaml", "--semantics", semantics])
+        .args(if case.join("targets.yaml").exists() { &["--targets", "targets.yaml"][..] } else { &[] })
+        .args(options.lines().filter(|line| !line.is_empty()))
+        .args(companions(case))
+        .current_dir(case)
+        .env_clear()
+        .stdin(Stdio::null())
+        .output()?;
+    let stdout = String::from_utf8(output.stdout)?;
+    let stderr = String::from_utf8(output.stderr)?;
+    let errors = expectation(case, semantics, "error", "txt").unwrap_or_default();
+    let errors: Vec<&str> = errors.lines().filter(|line| !line.trim().is_empty()).collect();
+    let expected = expectation(case, semantics, "expected", "yaml").filter(|text| !text.trim().is_empty());
+    let mut faults = Vec::new();
+
+    let wanted_code = match (&expected, errors.is_empty()) {
+        (None, true) => return Err("the case expects nothing: neither expected.yaml nor error.txt".into()),
+        (None, false) => 2,
+        (Some(_), false) => 3,
+        (Some(_), true) => 0,
+    };
+    if output.status.code() != Some(wanted_code) {
+        faults.push(format!("exit code {:?}, expected {wanted_code}", output.status.code()));
+    }
+    for wanted in &errors {
+        if !stderr.contains(wanted) {
+            faults.push(format!("stderr does not name `{wanted}`"));
+        }
+    }
+    for said in expectation(case, semantics, "said", "txt").unwrap_or_default().lines() {
+        if !stderr.contains(said) {
+            faults.push(format!("stderr does not say `{said}`"));
+        }
+    }
+    match &expected {
+        Some(expected) => compare(case, expected, &stdout, &mut faults)?,
+        _ if !stdout.is_empty() => faults.push(format!("stdout should be empty:\n{stdout}")),
+        _ => {}
+    }
+    let wanted: BTreeSet<String> = expectation(case, semantics, "differences", "txt")
+        .unwrap_or_default()
+        .lines()
+        .map(|line| line.trim().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect();
+    let announced = announced(&stderr);
+    if announced != wanted {
+        faults.push(format!("announced differences {announced:?}, expected {wanted:?}"));
+    }
+    if faults.is_empty() {
+        return Ok(());
+    }
+    Err(format!("{}\n--- stderr\n{stderr}--- end of stderr", faults.join("\n")).into())
+}
+
+/// The `KYV-Dnn` in a text.
+fn announced(text: &str) -> BTreeSet<String> {
+    let numbers =
+        text.split("KYV-D").skip(1).map(|rest| rest.chars().take_while(char::is_ascii_digit).collect());
+    numbers.map(|number: String| format!("KYV-D{number}")).collect()
+}
+
+fn documents(name: &str, text: &str) -> Result<Vec<Document>, Failed> {
+    let source = Arc::new(Source::new(name, text));
+    read(&source, &Limits::default())
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n").into())
+}
+
+/// Compares stdout with the expectation, document by document, and untouched documents with the input,
+/// byte by byte.
+fn compare(case: &Path, expected: &str, stdout: &str, faults: &mut Vec<String>) -> Result<(), Failed> {
+    let holding = |documents: Vec<Document>| -> Vec<Document> {
+        documents.into_iter().filter(|document| document.value().is_some()).collect()
+    };
+    let wanted = holding(documents("expected.yaml", expected)?);
+    let got = holding(documents("stdout", stdout)?);
+    let values = |documents: &[Document]| -> Vec<Value> {
+        documents.iter().filter_map(|document| document.value().cloned()).collect()
+    };
+    let (wanted_values, got_values) = (values(&wanted), values(&got));
+    if wanted_values != got_values {
+        let text = |values: &[Value]| -> String {
+            values.iter().map(|value| format!("{}\n---\n", sorted(value).to_pretty_json(1))).collect()
+        };
+        let (wanted, got) = (text(&wanted_values), text(&got_values));
+        let diff = TextDiff::from_lines(&wanted, &got);
+        faults.push(format!("{}", diff.unified_diff().header("expected", "stdout")));
+        return Ok(());
+    }
+    let input = fs::read_to_string(case.join("input.yaml"))
+        .or_else(|_| fs::read_to_string(case.join("input.json")))?;
+    let input = holding(documents("input.yaml", &input)?);
+    for (before, after) in input.iter().zip(&got) {
+        if before.value() == after.value() && before.body().trim() != after.body().trim() {
+            faults.push(format!("an untouched document changed:\n{}\n=>\n{}", before.body(), after.body()));
+        }
+    }
+    Ok(())
+}
+
+/// The same value with sorted keys, so that only what differs shows in the diff.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => Value::array(items.iter().map(sorted).collect()),
+        Value::Object(members) => {
+            let mut entries: Vec<_> =
+                members.iter().map(|(key, member)| (key.clone(), sorted(member))).collect();
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            entries.into_iter().collect()
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,128 @@
+//! The fuzz targets on fixed seeds: every case of the corpus, and changes of them that a seed decides.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use kyv_fuzz::Target;
+use kyv_fuzz::seeds::Random;
+
+/// How many changes of each seed a target sees.
+const CHANGED: usize = 2;
+
+#[test]
+fn yaml() {
+    check(&kyv_fuzz::YAML);
+}
+
+#[test]
+fn policy() {
+    check(&kyv_fuzz::POLICY);
+}
+
+#[test]
+fn jmespath() {
+    check(&kyv_fuzz::JMESPATH);
+}
+
+#[test]
+fn variables() {
+    check(&kyv_fuzz::VARIABLES);
+}
+
+#[test]
+fn pattern() {
+    check(&kyv_fuzz::PATTERN);
+}
+
+#[test]
+fn json_patch() {
+    check(&kyv_fuzz::JSON_PATCH);
+}
+
+#[test]
+fn strategic_merge() {
+    check(&kyv_fuzz::STRATEGIC_MERGE);
+}
+
+#[test]
+fn engine() {
+    check(&kyv_fuzz::ENGINE);
+}
+
+fn check(target: &Target) {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let seeds = (target.seeds)(&corpus);
+    assert!(seeds.len() > 50, "only {} seeds", seeds.len());
+    for seed in &seeds {
+        run(target, seed);
+        // What becomes of one seed does not depend on the others, so that a new case changes nothing else.
+        let mut random =
+            Random(seed.iter().fold(0, |hash: u64, byte| hash.rotate_left(5) ^ u64::from(*byte)));
+        for _ in 0..CHANGED {
+            run(target, &changed(seed, &mut random));
+        }
+    }
+}
+
+fn run(target: &Target, input: &[u8]) {
+    if catch_unwind(AssertUnwindSafe(|| (target.run)(input))).is_err() {
+        panic!("{} fails for \"{}\"", target.name, input.escape_ascii());
+    }
+}
+
+/// A seed with some bytes changed, put in, or put elsewhere.
+fn changed(seed: &[u8], random: &mut Random) -> Vec<u8> {
+    const TOKENS: &[&[u8]] = &[
+        b"",
+        b"{{ a }}",
+        b"{{",
+        b"}}",
+        b"(",
+        b")",
+        b"+(a)",
+        b"$patch",
+        b"null",
+        b"~",
+        b"*",
+        b"-1",
+        b"[]",
+        b"{}",
+        b"1e400",
+        b"\0",
+        b"\x01\x09\x04",
+        b"\xff",
+        b"\r\n",
+        b"\"",
+        b"'",
+        b"\\",
+        b"- ",
+        b": ",
+        b"|",
+        b"&a ",
+        b"*a",
+        b"@",
+        b"`",
+        b"[?",
+        b"\xc3\xa9",
+    ];
+    let mut bytes = seed.to_vec();
+    for _ in 0..1 + random.below(4) {
+        let at = random.below(bytes.len() + 1);
+        let end = (at + random.below(12)).min(bytes.len());
+        match random.below(4) {
+            0 => drop(bytes.splice(at..end, TOKENS[random.below(TOKENS.len())].iter().copied())),
+            1 => drop(bytes.splice(at..at, TOKENS[random.below(TOKENS.len())].iter().copied())),
+            2 => {
+                let moved = bytes[at..end].to_vec();
+                let target = random.below(bytes.len() + 1);
+                bytes.splice(target..target, moved);
+            }
+            _ => {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= 1 << random.below(8);
+                }
+            }
+        }
+    }
+    bytes
+}

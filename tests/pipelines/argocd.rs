@@ -1,0 +1,867 @@
+//! The Argo CD plugin: what the program does in the folder of an application, and what Argo CD's own server and
+//! client make of it.
+#![cfg(unix)]
+
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use test_support::argocd::PluginServer;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_kubectl-kyv");
+const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n";
+const LABELLED: &str = "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n  labels:\n    a: b\n";
+
+/// A policy that gives every object of a kind a label.
+fn label(kind: &str, label: &str, value: &str) -> String {
+    format!(
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {label}}}\nspec:\n  rules:\n  - name: add\n    \
+         match: {{any: [{{resources: {{kinds: [{kind}]}}}}]}}\n    \
+         mutate: {{patchStrategicMerge: {{metadata: {{labels: {{{label}: '{value}'}}}}}}}}\n"
+    )
+}
+
+/// The folder of an application, and beside it what belongs to the plugin.
+struct Place(TempDir);
+
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Place {
+    /// The application has these files; there is one policy, for `ConfigMap` objects.
+    fn new(files: &[(&str, &str)]) -> Self {
+        let place = Self(tempfile::tempdir().expect("a folder"));
+        place.write("policies/label.yaml", &label("ConfigMap", "a", "b"));
+        fs::create_dir_all(place.path("tree/app")).expect("a folder");
+        fs::create_dir_all(place.path("bin")).expect("a folder");
+        for (name, text) in files {
+            place.write(&format!("tree/app/{name}"), text);
+        }
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("the folder can be made");
+        fs::write(path, text).expect("the file can be written");
+    }
+
+    /// Puts a script on the PATH.
+    fn program(&self, name: &str, script: &str) {
+        self.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}"));
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(self.path(&format!("bin/{name}")), mode).expect("it can be made a program");
+    }
+
+    fn command(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        let path = format!("{}:/usr/bin:/bin", self.path("bin").display());
+        command.arg("argocd").args(arguments).current_dir(self.path("tree/app"));
+        command.env_clear().env("PATH", path).envs(variables.iter().copied());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
+        let output = self.command(arguments, variables).output().expect("the program runs");
+        Ended {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("UTF-8"),
+        }
+    }
+
+    /// Generates with the place's policies.
+    fn generate(&self, flags: &[&str], variables: &[(&str, &str)]) -> Ended {
+        let policies = self.path("policies");
+        let policies = policies.to_str().expect("UTF-8");
+        self.run(&[&["generate", "-p", policies], flags].concat(), variables)
+    }
+}
+
+impl Ended {
+    #[track_caller]
+    fn is(&self, stdout: &str) -> &Self {
+        assert_eq!((self.code, &*self.stdout), (Some(0), stdout), "{}", self.stderr);
+        self
+    }
+
+    /// A failure says why, and nothing on standard output.
+    #[track_caller]
+    fn fails(&self, code: i32, reason: &str) -> &Self {
+        assert_eq!((self.code, &*self.stdout), (Some(code), ""), "{}", self.stderr);
+        assert!(self.stderr.contains(reason), "`{reason}` is not in:\n{}", self.stderr);
+        self
+    }
+}
+
+/// The list of parameters as Argo CD writes it.
+fn parameters(json: &str) -> [(&str, &str); 1] {
+    [("ARGOCD_APP_PARAMETERS", json)]
+}
+
+#[test]
+fn plain_manifests_are_printed_as_one_stream() {
+    let json = r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "json"}}"#;
+    let place = Place::new(&[
+        ("a.json", json),
+        ("b.yaml", &format!("# first\n{MAP}---\n# nothing\n---\nnull\n")),
+        ("c.yml", "kind: Service\r\napiVersion: v1\r\nmetadata: {name: svc}\r\n"),
+        ("d/e.yaml", &MAP.replace("map", "below")),
+        ("README.md", "no manifest"),
+    ]);
+    let expected = format!(
+        "{}{LABELLED}---\nkind: Service\napiVersion: v1\nmetadata:\n  name: svc\n",
+        LABELLED.replace("map", "json")
+    );
+    let ended = place.generate(&[], &[]);
+    ended.is(&expected);
+    assert!(ended.stderr.ends_with("3 objects, 2 changed by 1 rule\n"), "{}", ended.stderr);
+    let below = format!("{expected}{}", LABELLED.replace("map", "below"));
+    place.generate(&[], &parameters(r#"[{"name":"recurse","string":"true"}]"#)).is(&below);
+    place.generate(&["-q"], &parameters("null")).is(&expected);
+}
+
+#[test]
+fn what_is_no_object_is_left_out_of_plain_manifests_and_said() {
+    let place = Place::new(&[("a.yaml", MAP), ("values.yaml", "replicas: 3\n")]);
+    let ended = place.generate(&[], &[]);
+    ended.is(LABELLED);
+    assert!(ended.stderr.contains("1 document without apiVersion and kind left out: "), "{}", ended.stderr);
+    place.write("tree/app/half.yaml", "kind: ConfigMap\n");
+    place.generate(&[], &[]).fails(2, "half.yaml:1: an object needs both apiVersion and kind");
+}
+
+#[test]
+fn no_objects_are_never_an_answer() {
+    let place = Place::new(&[]);
+    place.generate(&[], &[]).fails(2, "no kustomization, no chart");
+    place.generate(&["--allow-empty"], &[]).is("");
+    place.write("tree/app/a.yaml", "# nothing\n---\nnull\n");
+    place.generate(&[], &[]).fails(2, "no object was rendered");
+    place.generate(&["--allow-empty"], &[]).is("");
+    place.write("tree/app/kustomization.yaml", "");
+    place.program("kustomize", "exit 0");
+    place.generate(&[], &[]).fails(2, "no object was rendered");
+}
+
+#[test]
+fn the_application_s_namespace_counts_and_is_not_written() {
+    let place = Place::new(&[("a.yaml", MAP)]);
+    let policy =
+        label("ConfigMap", "a", "{{ request.namespace }}").replace("kinds:", "namespaces: [shop], kinds:");
+    place.write("policies/label.yaml", &policy);
+    place.generate(&[], &[("ARGOCD_APP_NAMESPACE", "shop")]).is(&LABELLED.replace("a: b", "a: shop"));
+    place.generate(&[], &[("ARGOCD_APP_NAMESPACE", "")]).is(&format!("---\n{MAP}"));
+}
+
+#[test]
+fn a_policy_that_fails_fails_the_application() {
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: hunter22}\n";
+    let place = Place::new(&[("a.yaml", MAP), ("b.yaml", secret)]);
+    place.write(
+        "policies/failing.yaml",
+        &label("Secret", "x", "{{ parse_json(request.object.stringData.password) }}"),
+    );
+    let ended = place.generate(&[], &[]);
+    ended.fails(3, "Secret");
+    // The user interface shows this: the reason and nothing else, and no secret.
+    assert!(ended.stderr.starts_with("error: ") && !ended.stderr.contains("note: "), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("hunter22"), "{}", ended.stderr);
+    place.write(
+        "policies/failing.yaml",
+        "kind: ClusterPolicy\napiVersion: kyverno.io/v1\nmetadata: {name: x}\nspec: {rulez: []}\n",
+    );
+    place.generate(&[], &[]).fails(2, "did you mean");
+    let cel = "kind: MutatingPolicy\napiVersion: policies.kyverno.io/v1\nmetadata: {name: x}\nspec: {}\n";
+    place.write("policies/failing.yaml", cel);
+    place.generate(&[], &[]).fails(3, "MutatingPolicy");
+    place.write("tree/app/b.yaml", "a: [\n");
+    place.generate(&[], &[]).fails(2, "b.yaml:1:4: unclosed bracket");
+}
+
+#[test]
+fn the_plugin_s_own_paths_lead_out_of_the_application() {
+    let place = Place::new(&[("a.yaml", MAP), ("policies/p.yaml", &label("ConfigMap", "c", "d"))]);
+    place.run(&["generate", "-p", "policies"], &[]).fails(2, "--policy policies: not absolute");
+    let inside = place.path("tree/app/policies");
+    let inside = inside.to_str().expect("UTF-8");
+    place.run(&["generate", "-p", inside], &[]).fails(2, "leads into the application");
+    let beside = place.path("tree/other");
+    fs::create_dir(&beside).expect("a folder");
+    let variables = [("ARGOCD_APP_SOURCE_PATH", "app")];
+    let beside = beside.to_str().expect("UTF-8");
+    place.run(&["generate", "-p", beside], &variables).fails(2, "leads into the application");
+    place.generate(&["--userinfo", inside], &[]).fails(2, "--userinfo");
+    let glob = format!("{inside}/../policies/*.yaml");
+    place.run(&["generate", "-p", &glob], &[]).fails(2, "leads into the application");
+    let around = format!("{inside}/../../../policies");
+    place.run(&["generate", "-p", &around], &[]).is(LABELLED);
+    place.generate(&["-p", "/nowhere/at/all"], &[]).fails(2, "/nowhere/at/all: cannot be read");
+    place.run(&["generate"], &[]).fails(2, "--policy <PATH>");
+}
+
+#[test]
+fn applications_add_policies_only_where_they_may() {
+    let place = Place::new(&[("a.yaml", MAP), ("own/p.yaml", &label("ConfigMap", "a", "own"))]);
+    place.write("tree/app/own/q.yaml", &label("ConfigMap", "c", "d"));
+    let own = parameters(r#"[{"name":"policies","array":["own"]}]"#);
+    place.generate(&[], &own).fails(2, "parameter policies: this plugin takes no policies of applications");
+    // Those of the plugin have the last word.
+    place.generate(&["--app-policies"], &own).is(&format!("{LABELLED}    c: d\n"));
+    for (path, reason) in
+        [("../x", "leads upwards"), ("/etc", "absolute"), ("none", "cannot be read"), ("", "not a path")]
+    {
+        let list = format!(r#"[{{"name":"policies","array":["{path}"]}}]"#);
+        place.generate(&["--app-policies"], &parameters(&list)).fails(2, reason);
+    }
+}
+
+#[test]
+fn links_must_not_leave_what_was_unpacked() {
+    let place = Place::new(&[("a.yaml", MAP)]);
+    let link = place.path("tree/app/link.yaml");
+    place.write("tree/shared/b.yaml", &MAP.replace("map", "shared"));
+    place.write("secret.yaml", &MAP.replace("map", "secret"));
+    let both = format!("{LABELLED}{}", LABELLED.replace("map", "shared"));
+    let in_repository = [("ARGOCD_APP_SOURCE_PATH", "app")];
+    symlink("../shared/b.yaml", &link).expect("a link");
+    place.generate(&[], &in_repository).is(&both);
+    place.generate(&[], &[]).fails(2, "link.yaml: a link that leads out");
+    for target in ["../../secret.yaml", "/etc/passwd", "../../nothing", "../../policies"] {
+        fs::remove_file(&link).expect("the link goes");
+        symlink(target, &link).expect("a link");
+        place.generate(&[], &in_repository).fails(2, "link.yaml: a link that leads out");
+    }
+    // What is read from it may never end.
+    let made = Command::new("mkfifo").arg(place.path("tree/app/f.yaml")).status().expect("mkfifo starts");
+    assert!(made.success());
+    fs::remove_file(&link).expect("the link goes");
+    place.generate(&[], &in_repository).fails(2, "f.yaml: neither a file nor a folder");
+    fs::remove_file(place.path("tree/app/f.yaml")).expect("it goes");
+    symlink("../../nothing", &link).expect("a link");
+    // Programs would follow it wherever it is.
+    fs::rename(&link, place.path("tree/shared/link.yaml")).expect("it can be moved");
+    place.generate(&[], &in_repository).fails(2, "shared/link.yaml: a link that leads out");
+}
+
+#[test]
+fn programs_get_plain_arguments_and_no_secrets() {
+    let place = Place::new(&[("kustomization.yaml", ""), ("a.yaml", "a: [")]);
+    place.program(
+        "kustomize",
+        "printf 'apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: map, annotations: {a: \"%s\"}}\\n' \"$* $TOKEN$ARGOCD_ENV_X\"\n\
+         echo a warning >&2",
+    );
+    let ended = place.generate(&[], &[("TOKEN", "x"), ("ARGOCD_ENV_X", "y")]);
+    ended.is(&LABELLED.replace("  labels:", "  annotations:\n    a: 'build . '\n  labels:"));
+    assert!(ended.stderr.contains("note: kustomize: a warning\n"), "{}", ended.stderr);
+    place.program("kustomize", "echo 'kind: ConfigMap'; echo no such base >&2; exit 3");
+    place.generate(&[], &[]).fails(2, "error: `kustomize build` failed: exit status: 3: no such base\n");
+    place.program("kustomize", "yes 'a: b'");
+    place.generate(&["--limit", "yaml-bytes=1000"], &[]).fails(2, "more than 1000 bytes (limit yaml-bytes)");
+    place.program("kustomize", "echo 'a: b'");
+    place.generate(&[], &[]).fails(2, "kustomize build:1: neither apiVersion nor kind");
+    fs::remove_file(place.path("bin/kustomize")).expect("it goes");
+    place.generate(&[], &[]).fails(2, "`kustomize` is not on the PATH");
+}
+
+#[test]
+fn charts_get_what_argo_cd_and_the_application_say() {
+    let place = Place::new(&[("Chart.yaml", ""), ("values/prod.yaml", ""), ("odd,name.yaml", "")]);
+    let script = "printf 'apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: map}\\ndata:\\n  a: |\\n'\n\
+                  for a; do printf '    <%s>\\n' \"$a\"; done; sed 's/^/    /'";
+    place.program("helm", script);
+    let list = r#"[{"name":"helm-value-files","array":["values/prod.yaml"]},{"name":"helm-values","string":"x: $(id)"},
+        {"name":"helm-parameters","map":{"a.b":"; touch /tmp/x `id` $(id),\\"}}]"#;
+    let variables = [
+        ("ARGOCD_APP_NAME", "web"),
+        ("ARGOCD_APP_NAMESPACE", "shop"),
+        ("KUBE_VERSION", "1.36"),
+        ("KUBE_API_VERSIONS", "v1,apps/v1"),
+        ("ARGOCD_APP_PARAMETERS", list),
+    ];
+    let ended = place.generate(&[], &variables);
+    let tree = fs::canonicalize(place.path("tree/app")).expect("it is there");
+    let expected = format!(
+        "<template>\n    <web>\n    <.>\n    <--include-crds>\n    <--skip-schema-validation>\n    <--namespace=shop>\n    <--kube-version=1.36>\n    \
+         <--api-versions=v1>\n    <--api-versions=apps/v1>\n    <--values={}/values/prod.yaml>\n    <--values=->\n    \
+         <--set=a.b=; touch /tmp/x `id` $(id)\\,\\\\>\n    x: $(id)\n",
+        tree.display()
+    );
+    assert!(ended.code == Some(0) && ended.stdout.contains(&expected), "{}{}", ended.stdout, ended.stderr);
+    place.generate(&[], &[]).fails(2, "ARGOCD_APP_NAME: not set");
+    for (list, reason) in [
+        (r#"[{"name":"helm-value-files","array":["../../policies/label.yaml"]}]"#, "leads upwards"),
+        (r#"[{"name":"helm-value-files","array":["odd,name.yaml"]}]"#, "a comma"),
+        (r#"[{"name":"helm-value-files","array":["missing.yaml"]}]"#, "missing.yaml: cannot be read"),
+        (r#"[{"name":"helm-values","map":{}}]"#, "expected `string`, found `map`"),
+        (r#"[{"name":"helm-value-file","array":[]}]"#, "did you mean helm-value-files?"),
+        ("[", "ARGOCD_APP_PARAMETERS: not JSON"),
+    ] {
+        place.generate(&[], &[("ARGOCD_APP_NAME", "web"), ("ARGOCD_APP_PARAMETERS", list)]).fails(2, reason);
+    }
+    // The application may say otherwise than its folder.
+    place.write("tree/app/a.yaml", MAP);
+    let plain = parameters(r#"[{"name":"renderer","string":"plain"}]"#);
+    let ended = place.generate(&[], &plain);
+    assert_eq!(ended.stdout, LABELLED, "{}", ended.stderr);
+    let both = r#"[{"name":"renderer","string":"plain"},{"name":"helm-parameters","map":{"a":"b"}}]"#;
+    let reason = "parameters for helm were given, and the application is rendered as plain";
+    place.generate(&[], &parameters(both)).fails(2, reason);
+    // A chart beside the application is not its own.
+    place.write("Chart.yaml", "");
+    for (address, is_refused) in [("file://../../", true), ("file:///etc", true), ("file://./values", false)]
+    {
+        place.write("tree/app/Chart.yaml", &format!("dependencies: [{{name: x, repository: '{address}'}}]"));
+        let ended = place.generate(&["--remote"], &[("ARGOCD_APP_NAME", "web")]);
+        let reason = format!("dependency {address}: a chart out of what was unpacked");
+        assert_eq!(ended.stderr.contains(&reason), is_refused, "{address}: {}", ended.stderr);
+        assert_eq!(ended.code == Some(2), is_refused, "{address}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn parameters_are_announced_for_what_is_there() {
+    let place = Place::new(&[("a.yaml", MAP)]);
+    let names = |flags: &[&str]| {
+        let ended = place.run(&[&["parameters"], flags].concat(), &[]);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let list: serde_json::Value = serde_json::from_str(&ended.stdout).expect("JSON");
+        let entries = list.as_array().expect("a list").iter();
+        entries.map(|entry| entry["name"].as_str().expect("a name").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&[]), ["recurse"]);
+    assert_eq!(names(&["--app-policies"]), ["recurse", "policies"]);
+    place.write("tree/app/kustomization.yaml", "");
+    assert_eq!(names(&[]), [""; 0]);
+    place.write("tree/app/Chart.yaml", "");
+    assert_eq!(names(&[]), ["helm-value-files", "helm-values", "helm-parameters"]);
+}
+
+#[test]
+fn an_answer_that_nobody_takes_is_a_failure() {
+    let place = Place::new(&[("a.yaml", MAP)]);
+    let policies = place.path("policies");
+    let arguments = ["generate", "-p", policies.to_str().expect("UTF-8")];
+    let mut full = place.command(&arguments, &[]);
+    full.stdout(fs::File::create("/dev/full").expect("a device"));
+    let output = full.output().expect("the program runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && stderr.contains("cannot be written"), "{stderr}");
+    let mut child = place.command(&arguments, &[]).spawn().expect("the program starts");
+    drop(child.stdout.take());
+    assert_eq!(child.wait().expect("it ends").code(), Some(2));
+}
+
+/// Waits for a file, and gives its text.
+fn awaited(path: &Path) -> String {
+    let start = Instant::now();
+    loop {
+        match fs::read_to_string(path) {
+            Ok(text) if text.ends_with('\n') => return text,
+            _ => assert!(start.elapsed() < Duration::from_secs(30), "{} does not come", path.display()),
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether a process ends soon.
+fn ends(id: &str) -> bool {
+    let start = Instant::now();
+    let state = || fs::read_to_string(format!("/proc/{}/stat", id.trim()));
+    while state().is_ok_and(|stat| !stat.contains(") Z ")) {
+        if start.elapsed() > Duration::from_secs(10) {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+/// A program that starts another one and does not listen to either.
+const STUBBORN: &str =
+    "trap '' TERM\nsleep 60 &\necho 'kind: half'; echo $! > ../child; echo $$ > ../own; wait; sleep 60";
+
+fn signal(name: &str, child: &Child) {
+    let kill = Command::new("kill").arg(format!("-{name}")).arg(child.id().to_string()).status();
+    assert!(kill.expect("kill runs").success());
+}
+
+fn finished(mut child: Child) -> (Option<i32>, String, String) {
+    let (mut out, mut err) = (String::new(), String::new());
+    child.stdout.take().expect("a pipe").read_to_string(&mut out).expect("UTF-8");
+    child.stderr.take().expect("a pipe").read_to_string(&mut err).expect("UTF-8");
+    (child.wait().expect("it ends").code(), out, err)
+}
+
+#[test]
+fn a_signal_ends_the_run_and_what_it_started() {
+    let place = Place::new(&[("kustomization.yaml", "")]);
+    place.program("kustomize", STUBBORN);
+    let policies = place.path("policies");
+    for signal in ["TERM", "INT"] {
+        let arguments = ["generate", "-p", policies.to_str().expect("UTF-8")];
+        let child = place.command(&arguments, &[]).spawn().expect("the program starts");
+        let (own, below) = (awaited(&place.path("tree/own")), awaited(&place.path("tree/child")));
+        let start = Instant::now();
+        self::signal(signal, &child);
+        let (code, out, err) = finished(child);
+        assert_eq!((code, &*out, &*err), (Some(130), "", "error: told to end before it was done\n"));
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+        assert!(ends(&own) && ends(&below));
+        fs::remove_file(place.path("tree/own"))
+            .and_then(|()| fs::remove_file(place.path("tree/child")))
+            .expect("files");
+    }
+}
+
+#[test]
+fn a_signal_ends_the_reading_of_inputs() {
+    let place = Place::new(&[("a.yaml", MAP)]);
+    let pipe = place.path("policies/pipe.yaml");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
+    let policies = place.path("policies");
+    let arguments = ["generate", "-p", policies.to_str().expect("UTF-8")];
+    let child = place.command(&arguments, &[]).spawn().expect("the program starts");
+    // It waits until somebody reads.
+    let writer = fs::OpenOptions::new().write(true).open(&pipe).expect("a pipe");
+    signal("TERM", &child);
+    let (code, out, err) = finished(child);
+    assert_eq!((code, &*out, &*err), (Some(130), "", "error: told to end before it was done\n"));
+    drop(writer);
+}
+
+#[test]
+fn a_signal_does_not_cut_an_answer_that_is_being_taken() {
+    let many: String = (0..2000).map(|_| format!("---\n{MAP}")).collect();
+    let place = Place::new(&[("a.yaml", &many)]);
+    let policies = place.path("policies");
+    let arguments = ["generate", "-q", "-p", policies.to_str().expect("UTF-8")];
+    let start = || {
+        let mut child = place.command(&arguments, &[]).spawn().expect("the program starts");
+        // More than a pipe holds is to come.
+        child.stdout.as_mut().expect("a pipe").read_exact(&mut [0]).expect("something is printed");
+        signal("TERM", &child);
+        child
+    };
+    let (code, out, err) = finished(start());
+    assert_eq!((code, out.len() + 1, &*err), (Some(0), LABELLED.len() * 2000, ""));
+    // One that nobody takes does not keep it.
+    let mut child = start();
+    let since = Instant::now();
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert!(since.elapsed() < Duration::from_secs(10), "{:?}", since.elapsed());
+}
+
+#[test]
+fn a_program_has_its_time() {
+    let place = Place::new(&[("kustomization.yaml", "")]);
+    place.program("kustomize", STUBBORN);
+    let start = Instant::now();
+    place
+        .generate(&["--timeout", "500ms"], &[])
+        .fails(2, "`kustomize build` was ended: rendering took more than 0.5 seconds (--timeout)");
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(ends(&awaited(&place.path("tree/own"))) && ends(&awaited(&place.path("tree/child"))));
+    place.program("kustomize", &format!("sleep 0.3; printf '{}'", MAP.replace('\n', "\\n")));
+    place.generate(&["--timeout", "0"], &[]).is(LABELLED);
+    place.program("kustomize", "exec sleep 60");
+    let start = Instant::now();
+    place.generate(&[], &[("ARGOCD_EXEC_TIMEOUT", "200ms")]).fails(2, "more than 0.2 seconds");
+    assert!(start.elapsed() < Duration::from_secs(2), "a program that listens ends at once");
+}
+
+#[test]
+fn at_the_head_of_its_group_the_run_ends_the_same_way() {
+    let place = Place::new(&[("kustomization.yaml", "")]);
+    place.program("kustomize", "echo 'kind: half'; echo $$ > ../own; exec sleep 60");
+    let policies = place.path("policies");
+    let arguments = ["generate", "-p", policies.to_str().expect("UTF-8")];
+    let child = place.command(&arguments, &[]).process_group(0).spawn().expect("the program starts");
+    let own = awaited(&place.path("tree/own"));
+    // As the plugin server does it: to the whole group.
+    let kill = Command::new("kill").args(["-TERM", "--", &format!("-{}", child.id())]).status();
+    assert!(kill.expect("kill runs").success());
+    let (code, out, err) = finished(child);
+    assert_eq!((code, &*out, &*err), (Some(130), "", "error: told to end before it was done\n"));
+    assert!(ends(&own));
+    let late =
+        place.command(&[&arguments[..], &["--timeout", "300ms"]].concat(), &[]).process_group(0).spawn();
+    let (code, out, err) = finished(late.expect("the program starts"));
+    assert_eq!((code, &*out), (Some(2), ""), "{err}");
+    assert!(err.contains("more than 0.3 seconds") && ends(&awaited(&place.path("tree/own"))), "{err}");
+}
+
+#[test]
+fn the_readme_s_example_does_what_it_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).expect("it is there");
+    let start = "cd plugin/argocd/example/apps/jobs\n";
+    let block =
+        readme.split("```console\n").find(|block| block.starts_with(start)).expect("the example is there");
+    let commands = block.split("```").next().expect("a block ends");
+    let place = Place::new(&[]);
+    place.program("kubectl", &format!("shift; exec '{PROGRAM}' \"$@\""));
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", commands]).current_dir(root).env_clear().stdin(Stdio::null());
+    shell.env("PATH", format!("{}:/usr/bin:/bin", place.path("bin").display()));
+    let output = shell.output().expect("sh runs");
+    let expected = "---
+apiVersion: batch/v1
+kind: CronJob
+metadata:
+  name: report
+  labels:
+    owner: team-shop
+spec:
+  schedule: 0 6 * * *
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          restartPolicy: Never
+          containers:
+          - name: report
+            image: registry.example/report:latest
+            imagePullPolicy: Always
+";
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{stderr}");
+    assert!(output.status.success(), "{stderr}");
+}
+
+/// The example: its applications and policies.
+fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("plugin/argocd/example")
+}
+
+/// The configuration that is in the tree, with other policies and further flags.
+fn plugin(policies: &Path, flags: &[&str]) -> String {
+    let text = fs::read_to_string(example().join("../plugin.yaml")).expect("the configuration is there");
+    let policy = "--policy=/etc/kyv/policies";
+    assert!(text.contains(policy), "{text}");
+    let flags: String = flags.iter().map(|flag| format!("\n      - {flag}")).collect();
+    text.replace(policy, &format!("--policy={}{flags}", policies.display()))
+}
+
+/// What the repository server tells of an application.
+const BUILD: [(&str, &str); 6] = [
+    ("ARGOCD_APP_NAME", "web"),
+    ("ARGOCD_APP_NAMESPACE", "shop"),
+    ("ARGOCD_APP_PROJECT_NAME", "default"),
+    ("ARGOCD_APP_REVISION", "0123456789abcdef0123456789abcdef01234567"),
+    ("KUBE_VERSION", "1.36.3"),
+    ("KUBE_API_VERSIONS", "v1,v1/ConfigMap,apps/v1,apps/v1/Deployment,batch/v1"),
+];
+
+fn build<'a>(path: &'a str, parameters: &'a str) -> Vec<(&'a str, &'a str)> {
+    [&BUILD[..], &[("ARGOCD_APP_SOURCE_PATH", path), ("ARGOCD_APP_PARAMETERS", parameters)]].concat()
+}
+
+#[test]
+fn the_example_s_applications_are_generated_by_the_real_server() {
+    if test_support::left_out("the Argo CD plugin in the real plugin server") {
+        return;
+    }
+    let server = PluginServer::start(&plugin(&example().join("policies"), &[]), PROGRAM.as_ref(), None);
+    let generate = |path: &str, parameters: &str| {
+        let answer = server.ask("generate", &example(), path, &build(path, parameters));
+        let again = server.ask("generate", &example(), path, &build(path, parameters));
+        assert_eq!(answer.text, again.text);
+        answer.manifests()
+    };
+
+    // A kustomization over a base beside it: hash suffix and reference are intact.
+    let shop = generate("apps/shop/overlays/prod", "null");
+    assert_eq!(shop.len(), 2, "{shop:?}");
+    for object in &shop {
+        assert_eq!(object["metadata"]["labels"]["owner"], "team-shop");
+        assert_eq!(object["metadata"]["namespace"], serde_json::Value::Null);
+    }
+    let [settings, deployment] = &shop[..] else { unreachable!("there are two") };
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(deployment["spec"]["replicas"], 3);
+    assert_eq!(container["imagePullPolicy"], "Always");
+    let name = settings["metadata"]["name"].as_str().expect("a name");
+    assert!(name.starts_with("prod-settings-"), "{name}");
+    assert_eq!(container["envFrom"][0]["configMapRef"]["name"], name);
+
+    // A chart, with the parameters of the application that stands in the example.
+    let application = fs::read_to_string(example().join("application.yaml")).expect("it is there");
+    let application = kyv::yaml::parse_value(&application).expect("YAML");
+    let source = |field| application.path(&["spec", "source", field]).expect("it is there");
+    let parameters = source("plugin").get("parameters").expect("parameters").to_json();
+    let path = source("path").as_str().expect("a path");
+    assert_eq!(source("plugin").get("name").and_then(|name| name.as_str()), Some("kyv"));
+    let web = generate(path, &parameters);
+    assert_eq!(web.len(), 1, "{web:?}");
+    let container = &web[0]["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(
+        (&web[0]["metadata"]["name"], &web[0]["metadata"]["namespace"]),
+        (&"web".into(), &"shop".into())
+    );
+    assert_eq!(web[0]["metadata"]["labels"]["owner"], "team-shop");
+    assert_eq!(
+        (&container["image"], &container["imagePullPolicy"]),
+        (&"registry.example/web:latest".into(), &"Always".into())
+    );
+    assert_eq!(container["env"][0]["value"], "Welcome");
+    // Without parameters the image is a fixed one, and is pulled as it is.
+    let container = &generate(path, "[]")[0]["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(
+        (&container["image"], &container["imagePullPolicy"]),
+        (&"registry.example/web:1.4".into(), &serde_json::Value::Null)
+    );
+
+    // Manifests as they are.
+    let jobs = generate("apps/jobs", "");
+    assert_eq!(jobs.len(), 1, "{jobs:?}");
+    assert_eq!(jobs[0]["metadata"]["labels"]["owner"], "team-shop");
+    let pod = &jobs[0]["spec"]["jobTemplate"]["spec"]["template"]["spec"];
+    assert_eq!(pod["containers"][0]["imagePullPolicy"], "Always");
+    assert!(server.log().contains("1 object, 1 changed by 2 rules"), "{}", server.log());
+}
+
+#[test]
+fn the_real_server_tells_the_parameters_and_discovers_nothing() {
+    if test_support::left_out("the parameters of the Argo CD plugin in the real plugin server") {
+        return;
+    }
+    let server = PluginServer::start(&plugin(&example().join("policies"), &[]), PROGRAM.as_ref(), None);
+    assert_eq!(server.ask("check", &example(), ".", &[]).text, "{}\n");
+    assert_eq!(server.ask("match", &example(), "apps/jobs", &build("apps/jobs", "null")).text, "{}\n");
+    for (path, expected) in [
+        ("apps/jobs", "recurse renderer"),
+        ("apps/shop/base", "renderer"),
+        ("apps/web", "helm-value-files helm-values helm-parameters renderer"),
+    ] {
+        let answer = server.ask("parameters", &example(), path, &build(path, "null"));
+        assert!(answer.is_given, "{}", answer.text);
+        let told: serde_json::Value = serde_json::from_str(&answer.text).expect("JSON");
+        let entries = told["parameterAnnouncements"].as_array().expect("a list");
+        let names: Vec<_> = entries.iter().map(|entry| entry["name"].as_str().expect("a name")).collect();
+        assert_eq!(names.join(" "), expected);
+        assert!(
+            entries.iter().all(|entry| entry["title"].is_string() && entry["tooltip"].is_string()),
+            "{told}"
+        );
+        let last = entries.last().expect("the renderer");
+        assert_eq!((&last["string"], &last["collectionType"]), (&"auto".into(), &"string".into()));
+    }
+}
+
+#[test]
+fn what_goes_wrong_reaches_argo_cd_as_an_error() {
+    if test_support::left_out("errors of the Argo CD plugin in the real plugin server") {
+        return;
+    }
+    let place = Place::new(&[
+        ("map/a.yaml", MAP),
+        (
+            "secret/a.yaml",
+            "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: hunter22}\n",
+        ),
+        ("nothing/a.yaml", "# nothing\n"),
+        ("broken/Chart.yaml", "apiVersion: v2\nname: broken\nversion: 0.1.0\n"),
+        ("broken/templates/a.yaml", "apiVersion: v1\nkind: Secret\nstringData: {a: hunter22: [}\n"),
+        ("fetched/kustomization.yaml", "resources: [https://kustomize.example/base.yaml]\n"),
+        ("environment/kustomization.yaml", "configMapGenerator: [{name: map, envs: [x.env]}]\n"),
+        ("environment/x.env", "TOKEN\nARGOCD_APP_NAME\n"),
+        ("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 0.1.0\n"),
+        ("chart/values.schema.json", r#"{"properties": {"a": {"$ref": "file:///etc/passwd"}}}"#),
+        (
+            "chart/templates/a.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\ndata:\n  a: {{ .Values.a.b | quote }}\n",
+        ),
+    ]);
+    place.write(
+        "policies/failing.yaml",
+        &label("Secret", "x", "{{ parse_json(request.object.stringData.password) }}"),
+    );
+    let server = PluginServer::start(&plugin(&place.path("policies"), &[]), PROGRAM.as_ref(), None);
+    let tree = place.path("tree");
+    let generate = |path: &str, parameters: &str| {
+        let path = format!("app/{path}");
+        server.ask("generate", &tree, &path, &build(&path, parameters))
+    };
+    for (path, parameters, reason) in [
+        ("secret", "null", "failed exit status 3: error: "),
+        ("nothing", "null", "failed exit status 2: error: no object was rendered"),
+        ("broken", "null", "failed exit status 2: error: "),
+        ("fetched", "null", "--remote"),
+        ("map", "{", "failed exit status 2: error: ARGOCD_APP_PARAMETERS: not JSON"),
+        ("map", r#"[{"name":"policies","array":["../../policies"]}]"#, "takes no policies of applications"),
+        ("chart", r#"[{"array":["../map/a.yaml"],"name":"helm-value-files"}]"#, "leads upwards"),
+        ("map", r#"[{"name":"renderer","string":"; rm -rf /"}]"#, "expected auto, kustomize, helm or plain"),
+    ] {
+        let answer = generate(path, parameters);
+        assert!(answer.refusal().contains(reason), "{path}: {}", answer.text);
+        assert!(!answer.text.contains("hunter22"), "{path}: {}", answer.text);
+    }
+    assert!(!server.log().contains("hunter22"), "{}", server.log());
+
+    // What a shell would run stays a text.
+    let trace = place.path("trace");
+    let value = format!("$(touch {0}); `touch {0}` && touch {0} | {{x}}, \\\"'", trace.display());
+    let list = serde_json::json!([{"name": "helm-parameters", "map": {"a.b": value}}]).to_string();
+    let answer = generate("chart", &list);
+    assert_eq!(answer.manifests()[0]["data"]["a"], value.as_str());
+    let list = serde_json::json!([{"name": "helm-values", "string": format!("a: {{b: '$(touch {})'}}", trace.display())}]);
+    let answer = generate("chart", &list.to_string());
+    assert_eq!(answer.manifests()[0]["data"]["a"], format!("$(touch {})", trace.display()));
+    assert!(!trace.exists());
+
+    // The variables of the sidecar are not for manifests; the server has this one.
+    let answer = generate("environment", "null");
+    assert_eq!(answer.manifests()[0]["data"], serde_json::json!({"TOKEN": "", "ARGOCD_APP_NAME": ""}));
+
+    // Many objects.
+    let many: String = (0..5000)
+        .map(|number| format!("---\n{MAP}data: {{a: '{}'}}\n", "x".repeat(1000 + number % 7)))
+        .collect();
+    place.write("tree/app/many/a.yaml", &many);
+    let objects = generate("many", "null").manifests();
+    assert!(objects.len() == 5000 && objects.iter().all(|object| object["metadata"]["labels"]["a"] == "b"));
+
+    symlink("/etc/passwd", place.path("tree/app/map/link.yaml")).expect("a link");
+    generate("map", "null").refusal();
+}
+
+#[test]
+fn the_flags_of_the_plugin_say_what_applications_may() {
+    if test_support::left_out("the flags of the Argo CD plugin in the real plugin server") {
+        return;
+    }
+    let chart = "apiVersion: v2\nname: chart\nversion: 0.1.0\n\
+                 dependencies:\n- {name: part, version: 0.1.0, repository: 'file://../part'}\n";
+    let place = Place::new(&[
+        ("chart/Chart.yaml", chart),
+        ("chart/own.yaml", &label("ConfigMap", "own", "policy")),
+        ("part/Chart.yaml", "apiVersion: v2\nname: part\nversion: 0.1.0\n"),
+        ("part/templates/a.yaml", MAP),
+    ]);
+    let list = r#"[{"name":"policies","array":["own.yaml"]}]"#;
+    let variables = build("app/chart", list);
+    let (policies, tree) = (place.path("policies"), place.path("tree"));
+    let closed = PluginServer::start(&plugin(&policies, &["--app-policies"]), PROGRAM.as_ref(), None);
+    let answer = closed.ask("generate", &tree, "app/chart", &variables);
+    assert!(answer.refusal().contains("--remote"), "{}", answer.text);
+    let open =
+        PluginServer::start(&plugin(&policies, &["--app-policies", "--remote"]), PROGRAM.as_ref(), None);
+    let manifests = open.ask("generate", &tree, "app/chart", &variables).manifests();
+    assert_eq!(manifests.len(), 1, "{manifests:?}");
+    assert_eq!(manifests[0]["metadata"]["labels"], serde_json::json!({"a": "b", "own": "policy"}));
+}
+
+#[test]
+fn when_the_time_is_over_nothing_goes_on() {
+    if test_support::left_out("time limits of the Argo CD plugin in the real plugin server") {
+        return;
+    }
+    let place = Place::new(&[("kustomization.yaml", "")]);
+    let traces = place.path("traces");
+    fs::create_dir(&traces).expect("a folder");
+    place.program("kustomize", &STUBBORN.replace("..", &traces.display().to_string()));
+    let server = PluginServer::start(
+        &plugin(&place.path("policies"), &["--timeout=3s"]),
+        PROGRAM.as_ref(),
+        Some(&place.path("bin")),
+    );
+    for (time, reason) in [("1500ms", ""), ("30s", "rendering took more than 3 seconds")] {
+        let start = Instant::now();
+        let answer = server.ask_within(time, "generate", &place.path("tree"), "app", &build("app", "null"));
+        assert!(answer.refusal().contains(reason), "{}", answer.text);
+        assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+        for trace in ["own", "child"] {
+            assert!(ends(&awaited(&traces.join(trace))), "{trace} goes on");
+            fs::remove_file(traces.join(trace)).expect("a file");
+        }
+    }
+    let left = fs::read_dir(server.folder().join("work/_cmp_server")).expect("a folder").count();
+    assert_eq!(left, 0, "the server keeps no application");
+}
+
+#[test]
+fn the_sidecar_is_built_into_argo_cd_by_the_real_kustomize() {
+    if test_support::left_out("the sidecar of the Argo CD plugin") {
+        return;
+    }
+    let place = Place::new(&[]);
+    let component = place.path("plugin");
+    fs::create_dir(&component).expect("a folder");
+    for name in ["kustomization.yaml", "sidecar.yaml", "plugin.yaml"] {
+        fs::copy(example().join("..").join(name), component.join(name)).expect("it can be copied");
+    }
+    // As far as the sidecar touches Argo CD's own manifests.
+    place.write(
+        "argocd/install.yaml",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: argocd-repo-server}\nspec:\n  template:\n    spec:\n      \
+         containers:\n      - {name: argocd-repo-server, image: argocd}\n      \
+         volumes:\n      - {name: var-files, emptyDir: {}}\n      - {name: plugins, emptyDir: {}}\n---\n\
+         apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: argocd-server}\nspec: {}\n",
+    );
+    place.write("argocd/label.yaml", &label("ConfigMap", "a", "b"));
+    place.write(
+        "argocd/kustomization.yaml",
+        "resources: [install.yaml]\ncomponents: [../plugin]\nnamespace: argocd\n\
+         images: [{name: kubectl-kyv-argocd, newName: registry.example/kyv, newTag: v0.1.0}]\n\
+         configMapGenerator: [{name: kyv-policies, files: [label.yaml]}]\n",
+    );
+    let output =
+        Command::new(test_support::tool("kustomize")).arg("build").arg(place.path("argocd")).output();
+    let output = output.expect("kustomize runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+    let built = String::from_utf8(output.stdout).expect("UTF-8");
+    let source = std::sync::Arc::new(kyv::yaml::Source::new("built", built));
+    let documents = kyv::yaml::read(&source, &kyv::yaml::Limits::default()).expect("YAML");
+    let objects: Vec<serde_json::Value> = documents
+        .iter()
+        .filter_map(|document| serde_json::from_str(&document.value()?.to_json()).ok())
+        .collect();
+    let named = |start: &str| {
+        let is_it = |object: &&serde_json::Value| {
+            object["metadata"]["name"].as_str().is_some_and(|name| name.starts_with(start))
+        };
+        objects.iter().find(is_it).expect("it is there")
+    };
+    let pod = &named("argocd-repo-server")["spec"]["template"]["spec"];
+    let sidecar =
+        pod["containers"].as_array().expect("a list").iter().find(|container| container["name"] == "kyv");
+    let sidecar = sidecar.expect("the sidecar is there");
+    assert_eq!(sidecar["image"], "registry.example/kyv:v0.1.0");
+    // Every mount has its volume, and the ConfigMaps are those that were made.
+    let volumes = pod["volumes"].as_array().expect("a list");
+    for mount in sidecar["volumeMounts"].as_array().expect("a list") {
+        assert!(volumes.iter().any(|volume| volume["name"] == mount["name"]), "{mount}");
+    }
+    for name in ["kyv-plugin", "kyv-policies"] {
+        let volume = volumes.iter().find(|volume| volume["name"] == name).expect("a volume");
+        assert_eq!(volume["configMap"]["name"], named(name)["metadata"]["name"]);
+    }
+    let configuration = named("kyv-plugin")["data"]["plugin.yaml"].as_str().expect("a text");
+    assert_eq!(configuration, fs::read_to_string(component.join("plugin.yaml")).expect("it is there"));
+    // Where the configuration looks for policies, there they are.
+    let policies = sidecar["volumeMounts"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .find(|mount| mount["name"] == "kyv-policies");
+    let folder = policies.expect("a mount")["mountPath"].as_str().expect("a path");
+    assert!(configuration.contains(&format!("--policy={folder}\n")), "{folder}");
+}

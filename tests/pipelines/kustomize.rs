@@ -1,0 +1,343 @@
+//! The function in kustomize, and the plugin of the earlier kind in kubectl's.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::folder::{Ended, Folder, ours};
+
+const PROD: &str = "overlays/prod";
+const PLUGINS: [&str; 3] = ["build", "--enable-alpha-plugins", "--enable-exec"];
+const FUNCTION: &str = "  annotations:\n    config.kubernetes.io/function: \"exec: {path: kubectl-kyv}\"\n";
+/// What the example gives, written by hand.
+const RENDERED: &str = include_str!("kustomize.yaml");
+
+fn build(folder: &Folder, root: &str) -> Ended {
+    folder.run(&test_support::tool("kustomize"), &[&PLUGINS[..], &[root]].concat())
+}
+
+/// A function that applies a policy written in it.
+fn kyv(name: &str, spec: &str) -> String {
+    format!("apiVersion: kyv.dev/v1alpha1\nkind: Kyv\nmetadata:\n  name: {name}\n{FUNCTION}spec:\n{spec}")
+}
+
+/// A policy with one rule.
+fn policy(name: &str, kind: &str, mutate: &str) -> String {
+    format!(
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  rules:\n  - name: rule\n    \
+         match: {{any: [{{resources: {{kinds: [{kind}]}}}}]}}\n    mutate: {mutate}\n"
+    )
+}
+
+#[test]
+fn the_example_is_built_with_names_hashes_and_references_intact_and_twice_the_same() {
+    if test_support::left_out("the function in kustomize") {
+        return;
+    }
+    let folder = Folder::example("kustomize");
+    assert_eq!(build(&folder, PROD).well(), RENDERED);
+    assert_eq!(build(&folder, PROD).well(), RENDERED);
+}
+
+#[test]
+fn kubectl_builds_the_same_with_the_program_as_a_plugin() {
+    if test_support::left_out("the plugin in kubectl kustomize") {
+        return;
+    }
+    let folder = Folder::example("kustomize");
+    for file in ["generate", "mutate", "validate"] {
+        // kubectl leaves out functions without a word.
+        folder.edit(&format!("{PROD}/{file}.yaml"), FUNCTION, "");
+    }
+    let plugins = folder.path().join("plugins/kyv.dev/v1alpha1/kyv");
+    fs::create_dir_all(&plugins).unwrap();
+    symlink(ours(), plugins.join("Kyv")).unwrap();
+    let kubectl = test_support::tool("kubectl");
+    let build = || folder.run(&kubectl, &["kustomize", "--enable-alpha-plugins", PROD]);
+    assert_eq!(build().well(), RENDERED);
+
+    folder.edit(&format!("{PROD}/kustomization.yaml"), "transformers:\n  - mutate.yaml\n", "");
+    let stderr = build().badly();
+    assert!(
+        stderr.contains(": Service/shop/prod-shop: team/label: would change metadata.labels\n"),
+        "{stderr}"
+    );
+    folder.edit(&format!("{PROD}/validate.yaml"), "mode: validate", "mode: verify");
+    let stderr = build().badly();
+    let reason = "error: functionConfig: spec.mode: expected one of mutate, generate, validate\n";
+    assert!(stderr.contains(reason), "{stderr}");
+    folder.edit(&format!("{PROD}/validate.yaml"), "mode: verify", "policys: []");
+    let stderr = build().badly();
+    assert!(stderr.contains("spec.policys: unknown field, did you mean `policies`?"), "{stderr}");
+}
+
+/// kubectl has no `--enable-exec`, but it runs functions in containers: a `docker` of ours stands in for the image.
+#[test]
+fn kubectl_builds_the_same_objects_with_the_program_in_a_container() {
+    if test_support::left_out("the function as a container in kubectl kustomize") {
+        return;
+    }
+    let folder = Folder::example("kustomize");
+    // A container sees no file beside the kustomization: the policies are written into the configuration.
+    let policies: Vec<String> = folder
+        .files()
+        .into_iter()
+        .filter(|(path, _)| path.starts_with("policies/"))
+        .map(|(_, text)| format!("- {}\n", text.trim_end().replace('\n', "\n  ")))
+        .collect();
+    assert!(!policies.is_empty());
+    let container = FUNCTION.replace("exec: {path: kubectl-kyv}", "container: {image: kubectl-kyv:test}");
+    folder.edit(&format!("{PROD}/kustomization.yaml"), "generators:\n  - generate.yaml\n", "");
+    folder.edit(&format!("{PROD}/kustomization.yaml"), "resources:\n", "resources:\n  - namespace.yaml\n");
+    for file in ["mutate", "validate"] {
+        let path = format!("{PROD}/{file}.yaml");
+        folder.edit(&path, FUNCTION, &container);
+        let text = folder.read(&path);
+        let named =
+            text.lines().position(|line| line.trim_start() == "policies:").expect("it names policies");
+        let step = text.lines().nth(named + 1).expect("a path").find('-').expect("a list");
+        let lines = text.lines().enumerate().filter(|(number, _)| *number != named + 1).map(|(_, line)| line);
+        let indent = " ".repeat(step);
+        let inline: String = policies.concat().lines().map(|line| format!("{indent}{line}\n")).collect();
+        let mut written: Vec<String> = lines.map(str::to_owned).collect();
+        written.insert(named + 1, inline.trim_end().to_owned());
+        folder.write(&path, &(written.join("\n") + "\n"));
+    }
+    let docker = folder.path().join("bin/docker");
+    folder.write(
+        "bin/docker",
+        "#!/bin/sh\necho \"$*\" >>\"$(dirname \"$0\")/log\"\ncd / && exec kubectl-kyv fn\n",
+    );
+    fs::set_permissions(&docker, fs::Permissions::from_mode(0o755)).unwrap();
+    let kubectl = test_support::tool("kubectl");
+    let program = format!("PATH=\"$PWD/bin:$PATH\" exec {} \"$@\"", kubectl.display());
+    let arguments = ["-c", &program, "sh", "kustomize", "--enable-alpha-plugins", PROD];
+    let documents =
+        |text: &str| text.split("---\n").map(|one| one.trim_end().to_owned()).collect::<BTreeSet<_>>();
+    let rendered = folder.run(Path::new("/bin/sh"), &arguments).well();
+    assert_eq!(documents(&rendered), documents(RENDERED));
+    let log = folder.read("bin/log");
+    assert!(log.lines().count() >= 2, "{log}");
+    for line in log.lines() {
+        assert!(line.starts_with("run ") && line.contains("--network none"), "{line}");
+        assert!(line.contains("--user nobody") && line.ends_with("kubectl-kyv:test"), "{line}");
+    }
+}
+
+#[test]
+fn a_validator_fails_the_build_with_its_reasons() {
+    if test_support::left_out("the validator in kustomize") {
+        return;
+    }
+    let folder = Folder::example("kustomize");
+    folder.edit(&format!("{PROD}/kustomization.yaml"), "transformers:\n  - mutate.yaml\n", "");
+    let stderr = build(&folder, PROD).badly();
+    for reason in [
+        "Deployment/shop/prod-shop: secure/autogen-read-only: would change \
+         spec.template.spec.containers[0].securityContext\n",
+        "Service/shop/prod-shop: team/label: would change metadata.labels\n",
+        "ConfigMap/shop/prod-shop: team/label: would change metadata.labels\n",
+    ] {
+        assert!(stderr.contains(reason), "{stderr}");
+    }
+    folder.edit(&format!("{PROD}/validate.yaml"), "mode: validate", "mode: validate\n  severity: warning");
+    let Ended { success, stdout, stderr } = build(&folder, PROD);
+    assert!(success && stderr.starts_with("warning: "), "{stderr}");
+    assert!(stdout.contains("name: prod-shop-hf678c7m2b\n"), "{stdout}");
+}
+
+#[test]
+fn a_function_that_fails_fails_the_build_with_its_reasons() {
+    if test_support::left_out("the failing function in kustomize") {
+        return;
+    }
+    let folder = Folder::example("kustomize");
+    let broken = r#"{patchStrategicMerge: {metadata: {labels: {a: "{{ request.object.data.nowhere }}"}}}}"#;
+    folder.write("policies/broken.yaml", &policy("broken", "Service", broken));
+    let stderr = build(&folder, PROD).badly();
+    let reason = "Service/shop/prod-shop: broken/rule: variable substitution failed: failed to resolve \
+         request.object.data.nowhere";
+    assert!(stderr.contains(reason), "{stderr}");
+    fs::remove_dir_all(folder.path().join("policies")).unwrap();
+    let stderr = build(&folder, PROD).badly();
+    assert!(stderr.contains("error: ../../policies/: cannot be read: no such file or directory"), "{stderr}");
+}
+
+/// kustomize keeps names, references and hashes in annotations that no policy may see or lose.
+#[test]
+fn policies_cannot_break_what_kustomize_keeps_in_annotations() {
+    if test_support::left_out("kustomize's annotations") {
+        return;
+    }
+    let folder = Folder::example("kustomize");
+    folder.edit(&format!("{PROD}/kustomization.yaml"), "generators:\n  - generate.yaml\n", "");
+    let all = "Deployment, ConfigMap, Service";
+    for (name, mutate) in [
+        // Would be there on every object if kustomize's own counted.
+        (
+            "count",
+            r#"{patchStrategicMerge: {metadata: {labels: {seen: "{{ length(keys(request.object.metadata.annotations || `{}`)) }}"}}}}"#,
+        ),
+        ("replace", "{patchesJson6902: '[{op: add, path: /metadata/annotations, value: {mine: only}}]'}"),
+    ] {
+        folder.write(&format!("policies/{name}.yaml"), &policy(name, all, mutate));
+    }
+    fs::remove_file(folder.path().join(PROD).join("validate.yaml")).unwrap();
+    folder.edit(&format!("{PROD}/kustomization.yaml"), "validators:\n  - validate.yaml\n", "");
+    let stdout = build(&folder, PROD).well();
+    assert_eq!(stdout.matches("prod-shop-hf678c7m2b").count(), 2, "{stdout}");
+    assert_eq!(
+        stdout.matches("  annotations:\n    mine: only\n  labels:\n    seen: \"0\"\n").count(),
+        3,
+        "{stdout}"
+    );
+    assert!(!stdout.contains("config.k"), "{stdout}");
+
+    // The hash is that of the data as policies leave them.
+    folder.write(
+        "policies/replace.yaml",
+        &policy("data", "ConfigMap", "{patchStrategicMerge: {data: {LOG_LEVEL: debug}}}"),
+    );
+    let changed = build(&folder, PROD).well();
+    folder.edit("base/kustomization.yaml", "LOG_LEVEL=info", "LOG_LEVEL=debug");
+    assert_eq!(build(&folder, PROD).well(), changed);
+    assert!(!changed.contains("hf678c7m2b"), "{changed}");
+}
+
+#[test]
+fn generated_objects_may_ask_for_a_hash_and_stand_in_for_others() {
+    if test_support::left_out("the generator in kustomize") {
+        return;
+    }
+    let spec = "  mode: generate\n  manifests: [conf.yaml]\n  policies:\n  - apiVersion: kyverno.io/v1\n    kind: ClusterPolicy\n    \
+                metadata: {name: p}\n    spec:\n      rules:\n      - name: r\n        match: {any: [{resources: {kinds: [ConfigMap]}}]}\n        \
+                mutate: {patchStrategicMerge: {data: {b: c}}}\n";
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i, envFrom: [{configMapRef: {name: conf}}]}]}\n";
+    let conf = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: conf\n  annotations: {kustomize.config.k8s.io/needs-hash: \"true\"}\ndata: {a: b}\n";
+    let root = "resources: [pod.yaml]\n";
+    let folder = Folder::with(&[
+        ("kustomization.yaml", &format!("{root}generators: [generate.yaml]\n")),
+        ("generate.yaml", &kyv("generate", spec)),
+        ("conf.yaml", conf),
+        ("pod.yaml", pod),
+    ]);
+    let ours = build(&folder, ".").well();
+    folder.write(
+        "kustomization.yaml",
+        &format!("{root}configMapGenerator: [{{name: conf, literals: [a=b, b=c]}}]\n"),
+    );
+    assert_eq!(ours, build(&folder, ".").well());
+}
+
+/// Without `--enable-exec` kustomize leaves functions out and says nothing: the README tells how to notice.
+#[test]
+fn a_function_that_was_left_out_is_noticed_by_diff() {
+    if test_support::left_out("the function that kustomize leaves out") {
+        return;
+    }
+    let folder = Folder::example("kustomize");
+    let kustomize = test_support::tool("kustomize");
+    let stderr = folder.run(&kustomize, &["build", PROD]).badly();
+    assert!(stderr.contains("external plugins disabled"), "{stderr}");
+    let rendered = folder.run(&kustomize, &["build", "--enable-alpha-plugins", PROD]).well();
+    assert!(!rendered.contains("team: shop"), "{rendered}");
+    let guard = ["diff", "-f", "-", "-p", "policies", "-o", "summary"];
+    assert!(!folder.pipe(ours(), &guard, &rendered).success);
+    assert!(folder.pipe(ours(), &guard, RENDERED).success);
+}
+
+/// Three applications of an overlay, and thirty policies: the same bytes twice. What of the time is ours is
+/// said on stderr; a debug build is no measure.
+#[test]
+fn three_applications_and_thirty_policies_give_the_same_bytes_twice() {
+    if test_support::left_out("an overlay of three applications and thirty policies") {
+        return;
+    }
+    let folder = Folder::with(&[("kyv.yaml", &kyv("kyv", "  policies: [policies/]\n"))]);
+    let mut resources = String::from("resources:\n");
+    for app in ["shop", "mail", "search"] {
+        let _ = writeln!(resources, "- {app}");
+        for (file, text) in application(app) {
+            folder.write(&format!("{app}/{file}"), &text);
+        }
+    }
+    for (number, policy) in policies().enumerate() {
+        folder.write(&format!("policies/{number:02}.yaml"), &policy);
+    }
+    let root = format!("{resources}namePrefix: prod-\nnamespace: prod\n");
+    folder.write("kustomization.yaml", &root);
+    let (plain, without) = timed(&folder);
+    folder.write("kustomization.yaml", &format!("{root}transformers: [kyv.yaml]\n"));
+    let (first, with) = timed(&folder);
+    let (second, _) = timed(&folder);
+    assert_eq!(first, second);
+    assert_eq!(plain.matches("\nkind: ").count(), first.matches("\nkind: ").count());
+    for number in 0..30 {
+        assert!(first.contains(&format!("policy-{number:02}")), "{number}");
+    }
+    eprintln!("kustomize build: {without:?} without the function, {with:?} with it");
+}
+
+/// What is built, and the best time of several.
+fn timed(folder: &Folder) -> (String, Duration) {
+    let built = (0..5).map(|_| {
+        let start = Instant::now();
+        let stdout = build(folder, ".").well();
+        (stdout, start.elapsed())
+    });
+    built.min_by_key(|(_, time)| *time).expect("it was built")
+}
+
+fn application(app: &str) -> impl Iterator<Item = (&'static str, String)> {
+    let root = "resources: [deployment.yaml, worker.yaml, service.yaml, job.yaml, account.yaml]\n\
+                configMapGenerator: [{name: APP, literals: [A=b]}]\nsecretGenerator: [{name: APP, literals: [token=b]}]\n";
+    let workload = |kind: &str, name: &str| {
+        format!(
+            "apiVersion: apps/v1\nkind: {kind}\nmetadata: {{name: {name}, labels: {{app: APP}}}}\nspec:\n  \
+             selector: {{matchLabels: {{app: {name}}}}}\n  template:\n    metadata: {{labels: {{app: {name}}}}}\n    spec:\n      \
+             serviceAccountName: APP\n      containers:\n      - name: main\n        image: registry.example.org/APP:1\n        \
+             envFrom: [{{configMapRef: {{name: APP}}}}, {{secretRef: {{name: APP}}}}]\n      - name: sidecar\n        image: proxy:2\n"
+        )
+    };
+    let job = "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: APP}\nspec:\n  schedule: '0 4 * * *'\n  jobTemplate:\n    spec:\n      \
+               template:\n        spec:\n          restartPolicy: Never\n          containers: [{name: main, image: tool:3}]\n";
+    let files = [
+        ("kustomization.yaml", root.to_owned()),
+        ("deployment.yaml", workload("Deployment", "APP")),
+        ("worker.yaml", workload("StatefulSet", "APP-worker")),
+        ("service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: APP}\nspec: {ports: [{port: 80}], selector: {app: APP}}\n".to_owned()),
+        ("job.yaml", job.to_owned()),
+        ("account.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: APP}\n".to_owned()),
+    ];
+    files.into_iter().map(move |(file, text)| (file, text.replace("APP", app)))
+}
+
+/// Thirty policies: labels by kind, settings of containers, JSON patches under a condition.
+fn policies() -> impl Iterator<Item = String> {
+    const KINDS: [&str; 7] =
+        ["Deployment", "StatefulSet", "CronJob", "Service", "ServiceAccount", "ConfigMap", "Secret"];
+    KINDS.into_iter().cycle().zip(0..30).map(|(kind, number)| {
+        let (kind, mutate) = match number % 3 {
+            0 => {
+                let label = format!("+(policy-{number:02}): '{{{{request.operation}}}}'");
+                (kind, format!("{{patchStrategicMerge: {{metadata: {{labels: {{{label}}}}}}}}}"))
+            }
+            1 => {
+                let only = "{all: [{key: '{{element}}', operator: Equals, value: name}]}";
+                let patch = format!(
+                    "|-\n          - op: add\n            path: /metadata/annotations/policy-{number:02}\n            value: '{{{{element}}}}'"
+                );
+                let list = "\n      foreach:\n      - list: keys(request.object.metadata)";
+                (kind, format!("{list}\n        preconditions: {only}\n        patchesJson6902: {patch}"))
+            }
+            _ => {
+                let container = format!("{{(name): '*', env: [{{name: policy-{number:02}, value: set}}]}}");
+                ("Pod", format!("{{patchStrategicMerge: {{spec: {{containers: [{container}]}}}}}}"))
+            }
+        };
+        policy(&format!("policy-{number:02}"), kind, &mutate)
+    })
+}

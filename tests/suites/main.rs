@@ -1,0 +1,5 @@
+//! Test suites: our own through `kubectl kyv test`, and Kyverno's through it, the engine and the Kyverno CLI.
+
+mod conformance;
+mod differential;
+mod test_command;

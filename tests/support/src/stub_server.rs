@@ -1,0 +1,145 @@
+//! A small HTTP server that answers as a test wants: the bad weather.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// A request.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The path, without the query.
+    pub path: String,
+    /// What follows the question mark.
+    pub query: String,
+    /// By their names in small letters.
+    pub headers: BTreeMap<String, String>,
+    /// How often this very path and query were asked for before.
+    pub before: usize,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// A status and a body.
+    Body(u16, String),
+    /// The same with a further header.
+    With(u16, (&'static str, String), String),
+    /// The connection is closed without an answer.
+    Drop,
+    /// The connection is closed in the middle of the answer.
+    Cut(String),
+    /// Nothing is ever sent.
+    Hang,
+    /// This answer is the last one: nobody listens any more.
+    Last(String),
+}
+
+/// A server on the loopback address.
+pub struct Weather {
+    port: u16,
+    log: Arc<Mutex<Vec<String>>>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Weather {
+    pub fn start(answer: impl Fn(&Ask) -> Answer + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        listener.set_nonblocking(true).expect("a listener can be asked");
+        let port = listener.local_addr().expect("it has an address").port();
+        let (log, stopped) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
+        let server = Self { port, log: Arc::clone(&log), stopped: Arc::clone(&stopped) };
+        let answer = Arc::new(answer);
+        thread::spawn(move || {
+            while !stopped.load(Ordering::SeqCst) {
+                match listener.accept() {
+                    Ok((stream, _)) => {
+                        let (answer, log, stopped) =
+                            (Arc::clone(&answer), Arc::clone(&log), Arc::clone(&stopped));
+                        thread::spawn(move || serve(stream, &*answer, &log, &stopped));
+                    }
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                        thread::sleep(Duration::from_millis(2));
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+        server
+    }
+
+    /// Host and port.
+    pub fn authority(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// The paths and queries that were asked for, in order.
+    pub fn asked(&self) -> Vec<String> {
+        self.log.lock().expect("no thread panicked").clone()
+    }
+}
+
+impl Drop for Weather {
+    fn drop(&mut self) {
+        self.stopped.store(true, Ordering::SeqCst);
+    }
+}
+
+fn serve(
+    mut stream: TcpStream,
+    answer: &dyn Fn(&Ask) -> Answer,
+    log: &Mutex<Vec<String>>,
+    stopped: &AtomicBool,
+) {
+    stream.set_nonblocking(false).expect("a stream can wait");
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        if stream.read(&mut byte).unwrap_or(0) == 0 {
+            return;
+        }
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).expect("a request is text");
+    let mut lines = head.lines();
+    let target = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or_default().to_owned();
+    let headers = lines.filter_map(|line| line.split_once(": "));
+    let headers: BTreeMap<_, _> =
+        headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+    // Whoever closes a connection with something unread in it breaks it.
+    let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    let _gone = stream.read_exact(&mut vec![0; length]);
+    let before = {
+        let mut log = log.lock().expect("no thread panicked");
+        let before = log.iter().filter(|earlier| **earlier == target).count();
+        log.push(target.clone());
+        before
+    };
+    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+    let ask = Ask { path: path.into(), query: query.into(), headers, before };
+    let mut send = |code: u16, header: &str, length: usize, body: &str| {
+        let head = format!(
+            "HTTP/1.1 {code} x\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{header}Connection: close\r\n\r\n"
+        );
+        let _gone = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+    };
+    match answer(&ask) {
+        Answer::Body(code, body) => send(code, "", body.len(), &body),
+        Answer::With(code, (name, value), body) => {
+            send(code, &format!("{name}: {value}\r\n"), body.len(), &body);
+        }
+        Answer::Drop => {}
+        Answer::Cut(body) => send(200, "", body.len() + 1000, &body),
+        Answer::Hang => thread::sleep(Duration::from_secs(600)),
+        Answer::Last(body) => {
+            stopped.store(true, Ordering::SeqCst);
+            // The listener is closed before the answer is there.
+            thread::sleep(Duration::from_millis(50));
+            send(200, "", body.len(), &body);
+        }
+    }
+    let _gone = stream.shutdown(Shutdown::Both);
+}
