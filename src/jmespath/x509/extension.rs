@@ -3,11 +3,16 @@
 use core::net::IpAddr;
 use std::collections::BTreeMap;
 
+use x509_parser::asn1_rs::{FromDer as _, Oid};
+use x509_parser::extensions::{
+    AuthorityInfoAccess, CRLDistributionPoints, DistributionPointName, GeneralName, GeneralSubtree,
+    ParsedExtension, X509Extension,
+};
+
 use crate::jmespath::url;
 use crate::value::Value;
 
-use super::der::{self, Der, constructed, context, dotted, integer, oid_numbers};
-use super::{bytes, numbers, object};
+use super::{X509Error, arcs, bytes, numbers, object};
 
 /// The fields that extensions fill, with what they are without one.
 pub(super) struct Fields(BTreeMap<&'static str, Value>);
@@ -82,180 +87,152 @@ impl Fields {
         }
     }
 
-    /// Takes in one extension.
-    pub(super) fn read(&mut self, oid: &[u64], critical: bool, value: &[u8]) -> Result<(), String> {
+    /// Adds one extension.
+    pub(super) fn read(&mut self, extension: &X509Extension<'_>) -> Result<(), X509Error> {
+        let oid = arcs(&extension.oid);
+        let critical = Value::Bool(extension.critical);
         self.push(
             "Extensions",
-            object([("Critical", Value::Bool(critical)), ("Id", numbers(oid)), ("Value", bytes(value))]),
+            object([("Critical", critical), ("Id", numbers(&oid)), ("Value", bytes(extension.value))]),
         );
-        let known = match oid {
-            [2, 5, 29, number] => self.standard(*number, critical, value),
-            [1, 3, 6, 1, 5, 5, 7, 1, 1] => self.authority_information(value).map(|()| true),
-            _ => Some(false),
+        let Some(is_known) = self.fields_of(extension) else {
+            return Err(X509Error::Extension(extension.oid.to_id_string()));
         };
-        match known {
-            None => Err(format!("x509: invalid extension {}", dotted(oid))),
-            Some(known) => {
-                if critical && !known {
-                    self.push("UnhandledCriticalExtensions", numbers(oid));
-                }
-                Ok(())
-            }
+        if extension.critical && !is_known {
+            self.push("UnhandledCriticalExtensions", numbers(&oid));
         }
+        Ok(())
     }
 
-    /// Takes in an extension of the standard; whether it is known, `None` if it can not be read.
-    fn standard(&mut self, number: u64, critical: bool, value: &[u8]) -> Option<bool> {
-        match number {
-            14 => self.set("SubjectKeyId", bytes(Der::new(value).next_of(der::OCTET_STRING)?)),
-            15 => self.set("KeyUsage", key_usage(Der::new(value).next_of(der::BIT_STRING)?)),
-            17 => self.alternative_names(value)?,
-            19 => self.basic_constraints(value)?,
-            30 => {
-                self.set("PermittedDNSDomainsCritical", critical);
-                self.name_constraints(value)?;
+    /// Sets the fields that an extension fills. Whether Go knows it; `None` if it is malformed.
+    fn fields_of(&mut self, extension: &X509Extension<'_>) -> Option<bool> {
+        match extension.parsed_extension() {
+            ParsedExtension::SubjectKeyIdentifier(key) => self.set("SubjectKeyId", bytes(key.0)),
+            ParsedExtension::KeyUsage(usage) => self.set("KeyUsage", i64::from(usage.flags)),
+            ParsedExtension::SubjectAlternativeName(names) => {
+                self.alternative_names(&names.general_names)?;
             }
-            31 => self.distribution_points(value)?,
-            32 => self.policies(value)?,
-            33 => self.policy_mappings(value)?,
-            35 => {
-                if let Some(key) = sequence(value)?.next_of(context(0)) {
-                    self.set("AuthorityKeyId", bytes(key));
+            ParsedExtension::BasicConstraints(constraints) => {
+                self.set("BasicConstraintsValid", true);
+                self.set("IsCA", constraints.ca);
+                let length = constraints.path_len_constraint.map_or(-1, i64::from);
+                self.count("MaxPathLen", "MaxPathLenZero", length);
+            }
+            ParsedExtension::NameConstraints(constraints) => {
+                self.set("PermittedDNSDomainsCritical", extension.critical);
+                let [permitted, excluded] = [&constraints.permitted_subtrees, &constraints.excluded_subtrees];
+                self.name_constraints(PERMITTED, permitted.as_deref().unwrap_or_default())?;
+                self.name_constraints(EXCLUDED, excluded.as_deref().unwrap_or_default())?;
+            }
+            ParsedExtension::CRLDistributionPoints(points) => self.distribution_points(points)?,
+            ParsedExtension::CertificatePolicies(policies) => {
+                for policy in policies {
+                    self.push("Policies", policy.policy_id.to_id_string());
+                    self.push("PolicyIdentifiers", numbers(&arcs(&policy.policy_id)));
                 }
             }
-            36 => self.policy_constraints(value)?,
-            37 => self.extended_key_usage(value)?,
-            54 => {
-                let skip = integer(Der::new(value).next_of(der::INTEGER)?)?;
-                self.count("InhibitAnyPolicy", "InhibitAnyPolicyZero", skip);
+            ParsedExtension::PolicyMappings(mappings) => {
+                for mapping in &mappings.mappings {
+                    let [issuer, subject] = [&mapping.issuer_domain_policy, &mapping.subject_domain_policy]
+                        .map(|oid| Value::from(oid.to_id_string()));
+                    let domains = object([("IssuerDomainPolicy", issuer), ("SubjectDomainPolicy", subject)]);
+                    self.push("PolicyMappings", domains);
+                }
             }
+            ParsedExtension::AuthorityKeyIdentifier(authority) => {
+                if let Some(key) = &authority.key_identifier {
+                    self.set("AuthorityKeyId", bytes(key.0));
+                }
+            }
+            ParsedExtension::PolicyConstraints(constraints) => {
+                if let Some(skip) = constraints.require_explicit_policy {
+                    self.count("RequireExplicitPolicy", "RequireExplicitPolicyZero", skip.into());
+                }
+                if let Some(skip) = constraints.inhibit_policy_mapping {
+                    self.count("InhibitPolicyMapping", "InhibitPolicyMappingZero", skip.into());
+                }
+            }
+            ParsedExtension::ExtendedKeyUsage(_) => self.extended_key_usage(extension.value)?,
+            ParsedExtension::InhibitAnyPolicy(inhibit) => {
+                self.count("InhibitAnyPolicy", "InhibitAnyPolicyZero", inhibit.skip_certs.into());
+            }
+            ParsedExtension::AuthorityInfoAccess(access) => self.authority_information(access)?,
+            ParsedExtension::ParseError { .. } => return None,
             _ => return Some(false),
         }
         Some(true)
     }
 
+    /// Sets a number, and the flag that says that its zero was written.
     fn count(&mut self, key: &'static str, zero: &'static str, count: i64) {
         self.set(key, count);
         self.set(zero, count == 0);
     }
 
-    fn basic_constraints(&mut self, value: &[u8]) -> Option<()> {
-        let mut parts = sequence(value)?;
-        let is_ca = parts.next_of(der::BOOLEAN).is_some_and(|content| content != [0]);
-        let length = parts.next_of(der::INTEGER).map_or(Some(-1), integer)?;
-        self.set("BasicConstraintsValid", true);
-        self.set("IsCA", is_ca);
-        self.count("MaxPathLen", "MaxPathLenZero", length);
-        Some(())
-    }
-
-    fn alternative_names(&mut self, value: &[u8]) -> Option<()> {
-        let mut names = sequence(value)?;
-        while !names.is_empty() {
-            let (tag, content) = names.next()?;
-            match tag & 0x1f {
-                1 => self.push("EmailAddresses", text(content)?),
-                2 => self.push("DNSNames", text(content)?),
-                6 => self.push("URIs", url::object(&text(content)?).ok()?),
-                7 => self.push("IPAddresses", address(content)?.to_string()),
+    fn alternative_names(&mut self, names: &[GeneralName<'_>]) -> Option<()> {
+        for name in names {
+            match name {
+                GeneralName::RFC822Name(email) => self.push("EmailAddresses", ascii(email)?),
+                GeneralName::DNSName(domain) => self.push("DNSNames", ascii(domain)?),
+                GeneralName::URI(uri) => self.push("URIs", url::object(ascii(uri)?).ok()?),
+                GeneralName::IPAddress(ip) => self.push("IPAddresses", address(ip)?.to_string()),
+                GeneralName::Invalid(..) => return None,
                 _ => {}
             }
         }
         Some(())
     }
 
-    fn name_constraints(&mut self, value: &[u8]) -> Option<()> {
-        const PERMITTED: [&str; 4] =
-            ["PermittedDNSDomains", "PermittedEmailAddresses", "PermittedURIDomains", "PermittedIPRanges"];
-        const EXCLUDED: [&str; 4] =
-            ["ExcludedDNSDomains", "ExcludedEmailAddresses", "ExcludedURIDomains", "ExcludedIPRanges"];
-        let mut parts = sequence(value)?;
-        for (number, [domains, emails, uris, ranges]) in [(0, PERMITTED), (1, EXCLUDED)] {
-            let mut trees = Der::new(parts.next_of(constructed(number)).unwrap_or_default());
-            while let Some(tree) = trees.next_of(der::SEQUENCE) {
-                let (tag, content) = Der::new(tree).next()?;
-                match tag & 0x1f {
-                    1 => self.push(emails, text(content)?),
-                    2 => self.push(domains, text(content)?),
-                    6 => self.push(uris, text(content)?),
-                    7 => {
-                        let (ip, mask) = content.split_at(content.len() / 2);
-                        let ip = Value::from(address(ip)?.to_string());
-                        self.push(ranges, object([("IP", ip), ("Mask", bytes(mask))]));
-                    }
-                    _ => {}
+    fn name_constraints(
+        &mut self,
+        [domains, emails, uris, ranges]: [&'static str; 4],
+        trees: &[GeneralSubtree<'_>],
+    ) -> Option<()> {
+        for tree in trees {
+            match &tree.base {
+                GeneralName::RFC822Name(email) => self.push(emails, ascii(email)?),
+                GeneralName::DNSName(domain) => self.push(domains, ascii(domain)?),
+                GeneralName::URI(uri) => self.push(uris, ascii(uri)?),
+                GeneralName::IPAddress(range) => {
+                    let (ip, mask) = range.split_at(range.len() / 2);
+                    let ip = Value::from(address(ip)?.to_string());
+                    self.push(ranges, object([("IP", ip), ("Mask", bytes(mask))]));
                 }
-            }
-        }
-        Some(())
-    }
-
-    fn distribution_points(&mut self, value: &[u8]) -> Option<()> {
-        let mut points = sequence(value)?;
-        while let Some(point) = points.next_of(der::SEQUENCE) {
-            let Some(name) = Der::new(point).next_of(constructed(0)) else { continue };
-            let Some(full) = Der::new(name).next_of(constructed(0)) else { continue };
-            let mut names = Der::new(full);
-            while let Some((tag, content)) = names.next() {
-                if tag == context(6) {
-                    self.push("CRLDistributionPoints", text(content)?);
-                }
-            }
-        }
-        Some(())
-    }
-
-    fn authority_information(&mut self, value: &[u8]) -> Option<()> {
-        let mut descriptions = sequence(value)?;
-        while let Some(description) = descriptions.next_of(der::SEQUENCE) {
-            let mut parts = Der::new(description);
-            let method = oid_numbers(parts.next_of(der::OBJECT_IDENTIFIER)?);
-            let Some(location) = parts.next_of(context(6)) else { continue };
-            match method.as_slice() {
-                [1, 3, 6, 1, 5, 5, 7, 48, 1] => self.push("OCSPServer", text(location)?),
-                [1, 3, 6, 1, 5, 5, 7, 48, 2] => self.push("IssuingCertificateURL", text(location)?),
+                GeneralName::Invalid(..) => return None,
                 _ => {}
             }
         }
         Some(())
     }
 
-    fn policies(&mut self, value: &[u8]) -> Option<()> {
-        let mut policies = sequence(value)?;
-        while let Some(policy) = policies.next_of(der::SEQUENCE) {
-            let oid = oid_numbers(Der::new(policy).next_of(der::OBJECT_IDENTIFIER)?);
-            self.push("Policies", dotted(&oid));
-            self.push("PolicyIdentifiers", numbers(&oid));
+    fn distribution_points(&mut self, points: &CRLDistributionPoints<'_>) -> Option<()> {
+        for point in &points.points {
+            let Some(DistributionPointName::FullName(names)) = &point.distribution_point else { continue };
+            for name in names {
+                if let GeneralName::URI(uri) = name {
+                    self.push("CRLDistributionPoints", ascii(uri)?);
+                }
+            }
         }
         Some(())
     }
 
-    fn policy_mappings(&mut self, value: &[u8]) -> Option<()> {
-        let mut mappings = sequence(value)?;
-        while let Some(mapping) = mappings.next_of(der::SEQUENCE) {
-            let mut parts = Der::new(mapping);
-            let mut oid = || Some(Value::from(dotted(&oid_numbers(parts.next_of(der::OBJECT_IDENTIFIER)?))));
-            let mapping = object([("IssuerDomainPolicy", oid()?), ("SubjectDomainPolicy", oid()?)]);
-            self.push("PolicyMappings", mapping);
+    fn authority_information(&mut self, access: &AuthorityInfoAccess<'_>) -> Option<()> {
+        for description in access.iter() {
+            let GeneralName::URI(location) = &description.access_location else { continue };
+            match arcs(&description.access_method).as_slice() {
+                [1, 3, 6, 1, 5, 5, 7, 48, 1] => self.push("OCSPServer", ascii(location)?),
+                [1, 3, 6, 1, 5, 5, 7, 48, 2] => self.push("IssuingCertificateURL", ascii(location)?),
+                _ => {}
+            }
         }
         Some(())
     }
 
-    fn policy_constraints(&mut self, value: &[u8]) -> Option<()> {
-        let mut parts = sequence(value)?;
-        if let Some(content) = parts.next_of(context(0)) {
-            self.count("RequireExplicitPolicy", "RequireExplicitPolicyZero", integer(content)?);
-        }
-        if let Some(content) = parts.next_of(context(1)) {
-            self.count("InhibitPolicyMapping", "InhibitPolicyMappingZero", integer(content)?);
-        }
-        Some(())
-    }
-
+    /// Reads the usages anew: what the library made of them has no order.
     fn extended_key_usage(&mut self, value: &[u8]) -> Option<()> {
-        let mut usages = sequence(value)?;
-        while let Some(usage) = usages.next_of(der::OBJECT_IDENTIFIER) {
-            let oid = oid_numbers(usage);
+        for oid in Vec::<Oid<'_>>::from_der(value).ok()?.1 {
+            let oid = arcs(&oid);
             let number = match oid.as_slice() {
                 [2, 5, 29, 37, 0] => 0,
                 [1, 3, 6, 1, 5, 5, 7, 3, last @ 1..=9] => i64::try_from(*last).ok()?,
@@ -274,19 +251,14 @@ impl Fields {
     }
 }
 
-fn sequence(value: &[u8]) -> Option<Der<'_>> {
-    Der::new(value).next_of(der::SEQUENCE).map(Der::new)
-}
+/// The fields of name constraints: domains, addresses of mail, URIs, ranges of IP addresses.
+const PERMITTED: [&str; 4] =
+    ["PermittedDNSDomains", "PermittedEmailAddresses", "PermittedURIDomains", "PermittedIPRanges"];
+const EXCLUDED: [&str; 4] =
+    ["ExcludedDNSDomains", "ExcludedEmailAddresses", "ExcludedURIDomains", "ExcludedIPRanges"];
 
-/// The bits of a key usage, the first as the lowest.
-fn key_usage(content: &[u8]) -> i64 {
-    let bits = content.get(1..).unwrap_or_default();
-    let is_set = |bit: usize| bits.get(bit / 8).is_some_and(|byte| byte << (bit % 8) & 0x80 != 0);
-    (0..9).filter(|bit| is_set(*bit)).map(|bit| 1 << bit).sum()
-}
-
-fn text(content: &[u8]) -> Option<String> {
-    std::str::from_utf8(content).ok().filter(|text| text.is_ascii()).map(str::to_owned)
+fn ascii(text: &str) -> Option<&str> {
+    text.is_ascii().then_some(text)
 }
 
 fn address(content: &[u8]) -> Option<IpAddr> {

@@ -1,16 +1,16 @@
 //! X.509 certificates and certificate requests as objects, with the names that Go's library gives their parts.
 
-mod der;
 mod extension;
 mod name;
 
-use std::fmt::Write as _;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use num_bigint::BigInt;
+use x509_parser::asn1_rs::{Any, FromDer as _, Oid, Tag};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::certification_request::X509CertificationRequest;
-use x509_parser::prelude::FromDer as _;
+use x509_parser::cri_attributes::ParsedCriAttribute;
+use x509_parser::public_key::RSAPublicKey;
 use x509_parser::x509::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 
 use crate::value::{Number, Value};
@@ -18,7 +18,30 @@ use crate::value::{Number, Value};
 use super::base64::decoded;
 use super::moment::Moment;
 
-use der::{Der, oid_numbers};
+/// Why a text is no certificate and no request that can be shown. The first words are Go's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum X509Error {
+    #[error("failed to decode PEM block")]
+    NoPem,
+    #[error("PEM block neither contains a CERTIFICATE or CERTIFICATE REQUEST")]
+    OtherPem,
+    #[error("x509: malformed certificate")]
+    Malformed,
+    #[error("x509: trailing data")]
+    TrailingData,
+    #[error("certificate should use rsa algorithm")]
+    NotRsa,
+    #[error("failed to parse subject public key info")]
+    MalformedKey,
+    #[error("x509: integer too large")]
+    IntegerTooLarge,
+    /// The extension with this identifier.
+    #[error("x509: invalid extension {0}")]
+    Extension(String),
+    /// The tag of a string in a name.
+    #[error("x509: unsupported string type {0} in a name")]
+    StringType(u32),
+}
 
 /// Decodes the first block of a PEM text.
 ///
@@ -26,12 +49,12 @@ use der::{Der, oid_numbers};
 ///
 /// Text without such a block, a block that is neither certificate nor request, one that can not be read, and
 /// one whose key is not of RSA.
-pub(super) fn decode(text: &str) -> Result<Value, String> {
-    let (kind, der) = pem(text).ok_or("failed to decode PEM block")?;
+pub(super) fn decode(text: &str) -> Result<Value, X509Error> {
+    let (kind, der) = pem(text).ok_or(X509Error::NoPem)?;
     match kind {
         "CERTIFICATE" => certificate(&der),
         "CERTIFICATE REQUEST" => request(&der),
-        _ => Err("PEM block neither contains a CERTIFICATE or CERTIFICATE REQUEST".into()),
+        _ => Err(X509Error::OtherPem),
     }
 }
 
@@ -78,24 +101,19 @@ fn list(items: Vec<Value>) -> Value {
     if items.is_empty() { Value::Null } else { Value::array(items) }
 }
 
-fn unreadable<E>(_: E) -> String {
-    "x509: malformed certificate".into()
-}
-
-fn certificate(der: &[u8]) -> Result<Value, String> {
-    let (rest, certificate) = X509Certificate::from_der(der).map_err(unreadable)?;
+fn certificate(der: &[u8]) -> Result<Value, X509Error> {
+    let (rest, certificate) = X509Certificate::from_der(der).map_err(|_| X509Error::Malformed)?;
     if !rest.is_empty() {
-        return Err("x509: trailing data".into());
+        return Err(X509Error::TrailingData);
     }
     let tbs = &certificate.tbs_certificate;
     let key = public_key(&tbs.subject_pki)?;
     let mut fields = extension::Fields::of_certificate();
     for extension in tbs.extensions() {
-        fields.read(&oid_numbers(extension.oid.as_bytes()), extension.critical, extension.value)?;
+        fields.read(extension)?;
     }
     let mut members = fields.into_members();
     let time = |seconds| Value::from(Moment::from_unix(seconds).to_string());
-    let serial = Number::parse(&decimal(tbs.raw_serial())?).ok_or("x509: serial number out of range")?;
     for (key, value) in [
         ("Issuer", name::object_of(tbs.issuer())?),
         ("NotAfter", time(tbs.validity().not_after.timestamp())),
@@ -107,7 +125,7 @@ fn certificate(der: &[u8]) -> Result<Value, String> {
         ("RawSubject", bytes(tbs.subject().as_raw())),
         ("RawSubjectPublicKeyInfo", bytes(tbs.subject_pki.raw)),
         ("RawTBSCertificate", bytes(tbs.as_ref())),
-        ("SerialNumber", Value::Number(serial)),
+        ("SerialNumber", number(tbs.raw_serial())?),
         ("Signature", bytes(certificate.signature_value.data.as_ref())),
         ("SignatureAlgorithm", signature_algorithm(&certificate.signature_algorithm)),
         ("Subject", name::object_of(tbs.subject())?),
@@ -118,24 +136,22 @@ fn certificate(der: &[u8]) -> Result<Value, String> {
     Ok(Value::from_iter(members))
 }
 
-fn request(der: &[u8]) -> Result<Value, String> {
-    let (rest, request) = X509CertificationRequest::from_der(der).map_err(unreadable)?;
+fn request(der: &[u8]) -> Result<Value, X509Error> {
+    let (rest, request) = X509CertificationRequest::from_der(der).map_err(|_| X509Error::Malformed)?;
     if !rest.is_empty() {
-        return Err("x509: trailing data".into());
+        return Err(X509Error::TrailingData);
     }
     let info = &request.certification_request_info;
     let key = public_key(&info.subject_pki)?;
     let mut fields = extension::Fields::of_request();
     let mut attributes = Vec::new();
     for attribute in info.attributes() {
-        let kind = oid_numbers(attribute.oid.as_bytes());
-        let values = Der::new(attribute.value).next_of(der::SET).unwrap_or_default();
-        if kind == EXTENSION_REQUEST {
-            for (oid, critical, value) in requested(values) {
-                fields.read(&oid_numbers(oid), critical, value)?;
+        if let ParsedCriAttribute::ExtensionRequest(request) = attribute.parsed_attribute() {
+            for extension in &request.extensions {
+                fields.read(extension)?;
             }
         }
-        attributes.extend(attribute_object(&kind, values));
+        attributes.extend(attribute_object(&arcs(&attribute.oid), attribute.value));
     }
     let mut members = fields.into_members();
     for (key, value) in [
@@ -156,49 +172,41 @@ fn request(der: &[u8]) -> Result<Value, String> {
     Ok(Value::from_iter(members))
 }
 
-/// The attribute of a request that holds the extensions it asks for.
-const EXTENSION_REQUEST: [u64; 7] = [1, 2, 840, 113_549, 1, 9, 14];
-
-/// The extensions inside an attribute: identifier, whether critical, content.
-fn requested(attribute: &[u8]) -> Vec<(&[u8], bool, &[u8])> {
-    let Some(extensions) = Der::new(attribute).next_of(der::SEQUENCE) else { return Vec::new() };
-    let mut found = Vec::new();
-    let mut extensions = Der::new(extensions);
-    while let Some(extension) = extensions.next_of(der::SEQUENCE) {
-        let mut parts = Der::new(extension);
-        let Some(oid) = parts.next_of(der::OBJECT_IDENTIFIER) else { continue };
-        let critical = parts.next_of(der::BOOLEAN).is_some_and(|content| content != [0]);
-        if let Some(value) = parts.next_of(der::OCTET_STRING) {
-            found.push((oid, critical, value));
-        }
-    }
-    found
-}
-
-/// An attribute whose value is a set of lists of pairs, as Go's structure of attributes takes them.
-fn attribute_object(kind: &[u64], value: &[u8]) -> Option<Value> {
-    let mut sets = Vec::new();
-    let mut lists = Der::new(value);
-    while let Some((tag, content)) = lists.next() {
-        if tag != der::SEQUENCE {
+/// The attributes of a request that Go's structure can hold: a set of lists of pairs.
+fn attribute_object(oid: &[u64], value: &[u8]) -> Option<Value> {
+    let (_, set) = Any::from_der(value).ok()?;
+    let mut lists = Vec::new();
+    for list in elements(set.data) {
+        if list.tag() != Tag::Sequence {
             return None;
         }
-        let mut pairs = Vec::new();
-        let mut entries = Der::new(content);
-        while let Some((tag, content)) = entries.next() {
-            let mut parts = Der::new(content);
-            let oid = parts.next_of(der::OBJECT_IDENTIFIER).filter(|_| tag == der::SEQUENCE)?;
-            let (tag, content) = parts.next()?;
-            let value = match tag {
-                der::BOOLEAN => Value::Bool(content != [0]),
-                der::OCTET_STRING => bytes(content),
+        let pairs = elements(list.data).map(|pair| {
+            let (rest, oid) = Oid::from_der(pair.data).ok().filter(|_| pair.tag() == Tag::Sequence)?;
+            let (_, value) = Any::from_der(rest).ok()?;
+            let value = match value.tag() {
+                Tag::Boolean => Value::Bool(value.data != [0]),
+                Tag::OctetString => bytes(value.data),
                 _ => Value::Null,
             };
-            pairs.push(object([("Type", numbers(&oid_numbers(oid))), ("Value", value)]));
-        }
-        sets.push(Value::array(pairs));
+            Some(object([("Type", numbers(&arcs(&oid))), ("Value", value)]))
+        });
+        lists.push(Value::array(pairs.collect::<Option<_>>()?));
     }
-    Some(object([("Type", numbers(kind)), ("Value", Value::array(sets))]))
+    Some(object([("Type", numbers(oid)), ("Value", Value::array(lists))]))
+}
+
+/// The elements that follow each other in an encoding, up to the first that is malformed.
+fn elements(mut der: &[u8]) -> impl Iterator<Item = Any<'_>> {
+    std::iter::from_fn(move || {
+        let (rest, element) = Any::from_der(der).ok()?;
+        der = rest;
+        Some(element)
+    })
+}
+
+/// The numbers of an object identifier; none if one of them passes 64 bits.
+fn arcs(oid: &Oid<'_>) -> Vec<u64> {
+    oid.iter().map(Iterator::collect).unwrap_or_default()
 }
 
 /// An identifier as a list of numbers.
@@ -209,66 +217,33 @@ fn numbers(oid: &[u64]) -> Value {
 /// Go's number for keys of RSA.
 const RSA: i64 = 1;
 
-fn public_key(info: &SubjectPublicKeyInfo<'_>) -> Result<Value, String> {
-    if oid_numbers(info.algorithm.algorithm.as_bytes()) != [1, 2, 840, 113_549, 1, 1, 1] {
-        return Err("certificate should use rsa algorithm".into());
+fn public_key(info: &SubjectPublicKeyInfo<'_>) -> Result<Value, X509Error> {
+    if arcs(&info.algorithm.algorithm) != [1, 2, 840, 113_549, 1, 1, 1] {
+        return Err(X509Error::NotRsa);
     }
-    let mut parts = Der::new(info.subject_public_key.data.as_ref());
-    let mut parts = parts.next_of(der::SEQUENCE).map(Der::new);
-    let mut integer = || parts.as_mut().and_then(|parts| parts.next_of(der::INTEGER));
-    let (Some(modulus), Some(exponent)) = (integer(), integer()) else {
-        return Err("failed to parse subject public key info".into());
-    };
-    let exponent = Number::parse(&decimal(exponent)?).ok_or("failed to parse subject public key info")?;
-    Ok(object([("E", Value::Number(exponent)), ("N", decimal(modulus)?.into())]))
+    let (_, key) =
+        RSAPublicKey::from_der(&info.subject_public_key.data).map_err(|_| X509Error::MalformedKey)?;
+    Ok(object([("E", number(key.exponent)?), ("N", decimal(key.modulus)?.into())]))
 }
 
-/// The most bytes of an integer that is written out: that of a key of 32768 bits.
-const MOST_INTEGER_BYTES: usize = 4097;
+/// The longest integer that is written in decimal digits: that of a key of 32,768 bits.
+const MAX_INTEGER_BYTES: usize = 4097;
 
-/// An integer of the two's complement, in decimal digits.
-fn decimal(bytes: &[u8]) -> Result<String, String> {
-    if bytes.len() > MOST_INTEGER_BYTES {
-        return Err("x509: integer too large".into());
+/// An integer in two's complement, in decimal digits.
+fn decimal(bytes: &[u8]) -> Result<String, X509Error> {
+    if bytes.len() > MAX_INTEGER_BYTES {
+        return Err(X509Error::IntegerTooLarge);
     }
-    let negative = bytes.first().is_some_and(|byte| *byte >= 0x80);
-    // Nine digits a place, the lowest first.
-    const PLACE: u64 = 1_000_000_000;
-    let mut places = vec![0u64];
-    let mut carry_in = u64::from(negative);
-    let magnitude: Vec<u8> = bytes
-        .iter()
-        .rev()
-        .map(|byte| {
-            if !negative {
-                return *byte;
-            }
-            let sum = u64::from(!byte) + carry_in;
-            carry_in = sum >> 8;
-            (sum & 0xff) as u8
-        })
-        .collect();
-    for byte in magnitude.into_iter().rev() {
-        let mut carry = u64::from(byte);
-        for place in &mut places {
-            let value = *place * 256 + carry;
-            *place = value % PLACE;
-            carry = value / PLACE;
-        }
-        if carry > 0 {
-            places.push(carry);
-        }
-    }
-    let mut text = String::from(if negative { "-" } else { "" });
-    for (index, place) in places.iter().rev().enumerate() {
-        let _ = if index == 0 { write!(text, "{place}") } else { write!(text, "{place:09}") };
-    }
-    Ok(text)
+    Ok(BigInt::from_signed_bytes_be(bytes).to_string())
+}
+
+fn number(bytes: &[u8]) -> Result<Value, X509Error> {
+    Number::parse(&decimal(bytes)?).map(Value::Number).ok_or(X509Error::IntegerTooLarge)
 }
 
 /// Go's number of a signature algorithm; 0 for one it does not know.
 fn signature_algorithm(algorithm: &AlgorithmIdentifier<'_>) -> Value {
-    let number = match oid_numbers(algorithm.algorithm.as_bytes()).as_slice() {
+    let number = match arcs(&algorithm.algorithm).as_slice() {
         [1, 2, 840, 113_549, 1, 1, last] => match last {
             4 => 2,
             5 => 3,
@@ -291,13 +266,13 @@ fn signature_algorithm(algorithm: &AlgorithmIdentifier<'_>) -> Value {
 
 /// The number for parameters of PSS: one hash throughout, and a salt as long as it.
 fn pss(parameters: &[u8]) -> i64 {
-    let wanted = |hash: u8, salt: u8| {
+    let encoded = |hash: u8, salt: u8| {
         let hash = [0x30, 0x0d, 6, 9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, hash, 5, 0];
         let mask = [0x30, 0x1a, 6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 8];
         [&[0xa0, 0x0f], &hash[..], &[0xa1, 0x1c], &mask[..], &hash[..], &[0xa2, 3, 2, 1, salt]].concat()
     };
     [(1, 32, 13), (2, 48, 14), (3, 64, 15)]
         .into_iter()
-        .find(|(hash, salt, _)| parameters == wanted(*hash, *salt))
+        .find(|(hash, salt, _)| parameters == encoded(*hash, *salt))
         .map_or(0, |(_, _, number)| number)
 }

@@ -4,16 +4,15 @@ use x509_parser::x509::X509Name;
 
 use crate::value::Value;
 
-use super::der::oid_numbers;
-use super::{list, numbers, object};
+use super::{X509Error, arcs, list, numbers, object};
 
 /// A name as object.
-pub(super) fn object_of(name: &X509Name<'_>) -> Result<Value, String> {
+pub(super) fn object_of(name: &X509Name<'_>) -> Result<Value, X509Error> {
     let mut names = Vec::new();
     let mut lists: [Vec<Value>; 7] = Default::default();
     let (mut common_name, mut serial_number) = (Value::from(""), Value::from(""));
     for attribute in name.iter_attributes() {
-        let kind = oid_numbers(attribute.attr_type().as_bytes());
+        let kind = arcs(attribute.attr_type());
         let value = attribute.attr_value();
         let text = Value::from(text(value.header.tag().0, value.data)?);
         match kind.as_slice() {
@@ -52,7 +51,7 @@ const LISTS: [(u64, &str); 7] = [
 ];
 
 /// A string of one of ASN.1's many kinds.
-fn text(tag: u32, data: &[u8]) -> Result<String, String> {
+fn text(tag: u32, data: &[u8]) -> Result<String, X509Error> {
     match tag {
         // UTF-8, numeric, printable, teletex, IA5
         12 | 18 | 19 | 20 | 22 => Ok(String::from_utf8_lossy(data).into_owned()),
@@ -63,6 +62,6 @@ fn text(tag: u32, data: &[u8]) -> Result<String, String> {
             let units: Vec<u16> = units.collect();
             Ok(String::from_utf16_lossy(&units).trim_end_matches('\0').to_owned())
         }
-        _ => Err(format!("x509: unsupported string type {tag} in a name")),
+        _ => Err(X509Error::StringType(tag)),
     }
 }
