@@ -4,21 +4,12 @@
 //! reads no clock and touches neither files nor sockets: all look-ups go through a [`World`].
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod context;
-mod exemption;
-mod existing;
-mod foreach;
-mod images;
-mod legacy;
+mod classic;
+mod evaluation;
 mod limits;
-mod loading;
 mod placed;
-mod policies;
-mod rule;
 mod secret_world;
-mod subject;
 mod targets;
-mod typed_integers;
 mod values;
 mod world;
 
@@ -31,9 +22,8 @@ use crate::semantics::Semantics;
 use crate::value::{GroupVersionKind, Text, Value};
 
 pub use crate::value::{KindScope, builtin_scope};
-pub use existing::{LAST_APPLIED, Triggered};
+pub use classic::{LAST_APPLIED, Triggered, image_name};
 pub use limits::Limits;
-pub use loading::image_name;
 pub use targets::{Taken, Targets};
 pub use values::{Assignments, DottedName, PolicyValues, SubresourceKind, Values};
 pub use world::{Disguise, EmptyWorld, InputNames, Lookup, LookupError, TargetAccess, TargetRefusal, World};
@@ -142,7 +132,7 @@ impl Engine {
     ///
     /// A rule that cannot be evaluated is an outcome of the report, never a failure of the call.
     pub fn mutate(&self, object: &Value, old: Option<&Value>, world: &dyn World) -> ObjectReport {
-        policies::run(self, object, old, world)
+        evaluation::run(self, object, old, world)
     }
 
     /// Whether some rule changes other objects than the one that triggers it.
@@ -162,6 +152,6 @@ impl Engine {
         targets: &mut Targets,
         world: &dyn World,
     ) -> Triggered {
-        existing::run(self, (before, after), old, targets, world)
+        classic::run_targets(self, (before, after), old, targets, world)
     }
 }

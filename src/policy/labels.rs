@@ -6,7 +6,6 @@ use crate::pattern;
 use crate::value::{Map, Text, Value};
 
 use super::index::IndexKey;
-use super::misses::{alternatives, listed};
 
 /// The labels or annotations of an object.
 ///
@@ -271,6 +270,21 @@ pub(super) fn texts(list: Option<&Value>) -> Vec<Text> {
 pub(super) fn strings<C: FromIterator<(Text, Text)>>(map: Option<&Value>) -> C {
     let members = map.and_then(Value::as_object).into_iter().flat_map(|members| members.iter());
     members.filter_map(|(key, value)| Some((key.clone(), value.as_text()?.clone()))).collect()
+}
+
+/// Texts of which one is wanted.
+pub(super) fn alternatives(texts: &[Text]) -> String {
+    let quoted: Vec<String> = texts.iter().map(|text| format!("`{text}`")).collect();
+    match quoted.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => quoted.concat(),
+    }
+}
+
+/// Texts, one after the other.
+pub(super) fn listed(texts: &[Text]) -> String {
+    let quoted: Vec<String> = texts.iter().map(|text| format!("`{text}`")).collect();
+    quoted.join(", ")
 }
 
 #[cfg(test)]

@@ -5,61 +5,36 @@
 //! rules.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod allowed;
-mod asked;
-mod autogen;
 mod candidate;
 mod classic;
-mod conditions;
-mod context;
 mod document;
-mod exception;
-mod exceptions;
 mod fault;
 mod filters;
 mod index;
 mod kinds;
 mod labels;
-mod legacy;
-mod load;
-mod misses;
-mod mutation;
-mod overlay_labels;
-mod refuse;
 mod requests;
-mod rule;
-mod schema;
-mod selection;
 mod set;
-mod subject;
-mod targets;
-
-#[cfg(test)]
-mod tests;
+mod target_selector;
+mod user;
 
 use crate::value::{Text, Value};
 
 pub use crate::pattern::nearest;
 pub use candidate::{Candidate, Operation};
-pub use classic::{ApplyRules, FailurePolicy, NotEvaluated, Policy, PolicyKind, Why};
-pub use context::{ContextEntry, ContextSource};
+pub use classic::{
+    ApplyRules, ContextEntry, ContextSource, FailurePolicy, ForeachEntry, LegacyMutation, LegacyPart,
+    Mismatch, MutateExisting, Mutation, NotEvaluated, Order, Policy, PolicyException, PolicyExceptions,
+    PolicyKind, Rule, Selection, Target, Why, labels_as_texts, other_namespace, parse,
+};
 pub use document::{DocumentKind, kind_of};
-pub use exception::PolicyException;
-pub use exceptions::PolicyExceptions;
 pub use fault::Fault;
 pub use filters::ResourceFilters;
 pub use kinds::KindSelector;
-pub use legacy::{LegacyMutation, LegacyPart};
-pub use load::parse;
-pub use misses::other_namespace;
-pub use mutation::{ForeachEntry, Mutation, Order};
-pub use overlay_labels::labels_as_texts;
 pub use requests::RequestFilters;
-pub use rule::{Mismatch, Rule};
-pub use selection::Selection;
 pub use set::{Candidates, PolicySet, Walk};
-pub use subject::UserInfo;
-pub use targets::{MutateExisting, Target, TargetSelector};
+pub use target_selector::TargetSelector;
+pub use user::UserInfo;
 
 /// Something about a policy that is no fault, and that its author may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]

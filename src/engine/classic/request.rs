@@ -1,0 +1,143 @@
+//! The request that an evaluation stands for, and the context that it gives.
+
+use std::sync::LazyLock;
+
+use crate::policy::{Operation, UserInfo};
+use crate::value::{GroupVersionKind, Map, Text, Value};
+
+/// The request that an evaluation stands for.
+#[derive(Clone, Debug)]
+pub(in crate::engine) struct Subject<'a> {
+    /// `None` where a policy comes or changes, and nobody sends a request.
+    pub(in crate::engine) operation: Option<Operation>,
+    /// The stored object, where there is one.
+    pub(in crate::engine) old: Option<Value>,
+    /// The kind of the object itself: for a subresource such as `scale` not that of its parent.
+    pub(in crate::engine) kind: &'a GroupVersionKind,
+    pub(in crate::engine) namespace: &'a str,
+    pub(in crate::engine) name: &'a str,
+    pub(in crate::engine) subresource: &'a str,
+    pub(in crate::engine) user: Option<&'a UserInfo>,
+}
+
+impl Subject<'_> {
+    /// The context that the request alone gives, `request.object` left to be filled in.
+    pub(in crate::engine) fn base(&self) -> Value {
+        /// The names that every request has, made once.
+        static NAMES: LazyLock<Names> = LazyLock::new(Names::default);
+        let Some(operation) = self.operation else { return self.of_no_request() };
+        let names = &*NAMES;
+        let kind = object([
+            (&names.group, Value::String(self.kind.group.clone())),
+            (&names.version, Value::String(self.kind.version.clone())),
+            (&names.kind, Value::String(self.kind.kind.clone())),
+        ]);
+        let mut request = object([
+            (&names.operation, Value::from(operation.name())),
+            (&names.kind, kind.clone()),
+            (&names.request_kind, kind),
+            (&names.object, Value::Null),
+            (&names.old_object, self.old.clone().unwrap_or_default()),
+            (&names.dry_run, Value::Bool(false)),
+        ]);
+        // A Namespace counts as living in itself; of other objects of the cluster the request says nothing.
+        let is_namespace = self.kind.group.is_empty() && &*self.kind.kind == "Namespace";
+        let texts = [
+            (&names.name, self.name),
+            (&names.namespace, if is_namespace { self.name } else { self.namespace }),
+            (&names.subresource, self.subresource),
+            (&names.request_subresource, self.subresource),
+        ];
+        for (name, text) in texts {
+            if !text.is_empty() {
+                request.insert(name.clone(), text.into());
+            }
+        }
+        let Some(user) = self.user else { return object([(&names.request, request)]) };
+        request.insert("userInfo", user.raw.clone());
+        for (name, roles) in [("roles", &user.roles), ("clusterRoles", &user.cluster_roles)] {
+            let roles: Vec<Value> = roles.iter().flatten().cloned().map(Value::String).collect();
+            if !roles.is_empty() {
+                request.insert(name, roles.into());
+            }
+        }
+        let (namespace, name) = service_account(&user.username);
+        [
+            ("request", request),
+            ("serviceAccountName", name.into()),
+            ("serviceAccountNamespace", namespace.into()),
+        ]
+        .into_iter()
+        .collect()
+    }
+
+    /// What is known where nobody sends a request.
+    fn of_no_request(&self) -> Value {
+        let request: Value = [
+            ("operation", Value::from("")),
+            ("namespace", Value::from(self.namespace)),
+            ("object", Value::Null),
+            ("userInfo", Value::empty_object()),
+        ]
+        .into_iter()
+        .collect();
+        let nobody = || Value::from("");
+        [("request", request), ("serviceAccountName", nobody()), ("serviceAccountNamespace", nobody())]
+            .into_iter()
+            .collect()
+    }
+}
+
+/// Names of the context.
+struct Names {
+    request: Text,
+    operation: Text,
+    kind: Text,
+    request_kind: Text,
+    group: Text,
+    version: Text,
+    object: Text,
+    old_object: Text,
+    dry_run: Text,
+    name: Text,
+    namespace: Text,
+    subresource: Text,
+    request_subresource: Text,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            request: "request".into(),
+            operation: "operation".into(),
+            kind: "kind".into(),
+            request_kind: "requestKind".into(),
+            group: "group".into(),
+            version: "version".into(),
+            object: "object".into(),
+            old_object: "oldObject".into(),
+            dry_run: "dryRun".into(),
+            name: "name".into(),
+            namespace: "namespace".into(),
+            subresource: "subResource".into(),
+            request_subresource: "requestSubResource".into(),
+        }
+    }
+}
+
+/// An object of members whose names are there.
+fn object<const N: usize>(members: [(&Text, Value); N]) -> Value {
+    let mut object = Map::with_capacity(N + 4);
+    object.extend(members.map(|(name, value)| (name.clone(), value)));
+    Value::object(object)
+}
+
+/// The namespace and name of a service account, from its user name; empty for other users.
+fn service_account(username: &str) -> (&str, &str) {
+    let account = username.strip_prefix("system:serviceaccount:").unwrap_or_default();
+    let mut parts = account.split(':');
+    match (parts.next(), parts.next()) {
+        (Some(namespace), Some(name)) => (namespace, name),
+        _ => ("", ""),
+    }
+}

@@ -1,0 +1,62 @@
+//! The preconditions of a rule.
+
+use crate::pattern::Conditions;
+use crate::semantics::Semantics;
+use crate::value::{Pointer, Value};
+use crate::variables::Template;
+
+use crate::policy::fault::Fault;
+
+/// Reads the block at a place of a rule; `None` where there is none, or where it is at fault.
+pub(super) fn read(
+    rule: &Value,
+    below: &Pointer,
+    at: &Pointer,
+    semantics: Semantics,
+    faults: &mut Vec<Fault>,
+) -> Option<Conditions<Template>> {
+    let block = rule.pointed(below).filter(|block| !block.is_null())?;
+    let at = at.join(below);
+    match Conditions::<Value>::parse(block) {
+        Ok(conditions) => {
+            Some(conditions.map(|_, pointer| Template::prepare_side(rule, &below.join(pointer), semantics)))
+        }
+        Err(found) => {
+            faults.extend(found.into_iter().map(|fault| Fault {
+                suggestion: fault.suggestion,
+                ..Fault::new(at.join(&fault.pointer), fault.message)
+            }));
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_that_never_come_are_faults() {
+        for (key, value, expected) in [
+            ("{{request.operation}}", r#""CREATE""#, 0),
+            ("{{ request.operation }}", r#"["CREATE","UPDATE"]"#, 0),
+            ("{{ request.operation }}", r#""{{ request.object.x }}""#, 0),
+            ("{{ request.operation }}", r#""Create""#, 1),
+            ("{{ request.operation }}", r#"["CREATE","Update",""]"#, 2),
+            ("{{ request.operation }}", r#""""#, 1),
+            ("{{ request.operation }}", "1", 1),
+            ("{{ request.operation || 'BACKGROUND' }}", r#""BACKGROUND""#, 0),
+            ("x{{ request.operation }}", r#""xCREATE""#, 0),
+        ] {
+            let rule = format!(
+                r#"{{"preconditions":{{"all":[{{"key":"{key}","operator":"AnyIn","value":{value}}}]}}}}"#
+            );
+            let mut faults = Vec::new();
+            let below = Pointer::ROOT.key("preconditions");
+            let rule = Value::from_json(&rule).unwrap();
+            let conditions = read(&rule, &below, &Pointer::ROOT, Semantics::Documented, &mut faults);
+            assert_eq!(faults.len(), expected, "{key} {value}: {faults:?}");
+            assert_eq!(conditions.is_some(), expected == 0);
+        }
+    }
+}

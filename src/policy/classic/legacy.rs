@@ -1,0 +1,236 @@
+//! The early syntax of rules: `overlay` and `patches`, which releases before 1.2 had.
+
+use crate::patch::{JsonPatch, LegacyOverlay, LegacyPatches, LegacyReading, PatchError};
+use crate::pattern::nearest;
+use crate::semantics::{LegacyMode, Semantics};
+use crate::value::{Pointer, Value};
+use crate::variables::{Template, holds_variable};
+
+use super::Mutation;
+use super::mutation::{Reader, given};
+use super::schema::found;
+use crate::policy::Note;
+use crate::policy::fault::Fault;
+
+/// The early fields of a rule, compiled.
+#[derive(Clone, Debug)]
+pub enum LegacyMutation {
+    /// A cluster refuses them, and no other reading was asked for.
+    Refused,
+    /// Read by code of their own: the overlay first, then the patches.
+    Own {
+        /// Which of the two readings.
+        tracker: LegacyReading,
+        /// `overlay`.
+        overlay: Option<Box<LegacyPart<LegacyOverlay>>>,
+        /// `patches`.
+        patches: Option<Box<LegacyPart<LegacyPatches>>>,
+    },
+    /// Read as what came later, one after the other.
+    Later(Vec<Mutation>),
+}
+
+/// One early field.
+#[derive(Clone, Debug)]
+pub struct LegacyPart<T> {
+    /// Its value with its variables.
+    pub template: Template,
+    /// The value compiled, where nothing in it varies.
+    pub prepared: Option<T>,
+}
+
+/// The operations of the early syntax.
+const OPERATIONS: [&str; 3] = ["add", "replace", "remove"];
+/// The fields of an operation.
+const FIELDS: [&str; 3] = ["path", "op", "value"];
+
+impl Reader<'_> {
+    /// Reads the early fields of a `mutate` block.
+    pub(super) fn early(&mut self, mutate: &Value, at: &Pointer) -> Mutation {
+        let (overlay, patches) = (given(mutate, "overlay"), given(mutate, "patches"));
+        let spellings = [
+            (overlay, "`overlay` is the spelling of Kyverno before 1.2, today it is `patchStrategicMerge`"),
+            (
+                patches,
+                "`patches` is the spelling of Kyverno before 1.2, today it is `patchesJson6902`, a text that \
+                 holds the list",
+            ),
+        ];
+        for (_, text) in spellings.iter().filter(|(field, _)| field.is_some()) {
+            self.notes.push(Note::of_rule(self.rule, *text));
+        }
+        let tracker = match (self.legacy, self.tracker.semantics()) {
+            (LegacyMode::Documented, Semantics::Kyverno) => return Mutation::Legacy(LegacyMutation::Refused),
+            (LegacyMode::Documented, Semantics::Documented) => LegacyReading::Documented,
+            (LegacyMode::Native, _) => LegacyReading::Native,
+            (LegacyMode::Later, _) => return self.later(overlay, patches, at),
+        };
+        let overlay =
+            overlay.map(|overlay| Box::new(self.legacy_overlay(overlay, &at.key("overlay"), tracker)));
+        let patches =
+            patches.map(|patches| Box::new(self.legacy_patches(patches, &at.key("patches"), tracker)));
+        Mutation::Legacy(LegacyMutation::Own { tracker, overlay, patches })
+    }
+
+    fn legacy_overlay(
+        &mut self,
+        overlay: &Value,
+        below: &Pointer,
+        tracker: LegacyReading,
+    ) -> LegacyPart<LegacyOverlay> {
+        let template = self.template(below);
+        let fixed = template.fixed();
+        let mut prepared = None;
+        // What varies is compiled once its variables have values; its keys are known now. A whole overlay
+        // may come from a variable.
+        if fixed.is_some() || overlay.as_object().is_some() {
+            match LegacyOverlay::prepare(fixed.unwrap_or(overlay), tracker) {
+                Ok(overlay) => {
+                    if tracker == LegacyReading::Documented {
+                        self.note_empty_lists(&overlay);
+                    }
+                    prepared = fixed.is_some().then_some(overlay);
+                }
+                Err(error) => self.legacy_fault(&error, below),
+            }
+        } else if overlay.as_str().is_none() {
+            self.fault(below, format!("expected an object, found {}", found(overlay)));
+        }
+        LegacyPart { template, prepared }
+    }
+
+    fn note_empty_lists(&mut self, overlay: &LegacyOverlay) {
+        for at in overlay.empty_lists() {
+            let text = format!("the empty list at `{at}` of the overlay changes no list of the object");
+            self.notes.push(Note::of_rule(self.rule, text));
+        }
+    }
+
+    fn legacy_fault(&mut self, error: &PatchError, below: &Pointer) {
+        let (at, suggestion) = match error {
+            PatchError::ForeignAnchor { at, key } => {
+                let name = key.split_once('(').map(|(_, name)| format!("({name}"));
+                (at.key(key.as_str()), name)
+            }
+            PatchError::BlankAnchor { at, key } => (at.key(key.as_str()), Some(key.trim().to_owned())),
+            PatchError::NullInOverlay { at } => (at.clone(), None),
+            _ => (Pointer::ROOT, None),
+        };
+        let fault = Fault::new(self.at.join(&below.join(&at)), error.to_string());
+        self.faults.push(fault.suggesting(suggestion.as_deref()));
+    }
+
+    fn legacy_patches(
+        &mut self,
+        patches: &Value,
+        below: &Pointer,
+        tracker: LegacyReading,
+    ) -> LegacyPart<LegacyPatches> {
+        let template = self.template(below);
+        let Some(operations) = patches.as_array() else {
+            self.fault(below, format!("expected a list of operations, found {}", found(patches)));
+            return LegacyPart { template, prepared: None };
+        };
+        let before = self.faults.len();
+        for (index, operation) in operations.iter().enumerate() {
+            self.legacy_operation(operation, &below.index(index));
+        }
+        // The engine of the time put no values into patches.
+        let fixed = match tracker {
+            LegacyReading::Native => Some(patches),
+            LegacyReading::Documented => template.fixed(),
+        };
+        let mut prepared = None;
+        if let (Some(fixed), true) = (fixed, self.faults.len() == before) {
+            match LegacyPatches::from_value(fixed, tracker) {
+                Ok(patches) => prepared = Some(patches),
+                Err(error) => self.fault(below, error.to_string()),
+            }
+        }
+        LegacyPart { template, prepared }
+    }
+
+    fn legacy_operation(&mut self, operation: &Value, below: &Pointer) {
+        let mut fault = |at: Pointer, message: String, suggestion: Option<&str>| {
+            self.faults.push(Fault::new(self.at.join(&at), message).suggesting(suggestion));
+        };
+        let Some(members) = operation.as_object() else {
+            return fault(below.clone(), format!("expected an object, found {}", found(operation)), None);
+        };
+        for key in members.keys().filter(|key| !FIELDS.contains(&&***key)) {
+            let key: String = key.chars().take(64).collect();
+            let suggestion = nearest(&key, FIELDS.into_iter());
+            fault(below.key(key.as_str()), format!("unknown field `{key}` of an operation"), suggestion);
+        }
+        let kind = members.get("op").and_then(Value::as_str);
+        match kind {
+            Some(op) if OPERATIONS.contains(&op) => {}
+            Some(op) => {
+                let op: String = op.chars().take(64).collect();
+                let message =
+                    format!("unsupported operation `{op}`, expected one of {}", OPERATIONS.join(", "));
+                fault(below.key("op"), message, nearest(&op, OPERATIONS.into_iter()));
+            }
+            None => fault(below.clone(), "missing op field".into(), None),
+        }
+        match members.get("path").and_then(Value::as_str) {
+            Some(path) if path.starts_with('/') || holds_variable(path) => {}
+            Some(_) => fault(below.key("path"), "path must begin with a forward slash".into(), None),
+            None => fault(below.clone(), "missing path field".into(), None),
+        }
+        if matches!(kind, Some("add" | "replace")) && members.get("value").is_none_or(Value::is_null) {
+            let message = format!("missing value field of `{}`", kind.unwrap_or_default());
+            fault(below.clone(), message, None);
+        }
+    }
+
+    /// Reads the fields as what came later.
+    fn later(&mut self, overlay: Option<&Value>, patches: Option<&Value>, at: &Pointer) -> Mutation {
+        let mut parts = Vec::new();
+        if let Some(overlay) = overlay {
+            let below = at.key("overlay");
+            let template = self.template(&below);
+            let prepared = self.overlay(overlay, &below, &template);
+            parts.push(Mutation::StrategicMerge { overlay: template, prepared });
+        }
+        if let Some(patches) = patches {
+            let below = at.key("patches");
+            let patch = self.template(&below);
+            let before = self.faults.len();
+            match patches.as_array() {
+                Some(operations) => {
+                    for (index, operation) in operations.iter().enumerate() {
+                        self.later_operation(operation, index, &below);
+                    }
+                }
+                None => {
+                    self.fault(&below, format!("expected a list of operations, found {}", found(patches)));
+                }
+            }
+            let fixed = patch.fixed().filter(|_| self.faults.len() == before);
+            let mut prepared = None;
+            match fixed.map(JsonPatch::from_value) {
+                Some(Ok(patch)) => prepared = Some(patch),
+                Some(Err(error)) => self.fault(&below, error.to_string()),
+                None => {}
+            }
+            parts.push(Mutation::json_patch(patch, prepared));
+        }
+        match <[Mutation; 1]>::try_from(parts) {
+            Ok([only]) => only,
+            Err(parts) => Mutation::Legacy(LegacyMutation::Later(parts)),
+        }
+    }
+
+    fn later_operation(&mut self, operation: &Value, index: usize, below: &Pointer) {
+        /// No path of a policy is likely to hold this.
+        const WORD: &str = "kyv-variable";
+        let path = operation.get("path").and_then(Value::as_str);
+        if !path.is_some_and(holds_variable) {
+            return self.operation(operation, index + 1, below, None, false);
+        }
+        let mut operation = operation.clone();
+        operation.insert("path", Value::from(WORD));
+        self.operation(&operation, index + 1, below, Some(WORD), false);
+    }
+}

@@ -1,0 +1,457 @@
+//! The `mutate` block of a rule.
+
+use std::sync::Arc;
+
+use crate::patch::{JsonPatch, OpenPatch, Overlay, PatchError};
+use crate::pattern::{Conditions, nearest};
+use crate::semantics::{Divergence, DivergenceTracker, LegacyMode, Semantics};
+use crate::value::{Pointer, Value};
+use crate::variables::{Query, Template, replace_variables};
+use crate::yaml;
+
+use super::allowed::MAX_ROUNDS;
+use super::autogen::is_blank;
+use super::schema::found;
+use super::{ContextEntry, LegacyMutation, MutateExisting, conditions, context, targets};
+use crate::policy::Note;
+use crate::policy::fault::Fault;
+
+/// What a rule does to an object.
+#[derive(Clone, Debug)]
+pub enum Mutation {
+    /// `patchStrategicMerge`. A rule without any patch is one with an overlay of `null`.
+    StrategicMerge {
+        /// The overlay with its variables.
+        overlay: Template,
+        /// The overlay compiled, where nothing in it varies.
+        prepared: Option<Overlay>,
+    },
+    /// `patchesJson6902`.
+    Json6902 {
+        /// The text of the patch with its variables.
+        patch: Template,
+        /// The patch compiled, where nothing in it varies.
+        prepared: Option<JsonPatch>,
+        /// The patch read, where variables are words inside of its strings.
+        open: Option<OpenPatch>,
+    },
+    /// `foreach`: its entries, one after the other.
+    Foreach(Vec<ForeachEntry>),
+    /// `targets`: what is done to other objects than those that trigger the rule.
+    MutateExisting(MutateExisting),
+    /// The early fields `overlay` and `patches`.
+    Legacy(LegacyMutation),
+}
+
+impl Mutation {
+    /// A JSON patch, compiled where nothing in it varies.
+    pub(super) fn json_patch(patch: Template, prepared: Option<JsonPatch>) -> Self {
+        let texts = if prepared.is_none() { patch.texts() } else { None };
+        let open = texts.and_then(|texts| OpenPatch::read(&texts));
+        Self::Json6902 { patch, prepared, open }
+    }
+
+    /// Whether it merges, so that the schema of an object decides what becomes of lists.
+    pub fn merges(&self) -> bool {
+        match self {
+            Self::StrategicMerge { .. } => true,
+            Self::Json6902 { .. } => false,
+            Self::Foreach(entries) => entries.iter().any(|entry| entry.body.merges()),
+            Self::MutateExisting(existing) => existing.body.merges(),
+            Self::Legacy(LegacyMutation::Refused) => false,
+            Self::Legacy(LegacyMutation::Own { overlay, .. }) => overlay.is_some(),
+            Self::Legacy(LegacyMutation::Later(parts)) => parts.iter().any(Self::merges),
+        }
+    }
+}
+
+/// One loop of a `foreach`.
+#[derive(Clone, Debug)]
+pub struct ForeachEntry {
+    /// What gives the elements.
+    pub list: Query,
+    /// In which order they come; the kind of patch decides where none is written.
+    pub order: Option<Order>,
+    /// What it loads for each element.
+    pub context: Vec<Arc<ContextEntry>>,
+    /// What must hold for an element.
+    pub preconditions: Option<Conditions<Template>>,
+    /// What is done for an element: a patch, or loops inside this one.
+    pub body: Mutation,
+}
+
+/// The order in which a loop takes its elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// From the first to the last.
+    Ascending,
+    /// From the last to the first.
+    Descending,
+}
+
+impl ForeachEntry {
+    /// Whether the last element comes first. With an overlay it does unless an order is written: each
+    /// element that is touched moves to the front, so that all of them end in their old order.
+    pub const fn is_descending(&self) -> bool {
+        match self.order {
+            Some(order) => matches!(order, Order::Descending),
+            None => matches!(self.body, Mutation::StrategicMerge { .. }),
+        }
+    }
+}
+
+/// The message for two patches where one is allowed.
+const ONE_OF_TWO: &str = "only one of `patchStrategicMerge` or `patchesJson6902` is allowed";
+/// The same where a foreach is there too.
+const ONE_OF_THREE: &str = "only one of `foreach`, `patchStrategicMerge`, or `patchesJson6902` is allowed";
+
+/// The names of the operations of JSON patches.
+const OPERATIONS: [&str; 6] = ["add", "remove", "replace", "move", "copy", "test"];
+
+/// Reads the `mutate` block of a rule whose place in the policy is `at`.
+pub(super) struct Reader<'a> {
+    /// The whole rule.
+    pub(super) rule: &'a Value,
+    pub(super) at: &'a Pointer,
+    pub(super) tracker: &'a DivergenceTracker,
+    pub(super) legacy: LegacyMode,
+    pub(super) faults: &'a mut Vec<Fault>,
+    pub(super) notes: &'a mut Vec<Note>,
+}
+
+/// A member that is given, and neither `null` nor empty.
+fn filled<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    value.get(name).filter(|member| !is_blank(member))
+}
+
+/// A member that is given and not `null`.
+pub(super) fn given<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    value.get(name).filter(|member| !member.is_null())
+}
+
+impl Reader<'_> {
+    pub(super) fn fault(&mut self, below: &Pointer, message: impl Into<String>) {
+        self.faults.push(Fault::new(self.at.join(below), message));
+    }
+
+    /// Reads the block; `None` where it is none.
+    pub(super) fn read(&mut self) -> Option<Mutation> {
+        let mutate = self.rule.get("mutate").filter(|mutate| mutate.as_object().is_some())?;
+        let at = Pointer::ROOT.key("mutate");
+        let early = given(mutate, "overlay").is_some() || given(mutate, "patches").is_some();
+        let overlay = given(mutate, "patchStrategicMerge");
+        let patch = filled(mutate, "patchesJson6902");
+        let foreach = filled(mutate, "foreach");
+        if foreach.is_some() && (overlay.is_some() || patch.is_some()) {
+            self.fault(&at, ONE_OF_THREE);
+        } else if overlay.is_some() && patch.is_some() {
+            self.fault(&at, ONE_OF_TWO);
+        }
+        if early && (overlay.is_some() || patch.is_some() || foreach.is_some()) {
+            self.fault(&at, "the early fields `overlay` and `patches` cannot stand beside the later ones");
+        }
+        if early && given(mutate, "targets").is_some() {
+            self.fault(&at, "the early fields `overlay` and `patches` know no targets");
+        }
+        let entries = foreach.map(|entries| self.foreach(entries, &at.key("foreach")));
+        let overlay_template = self.template(&at.key("patchStrategicMerge"));
+        let patch_template = self.template(&at.key("patchesJson6902"));
+        let prepared_overlay =
+            overlay.map(|overlay| self.overlay(overlay, &at.key("patchStrategicMerge"), &overlay_template));
+        let prepared_patch =
+            patch.map(|patch| self.json_patch(patch, &at.key("patchesJson6902"), &patch_template, false));
+        let body = if early {
+            self.early(mutate, &at)
+        } else if given(mutate, "foreach").is_some() && overlay.is_none() && patch.is_none() {
+            Mutation::Foreach(entries.unwrap_or_default())
+        } else if patch.is_some() && overlay.is_none() {
+            Mutation::json_patch(patch_template, prepared_patch.flatten())
+        } else {
+            Mutation::StrategicMerge { overlay: overlay_template, prepared: prepared_overlay.flatten() }
+        };
+        Some(if given(mutate, "targets").is_some() && !early { self.existing(mutate, body) } else { body })
+    }
+
+    /// Reads the targets of a patch.
+    fn existing(&mut self, mutate: &Value, body: Mutation) -> Mutation {
+        let targets = targets::read(self.rule, self.at, self.tracker.semantics(), self.faults);
+        let kinds = targets::kinds(&targets);
+        if kinds.len() > 1 && self.tracker.semantics() == Semantics::Documented {
+            let text = format!(
+                "targets of several kinds ({}): the documentation allows one; each is merged with the schema of \
+                 its own",
+                kinds.join(", ")
+            );
+            self.notes.push(Note::of_rule(self.rule, text));
+        }
+        let on_policy_update = mutate.get("mutateExistingOnPolicyUpdate").and_then(Value::as_bool);
+        Mutation::MutateExisting(MutateExisting { targets, body: Box::new(body), on_policy_update })
+    }
+
+    pub(super) fn template(&self, below: &Pointer) -> Template {
+        Template::prepare_at(self.rule, below, self.tracker.semantics())
+    }
+
+    /// Compiles an overlay in which nothing varies.
+    pub(super) fn overlay(
+        &mut self,
+        overlay: &Value,
+        below: &Pointer,
+        template: &Template,
+    ) -> Option<Overlay> {
+        let fixed = template.fixed();
+        if fixed.is_none() && overlay.as_object().is_none() {
+            if overlay.as_str().is_none() {
+                self.fault(below, format!("expected an object, found {}", found(overlay)));
+            }
+            return None;
+        }
+        let before = self.tracker.reached();
+        // What varies is compiled once its variables have values; its keys and directives are known now.
+        match Overlay::prepare(fixed.unwrap_or(overlay), self.tracker) {
+            Ok(prepared) => fixed.is_some().then_some(prepared),
+            Err(error) => {
+                let (at, difference) = match &error {
+                    PatchError::ForeignAnchor { at, key } => {
+                        (at.key(key.as_str()), Some(Divergence::ForeignAnchor))
+                    }
+                    PatchError::Directive { at, key } => {
+                        (at.key(key.as_str()), Some(Divergence::PatchDirective))
+                    }
+                    PatchError::UnknownStrategy { at } if fixed.is_some() => (at.clone(), None),
+                    _ if fixed.is_some() => (Pointer::ROOT, None),
+                    _ => return None,
+                };
+                let fault = Fault::new(self.at.join(&below.join(&at)), error.to_string());
+                self.faults.push(match difference.filter(|reached| !before.contains(*reached)) {
+                    Some(difference) => fault.because_of(difference),
+                    None => fault,
+                });
+                None
+            }
+        }
+    }
+
+    /// Checks a JSON patch as Kyverno does when the policy is installed, with a word in the place of each
+    /// variable, and compiles it where nothing in it varies. In a loop paths may hold variables.
+    fn json_patch(
+        &mut self,
+        patch: &Value,
+        below: &Pointer,
+        template: &Template,
+        in_loop: bool,
+    ) -> Option<JsonPatch> {
+        /// No text of a patch is likely to hold this.
+        const WORD: &str = "kyv-variable";
+        // What is no text is reported by the field table.
+        let text = patch.as_str()?;
+        let mut stable = text.to_owned();
+        let mut varies = false;
+        // Deeper nesting is a fault of its own.
+        for _ in 0..MAX_ROUNDS {
+            let Some(next) = replace_variables(&stable, |_| WORD.into()) else { break };
+            stable = next;
+            varies = true;
+        }
+        let before = self.faults.len();
+        // In a loop whole operations may come from the elements.
+        let open = in_loop && varies;
+        match read_operations(&stable) {
+            Err(_) if open => {}
+            Err(message) => self.fault(below, format!("failed to decode patches: {message}")),
+            Ok(operations) => {
+                for (index, operation) in operations.as_array().unwrap_or_default().iter().enumerate() {
+                    self.operation(operation, index + 1, below, varies.then_some(WORD), in_loop);
+                }
+                if operations.as_array().is_none() && !open {
+                    let message = format!(
+                        "failed to decode patches: expected a list of operations, found {}",
+                        found(&operations)
+                    );
+                    self.fault(below, message);
+                }
+            }
+        }
+        if self.faults.len() > before {
+            return None;
+        }
+        match JsonPatch::parse(&stable) {
+            // Brackets around YAML are read when the patch is applied.
+            Err(PatchError::Syntax { .. }) if stable.starts_with('[') => None,
+            Ok(prepared) => {
+                let undocumented = prepared
+                    .operations()
+                    .iter()
+                    .map(|operation| operation.kind())
+                    .find(|kind| !kind.is_documented());
+                if let Some(kind) = undocumented {
+                    let text = format!(
+                        "the JSON patch operation `{kind}` works, though Kyverno's documentation does not name it"
+                    );
+                    self.notes.push(Note::of_rule(self.rule, text));
+                }
+                let fixed = template.fixed().is_some_and(|fixed| fixed == patch);
+                fixed.then_some(prepared)
+            }
+            // A path whose text is known later may be anything.
+            Err(_) if open => None,
+            Err(error) => {
+                self.fault(below, error.to_string());
+                None
+            }
+        }
+    }
+
+    pub(super) fn operation(
+        &mut self,
+        operation: &Value,
+        number: usize,
+        below: &Pointer,
+        word: Option<&str>,
+        in_loop: bool,
+    ) {
+        let text = |name| operation.get(name).and_then(Value::as_str);
+        let mut fault = |message: String, suggestion| {
+            let fault = Fault::new(self.at.join(below), format!("invalid operation {number}: {message}"));
+            self.faults.push(fault.suggesting(suggestion));
+        };
+        let comes_later = |text: Option<&str>| {
+            in_loop && text.is_some_and(|text| word.is_some_and(|word| text.contains(word)))
+        };
+        if operation.as_object().is_none() {
+            if comes_later(operation.as_str()) {
+                return;
+            }
+            return fault(format!("expected an object, found {}", found(operation)), None);
+        }
+        match text("op") {
+            op if comes_later(op) => {}
+            Some(op) if OPERATIONS.contains(&op) => {
+                if matches!(op, "add" | "replace" | "test") && operation.get("value").is_none() {
+                    fault(format!("missing value field of `{op}`"), None);
+                }
+                if matches!(op, "move" | "copy") && text("from").is_none() {
+                    fault(format!("missing from field of `{op}`"), None);
+                }
+            }
+            Some(op) => {
+                let known = OPERATIONS.join(", ");
+                let op: String = op.chars().take(64).collect();
+                let suggestion = nearest(&op, OPERATIONS.into_iter());
+                fault(format!("unsupported operation `{op}`, expected one of {known}"), suggestion);
+            }
+            None => fault("missing op field".into(), None),
+        }
+        match text("path") {
+            None => fault("missing path field".into(), None),
+            Some(path) if in_loop && word.is_some_and(|word| path.starts_with(word)) => {}
+            Some(path) if !in_loop && word.is_some_and(|word| path.contains(word)) => {
+                let rule = self.rule.get("name").and_then(Value::as_str).unwrap_or_default();
+                let message =
+                    format!("rule \"{rule}\" should not have variables in patchesJSON6902 path section");
+                self.fault(below, message);
+            }
+            Some(path) if !path.starts_with('/') => {
+                fault(format!("path must begin with a forward slash: {path}"), None);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Reads the entries of a foreach.
+    fn foreach(&mut self, entries: &Value, at: &Pointer) -> Vec<ForeachEntry> {
+        let mut read = Vec::new();
+        for (index, entry) in entries.as_array().unwrap_or_default().iter().enumerate() {
+            let at = at.index(index);
+            let overlay = given(entry, "patchStrategicMerge");
+            let patch = filled(entry, "patchesJson6902");
+            let body = if let Some(nested) = filled(entry, "foreach") {
+                let others = ["context", "preconditions"].iter().any(|name| filled(entry, name).is_some());
+                if others || overlay.is_some() || patch.is_some() {
+                    self.fault(&at, "a nested foreach cannot contain other declarations");
+                }
+                Mutation::Foreach(self.foreach(nested, &at.key("foreach")))
+            } else {
+                if overlay.is_some() == patch.is_some() && entry.as_object().is_some() {
+                    self.fault(&at, ONE_OF_TWO);
+                }
+                self.patch_of_entry(overlay, patch, &at)
+            };
+            context::check_kinds(entry.get("context"), &self.at.join(&at.key("context")), self.faults);
+            let list = self.foreach_list(entry, &at);
+            let preconditions = self.foreach_conditions(entry, &at.key("preconditions"));
+            let order = match entry.get("order").and_then(Value::as_str) {
+                Some("Ascending") => Some(Order::Ascending),
+                Some("Descending") => Some(Order::Descending),
+                _ => None,
+            };
+            let context = context::read(self.rule, &at.key("context"), self.tracker.semantics());
+            read.push(ForeachEntry { list, order, context, preconditions, body });
+        }
+        read
+    }
+
+    /// The patch of an entry. Its variables and references see the patch alone.
+    fn patch_of_entry(&mut self, overlay: Option<&Value>, patch: Option<&Value>, at: &Pointer) -> Mutation {
+        let whole = Value::from_iter([
+            ("patchStrategicMerge", overlay.cloned().unwrap_or_default()),
+            ("patchesJson6902", patch.cloned().unwrap_or_default()),
+        ]);
+        let template =
+            |name: &str| Template::prepare_at(&whole, &Pointer::ROOT.key(name), self.tracker.semantics());
+        match patch.filter(|_| overlay.is_none()) {
+            Some(text) => {
+                let patch = template("patchesJson6902");
+                let prepared = self.json_patch(text, &at.key("patchesJson6902"), &patch, true);
+                Mutation::json_patch(patch, prepared)
+            }
+            None => {
+                let template = template("patchStrategicMerge");
+                let prepared = overlay
+                    .and_then(|overlay| self.overlay(overlay, &at.key("patchStrategicMerge"), &template));
+                Mutation::StrategicMerge { overlay: template, prepared }
+            }
+        }
+    }
+
+    /// The old list form is for rules alone.
+    fn foreach_conditions(&mut self, entry: &Value, at: &Pointer) -> Option<Conditions<Template>> {
+        match given(entry, "preconditions") {
+            Some(list @ Value::Array(_)) => {
+                self.fault(at, format!("expected an object, found {}", found(list)));
+                None
+            }
+            _ => conditions::read(self.rule, at, self.at, self.tracker.semantics(), self.faults),
+        }
+    }
+
+    fn foreach_list(&mut self, entry: &Value, at: &Pointer) -> Query {
+        let list = entry.get("list").and_then(Value::as_str).unwrap_or_default();
+        let message = match entry.get("list") {
+            None | Some(Value::Null) => Some("a foreach needs a list"),
+            Some(Value::String(list)) if list.trim().is_empty() => Some("a foreach needs a list"),
+            Some(Value::String(list)) if list.trim_start().starts_with("{{") => {
+                Some("the list of a foreach is an expression, without braces around it")
+            }
+            Some(_) => None,
+        };
+        if let Some(message) = message
+            && self.tracker.documented(Divergence::ForeachBadList)
+        {
+            let fault = Fault::new(self.at.join(at), message);
+            self.faults.push(fault.because_of(Divergence::ForeachBadList));
+        }
+        Query::new(list, self.tracker.semantics())
+    }
+}
+
+/// The text of a JSON patch as a value: JSON where it begins with a bracket, else YAML.
+fn read_operations(text: &str) -> Result<Value, String> {
+    if text.starts_with('[')
+        && let Ok(operations) = Value::from_json(text)
+    {
+        return Ok(operations);
+    }
+    // A list in brackets that is no JSON, or not before its variables have values, is YAML here as it is to Kyverno.
+    yaml::parse_value(text).map_err(|error| error.to_string())
+}
