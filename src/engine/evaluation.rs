@@ -252,7 +252,7 @@ impl Evaluation<'_> {
         let mut context = Context::new(
             (self.base(Some(operation)), object),
             (&policy.name, policy.namespace.as_ref()),
-            settings.limits,
+            settings,
             (&clock, &random),
             (&tracker, self.taint),
         );

@@ -6,6 +6,7 @@
 
 mod classic;
 mod evaluation;
+mod input_names;
 mod limits;
 mod placed;
 mod secret_world;
@@ -23,10 +24,11 @@ use crate::value::{GroupVersionKind, Text, Value};
 
 pub use crate::value::{KindScope, builtin_scope};
 pub use classic::{LAST_APPLIED, Triggered, image_name};
+pub use input_names::InputNames;
 pub use limits::Limits;
 pub use targets::{Taken, Targets};
 pub use values::{Assignments, DottedName, PolicyValues, SubresourceKind, Values};
-pub use world::{Disguise, EmptyWorld, InputNames, Lookup, LookupError, TargetAccess, TargetRefusal, World};
+pub use world::{Disguise, EmptyWorld, Lookup, LookupError, TargetAccess, TargetRefusal, World};
 
 /// Compiled policies and everything that is the same for all objects of a run.
 #[derive(Debug)]
@@ -64,6 +66,8 @@ pub struct Settings {
     pub on_policy_update: bool,
     /// Whether reports tell how each outcome came about.
     pub trace: bool,
+    /// How messages name the user's inputs.
+    pub input_names: InputNames,
 }
 
 impl Engine {

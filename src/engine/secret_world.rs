@@ -6,7 +6,7 @@ use crate::policy::TargetSelector;
 use crate::secrets::{Secrets, TaintTracker};
 use crate::value::{GroupVersionKind, KindScope, Text, Value};
 
-use super::world::{Disguise, InputNames, Lookup, LookupError, TargetAccess, TargetRefusal, World};
+use super::world::{Disguise, Lookup, LookupError, TargetAccess, TargetRefusal, World};
 
 /// How deep in an answer Secrets are looked for: the API server puts them at the top or into one list.
 const DEPTH: usize = 3;
@@ -56,10 +56,6 @@ impl World for SecretTrackingWorld<'_> {
 
     fn namespace_labels(&self, namespace: &str) -> Option<Value> {
         self.world.namespace_labels(namespace)
-    }
-
-    fn input_names(&self) -> InputNames {
-        self.world.input_names()
     }
 
     fn scope(&self, kind: &GroupVersionKind) -> KindScope {

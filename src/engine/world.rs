@@ -94,64 +94,6 @@ pub enum LookupError {
     Unanswerable(String),
 }
 
-/// How a user gives what is missing, in words for messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct InputNames {
-    /// Objects that context entries ask for.
-    pub objects: &'static str,
-    /// Metadata of images.
-    pub images: &'static str,
-    /// Values of context entries.
-    pub entries: &'static str,
-    /// Values of other variables.
-    pub values: &'static str,
-    /// Who makes the requests.
-    pub user: &'static str,
-    /// The stored objects of updates; `None` where they cannot be given.
-    pub old: Option<&'static str>,
-    /// Whether limits can be set, by `--limit NAME=N`.
-    pub limits: bool,
-}
-
-impl InputNames {
-    /// Of the command line.
-    pub const FLAGS: Self = Self {
-        objects: "`--context-from PATH`",
-        images: "`--images FILE`",
-        entries: "`--values FILE`",
-        values: "`--values FILE` or `--set NAME=VALUE`",
-        user: "`--userinfo FILE`",
-        old: Some("`--old PATH`"),
-        limits: true,
-    };
-    /// Of the configuration of the KRM function.
-    pub const FUNCTION: Self = Self {
-        objects: "`contextFrom`",
-        images: "a Context document in `contextFrom`",
-        entries: "`values`",
-        values: "`values`",
-        user: "`userInfo`",
-        old: None,
-        limits: false,
-    };
-    /// Of a test suite.
-    pub const SUITE: Self = Self {
-        objects: "`clusterResources` or `context` of the suite",
-        images: "`context` of the suite",
-        entries: "`variables` of the suite",
-        values: "`variables` of the suite",
-        user: "`userinfo` of the suite",
-        old: None,
-        limits: true,
-    };
-
-    /// How more of a limit is allowed; `None` where it cannot be.
-    pub fn more_of(&self, limit: &str) -> Option<String> {
-        self.limits.then(|| format!("`--limit {limit}=N` allows more"))
-    }
-}
-
 /// The outside of an evaluation. One world serves many threads, and equal questions get equal answers
 /// for the length of a run.
 pub trait World: Sync {
@@ -164,11 +106,6 @@ pub trait World: Sync {
 
     /// The labels of a namespace, as an object; `None` where nobody knows the namespace.
     fn namespace_labels(&self, namespace: &str) -> Option<Value>;
-
-    /// How a user gives what is missing.
-    fn input_names(&self) -> InputNames {
-        InputNames::FLAGS
-    }
 
     /// Whether objects of this kind live in namespaces.
     fn scope(&self, kind: &GroupVersionKind) -> KindScope;

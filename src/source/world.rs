@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 
-use crate::engine::{InputNames, KindScope, Lookup, LookupError, World, builtin_scope};
+use crate::engine::{KindScope, Lookup, LookupError, World, builtin_scope};
 use crate::value::{GroupVersionKind, Text, Value};
 
 use super::{CustomKind, GivenObjects};
@@ -23,7 +23,6 @@ pub struct OfflineWorld {
     namespaces: BTreeMap<Text, Value>,
     scopes: BTreeMap<(Text, Text), KindScope>,
     objects: GivenObjects,
-    input_names: InputNames,
     /// Whether anybody asked what time it is.
     timed: Arc<AtomicBool>,
 }
@@ -37,7 +36,6 @@ impl OfflineWorld {
             namespaces: BTreeMap::new(),
             scopes: BTreeMap::new(),
             objects: GivenObjects::NONE,
-            input_names: InputNames::FLAGS,
             timed: Arc::default(),
         }
     }
@@ -45,11 +43,6 @@ impl OfflineWorld {
     /// Whether some expression asked what time it is: at another time the outcome may be another.
     pub fn was_asked_for_time(&self) -> bool {
         self.timed.load(Ordering::Relaxed)
-    }
-
-    /// Says how a user gives what is missing.
-    pub const fn set_input_names(&mut self, names: InputNames) {
-        self.input_names = names;
     }
 
     /// Makes kinds known.
@@ -101,10 +94,6 @@ impl World for OfflineWorld {
 
     fn namespace_labels(&self, namespace: &str) -> Option<Value> {
         self.namespaces.get(namespace).cloned()
-    }
-
-    fn input_names(&self) -> InputNames {
-        self.input_names
     }
 
     fn scope(&self, kind: &GroupVersionKind) -> KindScope {

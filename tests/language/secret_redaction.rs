@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use kyv::engine::{Engine, InputNames, KindScope, Lookup, LookupError, Settings, World};
+use kyv::engine::{Engine, KindScope, Lookup, LookupError, Settings, World};
 use kyv::policy::{self, PolicySet};
 use kyv::render::{
     DiffStyle, Explanation, Origin, Palette, RuleSources, impact_json, lines, markdown, object_json,
@@ -141,10 +141,6 @@ impl World for Cluster {
 
     fn namespace_labels(&self, _: &str) -> Option<Value> {
         None
-    }
-
-    fn input_names(&self) -> InputNames {
-        InputNames::FLAGS
     }
 
     fn scope(&self, _: &GroupVersionKind) -> KindScope {

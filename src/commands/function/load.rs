@@ -86,6 +86,7 @@ impl Function {
             user,
             exceptions: PolicyExceptions::new(exceptions.exceptions),
             operation: config.operation,
+            input_names: InputNames::FUNCTION,
             ..Settings::default()
         };
         let engine = Engine::new(PolicySet::new(loaded.policies), settings);
@@ -192,7 +193,6 @@ fn context_from(
 fn world(engine: &Engine, items: &[&Value], objects: GivenObjects) -> OfflineWorld {
     let mut world = OfflineWorld::new(Timestamp::now(), 0);
     world.set_objects(objects);
-    world.set_input_names(InputNames::FUNCTION);
     if engine.asks_for_namespace_labels() {
         for item in items {
             let is = |field, text| item.get(field).and_then(Value::as_str) == Some(text);

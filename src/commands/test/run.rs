@@ -142,7 +142,6 @@ impl Runner<'_> {
             world.set_namespace_labels(name.clone(), labels.clone());
         }
         world.set_objects(loaded.given.clone());
-        world.set_input_names(InputNames::SUITE);
         let mut operations: Vec<Option<Operation>> = Vec::new();
         for result in &loaded.suite.results {
             if !operations.contains(&result.operation) {
@@ -200,6 +199,7 @@ impl Runner<'_> {
             exceptions: loaded.exceptions.clone(),
             operation,
             limits: self.evaluation,
+            input_names: InputNames::SUITE,
             ..Settings::default()
         };
         let engine = Engine::new(PolicySet::new(loaded.policies.clone()), settings);

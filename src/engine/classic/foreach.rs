@@ -134,7 +134,7 @@ impl Loops<'_, '_> {
     }
 
     fn more_of(&self, limit: &str) -> Option<String> {
-        self.context.world().input_names().more_of(limit)
+        self.context.settings().input_names.more_of(limit)
     }
 
     /// What one element makes of an object, `None` where it changes nothing, and why.

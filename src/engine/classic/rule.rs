@@ -409,7 +409,7 @@ pub(in crate::engine) fn passed_limit(error: &str) -> Option<(&str, &str)> {
 pub(in crate::engine) fn hint(error: &SubstitutionError, context: &Context<'_>) -> Option<String> {
     let SubstitutionError::Variable { expression, cause, .. } = error else { return None };
     if let Some((_, limit)) = passed_limit(&cause.to_string()) {
-        return context.world().input_names().more_of(limit);
+        return context.settings().input_names.more_of(limit);
     }
     if !cause.is_not_found() {
         return None;
@@ -419,7 +419,7 @@ pub(in crate::engine) fn hint(error: &SubstitutionError, context: &Context<'_>) 
     if expression.contains("metadata.name") && !named("name") && named("generateName") {
         return Some("the object has a generateName and no name yet: only a created object has one".into());
     }
-    let names = context.world().input_names();
+    let names = context.settings().input_names;
     if expression.contains("request.namespace") {
         return Some(
             "the request for an object that lives in no namespace names none; `request.namespace || ''` allows that".into(),

@@ -18,7 +18,7 @@ use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{ObjectRef, Pointer, Text, Value};
 use crate::variables::{Inline, Query, QueryError, Scope, Substitution};
 
-use crate::engine::{DottedName, Limits, Values, World};
+use crate::engine::{DottedName, Settings, Values, World};
 
 use loading::{Loader, Window};
 use typed_integers::TypedIntegers;
@@ -80,7 +80,7 @@ pub(in crate::engine) struct Context<'a> {
     random: &'a WorldRandom<'a>,
     tracker: &'a DivergenceTracker,
     secrets: &'a TaintTracker,
-    limits: Limits,
+    settings: &'a Settings,
     /// The object that `images` is computed from.
     imaged: Value,
     /// The value of `images`, once it was asked for.
@@ -116,7 +116,7 @@ impl<'a> Context<'a> {
     pub(in crate::engine) fn new(
         (base, object): (Value, Value),
         (policy, namespace): (&'a Text, Option<&'a Text>),
-        limits: Limits,
+        settings: &'a Settings,
         (clock, random): (&'a WorldClock<'a>, &'a WorldRandom<'a>),
         (tracker, secrets): (&'a DivergenceTracker, &'a TaintTracker),
     ) -> Self {
@@ -131,13 +131,13 @@ impl<'a> Context<'a> {
             is_in_root: false,
             held: TypedIntegers::default(),
             runtime: Runtime::new(clock, random, tracker)
-                .with_limits(limits.of_expressions())
+                .with_limits(settings.limits.of_expressions())
                 .with_secrets(Some(secrets)),
             clock,
             random,
             tracker,
             secrets,
-            limits,
+            settings,
             trace: None,
             turn: None,
             policy,
@@ -179,7 +179,7 @@ impl<'a> Context<'a> {
             deleting: self.deleting,
             inline,
             inline_root: if self.has_target { "target" } else { "request.object" },
-            limits: self.limits.of_substitution(),
+            limits: self.settings.limits.of_substitution(),
         }
     }
 
@@ -251,7 +251,7 @@ impl<'a> Context<'a> {
 
     fn restart_runtime(&mut self) {
         self.runtime = Runtime::new(self.clock, self.random, self.tracker)
-            .with_limits(self.limits.of_expressions())
+            .with_limits(self.settings.limits.of_expressions())
             .with_secrets(Some(self.secrets));
     }
 
@@ -356,9 +356,9 @@ impl<'a> Context<'a> {
         &self.runtime
     }
 
-    /// What bounds the evaluation.
-    pub(in crate::engine) const fn limits(&self) -> &Limits {
-        &self.limits
+    /// What is the same for all objects of the run.
+    pub(in crate::engine) const fn settings(&self) -> &'a Settings {
+        self.settings
     }
 
     /// The outside.
@@ -402,7 +402,7 @@ impl<'a> Context<'a> {
     /// Counts the elements of a loop; the limit where they are too many.
     pub(in crate::engine) fn count_iterations(&mut self, elements: usize) -> Result<(), usize> {
         self.iterations = self.iterations.saturating_add(elements);
-        let maximum = self.limits.foreach_iterations;
+        let maximum = self.settings.limits.foreach_iterations;
         if self.iterations > maximum { Err(maximum) } else { Ok(()) }
     }
 

@@ -126,7 +126,7 @@ impl Requests<'_> {
         let mut context = Context::new(
             (self.evaluation.base(self.operation()), placed.object.clone()),
             (&self.policy.name, self.policy.namespace.as_ref()),
-            settings.limits,
+            settings,
             (&clock, &random),
             (tracker, taint),
         );
@@ -376,7 +376,7 @@ impl Work<'_> {
         if self.keep && !targets.count(found.len(), settings.limits.targets) {
             let maximum = settings.limits.targets;
             let message = format!("too many targets in this run (limit targets={maximum})");
-            let error = RuleError { message, hint: context.world().input_names().more_of("targets") };
+            let error = RuleError { message, hint: context.settings().input_names.more_of("targets") };
             return course.fail(self.rule, error);
         }
         let trace = context.take_trace();

@@ -2,8 +2,9 @@
 
 use std::fmt::Display;
 
+use crate::engine::InputNames;
 use crate::engine::classic::context::Context;
-use crate::engine::world::{InputNames, Lookup, LookupError};
+use crate::engine::world::{Lookup, LookupError};
 use crate::semantics::Divergence;
 use crate::value::Value;
 use crate::variables::{Query, Template};
@@ -52,7 +53,7 @@ impl Loading<'_, '_> {
             }
             Err(error) => self.given(&error, |error| {
                 let entry = &self.entry.name;
-                let InputNames { images, entries, .. } = self.context.world().input_names();
+                let InputNames { images, entries, .. } = self.context.settings().input_names;
                 format!("{}; {images} can give the image, {entries} can give {entry} a value", failed(error))
             }),
         }
@@ -71,7 +72,7 @@ impl Loading<'_, '_> {
             }
             Err(error) => self.given(&error, |error| {
                 let entry = &self.entry.name;
-                let InputNames { objects, entries, .. } = self.context.world().input_names();
+                let InputNames { objects, entries, .. } = self.context.settings().input_names;
                 format!(
                     "failed to fetch entry key={name} for context entry {entry}: {error}; {objects} can give the \
                      GlobalContextEntry and what it asks for, {entries} can give {entry} a value"
@@ -164,7 +165,7 @@ impl Loading<'_, '_> {
                 if *error == LookupError::NotFound {
                     return told(self.context, format!("{failed}configmaps \"{name}\" not found"));
                 }
-                let InputNames { objects, entries, .. } = self.context.world().input_names();
+                let InputNames { objects, entries, .. } = self.context.settings().input_names;
                 told(
                     self.context,
                     format!("{failed}{error}; {objects} can give the object, {entries} the entry"),
@@ -203,7 +204,7 @@ impl Loading<'_, '_> {
                 } else {
                     format!("resource with raw url: {path}")
                 };
-                let InputNames { objects, entries, .. } = self.context.world().input_names();
+                let InputNames { objects, entries, .. } = self.context.settings().input_names;
                 let (error, hint) = match (&lookup, &error) {
                     (Lookup::Call { .. }, LookupError::NotGiven) => {
                         let calls = if path.is_empty() { "calls of services" } else { "POST calls" };

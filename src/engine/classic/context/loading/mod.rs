@@ -92,7 +92,7 @@ impl Context<'_> {
     fn load(&mut self, index: usize) -> Result<(), QueryError> {
         let Some(loader) = self.loaders.get(index) else { return Ok(()) };
         let (entry, level) = (Arc::clone(&loader.entry), loader.level);
-        let maximum = self.limits().context_depth;
+        let maximum = self.settings().limits.context_depth;
         if self.loading >= maximum {
             let name = &entry.name;
             return Err(QueryError::Load(format!(

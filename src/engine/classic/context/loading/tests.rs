@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::engine::classic::context::{WorldClock, WorldRandom};
-use crate::engine::{EmptyWorld, KindScope, Limits, Lookup, LookupError, World};
+use crate::engine::{EmptyWorld, KindScope, Limits, Lookup, LookupError, Settings, World};
 use crate::policy::ContextSource;
 use crate::secrets::TaintTracker;
 use crate::semantics::{DivergenceTracker, Semantics};
@@ -27,11 +27,12 @@ fn in_context<T>(limits: Limits, run: impl FnOnce(&mut Context<'_>) -> T) -> T {
     let (clock, random) = (WorldClock(world), WorldRandom::new(world, None));
     let tracker = DivergenceTracker::default();
     let (policy, taint) = (Text::from("p"), TaintTracker::default());
+    let settings = Settings { limits, ..Settings::default() };
     let base = Value::from_json(r#"{"request":{"object":{"a":1}}}"#).unwrap();
     let mut context = Context::new(
         (base, Value::empty_object()),
         (&policy, None),
-        limits,
+        &settings,
         (&clock, &random),
         (&tracker, &taint),
     );
@@ -211,10 +212,11 @@ fn a_policy_of_a_namespace_reads_config_maps_of_its_own() {
         let (clock, random) = (WorldClock(world), WorldRandom::new(world, None));
         let (tracker, policy, taint) =
             (DivergenceTracker::default(), Text::from("p"), TaintTracker::default());
+        let settings = Settings::default();
         let mut context = Context::new(
             (Value::empty_object(), Value::Null),
             (&policy, Some(&own)),
-            Limits::default(),
+            &settings,
             (&clock, &random),
             (&tracker, &taint),
         );

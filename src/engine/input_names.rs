@@ -1,0 +1,65 @@
+//! How messages name the user's inputs.
+
+/// The names that messages use for the user's inputs: flags, fields of a functionConfig or of a test suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InputNames {
+    /// Objects that context entries look up.
+    pub objects: &'static str,
+    /// Metadata of images.
+    pub images: &'static str,
+    /// Values of context entries.
+    pub entries: &'static str,
+    /// Values of other variables.
+    pub values: &'static str,
+    /// Who makes the requests.
+    pub user: &'static str,
+    /// The stored objects of updates; `None` where they cannot be given.
+    pub old: Option<&'static str>,
+    /// Whether limits can be set, by `--limit NAME=N`.
+    pub limits: bool,
+}
+
+impl InputNames {
+    /// Of the command line.
+    pub const FLAGS: Self = Self {
+        objects: "`--context-from PATH`",
+        images: "`--images FILE`",
+        entries: "`--values FILE`",
+        values: "`--values FILE` or `--set NAME=VALUE`",
+        user: "`--userinfo FILE`",
+        old: Some("`--old PATH`"),
+        limits: true,
+    };
+    /// Of the configuration of the KRM function.
+    pub const FUNCTION: Self = Self {
+        objects: "`contextFrom`",
+        images: "a Context document in `contextFrom`",
+        entries: "`values`",
+        values: "`values`",
+        user: "`userInfo`",
+        old: None,
+        limits: false,
+    };
+    /// Of a test suite.
+    pub const SUITE: Self = Self {
+        objects: "`clusterResources` or `context` of the suite",
+        images: "`context` of the suite",
+        entries: "`variables` of the suite",
+        values: "`variables` of the suite",
+        user: "`userinfo` of the suite",
+        old: None,
+        limits: true,
+    };
+
+    /// The hint that tells how to raise a limit; `None` where it cannot be raised.
+    pub fn more_of(&self, limit: &str) -> Option<String> {
+        self.limits.then(|| format!("`--limit {limit}=N` allows more"))
+    }
+}
+
+impl Default for InputNames {
+    fn default() -> Self {
+        Self::FLAGS
+    }
+}
