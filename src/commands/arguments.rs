@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, Parser, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use jiff::Timestamp;
 
 use crate::engine::{self, DottedName};
@@ -12,17 +12,17 @@ use crate::policy::Operation;
 use crate::render::{DiffStyle, Palette};
 use crate::semantics::{Dialect, LegacyMode, Semantics};
 use crate::source::assignment;
-#[cfg(feature = "cluster")]
 use crate::source::cluster::{Connection, Impersonation, Secret};
 use crate::value::Value;
 use crate::yaml::{Limit, Limits};
 
 use super::kubectl::{chunk_size, extra, request_timeout, truth};
+use super::options::{ClusterOptions, RunOptions};
 use super::reporter::{NoteKind, Reporter};
 
 /// Policies, objects, and what the policies may ask for.
 #[derive(Debug, Args)]
-pub(super) struct Inputs {
+pub(super) struct RunArguments {
     /// Policies: a file, a directory with all below it, a glob, or - for standard input.
     #[arg(
         short,
@@ -32,9 +32,9 @@ pub(super) struct Inputs {
         value_delimiter = ',',
         help_heading = "Input"
     )]
-    pub(super) policy: Vec<PathBuf>,
+    policy: Vec<PathBuf>,
     #[command(flatten)]
-    pub(super) live: Live,
+    cluster: ClusterArguments,
     /// Objects: a file, a directory, a glob, or - for standard input.
     #[arg(
         short = 'f',
@@ -43,7 +43,7 @@ pub(super) struct Inputs {
         value_delimiter = ',',
         help_heading = "Input"
     )]
-    pub(super) filename: Vec<PathBuf>,
+    filename: Vec<PathBuf>,
     /// Look into the directories below those given with -f, too.
     #[arg(
         short = 'R',
@@ -59,7 +59,7 @@ pub(super) struct Inputs {
         hide_default_value = true,
         help_heading = "Input"
     )]
-    pub(super) recursive: bool,
+    recursive: bool,
     /// Objects: a directory with a kustomization, built by kubectl or kustomize.
     #[arg(
         short,
@@ -68,16 +68,16 @@ pub(super) struct Inputs {
         conflicts_with_all = ["filename", "recursive"],
         help_heading = "Input"
     )]
-    pub(super) kustomize: Option<PathBuf>,
+    kustomize: Option<PathBuf>,
     /// The namespace of live objects, and that in which manifests without one are evaluated; it is never
     /// written out. By default that of the context where a cluster is asked (live objects, --live), as with
     /// kubectl apply, else default.
     #[arg(short, long, value_name = "NAME", help_heading = "Input")]
-    pub(super) namespace: Option<String>,
+    namespace: Option<String>,
 
     /// A document of kind Values (cli.kyverno.io) with values for variables.
     #[arg(long, value_name = "FILE", help_heading = "Request")]
-    pub(super) values: Option<PathBuf>,
+    values: Option<PathBuf>,
     /// A value for a variable, such as request.operation=UPDATE; wins over --values.
     #[arg(
         long,
@@ -86,14 +86,14 @@ pub(super) struct Inputs {
         value_parser = assignment,
         help_heading = "Request"
     )]
-    pub(super) set: Vec<(DottedName, Value)>,
+    set: Vec<(DottedName, Value)>,
     #[arg(
         long,
         value_name = "FILE",
         help = "A document of kind UserInfo (cli.kyverno.io): who sends the requests",
         help_heading = "Request"
     )]
-    pub(super) userinfo: Option<PathBuf>,
+    userinfo: Option<PathBuf>,
     #[arg(
         long,
         alias = "exception",
@@ -102,18 +102,18 @@ pub(super) struct Inputs {
         help = "PolicyExceptions (kyverno.io/v2): a file, a directory with all below it, or a glob",
         help_heading = "Request"
     )]
-    pub(super) exceptions: Vec<PathBuf>,
+    exceptions: Vec<PathBuf>,
     /// What the requests do: CREATE, UPDATE, DELETE or CONNECT. CREATE by default; UPDATE for live objects,
     /// because whatever reaches a policy of what already runs is an update of it.
     #[arg(long, value_name = "NAME", value_parser = operation, help_heading = "Request")]
-    pub(super) operation: Option<Operation>,
+    operation: Option<Operation>,
     /// Nobody sends a request: the policies have just been installed or changed. Rules with targets that have
     /// mutateExistingOnPolicyUpdate run for all objects, and no other rule does.
     #[arg(long, conflicts_with_all = ["operation", "old"], help_heading = "Request")]
-    pub(super) on_policy_update: bool,
+    on_policy_update: bool,
     /// The objects as they are stored before an update: a file, a directory or a glob.
     #[arg(long, value_name = "PATH", value_delimiter = ',', help_heading = "Request")]
-    pub(super) old: Vec<PathBuf>,
+    old: Vec<PathBuf>,
     #[arg(
         long,
         value_name = "PATH",
@@ -121,12 +121,12 @@ pub(super) struct Inputs {
         help = "CustomResourceDefinitions: how lists of custom resources merge, and which kinds have namespaces",
         help_heading = "Request"
     )]
-    pub(super) crds: Vec<PathBuf>,
+    crds: Vec<PathBuf>,
 
     /// Further objects that rules with targets may change: files, directories or globs. They trigger nothing,
     /// and are printed, after all others, if they change.
     #[arg(long, value_name = "PATH", value_delimiter = ',', help_heading = "Input")]
-    pub(super) targets: Vec<PathBuf>,
+    targets: Vec<PathBuf>,
     #[arg(
         long,
         value_name = "PATH",
@@ -134,7 +134,7 @@ pub(super) struct Inputs {
         help = "What context entries are answered from: ConfigMaps, whatever an apiCall asks the API server for, GlobalContextEntries, and documents of kind Context or ClusterResource (cli.kyverno.io)",
         help_heading = "Request"
     )]
-    pub(super) context_from: Vec<PathBuf>,
+    context_from: Vec<PathBuf>,
 
     #[arg(
         long,
@@ -143,41 +143,41 @@ pub(super) struct Inputs {
         help = "What imageRegistry entries are answered from: documents of kind Context (cli.kyverno.io) with `images` (image, digest, manifest, imageIndex, config)",
         help_heading = "Request"
     )]
-    pub(super) images: Vec<PathBuf>,
+    images: Vec<PathBuf>,
 
     /// Which side is taken where Kyverno's documentation and its controllers differ.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = SemanticsArgument::Documented, help_heading = "Evaluation")]
-    pub(super) semantics: SemanticsArgument,
+    semantics: SemanticsArgument,
     /// What the early `overlay` and `patches` of rules mean. Kyverno 1.19 refuses a policy with them: with
     /// --semantics kyverno that stays an error, and the rules run only if native or smp is asked for.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = LegacySyntax::Doc, help_heading = "Evaluation")]
-    pub(super) legacy: LegacySyntax,
+    legacy: LegacySyntax,
     /// Fail (exit code 3) for everything that was not evaluated, did not match, or differs between the
     /// semantics.
     #[arg(long, help_heading = "Evaluation")]
-    pub(super) strict: bool,
+    strict: bool,
     /// Evaluate every changed object a second time, at the same time and with the same chance, and report
     /// what that would change.
     #[arg(long, help_heading = "Evaluation")]
-    pub(super) check_idempotent: bool,
+    check_idempotent: bool,
     /// The time that policies see, such as 2026-01-31T12:00:00Z; the start of the run by default.
     #[arg(long, value_name = "TIME", help_heading = "Evaluation")]
-    pub(super) now: Option<Timestamp>,
+    now: Option<Timestamp>,
     /// Where random values start from.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Evaluation")]
-    pub(super) seed: u64,
+    seed: u64,
     /// Another limit on the size of inputs or on the work of a rule, such as yaml-depth=512 or steps=5000000.
     #[arg(long, value_name = "NAME=N", value_delimiter = ',', value_parser = limit, help_heading = "Evaluation")]
-    pub(super) limit: Vec<(String, usize)>,
+    limit: Vec<(String, usize)>,
     /// How many threads evaluate; as many as there are processors by default.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Evaluation")]
-    pub(super) workers: Option<u16>,
+    workers: Option<u16>,
     /// Show the values of Secrets, in recordings, too.
     #[arg(long, help_heading = "Output")]
-    pub(super) show_secrets: bool,
+    show_secrets: bool,
     /// Print errors only on standard error, no notes and no summary.
     #[arg(short, long, help_heading = "Output")]
-    pub(super) quiet: bool,
+    quiet: bool,
 }
 
 /// The arguments that give objects without a cluster.
@@ -185,11 +185,11 @@ const OFFLINE: [&str; 2] = ["filename", "kustomize"];
 
 /// Objects of a cluster.
 #[derive(Debug, Args)]
-pub(super) struct Live {
+pub(super) struct ClusterArguments {
     /// Live objects, as kubectl names them: TYPE[,TYPE…] [NAME…] or TYPE/NAME…. Without a TYPE, but with -A, -n
     /// or a selector: those of all kinds that the policies can match.
     #[arg(value_name = "TYPE", conflicts_with_all = OFFLINE)]
-    pub(super) objects: Vec<String>,
+    objects: Vec<String>,
     /// Live objects of all namespaces, whatever -n says.
     #[arg(
         short = 'A',
@@ -204,13 +204,13 @@ pub(super) struct Live {
         hide_default_value = true,
         help_heading = "Cluster"
     )]
-    pub(super) all_namespaces: bool,
+    all_namespaces: bool,
     /// Live objects with these labels, such as app=web,tier!=db.
     #[arg(short = 'l', long, value_name = "LABELS", conflicts_with_all = OFFLINE, help_heading = "Cluster")]
-    pub(super) selector: Option<String>,
+    selector: Option<String>,
     /// Live objects with these fields, such as metadata.name=web,status.phase!=Running.
     #[arg(long, value_name = "FIELDS", conflicts_with_all = OFFLINE, help_heading = "Cluster")]
-    pub(super) field_selector: Option<String>,
+    field_selector: Option<String>,
     /// How many live objects are read at once; 0 for a whole list.
     #[arg(
         long,
@@ -221,63 +221,63 @@ pub(super) struct Live {
         conflicts_with_all = OFFLINE,
         help_heading = "Cluster"
     )]
-    pub(super) chunk_size: u32,
+    chunk_size: u32,
     /// Evaluate manifests in the cluster: labels of namespaces, context entries, schemas of custom resources and
     /// the stored objects come from it. It is read only, with your rights.
     #[arg(long, conflicts_with = "objects", help_heading = "Cluster")]
-    pub(super) live: bool,
+    live: bool,
     /// Take the policies of the cluster, beside those of -p; one of -p stands in for one of its name.
     #[arg(long, help_heading = "Cluster")]
-    pub(super) cluster_policies: bool,
+    cluster_policies: bool,
     /// Ask whether this user or service account (system:serviceaccount:NAMESPACE:NAME) may read and update what
     /// rules with targets change; Kyverno's background controller does it in its own name. With --as, the rights
     /// of that user are asked for anyway.
     #[arg(long, value_name = "SUBJECT", help_heading = "Cluster")]
-    pub(super) check_rights: Option<String>,
+    check_rights: Option<String>,
     /// Write every answer of the cluster to a directory, for --replay. Values of Secrets are masked in it.
     #[arg(long, value_name = "DIR", conflicts_with = "replay", help_heading = "Cluster")]
-    pub(super) record: Option<PathBuf>,
+    record: Option<PathBuf>,
     /// Take the answers of the cluster from a directory that --record wrote. Nothing is sent, and how the
     /// cluster is reached means nothing.
     #[arg(long, value_name = "DIR", help_heading = "Cluster")]
-    pub(super) replay: Option<PathBuf>,
+    replay: Option<PathBuf>,
     #[command(flatten)]
-    pub(super) reach: Reach,
+    connection: ConnectionArguments,
 }
 
 /// How the cluster is reached, in kubectl's flags.
 #[derive(Debug, Args)]
-pub(super) struct Reach {
+pub(super) struct ConnectionArguments {
     /// The kubeconfig; by default what KUBECONFIG or the home directory names, or the cluster around.
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
-    pub(super) kubeconfig: Option<PathBuf>,
+    kubeconfig: Option<PathBuf>,
     /// The context of the kubeconfig; its current one by default.
     #[arg(long, value_name = "NAME", help_heading = "Cluster")]
-    pub(super) context: Option<String>,
+    context: Option<String>,
     /// The cluster of the kubeconfig; that of the context by default.
     #[arg(long, value_name = "NAME", help_heading = "Cluster")]
-    pub(super) cluster: Option<String>,
+    cluster: Option<String>,
     /// The user of the kubeconfig; that of the context by default.
     #[arg(long, value_name = "NAME", help_heading = "Cluster")]
-    pub(super) user: Option<String>,
+    user: Option<String>,
     /// The address of the API server.
     #[arg(short = 's', long, value_name = "URL", help_heading = "Cluster")]
-    pub(super) server: Option<String>,
+    server: Option<String>,
     /// A bearer token for the API server.
     #[arg(long, value_name = "TOKEN", help_heading = "Cluster")]
-    pub(super) token: Option<String>,
+    token: Option<String>,
     /// The certificate of the authority that the server's certificate comes from.
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
-    pub(super) certificate_authority: Option<PathBuf>,
+    certificate_authority: Option<PathBuf>,
     /// A certificate to be known by.
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
-    pub(super) client_certificate: Option<PathBuf>,
+    client_certificate: Option<PathBuf>,
     /// The key of that certificate.
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
-    pub(super) client_key: Option<PathBuf>,
+    client_key: Option<PathBuf>,
     /// The name that the server's certificate is checked against; the host of its address by default.
     #[arg(long, value_name = "NAME", help_heading = "Cluster")]
-    pub(super) tls_server_name: Option<String>,
+    tls_server_name: Option<String>,
     /// Take the server's certificate as it is: whoever answers is believed.
     #[arg(
         long,
@@ -291,7 +291,7 @@ pub(super) struct Reach {
         hide_default_value = true,
         help_heading = "Cluster"
     )]
-    pub(super) insecure_skip_tls_verify: bool,
+    insecure_skip_tls_verify: bool,
     /// How long one request may take, such as 30s or 2m; 0 for as long as it takes.
     #[arg(
         long,
@@ -300,148 +300,97 @@ pub(super) struct Reach {
         default_value = "90s",
         help_heading = "Cluster"
     )]
-    pub(super) request_timeout: Duration,
+    request_timeout: Duration,
     /// Read as this user.
     #[arg(long = "as", value_name = "USER", help_heading = "Cluster")]
-    pub(super) as_user: Option<String>,
+    as_user: Option<String>,
     /// Read as a member of this group; may be repeated.
     #[arg(long, value_name = "GROUP", help_heading = "Cluster")]
-    pub(super) as_group: Vec<String>,
+    as_group: Vec<String>,
     /// Read as the user of this id.
     #[arg(long, value_name = "UID", help_heading = "Cluster")]
-    pub(super) as_uid: Option<String>,
+    as_uid: Option<String>,
     /// Read as a user with this further attribute; may be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = extra, help_heading = "Cluster")]
-    pub(super) as_user_extra: Vec<(String, String)>,
+    as_user_extra: Vec<(String, String)>,
 }
 
-impl Reach {
-    /// Whether anything says how a cluster is reached.
-    pub(super) const fn is_given(&self) -> bool {
-        self.kubeconfig.is_some()
-            || self.context.is_some()
-            || self.cluster.is_some()
-            || self.user.is_some()
-            || self.server.is_some()
-            || self.token.is_some()
-            || self.as_user.is_some()
-    }
-
-    /// The same for the client.
-    #[cfg(feature = "cluster")]
-    pub(super) fn connection(&self) -> Connection {
+impl ConnectionArguments {
+    /// The connection that they describe.
+    pub(super) fn connection(self) -> Connection {
         Connection {
-            kubeconfig: self.kubeconfig.clone(),
-            context: self.context.clone(),
-            cluster: self.cluster.clone(),
-            user: self.user.clone(),
-            server: self.server.clone(),
-            token: self.token.clone().map(Secret),
-            certificate_authority: self.certificate_authority.clone(),
-            tls_server_name: self.tls_server_name.clone(),
+            kubeconfig: self.kubeconfig,
+            context: self.context,
+            cluster: self.cluster,
+            user: self.user,
+            server: self.server,
+            token: self.token.map(Secret),
+            certificate_authority: self.certificate_authority,
+            tls_server_name: self.tls_server_name,
             insecure_skip_tls_verify: self.insecure_skip_tls_verify,
-            client_certificate: self.client_certificate.clone(),
-            client_key: self.client_key.clone(),
+            client_certificate: self.client_certificate,
+            client_key: self.client_key,
             impersonation: Impersonation {
-                user: self.as_user.clone(),
-                groups: self.as_group.clone(),
-                uid: self.as_uid.clone(),
-                extra: self.as_user_extra.clone(),
+                user: self.as_user,
+                groups: self.as_group,
+                uid: self.as_uid,
+                extra: self.as_user_extra,
             },
             request_timeout: Some(self.request_timeout).filter(|limit| !limit.is_zero()),
         }
     }
 }
 
-/// Inputs and nothing else.
-#[derive(Debug, Parser)]
-struct Alone {
-    #[command(flatten)]
-    inputs: Inputs,
+impl From<RunArguments> for RunOptions {
+    fn from(arguments: RunArguments) -> Self {
+        let (input_limits, evaluation_limits) = limits(&arguments.limit);
+        Self {
+            policies: arguments.policy,
+            manifests: arguments.filename,
+            recursive: arguments.recursive,
+            kustomization: arguments.kustomize,
+            targets: arguments.targets,
+            namespace: arguments.namespace,
+            values: arguments.values,
+            set: arguments.set,
+            user_info: arguments.userinfo,
+            exceptions: arguments.exceptions,
+            crds: arguments.crds,
+            old: arguments.old,
+            context_from: arguments.context_from,
+            images: arguments.images,
+            operation: arguments.operation,
+            on_policy_update: arguments.on_policy_update,
+            dialect: dialect(arguments.semantics, arguments.legacy),
+            strict: arguments.strict,
+            quiet: arguments.quiet,
+            check_idempotent: arguments.check_idempotent,
+            now: arguments.now,
+            seed: arguments.seed,
+            input_limits,
+            evaluation_limits,
+            workers: arguments.workers.map_or(0, usize::from),
+            show_secrets: arguments.show_secrets,
+            cluster: arguments.cluster.into(),
+        }
+    }
 }
 
-impl Inputs {
-    /// What `-p . -f .` stands for: the defaults of everything else, for a command with flags of its own.
-    pub(super) fn of_manifests() -> Self {
-        let alone = Alone::try_parse_from(["kyv", "--policy=.", "--filename=."]);
-        alone.expect("the flags are those of the inputs").inputs
-    }
-
-    /// The namespace that was given; as with kubectl, an empty one is none.
-    pub(super) fn given_namespace(&self) -> Option<&str> {
-        self.namespace.as_deref().filter(|name| !name.is_empty())
-    }
-
-    /// The namespace in which objects without one are evaluated where no cluster tells another.
-    pub(super) fn namespace(&self) -> &str {
-        self.given_namespace().unwrap_or("default")
-    }
-
-    /// Whether the objects are those of a cluster.
-    pub(super) const fn is_live(&self) -> bool {
-        self.filename.is_empty() && self.kustomize.is_none()
-    }
-
-    /// Whether any objects are named, in manifests or on a cluster.
-    pub(super) const fn names_objects(&self) -> bool {
-        let live = &self.live;
-        !self.is_live()
-            || !live.objects.is_empty()
-            || live.all_namespaces
-            || self.namespace.is_some()
-            || live.selector.is_some()
-            || live.field_selector.is_some()
-    }
-
-    /// Whether a cluster is asked for what policies want to know.
-    pub(super) const fn asks_for_context(&self) -> bool {
-        self.is_live() || self.live.live
-    }
-
-    /// Whether a cluster is asked for anything.
-    pub(super) const fn asks_a_cluster(&self) -> bool {
-        self.asks_for_context() || self.live.cluster_policies
-    }
-
-    /// The limits on the evaluation of one rule.
-    pub(super) fn evaluation_limits(&self) -> engine::Limits {
-        let mut limits = engine::Limits::default();
-        for (name, value) in &self.limit {
-            let _is_of_the_input = limits.set(name, *value);
+impl From<ClusterArguments> for ClusterOptions {
+    fn from(arguments: ClusterArguments) -> Self {
+        Self {
+            resources: arguments.objects,
+            all_namespaces: arguments.all_namespaces,
+            label_selector: arguments.selector,
+            field_selector: arguments.field_selector,
+            chunk_size: arguments.chunk_size,
+            live: arguments.live,
+            policies: arguments.cluster_policies,
+            check_rights: arguments.check_rights,
+            record: arguments.record,
+            replay: arguments.replay,
+            connection: arguments.connection.connection(),
         }
-        limits
-    }
-
-    /// The limits on the input.
-    pub(super) fn limits(&self) -> Limits {
-        let mut limits = Limits::default();
-        for (name, value) in &self.limit {
-            // The names were looked at when the arguments were.
-            let _is_of_the_evaluation = limits.set(name, *value);
-        }
-        limits
-    }
-
-    /// How policies are read.
-    pub(super) fn dialect(&self) -> Dialect {
-        Dialect { semantics: self.semantics.into(), legacy: self.legacy.into() }
-    }
-
-    /// How many arguments stand for standard input.
-    pub(super) fn stdin_count(&self) -> usize {
-        let lists = [
-            &self.policy,
-            &self.filename,
-            &self.targets,
-            &self.exceptions,
-            &self.old,
-            &self.crds,
-            &self.context_from,
-            &self.images,
-        ];
-        let single = [&self.values, &self.userinfo];
-        let all = lists.into_iter().flatten().chain(single.into_iter().flatten());
-        all.filter(|path| path.as_os_str() == "-").count()
     }
 }
 
@@ -541,6 +490,21 @@ fn operation(text: &str) -> Result<Operation, String> {
         let names: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
         format!("expected one of {}", names.join(", "))
     })
+}
+
+/// How policies are read.
+pub(super) fn dialect(semantics: SemanticsArgument, legacy: LegacySyntax) -> Dialect {
+    Dialect { semantics: semantics.into(), legacy: legacy.into() }
+}
+
+/// The limits on the size of inputs and those on the evaluation of one rule, with some of them set.
+pub(super) fn limits(set: &[(String, usize)]) -> (Limits, engine::Limits) {
+    let (mut inputs, mut evaluation) = (Limits::default(), engine::Limits::default());
+    for (name, value) in set {
+        // `limit` has refused other names.
+        let _is_known = inputs.set(name, *value) || evaluation.set(name, *value);
+    }
+    (inputs, evaluation)
 }
 
 /// Reads a limit of the input or the evaluation.

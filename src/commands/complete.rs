@@ -141,7 +141,7 @@ fn connection(words: &[String]) -> (Connection, Option<String>) {
     #[command(no_binary_name = true)]
     struct Words {
         #[command(flatten)]
-        reach: super::arguments::Reach,
+        connection: super::arguments::ConnectionArguments,
         #[arg(short, long)]
         namespace: Option<String>,
     }
@@ -160,8 +160,8 @@ fn connection(words: &[String]) -> (Connection, Option<String>) {
         }
     }
     match <Words as clap::Parser>::try_parse_from(known) {
-        Ok(Words { reach, namespace }) => {
-            let mut connection = reach.connection();
+        Ok(Words { connection, namespace }) => {
+            let mut connection = connection.connection();
             // Nobody waits longer for a Tab.
             connection.request_timeout = Some(std::time::Duration::from_secs(3));
             (connection, namespace)

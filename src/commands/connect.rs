@@ -9,28 +9,32 @@ use crate::secrets::cover;
 use crate::source::cluster::LiveCluster;
 use crate::source::cluster::{Cluster, Cover, RecordedCluster, RecordingCluster};
 
-use super::arguments::Inputs;
 use super::exit::Exit;
+use super::options::RunOptions;
 use super::reporter::Reporter;
 
 /// Reaches the cluster that the arguments name for a run that sees this time; nothing is sent yet. What is
 /// wrong is said.
-pub(super) fn connect(inputs: &Inputs, now: Timestamp, reporter: &mut Reporter) -> Option<Arc<dyn Cluster>> {
-    let reached: Result<Arc<dyn Cluster>, _> = match (&inputs.live.replay, &inputs.live.record) {
+pub(super) fn connect(
+    options: &RunOptions,
+    now: Timestamp,
+    reporter: &mut Reporter,
+) -> Option<Arc<dyn Cluster>> {
+    let reached: Result<Arc<dyn Cluster>, _> = match (&options.cluster.replay, &options.cluster.record) {
         (Some(folder), _) => RecordedCluster::open(folder).map(|cluster| Arc::new(cluster) as _),
         (None, Some(folder)) => {
-            let masked: Option<Cover> = if inputs.show_secrets { None } else { Some(cover) };
-            RecordingCluster::new(live(inputs, reporter)?, folder, now, masked)
+            let masked: Option<Cover> = if options.show_secrets { None } else { Some(cover) };
+            RecordingCluster::new(live(options, reporter)?, folder, now, masked)
                 .map(|cluster| Arc::new(cluster) as _)
         }
-        (None, None) => return live(inputs, reporter),
+        (None, None) => return live(options, reporter),
     };
     reached.map_err(|error| reporter.fault(&error)).ok()
 }
 
 #[cfg(feature = "cluster")]
-fn live(inputs: &Inputs, reporter: &mut Reporter) -> Option<Arc<dyn Cluster>> {
-    let connection = inputs.live.reach.connection();
+fn live(options: &RunOptions, reporter: &mut Reporter) -> Option<Arc<dyn Cluster>> {
+    let connection = &options.cluster.connection;
     if connection.impersonation.lacks_user() {
         let text = "requesting uid, groups or user-extra without impersonating a user (--as)";
         reporter.error(Exit::Input, text);
@@ -41,10 +45,10 @@ fn live(inputs: &Inputs, reporter: &mut Reporter) -> Option<Arc<dyn Cluster>> {
         reporter.error(Exit::Input, text);
         return None;
     }
-    match LiveCluster::connect(&connection) {
+    match LiveCluster::connect(connection) {
         Ok(cluster) => {
             // What a recording has to say of an interrupted run is said by its end.
-            if inputs.is_live() || inputs.live.record.is_some() {
+            if options.is_live() || options.cluster.record.is_some() {
                 cluster.outlive_interrupts();
             }
             Some(Arc::new(cluster))
@@ -58,7 +62,7 @@ fn live(inputs: &Inputs, reporter: &mut Reporter) -> Option<Arc<dyn Cluster>> {
 
 /// Says that this program asks no cluster.
 #[cfg(not(feature = "cluster"))]
-fn live(_: &Inputs, reporter: &mut Reporter) -> Option<Arc<dyn Cluster>> {
+fn live(_: &RunOptions, reporter: &mut Reporter) -> Option<Arc<dyn Cluster>> {
     reporter.error(
         Exit::Input,
         "this program was built without access to clusters; give objects with -f or -k, or a recording with --replay",

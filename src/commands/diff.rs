@@ -2,10 +2,11 @@
 
 use clap::{Args, ValueEnum};
 
-use super::arguments::{DiffOptions, Inputs};
+use super::arguments::{DiffOptions, RunArguments};
 use super::driver::show;
 use super::exit::Exit;
 use super::mutate::Print;
+use super::options::RunOptions;
 use super::output::{Format, Layout};
 use super::server_dry_run::NO_CLUSTER;
 use super::session::{Session, on_threads};
@@ -54,7 +55,7 @@ Examples:
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    inputs: Inputs,
+    inputs: RunArguments,
     /// How to show it.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Diff, help_heading = "Output")]
     output: Output,
@@ -92,17 +93,18 @@ impl Output {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &Arguments) -> Exit {
+pub(super) fn run(arguments: Arguments) -> Exit {
     let Arguments { inputs, output, server_dry_run, style } = arguments;
-    on_threads(inputs, |reporter| {
-        if *server_dry_run && !inputs.asks_for_context() {
+    let options = &RunOptions::from(inputs);
+    on_threads(options, |reporter| {
+        if server_dry_run && !options.uses_cluster_state() {
             return reporter.error(Exit::Input, NO_CLUSTER);
         }
-        let session = Session::open(inputs, reporter);
+        let session = Session::open(options, reporter);
         let (format, sum_up) = output.format();
         let style = style.style(format.shows_diff(), reporter);
-        let print = Print { format, layout: Layout::Kept, style, sum_up, tries: *server_dry_run };
-        let ledger = show(inputs, session.as_ref(), &print, reporter);
+        let print = Print { format, layout: Layout::Kept, style, sum_up, tries: server_dry_run };
+        let ledger = show(options, session.as_ref(), &print, reporter);
         if ledger.is_some_and(|ledger| ledger.tally.changed > 0) {
             reporter.worsen(Exit::Changes);
         }

@@ -7,12 +7,12 @@ use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use crate::engine::World;
 use crate::source::{InputBatch, InputDocument, SourceError};
 
-use super::arguments::Inputs;
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
 use super::live;
 use super::manifests::{complain, manifests};
 use super::mutate_existing::run_targets;
+use super::options::RunOptions;
 use super::pipeline::Pipeline;
 use super::reporter::Reporter;
 use super::session::{RunWorld, Session};
@@ -79,20 +79,20 @@ pub(super) trait Show {
 /// is wrong is said; `None` if nothing was evaluated. Without a session the objects are read for what is
 /// wrong with them alone.
 pub(super) fn show(
-    inputs: &Inputs,
+    options: &RunOptions,
     session: Option<&Session>,
     show: &impl Show,
     reporter: &mut Reporter,
 ) -> Option<RunSummary> {
-    if inputs.is_live() {
-        return live::run(inputs, session, show, reporter);
+    if options.is_live() {
+        return live::run(options, session, show, reporter);
     }
-    let manifests = manifests(inputs, session, reporter)?;
+    let manifests = manifests(options, session, reporter)?;
     let Some(session) = session else {
         complain(manifests.pieces(), reporter);
         return None;
     };
-    let world = session.world(inputs, &manifests);
+    let world = session.world(options, &manifests);
     let batches = manifests.batches(show.needs_whole_files());
     Some(show.run(session, &world, batches, reporter))
 }

@@ -14,10 +14,11 @@ use crate::semantics::Semantics;
 use crate::source::{Faults, InputBatch};
 use crate::value::{ObjectRef, Text, Value};
 
-use super::arguments::{Color, Inputs};
+use super::arguments::{Color, RunArguments};
 use super::driver::{Show, Work, drive, show};
 use super::evaluate::{Evaluated, Evaluation, Evaluator};
 use super::exit::Exit;
+use super::options::RunOptions;
 use super::output::push_summary;
 use super::reporter::{NoteKind, Reporter};
 use super::session::{RunWorld, Session, on_threads};
@@ -43,7 +44,7 @@ Examples:
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    inputs: Inputs,
+    inputs: RunArguments,
     /// How to print it.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Text, help_heading = "Output")]
     output: Output,
@@ -71,22 +72,31 @@ enum Output {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &Arguments) -> Exit {
-    let inputs = &arguments.inputs;
-    on_threads(inputs, |reporter| {
-        let session = Session::open_traced(inputs, reporter);
-        let sources = session.as_ref().map(|session| arguments.sources(session)).unwrap_or_default();
-        if session.is_some() && !arguments.names_rules(&sources, reporter) {
+pub(super) fn run(arguments: Arguments) -> Exit {
+    let Arguments { inputs, output, rule, object, all, color } = arguments;
+    let options = &RunOptions::from(inputs);
+    let selection = &Selection { rules: rule, objects: object };
+    on_threads(options, |reporter| {
+        let session = Session::open_traced(options, reporter);
+        let sources = session.as_ref().map(|session| selection.sources(session)).unwrap_or_default();
+        if session.is_some() && !selection.names_rules(&sources, reporter) {
             return;
         }
         let shown = sources.iter().filter(|source| source.shown);
         let asked = shown.map(|source| source.policy.clone()).collect();
-        let screens = Screens { arguments, sources, asked };
-        show(inputs, session.as_ref(), &screens, reporter);
+        let strict = options.strict;
+        let screens = Screens { strict, output, selection, all, palette: color.palette(), sources, asked };
+        show(options, session.as_ref(), &screens, reporter);
     })
 }
 
-impl Arguments {
+/// The rules and objects that are explained; all where there are none.
+struct Selection {
+    rules: Vec<String>,
+    objects: Vec<String>,
+}
+
+impl Selection {
     /// What the rules say of themselves.
     fn sources(&self, session: &Session) -> RuleSources {
         let policies = session.engine.policies().policies().iter();
@@ -97,8 +107,8 @@ impl Arguments {
     fn source(&self, policy: &Policy, rule: &Rule) -> RuleSource {
         let name = policy.full_name();
         let part = |name: &str| rule.raw.get(name).cloned().unwrap_or_default();
-        let shown = self.rule.is_empty()
-            || self.rule.iter().any(|wanted| {
+        let shown = self.rules.is_empty()
+            || self.rules.iter().any(|wanted| {
                 [&rule.name, rule.source_name()].into_iter().any(|rule| is_named(wanted, &name, rule))
             });
         let mut kinds =
@@ -134,7 +144,7 @@ impl Arguments {
     /// Whether each name of a rule that was asked about is that of some rule.
     fn names_rules(&self, sources: &RuleSources, reporter: &mut Reporter) -> bool {
         let mut all = true;
-        for wanted in &self.rule {
+        for wanted in &self.rules {
             let named = |source: &RuleSource| {
                 let rules = [Some(&source.rule), source.generated_from.as_ref()];
                 rules.into_iter().flatten().any(|rule| is_named(wanted, &source.policy, rule))
@@ -148,9 +158,9 @@ impl Arguments {
     }
 
     fn wants(&self, object: Option<&ObjectRef>) -> bool {
-        self.object.is_empty()
+        self.objects.is_empty()
             || object.is_some_and(|object| {
-                self.object.iter().any(|wanted| match wanted.split_once('/') {
+                self.objects.iter().any(|wanted| match wanted.split_once('/') {
                     Some((kind, name)) => {
                         pattern::matches(&kind.to_lowercase(), &object.kind.kind.to_lowercase())
                             && pattern::matches(name, &object.name)
@@ -173,7 +183,12 @@ fn is_named(wanted: &str, policy: &str, rule: &str) -> bool {
 
 /// A screen for each object.
 struct Screens<'a> {
-    arguments: &'a Arguments,
+    strict: bool,
+    output: Output,
+    selection: &'a Selection,
+    /// Whether rules for objects of other kinds are listed one by one.
+    all: bool,
+    palette: Palette,
     sources: RuleSources,
     /// The policies that somebody asked about.
     asked: BTreeSet<Text>,
@@ -196,18 +211,17 @@ impl Show for Screens<'_> {
         ledger: &mut RunSummary,
         reporter: &mut Reporter,
     ) -> io::Result<()> {
-        let Arguments { inputs, output, rule, object, color, .. } = self.arguments;
+        let Selection { rules, objects } = self.selection;
         let work = Explaining {
             evaluator: session.evaluator(world),
             screens: self,
             semantics: session.engine.settings().semantics,
-            palette: color.palette(),
         };
         let mut spool = session.spool(reporter);
         let mut rows = JsonRows::default();
         let mut faults = Faults::default();
         let mut screens = 0_usize;
-        if *output == Output::Json {
+        if self.output == Output::Json {
             spool.push("{\"objects\": ")?;
         }
         let take = |(evaluated, made): (Evaluated, Made)| {
@@ -233,7 +247,7 @@ impl Show for Screens<'_> {
             return Ok(());
         }
         reporter.tell_gaps();
-        if *output == Output::Json {
+        if self.output == Output::Json {
             spool.push(rows.end().trim_end())?;
             ledger.find_installed(session);
             push_summary(&ledger.tally, reporter.gaps(), &mut spool)?;
@@ -242,10 +256,10 @@ impl Show for Screens<'_> {
             spool.push(&format!("{blank}incomplete: {}\n", reporter.gaps()))?;
         }
         spool.pass()?;
-        if !object.is_empty() && ledger.tally.objects == 0 {
-            reporter.note(NoteKind::Omission, &format!("no object is called {}", object.join(" or ")));
+        if !objects.is_empty() && ledger.tally.objects == 0 {
+            reporter.note(NoteKind::Omission, &format!("no object is called {}", objects.join(" or ")));
         }
-        ledger.close_explained(session, inputs.strict, rule.is_empty() && object.is_empty(), reporter);
+        ledger.close_explained(session, self.strict, rules.is_empty() && objects.is_empty(), reporter);
         spool.release()
     }
 }
@@ -255,7 +269,6 @@ struct Explaining<'a, W> {
     evaluator: Evaluator<'a, W>,
     screens: &'a Screens<'a>,
     semantics: Semantics,
-    palette: Palette,
 }
 
 /// The explanations of a piece's objects.
@@ -276,18 +289,18 @@ impl<W: World> Work for Explaining<'_, W> {
         if self.evaluator.shows_secrets {
             evaluated.show_secrets();
         }
-        let arguments = self.screens.arguments;
-        if !arguments.object.is_empty() {
-            evaluated.objects.retain(|object| arguments.wants(object.report.object.as_ref()));
+        let selection = self.screens.selection;
+        if !selection.objects.is_empty() {
+            evaluated.objects.retain(|object| selection.wants(object.report.object.as_ref()));
             evaluated.unknown = 0;
         }
-        if !arguments.rule.is_empty() {
+        if !selection.rules.is_empty() {
             for object in &mut evaluated.objects {
                 self.narrow(object);
             }
         }
         let told = evaluated.objects.iter().filter(|object| object.report.object.is_some());
-        let made = match arguments.output {
+        let made = match self.screens.output {
             Output::Text => Made::Text(told.map(|object| self.text(&evaluated, object)).collect()),
             Output::Json => Made::Rows(told.map(|object| self.row(&evaluated, object)).collect()),
         };
@@ -306,8 +319,8 @@ impl<W: World> Explaining<'_, W> {
         let explanation = Explanation::new(&object.report, &origin, &self.screens.sources, &unfit_lists);
         explanation.with_impact(self.impact(object)).text(
             self.semantics,
-            self.screens.arguments.all,
-            self.palette,
+            self.screens.all,
+            self.screens.palette,
         )
     }
 
@@ -319,6 +332,6 @@ impl<W: World> Explaining<'_, W> {
 
     /// What the change means; some rules alone are not asked about that, because the change is that of all.
     fn impact(&self, object: &Evaluation) -> Impact {
-        if self.screens.arguments.rule.is_empty() { object.impact() } else { Impact::default() }
+        if self.screens.selection.rules.is_empty() { object.impact() } else { Impact::default() }
     }
 }

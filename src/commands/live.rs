@@ -16,10 +16,10 @@ use crate::source::cluster::{
 };
 use crate::source::{Content, InputBatch, InputDocument, Manifests, SourceError};
 
-use super::arguments::Inputs;
 use super::driver::{CHUNK_BYTES, Show};
 use super::exit::Exit;
 use super::manifests::add_targets;
+use super::options::RunOptions;
 use super::progress::Kinds;
 use super::reporter::{NoteKind, Reporter};
 use super::session::Session;
@@ -29,12 +29,12 @@ use super::versions::in_other_versions;
 /// Evaluates live objects page by page and prints the result. Everything that is wrong is said; `None` if
 /// nothing was evaluated.
 pub(super) fn run(
-    inputs: &Inputs,
+    options: &RunOptions,
     session: Option<&Session>,
     show: &impl Show,
     reporter: &mut Reporter,
 ) -> Option<RunSummary> {
-    let wanted = wanted(inputs, reporter)?;
+    let wanted = wanted(options, reporter)?;
     // Policies that are refused need no cluster to be asked.
     let session = session?;
     let cluster = session.cluster.as_ref()?;
@@ -43,14 +43,14 @@ pub(super) fn run(
     } else {
         named(&wanted, &**cluster, session, reporter)?
     };
-    let mut manifests = Manifests::new(inputs.limits());
-    if !add_targets(inputs, session, &mut manifests, reporter) {
+    let mut manifests = Manifests::new(options.input_limits);
+    if !add_targets(options, session, &mut manifests, reporter) {
         return None;
     }
-    let world = session.world(inputs, &manifests);
+    let world = session.world(options, &manifests);
     let kinds = Arc::new(Kinds::new(selections.len()));
     reporter.count_kinds(Arc::clone(&kinds));
-    let pages = Pages::start(Arc::clone(cluster), selections.clone(), inputs.live.chunk_size);
+    let pages = Pages::start(Arc::clone(cluster), selections.clone(), options.cluster.chunk_size);
     let mut inconsistent = Vec::new();
     let chunks = Reading::new(pages, &selections, &kinds, &mut inconsistent);
     let ledger = show.run(session, &world, chunks, reporter);
@@ -183,20 +183,23 @@ impl Iterator for Reading<'_> {
 }
 
 /// What the arguments name, in kubectl's grammar.
-fn wanted(inputs: &Inputs, reporter: &mut Reporter) -> Option<Wanted> {
+fn wanted(options: &RunOptions, reporter: &mut Reporter) -> Option<Wanted> {
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let wanted = Wanted {
-        namespace: given(&inputs.namespace),
-        all_namespaces: inputs.live.all_namespaces,
-        labels: given(&inputs.live.selector),
-        fields: given(&inputs.live.field_selector),
+        namespace: given(&options.namespace),
+        all_namespaces: options.cluster.all_namespaces,
+        labels: given(&options.cluster.label_selector),
+        fields: given(&options.cluster.field_selector),
         types: Vec::new(),
     };
-    if let Some(path) = inputs.live.objects.iter().find(|argument| is_file(argument)) {
+    if let Some(path) = options.cluster.resources.iter().find(|argument| is_file(argument)) {
         reporter.error(Exit::Input, &format!("{path} is a file: manifests are given with -f"));
         return None;
     }
-    wanted.parse(&inputs.live.objects).map_err(|error| reporter.error(Exit::Input, &error.to_string())).ok()
+    wanted
+        .parse(&options.cluster.resources)
+        .map_err(|error| reporter.error(Exit::Input, &error.to_string()))
+        .ok()
 }
 
 /// Whether somebody forgot a flag.

@@ -2,20 +2,20 @@
 
 use crate::source::{InputDocument, Kustomize, Manifests, SourceError, Walk, kustomize};
 
-use super::arguments::Inputs;
 use super::exit::Exit;
+use super::options::RunOptions;
 use super::reporter::{NoteKind, Reporter};
 use super::session::Session;
 
 /// Adds the objects that rules with targets may change besides, if there are such rules. What is wrong is said;
 /// whether nothing is.
 pub(super) fn add_targets(
-    inputs: &Inputs,
+    options: &RunOptions,
     session: &Session,
     manifests: &mut Manifests,
     reporter: &mut Reporter,
 ) -> bool {
-    if inputs.targets.is_empty() {
+    if options.targets.is_empty() {
         return true;
     }
     if !session.engine.has_targets() {
@@ -24,7 +24,7 @@ pub(super) fn add_targets(
     }
     manifests.start_further();
     let mut all = true;
-    for argument in &inputs.targets {
+    for argument in &options.targets {
         if let Err(error) = manifests.add(argument, Walk::Flat) {
             all = false;
             reporter.error(Exit::of(&error), &error.to_string());
@@ -35,21 +35,21 @@ pub(super) fn add_targets(
 
 /// The manifests that the arguments name. Everything that is wrong is said; `None` if anything is.
 pub(super) fn manifests(
-    inputs: &Inputs,
+    options: &RunOptions,
     session: Option<&Session>,
     reporter: &mut Reporter,
 ) -> Option<Manifests> {
-    let limits = inputs.limits();
+    let limits = options.input_limits;
     let mut manifests = Manifests::new(limits);
-    let walk = if inputs.recursive { Walk::Deep } else { Walk::Flat };
+    let walk = if options.recursive { Walk::Deep } else { Walk::Flat };
     let mut failed = false;
-    for argument in &inputs.filename {
+    for argument in &options.manifests {
         if let Err(error) = manifests.add(argument, walk) {
             failed = true;
             reporter.error(Exit::of(&error), &error.to_string());
         }
     }
-    if let Some(folder) = &inputs.kustomize {
+    if let Some(folder) = &options.kustomization {
         let programs = Kustomize { kubectl: std::env::var_os("KUBECTL_PATH") };
         match kustomize(folder, &programs, &limits) {
             Ok(text) => manifests.add_text(text),
@@ -59,7 +59,7 @@ pub(super) fn manifests(
             }
         }
     }
-    failed |= session.is_some_and(|session| !add_targets(inputs, session, &mut manifests, reporter));
+    failed |= session.is_some_and(|session| !add_targets(options, session, &mut manifests, reporter));
     if failed {
         // What can be read is still looked at, so that one run names everything.
         complain(manifests.pieces(), reporter);

@@ -23,6 +23,7 @@ mod man;
 mod manifests;
 mod mutate;
 mod mutate_existing;
+mod options;
 mod output;
 mod pipeline;
 mod policies;
@@ -99,9 +100,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return function::run_plugin(config, rest).into();
     }
     let exit = match parse(&arguments) {
-        Ok(Cli { command: Command::Mutate(arguments) }) => mutate::run(&arguments),
-        Ok(Cli { command: Command::Diff(arguments) }) => diff::run(&arguments),
-        Ok(Cli { command: Command::Explain(arguments) }) => explain::run(&arguments),
+        Ok(Cli { command: Command::Mutate(arguments) }) => mutate::run(*arguments),
+        Ok(Cli { command: Command::Diff(arguments) }) => diff::run(*arguments),
+        Ok(Cli { command: Command::Explain(arguments) }) => explain::run(*arguments),
         Ok(Cli { command: Command::Jp(arguments) }) => jp::run(&arguments),
         Ok(Cli { command: Command::Test(arguments) }) => test::run(&arguments),
         Ok(Cli { command: Command::Fn(arguments) }) => function::run(&arguments),

@@ -8,12 +8,13 @@ use crate::engine::World;
 use crate::render::DiffStyle;
 use crate::source::{Faults, InputBatch};
 
-use super::arguments::{DiffOptions, Inputs};
+use super::arguments::{DiffOptions, RunArguments};
 use super::driver::{Show, Work, drive, show};
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
 use super::in_place::Edits;
 use super::manifests::{complain, manifests};
+use super::options::RunOptions;
 use super::output::{Format, Layout, Printer, Ready};
 use super::reporter::{NoteKind, Reporter};
 use super::server_dry_run::{DryRuns, NO_CLUSTER};
@@ -50,7 +51,7 @@ Examples:
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    inputs: Inputs,
+    inputs: RunArguments,
     /// What to print: the objects, or what changes.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Yaml, help_heading = "Output")]
     output: Output,
@@ -105,30 +106,31 @@ impl From<Output> for Format {
 }
 
 /// Runs the command.
-pub(super) fn run(arguments: &Arguments) -> Exit {
+pub(super) fn run(arguments: Arguments) -> Exit {
     let Arguments { inputs, output, in_place, keep_going, check, server_dry_run, canonical, style } =
         arguments;
-    let layout = if *canonical { Layout::Canonical } else { Layout::Kept };
-    on_threads(inputs, |reporter| {
-        if *in_place && inputs.filename.iter().any(|path| path.as_os_str() == "-") {
+    let options = &RunOptions::from(inputs);
+    let layout = if canonical { Layout::Canonical } else { Layout::Kept };
+    on_threads(options, |reporter| {
+        if in_place && options.manifests.iter().any(|path| path.as_os_str() == "-") {
             return reporter.error(Exit::Input, "-i edits files, and standard input (-) is none");
         }
-        if *server_dry_run && !inputs.asks_for_context() {
+        if server_dry_run && !options.uses_cluster_state() {
             return reporter.error(Exit::Input, NO_CLUSTER);
         }
-        let session = Session::open(inputs, reporter);
-        let format = Format::from(*output);
-        let tries = *server_dry_run;
+        let session = Session::open(options, reporter);
+        let format = Format::from(output);
+        let tries = server_dry_run;
         let style = style.style(format.shows_diff() && !in_place, reporter);
         let print = Print { format, layout, style, sum_up: SumUp::Line, tries };
         if !in_place {
-            show(inputs, session.as_ref(), &print, reporter);
+            show(options, session.as_ref(), &print, reporter);
             return;
         }
-        let Some(manifests) = manifests(inputs, session.as_ref(), reporter) else { return };
+        let Some(manifests) = manifests(options, session.as_ref(), reporter) else { return };
         let Some(session) = session else { return complain(manifests.pieces(), reporter) };
-        let world = session.world(inputs, &manifests);
-        Edits::new(&manifests, layout, *check).run(&session, &world, *keep_going, reporter);
+        let world = session.world(options, &manifests);
+        Edits::new(&manifests, layout, check).run(&session, &world, keep_going, reporter);
     })
 }
 

@@ -6,27 +6,27 @@ use crate::policy::{KindSelector, Rule};
 use crate::source::cluster::{Cluster, load_cluster_policies};
 use crate::source::{ExceptionLoader, LoadedPolicies, PolicyLoader, SourceError};
 
-use super::arguments::Inputs;
 use super::exit::Exit;
+use super::options::RunOptions;
 use super::reporter::Reporter;
 
 /// Loads the policies of the arguments and of the cluster, and the exceptions of the latter. What is wrong is said.
 pub(super) fn policies(
-    inputs: &Inputs,
+    options: &RunOptions,
     cluster: Option<&Arc<dyn Cluster>>,
     exceptions: &mut ExceptionLoader,
     reporter: &mut Reporter,
 ) -> Option<LoadedPolicies> {
-    let mut loader = PolicyLoader::new(inputs.dialect(), inputs.limits());
-    inputs.policy.iter().for_each(|path| loader.path(path));
-    let mut names: Vec<String> = inputs.policy.iter().map(|path| path.display().to_string()).collect();
+    let mut loader = PolicyLoader::new(options.dialect, options.input_limits);
+    options.policies.iter().for_each(|path| loader.path(path));
+    let mut names: Vec<String> = options.policies.iter().map(|path| path.display().to_string()).collect();
     let mut is_whole = true;
-    if inputs.live.cluster_policies {
+    if options.cluster.policies {
         names.push("the cluster".into());
         let cluster = cluster?;
         // Policies of other namespaces have nothing to do with what is read.
-        let given = inputs.given_namespace();
-        let only = (inputs.is_live() && !inputs.live.all_namespaces)
+        let given = options.explicit_namespace();
+        let only = (options.is_live() && !options.cluster.all_namespaces)
             .then(|| given.unwrap_or_else(|| cluster.default_namespace()));
         match load_cluster_policies(cluster, only, &mut loader, exceptions) {
             Ok(unread) => {
@@ -49,7 +49,7 @@ pub(super) fn policies(
             for error in refused.errors.iter().filter(|error| is_whole || !is_void(error)) {
                 reporter.error(Exit::of(error), &error.to_string());
             }
-            reporter.announce(refused.divergences, inputs.semantics.into());
+            reporter.announce(refused.divergences, options.dialect.semantics);
             None
         }
     }

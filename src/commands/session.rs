@@ -22,11 +22,11 @@ use crate::source::{
 };
 use crate::value::{GroupVersionKind, Text};
 
-use super::arguments::Inputs;
 use super::connect::connect;
 use super::discovery::{filters, live_kinds};
 use super::evaluate::Evaluator;
 use super::exit::Exit;
+use super::options::RunOptions;
 use super::policies::{kind_selectors, policies};
 use super::policy_notes::{remarks, remarks_on_exceptions};
 use super::reporter::{NoteKind, Reporter, Verbosity};
@@ -77,9 +77,9 @@ pub(super) struct Session {
 }
 
 /// Runs a command on as many threads as its arguments ask for; how it ends.
-pub(super) fn on_threads(inputs: &Inputs, run: impl FnOnce(&mut Reporter) + Send) -> Exit {
-    let verbosity = Verbosity { quiet: inputs.quiet, strict: inputs.strict };
-    with_pool(inputs.workers.map_or(0, usize::from), verbosity, run)
+pub(super) fn on_threads(options: &RunOptions, run: impl FnOnce(&mut Reporter) + Send) -> Exit {
+    let verbosity = Verbosity { quiet: options.quiet, strict: options.strict };
+    with_pool(options.workers, verbosity, run)
 }
 
 /// Runs a command on so many threads, as many as there are processors for 0; how it ends.
@@ -99,44 +99,45 @@ pub(super) fn with_pool(
 impl Session {
     /// Loads policies and whatever they may ask for. Everything that is wrong is said; `None` if anything
     /// is.
-    pub(super) fn open(inputs: &Inputs, reporter: &mut Reporter) -> Option<Self> {
-        Self::load(inputs, false, reporter)
+    pub(super) fn open(options: &RunOptions, reporter: &mut Reporter) -> Option<Self> {
+        Self::load(options, false, reporter)
     }
 
     /// The same, for reports that tell how outcomes came about.
-    pub(super) fn open_traced(inputs: &Inputs, reporter: &mut Reporter) -> Option<Self> {
-        Self::load(inputs, true, reporter)
+    pub(super) fn open_traced(options: &RunOptions, reporter: &mut Reporter) -> Option<Self> {
+        Self::load(options, true, reporter)
     }
 
-    fn load(inputs: &Inputs, trace: bool, reporter: &mut Reporter) -> Option<Self> {
-        if !inputs.names_objects() {
+    fn load(options: &RunOptions, trace: bool, reporter: &mut Reporter) -> Option<Self> {
+        if !options.names_objects() {
             reporter.error(Exit::Input, NO_OBJECTS);
             return None;
         }
-        if inputs.live.all_namespaces && !inputs.is_live() {
+        if options.cluster.all_namespaces && !options.is_live() {
             reporter.error(
                 Exit::Input,
                 "-A reads live objects: manifests say themselves which namespace they are in",
             );
             return None;
         }
-        if inputs.stdin_count() > 1 {
+        if options.stdin_count() > 1 {
             reporter.error(Exit::Input, "standard input (-) can be given once only");
             return None;
         }
-        if inputs.live.reach.is_given() && !inputs.asks_a_cluster() {
+        if options.cluster.names_cluster() && !options.uses_cluster() {
             let text = "a cluster is named and none is asked: manifests are evaluated in it with --live";
             reporter.error(Exit::Input, text);
             return None;
         }
-        if inputs.live.check_rights.is_some() && !inputs.asks_for_context() {
+        if options.cluster.check_rights.is_some() && !options.uses_cluster_state() {
             reporter.error(
                 Exit::Input,
                 "--check-rights asks a cluster: manifests are evaluated in it with --live",
             );
             return None;
         }
-        if let Some(subject) = inputs.live.check_rights.as_deref().filter(|name| !Subject::is_name(name)) {
+        if let Some(subject) = options.cluster.check_rights.as_deref().filter(|name| !Subject::is_name(name))
+        {
             let text = format!(
                 "--check-rights: {subject:?} is the name of nobody: expected that of a user, or \
                  system:serviceaccount:NAMESPACE:NAME"
@@ -144,46 +145,47 @@ impl Session {
             reporter.error(Exit::Input, &text);
             return None;
         }
-        let (record, replay) = (&inputs.live.record, &inputs.live.replay);
-        if (record.is_some() || replay.is_some()) && !inputs.asks_a_cluster() {
+        let (record, replay) = (&options.cluster.record, &options.cluster.replay);
+        if (record.is_some() || replay.is_some()) && !options.uses_cluster() {
             let text =
                 "a recording is named and no cluster is asked: manifests are evaluated in it with --live";
             reporter.error(Exit::Input, text);
             return None;
         }
-        let limits = inputs.limits();
-        let now = inputs.now.unwrap_or_else(Timestamp::now);
-        let cluster = if inputs.asks_a_cluster() { Some(connect(inputs, now, reporter)) } else { None };
+        let limits = options.input_limits;
+        let now = options.now.unwrap_or_else(Timestamp::now);
+        let cluster = if options.uses_cluster() { Some(connect(options, now, reporter)) } else { None };
         let unreachable = matches!(cluster, Some(None));
         let cluster = cluster.flatten();
         let recorded = cluster.as_ref().and_then(|cluster| cluster.now());
-        let now = inputs.now.or(recorded).unwrap_or(now);
+        let now = options.now.or(recorded).unwrap_or(now);
         let namespace = match &cluster {
             // Where kubectl apply would put it.
-            Some(cluster) if inputs.asks_for_context() && inputs.given_namespace().is_none() => {
+            Some(cluster) if options.uses_cluster_state() && options.explicit_namespace().is_none() => {
                 cluster.default_namespace().to_owned()
             }
-            _ => inputs.namespace().to_owned(),
+            _ => options.namespace_or_default().to_owned(),
         };
-        let mut exceptions = ExceptionLoader::new(inputs.semantics.into(), limits);
-        inputs.exceptions.iter().for_each(|path| exceptions.path(path));
-        let policies = policies(inputs, cluster.as_ref(), &mut exceptions, reporter);
+        let mut exceptions = ExceptionLoader::new(options.dialect.semantics, limits);
+        options.exceptions.iter().for_each(|path| exceptions.path(path));
+        let policies = policies(options, cluster.as_ref(), &mut exceptions, reporter);
         let values =
-            given(inputs.values.as_ref(), reporter, |location| load_values(location, Head::OfKind, &limits));
-        let user =
-            given(inputs.userinfo.as_ref(), reporter, |location| load_user(location, Head::OfKind, &limits));
+            given(options.values.as_ref(), reporter, |location| load_values(location, Head::OfKind, &limits));
+        let user = given(options.user_info.as_ref(), reporter, |location| {
+            load_user(location, Head::OfKind, &limits)
+        });
         let exceptions = said(exceptions.finish(), reporter);
-        let kinds = said(custom_kinds(&inputs.crds, &limits), reporter);
-        let old = said(OldObjects::load(&inputs.old, &namespace, &limits), reporter);
+        let kinds = said(custom_kinds(&options.crds, &limits), reporter);
+        let old = said(OldObjects::load(&options.old, &namespace, &limits), reporter);
         let objects = {
             let kinds = kinds.as_deref().unwrap_or_default();
             let mut loader = GivenLoader::new(&namespace, kinds, limits);
-            inputs.context_from.iter().for_each(|path| loader.path(path));
-            inputs.images.iter().for_each(|path| loader.images(path));
+            options.context_from.iter().for_each(|path| loader.path(path));
+            options.images.iter().for_each(|path| loader.images(path));
             loader.finish()
         };
         let objects = said(objects, reporter);
-        let repeated = repeated_names(inputs, reporter);
+        let repeated = repeated_names(options, reporter);
         let (policies, values, user, mut kinds, old) = (policies?, values?, user?, kinds?, old?);
         let (objects, exceptions) = (objects?, exceptions?);
         if repeated || unreachable {
@@ -191,7 +193,7 @@ impl Session {
         }
         let mut remarks = remarks(&policies, reporter);
         remarks.extend(remarks_on_exceptions(&exceptions, &policies.policies));
-        let asked = cluster.as_deref().filter(|_| inputs.asks_for_context());
+        let asked = cluster.as_deref().filter(|_| options.uses_cluster_state());
         let mut missing_schemas = Vec::new();
         if let Some(cluster) = asked {
             let LiveKinds { found, missing } = live_kinds(cluster, &policies.policies, &kinds, reporter)?;
@@ -210,13 +212,13 @@ impl Session {
             values
         });
         let exceptions = PolicyExceptions::new(exceptions.exceptions);
-        let settings = settings(inputs, schemas, values, user);
+        let settings = settings(options, schemas, values, user);
         let namespace_name = namespace.as_str().into();
         let settings = Settings { trace, exceptions, filters, namespace: namespace_name, ..settings };
         let engine = Engine::new(PolicySet::new(policies.policies), settings);
         let schemaless = Schemaless::new(missing_schemas, &engine);
-        let twice = inputs.check_idempotent;
-        let of_manifests = cluster.clone().filter(|_| inputs.live.live && !inputs.is_live());
+        let twice = options.check_idempotent;
+        let of_manifests = cluster.clone().filter(|_| options.cluster.live && !options.is_live());
         let stored = of_manifests.map(|cluster| StoredObjects::new(cluster, namespace.as_str().into()));
         let mut session = Self {
             engine,
@@ -225,18 +227,18 @@ impl Session {
             objects,
             remarks,
             twice,
-            live: inputs.is_live(),
+            live: options.is_live(),
             cluster,
             stored,
             now,
-            shows_secrets: inputs.show_secrets,
-            check_rights: inputs.live.check_rights.clone(),
+            shows_secrets: options.show_secrets,
+            check_rights: options.cluster.check_rights.clone(),
             remarks_on_acts,
             schemaless,
         };
-        let asked = session.asked(inputs);
+        let asked = session.asked(options);
         let plurals = asked.plurals().join(", ");
-        if !plurals.is_empty() && !inputs.asks_for_context() {
+        if !plurals.is_empty() && !options.uses_cluster_state() {
             let text = format!(
                 "policies ask the API server for {plurals}: the manifests alone answer, as far as they can; \
                  `--context-from PATH` can give what the cluster holds, `--live` asks it"
@@ -294,28 +296,28 @@ impl Session {
     }
 
     /// The world of manifests: what the inputs tell of it, and the cluster where it may be asked.
-    pub(super) fn world(&self, inputs: &Inputs, manifests: &Manifests) -> RunWorld {
-        let cluster = self.cluster.clone().filter(|_| inputs.asks_for_context());
+    pub(super) fn world(&self, options: &RunOptions, manifests: &Manifests) -> RunWorld {
+        let cluster = self.cluster.clone().filter(|_| options.uses_cluster_state());
         let rehearsal = cluster.as_ref().and_then(|cluster| cluster.rehearsal());
-        let rehearsal = rehearsal.map(|cluster| self.world_on(inputs, manifests, Some(cluster)));
-        self.world_on(inputs, manifests, cluster).with_rehearsal(rehearsal)
+        let rehearsal = rehearsal.map(|cluster| self.world_on(options, manifests, Some(cluster)));
+        self.world_on(options, manifests, cluster).with_rehearsal(rehearsal)
     }
 
     fn world_on(
         &self,
-        inputs: &Inputs,
+        options: &RunOptions,
         manifests: &Manifests,
         cluster: Option<Arc<dyn Cluster>>,
     ) -> RunWorld {
-        let given = self.offline_world(inputs, manifests);
-        let rights = match (&inputs.live.check_rights, &inputs.live.reach.as_user) {
+        let given = self.offline_world(options, manifests);
+        let rights = match (&options.cluster.check_rights, &options.cluster.connection.impersonation.user) {
             (Some(subject), _) => Some(Rights::of(Subject::named(subject))),
             (None, Some(user)) => Some(Rights::own(user)),
             (None, None) => None,
         };
         ClusterWorld::new(given, cluster, self.engine.asks_for_namespace_labels())
             .with_secrets_shown(self.shows_secrets)
-            .with_all_namespaces(inputs.live.all_namespaces)
+            .with_all_namespaces(options.cluster.all_namespaces)
             .with_most_targets(self.engine.settings().limits.targets)
             .with_rights(rights)
     }
@@ -430,20 +432,20 @@ impl Session {
 
     /// What policies may ask the API server for and nobody gave: the manifests answer it, as with Kyverno's
     /// command line.
-    fn asked<'a>(&'a self, inputs: &'a Inputs) -> Asked<'a> {
+    fn asked<'a>(&'a self, options: &'a RunOptions) -> Asked<'a> {
         let rules = self.engine.policies().policies().iter().flat_map(|policy| &policy.rules);
         let paths: Vec<String> = rules.flat_map(|rule| rule.asked_paths(Asked::VARIABLE)).collect();
-        self.objects.asked(&paths, inputs.namespace(), &self.kinds)
+        self.objects.asked(&paths, options.namespace_or_default(), &self.kinds)
     }
 
     /// The world as far as the inputs tell of it.
-    fn offline_world(&self, inputs: &Inputs, manifests: &Manifests) -> OfflineWorld {
-        let mut world = OfflineWorld::new(self.now, inputs.seed);
+    fn offline_world(&self, options: &RunOptions, manifests: &Manifests) -> OfflineWorld {
+        let mut world = OfflineWorld::new(self.now, options.seed);
         world.add_kinds(&self.kinds);
         let mut objects = self.objects.clone();
-        let asked = self.asked(inputs);
+        let asked = self.asked(options);
         // A cluster knows better than a part of what is going to be in it.
-        if !asked.plurals().is_empty() && !inputs.asks_for_context() {
+        if !asked.plurals().is_empty() && !options.uses_cluster_state() {
             objects.add_manifests(&asked, manifests.asked(&asked));
         }
         world.set_objects(objects);
@@ -459,27 +461,32 @@ impl Session {
     }
 }
 
-fn settings(inputs: &Inputs, schemas: Schemas, values: LoadedValues, user: Option<UserInfo>) -> Settings {
+fn settings(
+    options: &RunOptions,
+    schemas: Schemas,
+    values: LoadedValues,
+    user: Option<UserInfo>,
+) -> Settings {
     let mut values = values.values;
-    values.set.extend(inputs.set.iter().cloned());
+    values.set.extend(options.set.iter().cloned());
     Settings {
-        semantics: inputs.semantics.into(),
+        semantics: options.dialect.semantics,
         schemas,
         values,
         user,
-        operation: inputs.operation,
-        namespace: inputs.namespace().into(),
-        limits: inputs.evaluation_limits(),
-        on_policy_update: inputs.on_policy_update,
+        operation: options.operation,
+        namespace: options.namespace_or_default().into(),
+        limits: options.evaluation_limits,
+        on_policy_update: options.on_policy_update,
         ..Settings::default()
     }
 }
 
 /// Says what is wrong with names given by `--set`; whether anything is.
-fn repeated_names(inputs: &Inputs, reporter: &mut Reporter) -> bool {
+fn repeated_names(options: &RunOptions, reporter: &mut Reporter) -> bool {
     let mut repeated = false;
-    for (index, (name, _)) in inputs.set.iter().enumerate() {
-        if inputs.set.iter().take(index).any(|(earlier, _)| earlier == name) {
+    for (index, (name, _)) in options.set.iter().enumerate() {
+        if options.set.iter().take(index).any(|(earlier, _)| earlier == name) {
             repeated = true;
             let name: Vec<_> = name.parts().iter().map(|part| &**part).collect();
             reporter.error(Exit::Input, &format!("--set gives {} twice", name.join(".")));

@@ -1,6 +1,6 @@
 //! `argocd generate`: an application rendered, and its objects as the policies leave them.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -19,11 +19,12 @@ use super::parameters::found;
 use super::program::{Program, ProgramError, Rendered};
 use super::tree::Tree;
 use super::watch::{ENDED, Watch};
-use crate::commands::arguments::{Inputs, LegacySyntax, SemanticsArgument, limit};
+use crate::commands::arguments::{LegacySyntax, SemanticsArgument, dialect, limit, limits};
 use crate::commands::driver::{Work, chunks, drive};
 use crate::commands::evaluate::{Evaluated, Evaluator};
 use crate::commands::exit::Exit;
 use crate::commands::kubectl::request_timeout;
+use crate::commands::options::RunOptions;
 use crate::commands::reporter::{NoteKind, Reporter, Verbosity};
 use crate::commands::session::{RunWorld, Session, counted, with_pool};
 use crate::commands::spool::Spool;
@@ -151,7 +152,7 @@ struct Run<'a> {
     application: Application,
     parameters: Parameters,
     tree: Tree,
-    inputs: Inputs,
+    options: RunOptions,
 }
 
 impl<'a> Run<'a> {
@@ -173,20 +174,20 @@ impl<'a> Run<'a> {
             .map_err(|error| fail(&format!("the application's folder cannot be read: {error}")))
             .ok()?;
         tree.check().map_err(|error| fail(&error.to_string())).ok()?;
-        let inputs = inputs(arguments, &application, &parameters, &tree);
-        let inputs = inputs.map_err(|errors| errors.iter().for_each(|error| fail(error))).ok()?;
-        Some(Self { arguments, watch, application, parameters, tree, inputs })
+        let options = options(arguments, &application, &parameters, &tree);
+        let options = options.map_err(|errors| errors.iter().for_each(|error| fail(error))).ok()?;
+        Some(Self { arguments, watch, application, parameters, tree, options })
     }
 
     fn answer(&self, reporter: &mut Reporter) {
-        let Some(session) = Session::open(&self.inputs, reporter) else { return };
+        let Some(session) = Session::open(&self.options, reporter) else { return };
         let mut notes = Vec::new();
         let manifests = match self.render(&mut notes) {
             Ok(manifests) => manifests,
             Err(Failure::Ended) => return reporter.error(Exit::Interrupted, ENDED),
             Err(Failure::Said(message)) => return reporter.error(Exit::Input, &message),
         };
-        let world = session.world(&self.inputs, &manifests);
+        let world = session.world(&self.options, &manifests);
         let mut ledger = RunSummary::flagless();
         match self.evaluate(&session, &world, &manifests, &mut ledger, &mut notes, reporter) {
             Ok(spool) if reporter.exit() == Exit::Done => {
@@ -214,7 +215,7 @@ impl<'a> Run<'a> {
 
     /// The manifests of the application.
     fn render(&self, notes: &mut Vec<String>) -> Result<Manifests, Failure> {
-        let limits = self.inputs.limits();
+        let limits = self.options.input_limits;
         let mut manifests = Manifests::new(limits);
         let renderer = match self.parameters.renderer {
             Some(renderer) => renderer,
@@ -446,13 +447,13 @@ fn unlinked(text: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// The inputs of the run: the plugin's own, and what it lets the application add.
-fn inputs(
+/// The options of the run: the plugin's own, and what it lets the application add.
+fn options(
     arguments: &Arguments,
     application: &Application,
     parameters: &Parameters,
     tree: &Tree,
-) -> Result<Inputs, Vec<String>> {
+) -> Result<RunOptions, Vec<String>> {
     let mut faults = Vec::new();
     let own = [
         ("--policy", &*arguments.policy),
@@ -489,20 +490,22 @@ fn inputs(
         return Err(faults);
     }
     policies.extend(arguments.policy.iter().cloned());
-    let mut inputs = Inputs::of_manifests();
-    inputs.policy = policies;
-    inputs.filename = vec![OsStr::new(".").into()];
-    inputs.namespace = Some(application.namespace.clone());
-    inputs.exceptions.clone_from(&arguments.exceptions);
-    inputs.context_from.clone_from(&arguments.context_from);
-    inputs.images.clone_from(&arguments.images);
-    inputs.values.clone_from(&arguments.values);
-    inputs.set.clone_from(&arguments.set);
-    inputs.userinfo.clone_from(&arguments.userinfo);
-    inputs.crds.clone_from(&arguments.crds);
-    inputs.semantics = arguments.semantics;
-    inputs.legacy = arguments.legacy;
-    inputs.limit.clone_from(&arguments.limit);
-    inputs.quiet = arguments.quiet;
-    Ok(inputs)
+    let (input_limits, evaluation_limits) = limits(&arguments.limit);
+    Ok(RunOptions {
+        policies,
+        manifests: vec![".".into()],
+        namespace: Some(application.namespace.clone()),
+        exceptions: arguments.exceptions.clone(),
+        context_from: arguments.context_from.clone(),
+        images: arguments.images.clone(),
+        values: arguments.values.clone(),
+        set: arguments.set.clone(),
+        user_info: arguments.userinfo.clone(),
+        crds: arguments.crds.clone(),
+        dialect: dialect(arguments.semantics, arguments.legacy),
+        input_limits,
+        evaluation_limits,
+        quiet: arguments.quiet,
+        ..RunOptions::default()
+    })
 }

@@ -12,16 +12,14 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
-use crate::engine;
 use crate::render::{
     Palette, SuiteView, suite_totals, suites_json, suites_junit, suites_markdown, suites_text,
 };
 use crate::report::{SuiteCounts, SuiteReport, UnloadedSuite};
-use crate::semantics::{Dialect, DivergenceSet};
+use crate::semantics::DivergenceSet;
 use crate::source::{custom_kinds, find_suites};
-use crate::yaml::Limits;
 
-use super::arguments::{Color, LegacySyntax, SemanticsArgument, limit};
+use super::arguments::{Color, LegacySyntax, SemanticsArgument, dialect, limit, limits};
 use super::exit::Exit;
 use super::reporter::{NoteKind, Reporter, Verbosity};
 use super::session::{counted, said, schemas, with_pool};
@@ -143,16 +141,11 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     let verbosity = Verbosity { quiet: arguments.quiet, strict: false };
     with_pool(arguments.workers.map_or(0, usize::from), verbosity, |reporter| {
         let Some(files) = find(arguments, reporter) else { return };
-        let mut limits = Limits::default();
-        let mut evaluation = engine::Limits::default();
-        for (name, value) in &arguments.limit {
-            // The names were looked at when the arguments were: each is known to one of the two.
-            let _is_known = limits.set(name, *value) || evaluation.set(name, *value);
-        }
+        let (limits, evaluation) = limits(&arguments.limit);
         let Some(kinds) = said(custom_kinds(&arguments.crds, &limits), reporter) else { return };
         let Some(schemas) = schemas(&kinds, reporter) else { return };
         let runner = Runner {
-            dialect: Dialect { semantics: arguments.semantics.into(), legacy: arguments.legacy.into() },
+            dialect: dialect(arguments.semantics, arguments.legacy),
             kinds: &kinds,
             schemas,
             limits,

@@ -1,0 +1,167 @@
+//! What a run works on and how. Commands build it from their arguments, the Argo CD plugin from its configuration.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+use crate::engine::{self, DottedName};
+use crate::policy::Operation;
+use crate::semantics::Dialect;
+use crate::source::cluster::Connection;
+use crate::value::Value;
+use crate::yaml::Limits;
+
+/// Policies, objects, and how they are evaluated. The path `-` is standard input.
+#[derive(Debug, Default)]
+pub(super) struct RunOptions {
+    /// Files, directories or globs with policies.
+    pub(super) policies: Vec<PathBuf>,
+    /// Files, directories or globs with the objects.
+    pub(super) manifests: Vec<PathBuf>,
+    /// Whether the directories below those in `manifests` are read, too.
+    pub(super) recursive: bool,
+    /// A directory with a kustomization that gives the objects.
+    pub(super) kustomization: Option<PathBuf>,
+    /// Files with objects that only rules with targets may change.
+    pub(super) targets: Vec<PathBuf>,
+    /// The namespace of live objects, and of manifests that name none.
+    pub(super) namespace: Option<String>,
+    /// A file of kind Values.
+    pub(super) values: Option<PathBuf>,
+    /// Values for single variables; they win over those of the file.
+    pub(super) set: Vec<(DottedName, Value)>,
+    /// A file of kind UserInfo.
+    pub(super) user_info: Option<PathBuf>,
+    /// Files with PolicyExceptions.
+    pub(super) exceptions: Vec<PathBuf>,
+    /// Files with CustomResourceDefinitions.
+    pub(super) crds: Vec<PathBuf>,
+    /// Files with the objects as they were before an update.
+    pub(super) old: Vec<PathBuf>,
+    /// Files that context entries are loaded from.
+    pub(super) context_from: Vec<PathBuf>,
+    /// Files that imageRegistry entries are loaded from.
+    pub(super) images: Vec<PathBuf>,
+    /// The operation of the requests; `None` for CREATE, or UPDATE where the object exists.
+    pub(super) operation: Option<Operation>,
+    /// Whether the run is the one that follows a change of the policies.
+    pub(super) on_policy_update: bool,
+    /// How policies are read.
+    pub(super) dialect: Dialect,
+    /// Whether omissions are errors.
+    pub(super) strict: bool,
+    /// Whether notes and the summary are left out.
+    pub(super) quiet: bool,
+    /// Whether each changed object is evaluated a second time.
+    pub(super) check_idempotent: bool,
+    /// The time that policies see; `None` for the start of the run.
+    pub(super) now: Option<Timestamp>,
+    /// Where random values start from.
+    pub(super) seed: u64,
+    /// The limits on the size of inputs.
+    pub(super) input_limits: Limits,
+    /// The limits on the evaluation of one rule.
+    pub(super) evaluation_limits: engine::Limits,
+    /// How many threads evaluate; 0 for one per processor.
+    pub(super) workers: usize,
+    /// Whether values of Secrets are shown.
+    pub(super) show_secrets: bool,
+    /// Which part a cluster has in the run.
+    pub(super) cluster: ClusterOptions,
+}
+
+/// Which objects and answers come from a cluster, and how it is reached.
+#[derive(Debug, Default)]
+pub(super) struct ClusterOptions {
+    /// Live objects in kubectl's grammar: `TYPE[,TYPE…] [NAME…]` or `TYPE/NAME…`.
+    pub(super) resources: Vec<String>,
+    /// Whether live objects of all namespaces are read.
+    pub(super) all_namespaces: bool,
+    /// The label selector of live objects.
+    pub(super) label_selector: Option<String>,
+    /// The field selector of live objects.
+    pub(super) field_selector: Option<String>,
+    /// How many live objects are read at once; 0 for a whole list.
+    pub(super) chunk_size: u32,
+    /// Whether manifests are evaluated against the state of the cluster.
+    pub(super) live: bool,
+    /// Whether the policies of the cluster are evaluated, too.
+    pub(super) policies: bool,
+    /// The subject whose rights on targets are checked.
+    pub(super) check_rights: Option<String>,
+    /// The directory that a recording is written to.
+    pub(super) record: Option<PathBuf>,
+    /// The directory of the recording that stands in for the cluster.
+    pub(super) replay: Option<PathBuf>,
+    /// How the cluster is reached.
+    pub(super) connection: Connection,
+}
+
+impl RunOptions {
+    /// The namespace, unless it is empty: as with kubectl, that is none.
+    pub(super) fn explicit_namespace(&self) -> Option<&str> {
+        self.namespace.as_deref().filter(|name| !name.is_empty())
+    }
+
+    /// The namespace of manifests that name none, where no cluster has a default.
+    pub(super) fn namespace_or_default(&self) -> &str {
+        self.explicit_namespace().unwrap_or("default")
+    }
+
+    /// Whether the objects are those of a cluster.
+    pub(super) const fn is_live(&self) -> bool {
+        self.manifests.is_empty() && self.kustomization.is_none()
+    }
+
+    /// Whether any objects are named, in manifests or on a cluster.
+    pub(super) const fn names_objects(&self) -> bool {
+        let cluster = &self.cluster;
+        !self.is_live()
+            || !cluster.resources.is_empty()
+            || cluster.all_namespaces
+            || self.namespace.is_some()
+            || cluster.label_selector.is_some()
+            || cluster.field_selector.is_some()
+    }
+
+    /// Whether objects are evaluated against the state of a cluster.
+    pub(super) const fn uses_cluster_state(&self) -> bool {
+        self.is_live() || self.cluster.live
+    }
+
+    /// Whether a cluster is read at all.
+    pub(super) const fn uses_cluster(&self) -> bool {
+        self.uses_cluster_state() || self.cluster.policies
+    }
+
+    /// How many of the paths are standard input.
+    pub(super) fn stdin_count(&self) -> usize {
+        let lists = [
+            &self.policies,
+            &self.manifests,
+            &self.targets,
+            &self.exceptions,
+            &self.old,
+            &self.crds,
+            &self.context_from,
+            &self.images,
+        ];
+        let single = [&self.values, &self.user_info];
+        let all = lists.into_iter().flatten().chain(single.into_iter().flatten());
+        all.filter(|path| path.as_os_str() == "-").count()
+    }
+}
+
+impl ClusterOptions {
+    /// Whether anything says which cluster is reached or by whom.
+    pub(super) const fn names_cluster(&self) -> bool {
+        let connection = &self.connection;
+        connection.kubeconfig.is_some()
+            || connection.context.is_some()
+            || connection.cluster.is_some()
+            || connection.user.is_some()
+            || connection.server.is_some()
+            || connection.token.is_some()
+            || connection.impersonation.user.is_some()
+    }
+}
