@@ -448,12 +448,16 @@ pub(super) struct DiffOptions {
 }
 
 impl DiffOptions {
-    /// How a diff on standard output is written; what would shape one is not passed over in silence where none is.
-    pub(super) fn style(&self, shows_diff: bool, reporter: &mut Reporter) -> DiffStyle {
+    /// How a diff on standard output is written.
+    pub(super) fn style(&self) -> DiffStyle {
+        DiffStyle { palette: self.color.palette(), context: self.unified, annotate: self.annotate }
+    }
+
+    /// Notes that a run without diffs does not use an option.
+    pub(super) fn note_unused(&self, shows_diff: bool, reporter: &mut Reporter) {
         if self.annotate && !shows_diff {
             reporter.note(NoteKind::Other, "--annotate shapes diffs, and this run prints none");
         }
-        DiffStyle { palette: self.color.palette(), context: self.unified, annotate: self.annotate }
     }
 }
 

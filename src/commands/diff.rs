@@ -1,16 +1,18 @@
 //! `diff`: what the policies would change.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+
+use crate::render::{Layout, Markdown, Report, Summary};
 
 use super::arguments::{DiffOptions, RunArguments};
-use super::driver::show;
+use super::driver::Presentation;
 use super::exit::Exit;
-use super::mutate::Print;
+use super::formats::{FormatChoice, FormatOptions, format_parser};
 use super::options::RunOptions;
-use super::output::{Format, Layout};
+use super::present::present;
 use super::server_dry_run::NO_CLUSTER;
 use super::session::{Session, on_threads};
-use super::summary::SumUp;
+use super::summary::{Closing, SummaryStyle};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,8 +59,15 @@ pub(super) struct Arguments {
     #[command(flatten)]
     inputs: RunArguments,
     /// How to show it.
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Diff, help_heading = "Output")]
-    output: Output,
+    #[arg(
+        short,
+        long,
+        value_name = "FORMAT",
+        value_parser = format_parser(&FORMATS),
+        default_value = "diff",
+        help_heading = "Output"
+    )]
+    output: &'static FormatChoice<FormatOptions>,
     /// Send each changed object through the API server's own validation and webhooks, as a dry run that
     /// stores nothing, and show what it refuses (exit code 3) or changes further.
     #[arg(long, help_heading = "Cluster")]
@@ -67,30 +76,34 @@ pub(super) struct Arguments {
     style: DiffOptions,
 }
 
-/// What is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// A unified diff of the files, which `git apply` and `patch -p1` take; for objects that come from
-    /// elsewhere of each object.
-    Diff,
-    /// A table: objects by policy, rule, kind and namespace.
-    Summary,
-    /// A report of all objects that a rule matched, and the counts.
-    Json,
-    /// The counts and the diff, for a pull request.
-    Markdown,
-}
-
-impl Output {
-    const fn format(self) -> (Format, SumUp) {
-        match self {
-            Self::Diff => (Format::Diff, SumUp::Table),
-            Self::Summary => (Format::Summary, SumUp::Nothing),
-            Self::Json => (Format::Report, SumUp::Line),
-            Self::Markdown => (Format::Markdown, SumUp::Nothing),
-        }
-    }
-}
+/// What `-o` may name.
+static FORMATS: [FormatChoice<FormatOptions>; 4] = [
+    FormatChoice {
+        name: "diff",
+        help: "A unified diff of the files, which `git apply` and `patch -p1` take; for objects that come from elsewhere \
+               of each object",
+        summary: SummaryStyle::Table,
+        format: |options| Box::new(options.diff()),
+    },
+    FormatChoice {
+        name: "summary",
+        help: "A table: objects by policy, rule, kind and namespace",
+        summary: SummaryStyle::None,
+        format: |_| Box::new(Summary),
+    },
+    FormatChoice {
+        name: "json",
+        help: "A report of all objects that a rule matched, and the counts",
+        summary: SummaryStyle::Line,
+        format: |_| Box::new(Report),
+    },
+    FormatChoice {
+        name: "markdown",
+        help: "The counts and the diff, for a pull request",
+        summary: SummaryStyle::None,
+        format: |options| Box::new(Markdown::new(options.diff())),
+    },
+];
 
 /// Runs the command.
 pub(super) fn run(arguments: Arguments) -> Exit {
@@ -101,11 +114,17 @@ pub(super) fn run(arguments: Arguments) -> Exit {
             return reporter.error(Exit::Input, NO_CLUSTER);
         }
         let session = Session::open(options, reporter);
-        let (format, sum_up) = output.format();
-        let style = style.style(format.shows_diff(), reporter);
-        let print = Print { format, layout: Layout::Kept, style, sum_up, tries: server_dry_run };
-        let ledger = show(options, session.as_ref(), &print, reporter);
-        if ledger.is_some_and(|ledger| ledger.tally.changed > 0) {
+        let format = (output.format)(FormatOptions { layout: Layout::Kept, style: style.style() });
+        style.note_unused(format.shows_diff(), reporter);
+        let presentation = Presentation {
+            format: &*format,
+            summary: output.summary,
+            selection: None,
+            closing: Closing::ALL,
+            server_dry_run,
+        };
+        let summary = present(options, session.as_ref(), &presentation, reporter);
+        if summary.is_some_and(|summary| summary.tally.changed > 0) {
             reporter.worsen(Exit::Changes);
         }
     })

@@ -1,182 +1,160 @@
-//! The one driver: portions of the input come in order, are evaluated in parallel, and go out in order.
+//! The driver of all commands that print what policies do: documents are evaluated in parallel and printed in order,
+//! then come the notes, the summary and the exit code.
 
 use std::io;
 
-use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
+use crate::render::{DocumentView, Format, ObjectView, Prepared, RunTotals, counted};
+use crate::report::ObjectReport;
+use crate::source::{Faults, InputBatch};
 
-use crate::engine::World;
-use crate::source::{InputBatch, InputDocument, SourceError};
-
-use super::evaluate::{Evaluated, Evaluator};
+use super::evaluate::Evaluated;
 use super::exit::Exit;
-use super::live;
-use super::manifests::{complain, manifests};
-use super::mutate_existing::run_targets;
-use super::options::RunOptions;
-use super::pipeline::Pipeline;
-use super::reporter::Reporter;
+use super::pipeline::evaluate_all;
+use super::reporter::{NoteKind, Reporter};
+use super::selection::Selection;
+use super::server_dry_run::DryRuns;
 use super::session::{RunWorld, Session};
-use super::summary::RunSummary;
+use super::summary::{Closing, RunSummary, SummaryStyle};
 
-/// So many pieces, or so many bytes of them, are evaluated together.
-const CHUNK_PIECES: usize = 1024;
-pub(super) const CHUNK_BYTES: usize = 8 << 20;
-
-/// What becomes of pieces.
-pub(super) trait Work: Sync {
-    /// What a piece is made into.
-    type Made: Send;
-    /// The outside of the evaluation.
-    type World: World;
-
-    /// What evaluates pieces.
-    fn evaluator(&self) -> &Evaluator<'_, Self::World>;
-
-    /// Prepares an evaluated piece; called on many threads.
-    fn make(&self, evaluated: Evaluated) -> Self::Made;
+/// What of a run is shown, and how.
+pub(super) struct Presentation<'a> {
+    pub(super) format: &'a dyn Format,
+    pub(super) summary: SummaryStyle,
+    /// The rules and objects that are shown, if only some are.
+    pub(super) selection: Option<&'a Selection>,
+    /// Whether the notes at the end name rules without objects and divergences.
+    pub(super) closing: Closing,
+    /// Whether the API server is asked to store each changed object, as a dry run.
+    pub(super) server_dry_run: bool,
 }
 
-/// A way to show what becomes of objects.
-pub(super) trait Show {
-    /// Whether files have to be in memory as a whole.
-    fn needs_whole_files(&self) -> bool;
-
-    /// Whether it tells what changes mean for a cluster.
-    fn tells_flags(&self) -> bool;
-
-    /// Evaluates all pieces in a world, counts them, says what the world did not tell, and prints the result,
-    /// unless some input could not be read.
-    ///
-    /// # Errors
-    ///
-    /// What cannot be written.
-    fn print(
-        &self,
-        session: &Session,
-        world: &RunWorld,
-        batches: impl Iterator<Item = InputBatch>,
-        ledger: &mut RunSummary,
-        reporter: &mut Reporter,
-    ) -> io::Result<()>;
-
-    /// The same; gives what was counted, and says what could not be written.
-    fn run(
+impl Presentation<'_> {
+    /// Evaluates all documents of a run and prints the result, unless some input could not be read. What went wrong is
+    /// reported.
+    pub(super) fn run(
         &self,
         session: &Session,
         world: &RunWorld,
         batches: impl Iterator<Item = InputBatch>,
         reporter: &mut Reporter,
     ) -> RunSummary {
-        let mut ledger = if self.tells_flags() { RunSummary::default() } else { RunSummary::flagless() };
-        if let Err(error) = self.print(session, world, batches, &mut ledger, reporter) {
+        let counts_impact = self.format.shows_impact() || self.summary == SummaryStyle::Table;
+        let mut summary = if counts_impact { RunSummary::default() } else { RunSummary::without_impact() };
+        if let Err(error) = self.print(session, world, batches, &mut summary, reporter) {
             reporter.error(Exit::Input, &format!("the result cannot be written: {error}"));
         }
-        ledger
+        summary
     }
-}
 
-/// Shows what becomes of the objects that the arguments name, in manifests or on a cluster. Everything that
-/// is wrong is said; `None` if nothing was evaluated. Without a session the objects are read for what is
-/// wrong with them alone.
-pub(super) fn show(
-    options: &RunOptions,
-    session: Option<&Session>,
-    show: &impl Show,
-    reporter: &mut Reporter,
-) -> Option<RunSummary> {
-    if options.is_live() {
-        return live::run(options, session, show, reporter);
-    }
-    let manifests = manifests(options, session, reporter)?;
-    let Some(session) = session else {
-        complain(manifests.pieces(), reporter);
-        return None;
-    };
-    let world = session.world(options, &manifests);
-    let batches = manifests.batches(show.needs_whole_files());
-    Some(show.run(session, &world, batches, reporter))
-}
-
-/// Pieces in chunks, each as large as may be.
-pub(super) fn chunks(
-    mut pieces: impl Iterator<Item = Result<InputDocument, SourceError>>,
-) -> impl Iterator<Item = InputBatch> {
-    std::iter::from_fn(move || {
-        let mut bytes = 0;
-        let mut chunk = Vec::new();
-        while chunk.len() < CHUNK_PIECES && bytes < CHUNK_BYTES {
-            let Some(piece) = pieces.next() else { break };
-            bytes += piece.as_ref().map_or(0, InputDocument::weight);
-            chunk.push(piece);
+    fn print(
+        &self,
+        session: &Session,
+        world: &RunWorld,
+        batches: impl Iterator<Item = InputBatch>,
+        summary: &mut RunSummary,
+        reporter: &mut Reporter,
+    ) -> io::Result<()> {
+        let mut evaluator = session.evaluator(world);
+        evaluator.keeps_whole = self.server_dry_run;
+        let cluster = session.cluster.as_deref().filter(|_| self.server_dry_run);
+        let dry_runs = cluster.map(|cluster| DryRuns::new(cluster, &evaluator));
+        let mut writer = self.format.writer();
+        let mut spool = session.spool(reporter);
+        let mut faults = Faults::default();
+        let mut secrets = 0;
+        let prepare = |evaluated: &mut Evaluated| self.prepare(evaluated, evaluator.shows_secrets, dry_runs);
+        let take = |evaluated: Evaluated, prepared: Prepared| {
+            summary.add(&evaluated, reporter);
+            if !self.format.shows_errors() {
+                summary.report_errors(&evaluated, reporter);
+            }
+            session.schemaless.add(&evaluated);
+            if let Some(edited) = &prepared.edited {
+                summary.add_edit(&evaluated, edited);
+            }
+            let is_printed = |report: &&ObjectReport| self.format.prints_secret_values_of(report);
+            secrets += evaluated.objects.iter().map(|object| &object.report).filter(is_printed).count();
+            if !evaluated.is_unchanged_target() || self.format.shows_unchanged_targets() {
+                writer.write(&view(&evaluated), prepared, &mut spool)?;
+            }
+            if spool.is_due() { reporter.aside(|| spool.print_pending()) } else { Ok(()) }
+        };
+        evaluate_all(batches, &evaluator, prepare, take, |error| faults.push(error))?;
+        for error in faults {
+            reporter.fault(&error);
         }
-        (!chunk.is_empty()).then_some(InputBatch::Pieces(chunk))
-    })
-}
-
-/// Drives all portions through the work. `take` gets what was made of their pieces in the order they came in;
-/// `fail` gets the errors of the input. After one that spoils the rest nothing is taken any more: what is left of the
-/// input is read for its errors alone.
-///
-/// With rules that have targets all pieces are held until the last one was evaluated, because any may be
-/// changed for another.
-///
-/// # Errors
-///
-/// What `take` cannot write.
-pub(super) fn drive<W: Work>(
-    batches: impl Iterator<Item = InputBatch>,
-    work: &W,
-    mut take: impl FnMut(W::Made) -> io::Result<()>,
-    fail: impl FnMut(SourceError),
-) -> io::Result<()> {
-    if !work.evaluator().engine.has_targets() {
-        return Pipeline::new(work, take, fail).run(batches);
-    }
-    let mut held = hold(batches, work, fail)?;
-    run_targets(work.evaluator(), &mut held);
-    let mut held = held.into_iter();
-    loop {
-        let chunk: Vec<_> = held.by_ref().take(CHUNK_PIECES).collect();
-        if chunk.is_empty() {
+        session.report_cluster_errors(world, reporter);
+        reporter.finish_progress();
+        if reporter.exit() == Exit::Input {
             return Ok(());
         }
-        let made: Vec<_> = chunk.into_par_iter().map(|evaluated| work.make(evaluated)).collect();
-        made.into_iter().try_for_each(&mut take)?;
+        reporter.tell_gaps();
+        if secrets > 0 && !session.shows_secrets {
+            reporter.note(NoteKind::Other, &printed_secrets(secrets, session));
+        }
+        for note in writer.end_documents(&mut spool)? {
+            reporter.note(NoteKind::Other, &note);
+        }
+        summary.find_installed(session);
+        let totals = RunTotals { tally: &summary.tally, gaps: reporter.gaps(), is_live: session.is_live() };
+        writer.finish(&totals, &mut spool)?;
+        spool.print_pending()?;
+        if let Some(note) = self.selection.and_then(|selection| selection.unmatched(&summary.tally)) {
+            reporter.note(NoteKind::Omission, &note);
+        }
+        summary.close(session, self.closing, self.summary, reporter);
+        spool.print_all()
+    }
+
+    /// Does for a document what takes time; called on many threads.
+    fn prepare(
+        &self,
+        evaluated: &mut Evaluated,
+        shows_secrets: bool,
+        dry_runs: Option<DryRuns<'_>>,
+    ) -> Prepared {
+        if shows_secrets {
+            evaluated.show_secrets();
+        }
+        if let Some(dry_runs) = dry_runs {
+            dry_runs.run(evaluated);
+        }
+        if let Some(selection) = self.selection {
+            selection.narrow(evaluated);
+        }
+        self.format.prepare(&view(evaluated))
     }
 }
 
-/// Evaluates all pieces; none if something spoils the input.
-fn hold<W: Work>(
-    batches: impl Iterator<Item = InputBatch>,
-    work: &W,
-    mut fail: impl FnMut(SourceError),
-) -> io::Result<Vec<Evaluated>> {
-    let mut held = Vec::new();
-    let mut failed = false;
-    let take = |evaluated| {
-        held.push(evaluated);
-        Ok(())
-    };
-    let note = |error: SourceError| {
-        failed |= error.spoils_the_rest();
-        fail(error);
-    };
-    Pipeline::new(&Evaluating(work), take, note).run(batches)?;
-    Ok(if failed { Vec::new() } else { held })
+/// A document as output formats see it.
+fn view(evaluated: &Evaluated) -> DocumentView<'_> {
+    let input = &evaluated.piece;
+    let objects = evaluated.objects.iter().map(|object| ObjectView {
+        pointer: &object.pointer,
+        report: &object.report,
+        is_update: object.is_update,
+    });
+    DocumentView {
+        document: evaluated.document(),
+        before: input.value(),
+        after: evaluated.after.as_ref(),
+        file: input.file.as_deref(),
+        input: input.input,
+        is_target: input.further,
+        objects: objects.collect(),
+    }
 }
 
-/// The work without what is made of the result.
-struct Evaluating<'a, W>(&'a W);
-
-impl<W: Work> Work for Evaluating<'_, W> {
-    type Made = Evaluated;
-    type World = W::World;
-
-    fn evaluator(&self) -> &Evaluator<'_, W::World> {
-        self.0.evaluator()
-    }
-
-    fn make(&self, evaluated: Evaluated) -> Evaluated {
-        evaluated
+/// A note on Secrets that are printed with their values.
+fn printed_secrets(secrets: usize, session: &Session) -> String {
+    let secrets = counted(secrets, "Secret");
+    // Only a recording has a time of its own.
+    if session.cluster.as_ref().is_some_and(|cluster| cluster.now().is_some()) {
+        format!(
+            "the values of {secrets} are printed as the recording has them: stand-ins, not fit to be applied, \
+             unless it was made with --show-secrets"
+        )
+    } else {
+        format!("the values of {secrets} are printed as they are")
     }
 }

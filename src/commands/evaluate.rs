@@ -3,10 +3,11 @@
 use crate::engine::{Engine, Taken, World};
 use crate::policy::Operation;
 use crate::render::{Origin, shown_message};
-use crate::report::{Impact, ObjectReport, Outcome};
+use crate::report::{ObjectReport, Outcome};
 use crate::source::cluster::StoredObjects;
 use crate::source::{Content, InputDocument, OldObjects};
 use crate::value::{Change, GroupVersionKind, Pointer, Segment, Text, Value};
+use crate::yaml::Document;
 
 use super::rehearsal::differing;
 
@@ -59,11 +60,6 @@ pub(super) struct Evaluation {
 impl Evaluation {
     const fn new(pointer: Pointer, report: ObjectReport, again: Vec<Unsettled>) -> Self {
         Self { pointer, report, again, whole: None, is_update: false, stored: None }
-    }
-
-    /// What its change means for a cluster.
-    pub(super) fn impact(&self) -> Impact {
-        self.report.impact(self.is_update)
     }
 
     /// The object as it was and as it is, all of it.
@@ -124,21 +120,26 @@ impl Evaluated {
 
     /// Where an object of the piece comes from. Finding the line costs a second look at the text.
     pub(super) fn origin(&self, evaluation: &Evaluation) -> Origin {
+        let line = self.document().map(|document| document.nearest_position(&evaluation.pointer).line);
+        Origin { name: self.input_name().into(), line }
+    }
+
+    /// The document that the objects come from; `None` for an object without a text.
+    pub(super) fn document(&self) -> Option<&Document> {
         match &self.piece.content {
-            Content::Document(document) => Origin {
-                name: document.source().name().into(),
-                line: Some(document.nearest_position(&evaluation.pointer).line),
-            },
-            Content::Object(_) => Origin { name: "cluster".into(), line: None },
+            Content::Document(document) => Some(document),
+            Content::Object(_) => None,
         }
+    }
+
+    /// Whether these are further objects for rules with targets, and no rule changed them.
+    pub(super) const fn is_unchanged_target(&self) -> bool {
+        self.piece.further && self.after.is_none()
     }
 
     /// The name of the text that the piece comes from.
     pub(super) fn input_name(&self) -> &str {
-        match &self.piece.content {
-            Content::Document(document) => document.source().name(),
-            Content::Object(_) => "cluster",
-        }
+        self.document().map_or("cluster", |document| document.source().name())
     }
 }
 

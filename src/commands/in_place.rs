@@ -1,20 +1,19 @@
 //! Files edited in place.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::sync::Arc;
-use std::{fs, io};
 
-use crate::engine::World;
-use crate::source::{Content, Manifests, replace_read_file, still_holds};
+use crate::render::{Layout, counted};
+use crate::source::{Manifests, replace_read_file, still_holds};
 use crate::yaml::{Edited, Source};
 
-use super::driver::{Work, chunks, drive};
-use super::evaluate::{Evaluated, Evaluator};
+use super::evaluate::Evaluated;
 use super::exit::Exit;
-use super::output::Layout;
+use super::pipeline::{chunks, evaluate_all};
 use super::reporter::{NoteKind, Reporter};
-use super::session::{RunWorld, Session, counted};
-use super::summary::{RunSummary, SumUp};
+use super::session::{RunWorld, Session};
+use super::summary::{Closing, RunSummary, SummaryStyle};
 
 /// The files of a run with their new texts.
 #[derive(Debug)]
@@ -55,14 +54,17 @@ impl<'a> Edits<'a> {
     ) {
         let manifests = self.manifests;
         let again = self.given_again();
-        let mut ledger = RunSummary::flagless();
+        let mut summary = RunSummary::without_impact();
         let mut faults = Vec::new();
-        let work = Editing { evaluator: session.evaluator(world), layout: self.layout };
-        let take = |(evaluated, edited): (Evaluated, Option<Edited>)| -> io::Result<()> {
-            ledger.take(&evaluated, reporter);
-            session.schemaless.note(&evaluated);
+        let layout = self.layout;
+        let prepare =
+            |evaluated: &mut Evaluated| Some(layout.edit(evaluated.document()?, evaluated.after.as_ref()?));
+        let take = |evaluated: Evaluated, edited: Option<Edited>| {
+            summary.add(&evaluated, reporter);
+            summary.report_errors(&evaluated, reporter);
+            session.schemaless.add(&evaluated);
             if let Some(edited) = &edited {
-                ledger.edited(&evaluated, edited);
+                summary.add_edit(&evaluated, edited);
             }
             self.take(&evaluated, edited.map(|edited| edited.text));
             Ok(())
@@ -80,15 +82,17 @@ impl<'a> Edits<'a> {
             }
             piece => Some(piece),
         });
-        let driven = drive(chunks(pieces), &work, take, |error| faults.push(error));
-        if let Err(error) = driven {
+        let evaluator = session.evaluator(world);
+        if let Err(error) =
+            evaluate_all(chunks(pieces), &evaluator, prepare, take, |error| faults.push(error))
+        {
             reporter.error(Exit::Input, &error.to_string());
         }
         let is_spoilt = reporter.exit() == Exit::Input || !faults.is_empty();
         for error in faults.iter().chain(&unread) {
             reporter.error(Exit::of(error), &error.to_string());
         }
-        session.tell_faults(world, reporter);
+        session.report_cluster_errors(world, reporter);
         reporter.tell_gaps();
         for input in &again {
             if let Some(path) = manifests.file(*input) {
@@ -105,8 +109,9 @@ impl<'a> Edits<'a> {
         if !self.may_write(reporter) {
             return;
         }
-        ledger.close(session, SumUp::Nothing, reporter);
-        let mut sum_up = SumUp::Would;
+        summary.find_installed(session);
+        summary.close(session, Closing::ALL, SummaryStyle::None, reporter);
+        let mut style = SummaryStyle::WouldLine;
         if self.check {
             self.tell(reporter);
         } else if reporter.exit() >= Exit::Evaluation && !keep_going && !self.changed.is_empty() {
@@ -115,9 +120,9 @@ impl<'a> Edits<'a> {
                 format!("nothing was written because of these errors; --keep-going would write {files}");
             reporter.error(reporter.exit(), &message);
         } else if self.write(reporter) {
-            sum_up = SumUp::Line;
+            style = SummaryStyle::Line;
         }
-        ledger.sum_up(sum_up, reporter);
+        summary.report_totals(style, reporter);
     }
 
     /// The inputs that are files of others before them, by another name or by the same.
@@ -135,10 +140,7 @@ impl<'a> Edits<'a> {
             self.turn_page();
             self.current = Some(Edit { input, read: None, text: String::new(), objects: 0 });
         }
-        let (Some(current), Content::Document(document)) = (&mut self.current, &evaluated.piece.content)
-        else {
-            return;
-        };
+        let (Some(current), Some(document)) = (&mut self.current, evaluated.document()) else { return };
         current.read.get_or_insert_with(|| Arc::clone(document.source()));
         current.text.push_str(text.as_deref().unwrap_or_else(|| document.text()));
         current.objects += evaluated.objects.iter().filter(|object| object.report.is_changed()).count();
@@ -200,28 +202,5 @@ impl<'a> Edits<'a> {
             }
         }
         true
-    }
-}
-
-/// Evaluates pieces and prints what changed.
-struct Editing<'a, W> {
-    evaluator: Evaluator<'a, W>,
-    layout: Layout,
-}
-
-impl<W: World> Work for Editing<'_, W> {
-    type Made = (Evaluated, Option<Edited>);
-    type World = W;
-
-    fn evaluator(&self) -> &Evaluator<'_, W> {
-        &self.evaluator
-    }
-
-    fn make(&self, evaluated: Evaluated) -> Self::Made {
-        let edited = match (&evaluated.piece.content, &evaluated.after) {
-            (Content::Document(document), Some(after)) => Some(self.layout.text(document, after)),
-            _ => None,
-        };
-        (evaluated, edited)
     }
 }

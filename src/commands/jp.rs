@@ -1,7 +1,7 @@
 //! `jp`: expressions of Kyverno's dialect of JMESPath, without a policy around them.
 
 use std::fmt::Write as _;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -164,7 +164,8 @@ impl Query {
             divergences.extend(reading.reached());
             match found {
                 Ok(value) => {
-                    if let Err(error) = spool.push(&self.printed(&value, documents.len() > 1)) {
+                    if let Err(error) = spool.write_all(self.printed(&value, documents.len() > 1).as_bytes())
+                    {
                         return unwritten(&error, reporter);
                     }
                 }
@@ -175,7 +176,7 @@ impl Query {
             }
         }
         reporter.announce(divergences, semantics);
-        if let Err(error) = spool.release() {
+        if let Err(error) = spool.print_all() {
             unwritten(&error, reporter);
         }
     }

@@ -10,20 +10,21 @@ use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::pattern;
 use crate::policy::KindSelector;
-use crate::render::harmless_name;
+use crate::render::{harmless_name, listed};
 use crate::source::cluster::{
     Cluster, ClusterError, Listed, PageBatch, Pages, Resource, Resources, Selection, Unknown, Wanted,
 };
 use crate::source::{Content, InputBatch, InputDocument, Manifests, SourceError};
 
-use super::driver::{CHUNK_BYTES, Show};
+use super::driver::Presentation;
 use super::exit::Exit;
 use super::manifests::add_targets;
 use super::options::RunOptions;
+use super::pipeline::CHUNK_BYTES;
 use super::progress::Kinds;
 use super::reporter::{NoteKind, Reporter};
 use super::session::Session;
-use super::summary::{RunSummary, listed};
+use super::summary::RunSummary;
 use super::versions::in_other_versions;
 
 /// Evaluates live objects page by page and prints the result. Everything that is wrong is said; `None` if
@@ -31,7 +32,7 @@ use super::versions::in_other_versions;
 pub(super) fn run(
     options: &RunOptions,
     session: Option<&Session>,
-    show: &impl Show,
+    presentation: &Presentation<'_>,
     reporter: &mut Reporter,
 ) -> Option<RunSummary> {
     let wanted = wanted(options, reporter)?;
@@ -53,7 +54,7 @@ pub(super) fn run(
     let pages = Pages::start(Arc::clone(cluster), selections.clone(), options.cluster.chunk_size);
     let mut inconsistent = Vec::new();
     let chunks = Reading::new(pages, &selections, &kinds, &mut inconsistent);
-    let ledger = show.run(session, &world, chunks, reporter);
+    let summary = presentation.run(session, &world, chunks, reporter);
     for name in inconsistent {
         let text = format!(
             "{name}: the server forgot the list while it was read; what was made, changed or deleted meanwhile may be \
@@ -61,11 +62,11 @@ pub(super) fn run(
         );
         reporter.note(NoteKind::Omission, &text);
     }
-    if ledger.tally.objects == 0 && reporter.exit() < Exit::Cluster {
+    if summary.tally.objects == 0 && reporter.exit() < Exit::Cluster {
         let (about, text) = nothing(&selections, &**cluster);
         reporter.note(about, &text);
     }
-    Some(ledger)
+    Some(summary)
 }
 
 /// So many objects are evaluated together for each thread: what is made of an object takes many times as much

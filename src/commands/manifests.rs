@@ -62,18 +62,18 @@ pub(super) fn manifests(
     failed |= session.is_some_and(|session| !add_targets(options, session, &mut manifests, reporter));
     if failed {
         // What can be read is still looked at, so that one run names everything.
-        complain(manifests.pieces(), reporter);
+        report_errors(manifests.pieces(), reporter);
         return None;
     }
     Some(manifests)
 }
 
-/// Names what is wrong with objects that are not going to be evaluated.
-pub(super) fn complain(
-    pieces: impl Iterator<Item = Result<InputDocument, SourceError>>,
+/// Reports what is wrong with documents that are not going to be evaluated.
+pub(super) fn report_errors(
+    documents: impl Iterator<Item = Result<InputDocument, SourceError>>,
     reporter: &mut Reporter,
 ) {
-    for error in pieces.filter_map(Result::err) {
+    for error in documents.filter_map(Result::err) {
         reporter.error(Exit::of(&error), &error.to_string());
     }
 }

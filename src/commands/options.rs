@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::engine::{self, DottedName};
 use crate::policy::Operation;
 use crate::semantics::Dialect;
-use crate::source::cluster::Connection;
+use crate::source::cluster::{Connection, Subject};
 use crate::value::Value;
 use crate::yaml::Limits;
 
@@ -97,7 +97,62 @@ pub(super) struct ClusterOptions {
     pub(super) connection: Connection,
 }
 
+/// Options that contradict each other.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OptionsError {
+    #[error(
+        "no objects are given: manifests come from -f or -k, objects of the cluster that the kubeconfig names from TYPE \
+         [NAME], or from -A, -n, -l or --field-selector for all kinds that the policies can match"
+    )]
+    NoObjects,
+    #[error("-A reads live objects: manifests say themselves which namespace they are in")]
+    AllNamespacesOfManifests,
+    #[error("standard input (-) can be given once only")]
+    StdinTwice,
+    #[error("a cluster is named and none is asked: manifests are evaluated in it with --live")]
+    UnusedCluster,
+    #[error("--check-rights asks a cluster: manifests are evaluated in it with --live")]
+    RightsWithoutCluster,
+    #[error(
+        "--check-rights: {0:?} is the name of nobody: expected that of a user, or system:serviceaccount:NAMESPACE:NAME"
+    )]
+    NoSubject(String),
+    #[error("a recording is named and no cluster is asked: manifests are evaluated in it with --live")]
+    UnusedRecording,
+}
+
 impl RunOptions {
+    /// Checks that the options fit together.
+    ///
+    /// # Errors
+    ///
+    /// The first contradiction.
+    pub(super) fn check(&self) -> Result<(), OptionsError> {
+        let cluster = &self.cluster;
+        if !self.names_objects() {
+            return Err(OptionsError::NoObjects);
+        }
+        if cluster.all_namespaces && !self.is_live() {
+            return Err(OptionsError::AllNamespacesOfManifests);
+        }
+        if self.stdin_count() > 1 {
+            return Err(OptionsError::StdinTwice);
+        }
+        if cluster.names_cluster() && !self.uses_cluster() {
+            return Err(OptionsError::UnusedCluster);
+        }
+        if cluster.check_rights.is_some() && !self.uses_cluster_state() {
+            return Err(OptionsError::RightsWithoutCluster);
+        }
+        if let Some(name) = cluster.check_rights.as_ref().filter(|name| !Subject::is_name(name)) {
+            return Err(OptionsError::NoSubject(name.clone()));
+        }
+        if (cluster.record.is_some() || cluster.replay.is_some()) && !self.uses_cluster() {
+            return Err(OptionsError::UnusedRecording);
+        }
+        Ok(())
+    }
+
     /// The namespace, unless it is empty: as with kubectl, that is none.
     pub(super) fn explicit_namespace(&self) -> Option<&str> {
         self.namespace.as_deref().filter(|name| !name.is_empty())
@@ -114,7 +169,7 @@ impl RunOptions {
     }
 
     /// Whether any objects are named, in manifests or on a cluster.
-    pub(super) const fn names_objects(&self) -> bool {
+    const fn names_objects(&self) -> bool {
         let cluster = &self.cluster;
         !self.is_live()
             || !cluster.resources.is_empty()
@@ -135,7 +190,7 @@ impl RunOptions {
     }
 
     /// How many of the paths are standard input.
-    pub(super) fn stdin_count(&self) -> usize {
+    fn stdin_count(&self) -> usize {
         let lists = [
             &self.policies,
             &self.manifests,
@@ -154,7 +209,7 @@ impl RunOptions {
 
 impl ClusterOptions {
     /// Whether anything says which cluster is reached or by whom.
-    pub(super) const fn names_cluster(&self) -> bool {
+    const fn names_cluster(&self) -> bool {
         let connection = &self.connection;
         connection.kubeconfig.is_some()
             || connection.context.is_some()

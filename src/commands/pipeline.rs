@@ -1,4 +1,5 @@
-//! The assembly line: portions are parsed, evaluated and prepared on all threads, and taken in their order.
+//! Evaluation in parallel: batches of documents are parsed, evaluated and prepared on all threads, and taken in their
+//! order.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,47 +9,113 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use rayon::{ScopeFifo, Yield, current_num_threads, in_place_scope_fifo, yield_now};
 
+use crate::engine::World;
 use crate::source::{InputBatch, InputDocument, SourceError};
 
-use super::driver::Work;
+use super::evaluate::{Evaluated, Evaluator};
+use super::mutate_existing::run_targets;
 
-/// So many portions for each thread are begun before the first of them is taken.
-const AHEAD: usize = 4;
+/// How many batches for each thread are begun before the first of them is taken.
+const BATCHES_AHEAD: usize = 4;
 
-/// What was made of a portion, and what is wrong with it.
-type Made<M> = Vec<Result<M, SourceError>>;
+/// How many documents, or bytes of them, are evaluated together.
+const CHUNK_DOCUMENTS: usize = 1024;
+pub(super) const CHUNK_BYTES: usize = 8 << 20;
 
-/// Portions on their way.
-pub(super) struct Pipeline<'a, W: Work, T, F> {
-    work: &'a W,
+/// What became of the documents of a batch.
+type Results<R> = Vec<Result<R, SourceError>>;
+
+/// Documents in chunks of a bounded size.
+pub(super) fn chunks(
+    mut documents: impl Iterator<Item = Result<InputDocument, SourceError>>,
+) -> impl Iterator<Item = InputBatch> {
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let mut chunk = Vec::new();
+        while chunk.len() < CHUNK_DOCUMENTS && bytes < CHUNK_BYTES {
+            let Some(document) = documents.next() else { break };
+            bytes += document.as_ref().map_or(0, InputDocument::weight);
+            chunk.push(document);
+        }
+        (!chunk.is_empty()).then_some(InputBatch::Pieces(chunk))
+    })
+}
+
+/// Evaluates all documents. `prepare` is called with each of them on many threads, `take` with the results in the order
+/// of the input, and `fail` with the errors of the input. After an error that spoils the run nothing is taken any more,
+/// and the rest of the input is read for its errors only.
+///
+/// With rules that have targets all documents are kept until the last one was evaluated, because each may still be
+/// changed for another.
+///
+/// # Errors
+///
+/// The first error of `take`.
+pub(super) fn evaluate_all<W: World, R: Send>(
+    batches: impl Iterator<Item = InputBatch>,
+    evaluator: &Evaluator<'_, W>,
+    prepare: impl Fn(&mut Evaluated) -> R + Sync,
+    mut take: impl FnMut(Evaluated, R) -> io::Result<()>,
+    mut fail: impl FnMut(SourceError),
+) -> io::Result<()> {
+    let prepared = |mut evaluated| {
+        let prepared = prepare(&mut evaluated);
+        (evaluated, prepared)
+    };
+    let mut take = |(evaluated, prepared)| take(evaluated, prepared);
+    if !evaluator.engine.has_targets() {
+        let evaluate = |document| prepared(evaluator.evaluate(document));
+        return Pipeline { evaluate, take, fail, failed: AtomicBool::new(false) }.run(batches);
+    }
+    let mut kept = Vec::new();
+    let mut failed = false;
+    let keep = |evaluated| {
+        kept.push(evaluated);
+        Ok(())
+    };
+    let note = |error: SourceError| {
+        failed |= error.spoils_the_rest();
+        fail(error);
+    };
+    let evaluate = |document| evaluator.evaluate(document);
+    Pipeline { evaluate, take: keep, fail: note, failed: AtomicBool::new(false) }.run(batches)?;
+    if failed {
+        return Ok(());
+    }
+    run_targets(evaluator, &mut kept);
+    let mut kept = kept.into_iter();
+    loop {
+        let chunk: Vec<_> = kept.by_ref().take(CHUNK_DOCUMENTS).collect();
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        let results: Vec<_> = chunk.into_par_iter().map(prepared).collect();
+        results.into_iter().try_for_each(&mut take)?;
+    }
+}
+
+/// Batches on their way through the threads.
+struct Pipeline<E, T, F> {
+    evaluate: E,
     take: T,
     fail: F,
-    /// Something spoils the input: nothing has to be evaluated or taken any more.
+    /// Whether something spoilt the run: nothing has to be evaluated or taken any more.
     failed: AtomicBool,
 }
 
-impl<'a, W, T, F> Pipeline<'a, W, T, F>
-where
-    W: Work,
-    T: FnMut(W::Made) -> io::Result<()>,
-    F: FnMut(SourceError),
-{
-    pub(super) const fn new(work: &'a W, take: T, fail: F) -> Self {
-        Self { work, take, fail, failed: AtomicBool::new(false) }
-    }
-
-    /// Drives all portions.
-    ///
-    /// # Errors
-    ///
-    /// What cannot be taken.
-    pub(super) fn run(self, batches: impl Iterator<Item = InputBatch>) -> io::Result<()> {
-        let Self { work, mut take, mut fail, failed } = self;
-        let failed = &failed;
-        let mut take_all = |made: Made<W::Made>| -> io::Result<()> {
-            for one in made {
-                match one {
-                    Ok(made) if !failed.load(Ordering::Relaxed) => take(made)?,
+impl<E, T, F> Pipeline<E, T, F> {
+    fn run<R: Send>(self, batches: impl Iterator<Item = InputBatch>) -> io::Result<()>
+    where
+        E: Fn(InputDocument) -> R + Sync,
+        T: FnMut(R) -> io::Result<()>,
+        F: FnMut(SourceError),
+    {
+        let Self { evaluate, mut take, mut fail, failed } = self;
+        let (evaluate, failed) = (&evaluate, &failed);
+        let mut take_all = |results: Results<R>| -> io::Result<()> {
+            for result in results {
+                match result {
+                    Ok(result) if !failed.load(Ordering::Relaxed) => take(result)?,
                     Ok(_) => {}
                     Err(error) => {
                         failed.fetch_or(error.spoils_the_rest(), Ordering::Relaxed);
@@ -58,18 +125,19 @@ where
             }
             Ok(())
         };
-        let ahead = if current_num_threads() > 1 { AHEAD * current_num_threads() } else { 1 };
+        let ahead = if current_num_threads() > 1 { BATCHES_AHEAD * current_num_threads() } else { 1 };
         let done = in_place_scope_fifo(|scope| {
-            let mut begun: VecDeque<Receiver<Made<W::Made>>> = VecDeque::with_capacity(ahead);
+            let mut begun: VecDeque<Receiver<Results<R>>> = VecDeque::with_capacity(ahead);
             for batch in batches {
                 match batch {
-                    InputBatch::Texts(_) => begun.push_back(begin(scope, batch, work, failed)),
-                    // What arrives bit by bit is taken before anybody waits for more.
-                    InputBatch::Pieces(pieces) => {
+                    InputBatch::Texts(_) => begun.push_back(begin(scope, batch, evaluate, failed)),
+                    // What arrives bit by bit is taken before anything waits for more.
+                    InputBatch::Pieces(documents) => {
                         while let Some(first) = begun.pop_front() {
                             take_all(finished(&first))?;
                         }
-                        take_all(together(pieces, work, failed))?;
+                        let documents = documents.into_par_iter();
+                        take_all(documents.filter_map(|one| result(one, evaluate, failed)).collect())?;
                     }
                 }
                 if begun.len() >= ahead
@@ -86,59 +154,44 @@ where
     }
 }
 
-/// Begins with a portion on whichever thread has time for it.
-fn begin<'scope, W: Work>(
+/// Begins with a batch on whichever thread has time for it.
+fn begin<'scope, R: Send + 'scope>(
     scope: &ScopeFifo<'scope>,
     batch: InputBatch,
-    work: &'scope W,
+    evaluate: &'scope (impl Fn(InputDocument) -> R + Sync),
     failed: &'scope AtomicBool,
-) -> Receiver<Made<W::Made>>
-where
-    W::Made: 'scope,
-{
+) -> Receiver<Results<R>> {
     let (sender, receiver) = sync_channel(1);
     scope.spawn_fifo(move |_| {
-        let made = batch.pieces().into_iter().filter_map(|piece| one(piece, work, failed)).collect();
-        // Nobody waits for it if something could not be written.
-        drop(sender.send(made));
+        let documents = batch.pieces().into_iter();
+        let results = documents.filter_map(|document| result(document, evaluate, failed)).collect();
+        // The receiver is gone if something could not be written.
+        drop(sender.send(results));
     });
     receiver
 }
 
-/// Makes something of pieces, on all threads at once.
-fn together<W: Work>(
-    pieces: Vec<Result<InputDocument, SourceError>>,
-    work: &W,
+fn result<R>(
+    document: Result<InputDocument, SourceError>,
+    evaluate: &impl Fn(InputDocument) -> R,
     failed: &AtomicBool,
-) -> Made<W::Made> {
-    pieces.into_par_iter().filter_map(|piece| one(piece, work, failed)).collect()
-}
-
-fn one<W: Work>(
-    piece: Result<InputDocument, SourceError>,
-    work: &W,
-    failed: &AtomicBool,
-) -> Option<Result<W::Made, SourceError>> {
-    match piece {
+) -> Option<Result<R, SourceError>> {
+    match document {
         Ok(_) if failed.load(Ordering::Relaxed) => None,
-        Ok(piece) => Some(Ok(work.make(work.evaluator().evaluate(piece)))),
-        Err(error) => Some(Err(error)),
+        document => Some(document.map(evaluate)),
     }
 }
 
-/// Waits for what was begun, and does other work meanwhile.
-fn finished<M>(begun: &Receiver<M>) -> M
-where
-    M: Default,
-{
+/// Waits for a batch that was begun, and does other work meanwhile.
+fn finished<M: Default>(begun: &Receiver<M>) -> M {
     loop {
         match begun.try_recv() {
-            Ok(made) => return made,
-            // The thread that made it panicked, which goes on where the scope ends.
+            Ok(results) => return results,
+            // The thread that had it panicked, which goes on where the scope ends.
             Err(TryRecvError::Disconnected) => return M::default(),
             Err(TryRecvError::Empty) => {}
         }
-        // Nothing else waits, so another thread is at it.
+        // No other work is left, so another thread is at it.
         if yield_now() != Some(Yield::Executed) {
             return begun.recv().unwrap_or_default();
         }

@@ -1,11 +1,11 @@
 //! What there is to say about loaded policies and exceptions.
 
 use crate::policy::{NotEvaluated, Policy};
+use crate::render::counted;
 use crate::source::{LoadedExceptions, LoadedPolicies, PolicyNote};
 
 use super::exit::Exit;
 use super::reporter::{NoteKind, Reporter};
-use super::session::counted;
 
 /// What there is to say about the policies. Kinds that are not run yet are errors at once.
 pub(super) fn remarks(loaded: &LoadedPolicies, reporter: &mut Reporter) -> Vec<(NoteKind, String)> {

@@ -1,9 +1,10 @@
-//! Objects whose lists may have become others than on a cluster, because their schema could not be read.
+//! Kinds whose schema could not be read: on a cluster, lists of their objects may merge in another way.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::engine::Engine;
+use crate::render::counted;
 use crate::report::{ObjectReport, Outcome};
 use crate::semantics::Semantics;
 use crate::source::cluster::MissingSchema;
@@ -12,18 +13,17 @@ use crate::value::{Text, Value};
 use super::evaluate::Evaluated;
 use super::exit::Exit;
 use super::reporter::Reporter;
-use super::session::counted;
 
-/// The kinds without a schema, and how many of their objects that matters for.
+/// The schemas that are missing, each with the number of objects whose result may be wrong without it.
 #[derive(Debug, Default)]
 pub(super) struct Schemaless {
     missing: Vec<(MissingSchema, AtomicUsize)>,
-    /// The rules that merge, by the names that reports give them. Kyverno looks at no schema of a custom resource.
+    /// The rules that merge, by policy and rule. Kyverno itself uses no schema of a custom resource.
     merging: BTreeSet<(Text, Text)>,
 }
 
 impl Schemaless {
-    /// Starts with the schemas that are missing for these policies.
+    /// The schemas that are missing for the policies of an engine.
     pub(super) fn new(missing: Vec<MissingSchema>, engine: &Engine) -> Self {
         let is_documented = engine.settings().semantics == Semantics::Documented;
         let counts = is_documented && !missing.is_empty();
@@ -36,23 +36,23 @@ impl Schemaless {
         Self { missing: missing.into_iter().map(|schema| (schema, AtomicUsize::new(0))).collect(), merging }
     }
 
-    /// Takes in what became of objects.
-    pub(super) fn note(&self, evaluated: &Evaluated) {
+    /// Counts the objects of a document whose result may be wrong.
+    pub(super) fn add(&self, evaluated: &Evaluated) {
         for object in evaluated.objects.iter().filter(|_| !self.missing.is_empty()) {
             let report = &object.report;
-            if let Some(count) = self.count_of(report).filter(|_| self.is_in_doubt(report)) {
+            if let Some(count) = self.count_of(report).filter(|_| self.may_be_wrong(report)) {
                 count.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
 
-    /// The schemas without which no object was changed.
-    pub(super) fn harmless(&self) -> impl Iterator<Item = &MissingSchema> {
+    /// The schemas that no object needed.
+    pub(super) fn unused(&self) -> impl Iterator<Item = &MissingSchema> {
         self.missing.iter().filter(|(_, count)| count.load(Ordering::Relaxed) == 0).map(|(schema, _)| schema)
     }
 
-    /// Says for which objects the answer may be another one.
-    pub(super) fn tell(&self, reporter: &mut Reporter) {
+    /// Reports schemas that some objects needed.
+    pub(super) fn report(&self, reporter: &mut Reporter) {
         for (MissingSchema { name, why, .. }, count) in &self.missing {
             let objects = count.load(Ordering::Relaxed);
             if objects > 0 {
@@ -75,9 +75,8 @@ impl Schemaless {
         self.missing.iter().find(|(schema, _)| is_one(schema)).map(|(_, count)| count)
     }
 
-    /// Whether a rule that merges made another list of one that was there: nothing tells whether its elements
-    /// have keys.
-    fn is_in_doubt(&self, report: &ObjectReport) -> bool {
+    /// Whether a rule that merges changed an existing list, which may merge by keys.
+    fn may_be_wrong(&self, report: &ObjectReport) -> bool {
         report.rules().filter(|(policy, _)| !policy.has_error()).any(|(policy, rule)| match &rule.outcome {
             Outcome::Patched { before, after } => {
                 self.merging.contains(&(policy.policy.clone(), rule.rule.clone()))

@@ -4,67 +4,48 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 
 use tempfile::SpooledTempFile;
 
-/// Up to here the result stays in memory; beyond it goes to an unlinked temporary file.
-const MEMORY: usize = 8 << 20;
+/// A result of more bytes goes to an unlinked temporary file.
+const SPOOL_MEMORY_BYTES: usize = 8 << 20;
 
-/// So much text is written at once.
-const ENOUGH: usize = 1 << 16;
+/// How many bytes are written at once.
+const WRITE_BYTES: usize = 1 << 16;
 
-/// The same where somebody may be waiting for it.
-const SOME: usize = 1 << 12;
+/// The same where live results are shown as they come.
+const LIVE_WRITE_BYTES: usize = 1 << 12;
 
-/// Takes the result. It holds it back, so that a run that fails on its last input has printed nothing; or lets it
-/// through, where nothing that is still to come can make it void.
+/// Takes the result as a writer. It keeps the result until the end, so that a run that fails on its last input has
+/// printed nothing; or streams it, where no later failure can make it void.
 #[derive(Debug)]
 pub(super) struct Spool {
-    /// What holds it back.
+    /// Where the result is kept; `None` where it is streamed.
     file: Option<SpooledTempFile>,
     buffer: Vec<u8>,
-    /// Nobody reads on.
+    /// Whether the reader of standard output is gone.
     is_closed: bool,
 }
 
 impl Spool {
-    /// An empty spool that holds back.
+    /// An empty spool that keeps the result until the end.
     pub(super) fn new() -> Self {
-        Self { file: Some(SpooledTempFile::new(MEMORY)), buffer: Vec::new(), is_closed: false }
+        Self { file: Some(SpooledTempFile::new(SPOOL_MEMORY_BYTES)), buffer: Vec::new(), is_closed: false }
     }
 
-    /// One that lets through; [`Spool::pass`] has to be called now and then.
-    pub(super) const fn passing() -> Self {
+    /// An empty spool that streams; [`Spool::print_pending`] has to be called whenever it [is due](Self::is_due).
+    pub(super) const fn streaming() -> Self {
         Self { file: None, buffer: Vec::new(), is_closed: false }
     }
 
-    /// Adds text.
-    ///
-    /// # Errors
-    ///
-    /// A temporary file that cannot be made or is full.
-    pub(super) fn push(&mut self, text: &str) -> io::Result<()> {
-        if !self.is_closed {
-            self.buffer.extend_from_slice(text.as_bytes());
-        }
-        match &mut self.file {
-            Some(file) if self.buffer.len() >= ENOUGH => {
-                file.write_all(&self.buffer)?;
-                self.buffer.clear();
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether there is something to pass on.
+    /// Whether there is enough to be printed now.
     pub(super) const fn is_due(&self) -> bool {
-        self.file.is_none() && self.buffer.len() >= SOME
+        self.file.is_none() && self.buffer.len() >= LIVE_WRITE_BYTES
     }
 
-    /// Prints what is let through and was added so far. That nobody reads on is no error.
+    /// Prints what was streamed so far. A closed pipe is no error.
     ///
     /// # Errors
     ///
     /// Any other failure to write.
-    pub(super) fn pass(&mut self) -> io::Result<()> {
+    pub(super) fn print_pending(&mut self) -> io::Result<()> {
         if self.file.is_some() {
             return Ok(());
         }
@@ -75,29 +56,47 @@ impl Spool {
         if self.is_closed { Ok(()) } else { written }
     }
 
-    /// Prints everything on standard output, to its last byte: that nobody reads on is a failure, too.
+    /// Prints everything on standard output, to its last byte: a closed pipe is an error, too.
     ///
     /// # Errors
     ///
     /// Any failure to read the temporary file or to write.
-    pub(super) fn deliver(mut self) -> io::Result<()> {
-        let Some(mut file) = self.file.take() else { return self.pass() };
+    pub(super) fn print_all_strictly(mut self) -> io::Result<()> {
+        let Some(mut file) = self.file.take() else { return self.print_pending() };
         file.write_all(&self.buffer)?;
         file.seek(SeekFrom::Start(0))?;
         copy(&mut file)
     }
 
-    /// Prints everything that was not printed yet on standard output. That nobody reads on is no error.
+    /// Prints everything that was not printed yet on standard output. A closed pipe is no error.
     ///
     /// # Errors
     ///
     /// Any other failure to read the temporary file or to write.
-    pub(super) fn release(mut self) -> io::Result<()> {
-        let Some(mut file) = self.file.take() else { return self.pass() };
+    pub(super) fn print_all(mut self) -> io::Result<()> {
+        let Some(mut file) = self.file.take() else { return self.print_pending() };
         file.write_all(&self.buffer)?;
         file.seek(SeekFrom::Start(0))?;
         let copied = copy(&mut file);
         if is_closed(&copied) { Ok(()) } else { copied }
+    }
+}
+
+impl io::Write for Spool {
+    /// Adds text. Fails where a temporary file cannot be made or is full.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.is_closed {
+            self.buffer.extend_from_slice(bytes);
+        }
+        if let Some(file) = self.file.as_mut().filter(|_| self.buffer.len() >= WRITE_BYTES) {
+            file.write_all(&self.buffer)?;
+            self.buffer.clear();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -107,7 +106,7 @@ fn is_closed(written: &io::Result<()>) -> bool {
 
 fn copy(file: &mut SpooledTempFile) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let mut chunk = vec![0; ENOUGH];
+    let mut chunk = vec![0; WRITE_BYTES];
     loop {
         let length = file.read(&mut chunk)?;
         match chunk.get(..length) {
@@ -127,7 +126,7 @@ mod tests {
         let mut expected = String::new();
         for number in 0..50_000 {
             let line = format!("{number}\n");
-            spool.push(&line).unwrap();
+            spool.write_all(line.as_bytes()).unwrap();
             expected.push_str(&line);
         }
         let mut file = spool.file.take().unwrap();
@@ -137,11 +136,12 @@ mod tests {
         text.push_str(std::str::from_utf8(&spool.buffer).unwrap());
         assert_eq!(text, expected);
     }
+
     #[test]
-    fn what_is_let_through_is_not_kept() {
-        let mut spool = Spool::passing();
+    fn a_streamed_result_is_not_kept() {
+        let mut spool = Spool::streaming();
         assert!(!spool.is_due());
-        spool.push(&"x".repeat(SOME)).unwrap();
+        spool.write_all("x".repeat(LIVE_WRITE_BYTES).as_bytes()).unwrap();
         assert!(spool.is_due() && spool.file.is_none());
     }
 }

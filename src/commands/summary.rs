@@ -1,174 +1,190 @@
-//! What a run remembers of its objects, and what it says about them at the end.
+//! Counts and notes of a run, and what is reported of them at its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::Rule;
-use crate::render::{Width, lines, missing_targets, shown_message, summary_table, trial_line, trials_line};
+use crate::render::{
+    Width, counted, lines, listed, missing_targets, shown_message, summary_table, trial_line, trials_line,
+};
 use crate::report::{ObjectReport, Outcome, RunningKyverno, ServerDryRun, Tally};
 use crate::semantics::{DivergenceSet, Semantics};
-use crate::source::Content;
 use crate::source::cluster::{InstalledKyverno, MissingSchema};
 use crate::value::{Change, Text};
 use crate::yaml::{Edited, Fallback};
 
-use super::evaluate::{Evaluated, Unsettled};
+use super::evaluate::{Evaluated, Evaluation, Unsettled};
 use super::exit::Exit;
 use super::reporter::{NoteKind, Reporter};
-use super::session::{Session, counted};
+use super::session::Session;
 
-/// So many names are listed in one note.
-const LISTED: usize = 10;
+/// How many objects that the API server refuses are named in errors; the rest is counted.
+const NAMED_REFUSALS: usize = 10;
 
-/// So many objects are remembered that the API server did not answer for.
-const MOST_UNANSWERED: usize = 1000;
+/// How many objects are named among the gaps for which the API server gave no answer.
+const NAMED_UNANSWERED: usize = 1000;
 
-/// The versions whose differences are known.
-const MEASURED: &str = "1.19.";
+/// The versions of Kyverno whose divergences were measured.
+const MEASURED_VERSIONS: &str = "1.19.";
 
-/// Counts and marks of a run.
+/// Counts and notes of a run.
 #[derive(Debug, Default)]
 pub(super) struct RunSummary {
     pub(super) tally: Tally,
     divergences: DivergenceSet,
-    /// Whether the cluster was asked which Kyverno it runs.
-    is_searched: bool,
     /// The rules whose changes were kept.
     patched: BTreeSet<(Text, Text)>,
-    /// Documents without `apiVersion` or `kind`, and the texts they stand in.
-    unknown: usize,
-    unknown_in: BTreeSet<String>,
-    /// Documents that could not be edited and were printed canonically, by the reason.
+    /// How many documents have no `apiVersion` or `kind`, and the names of their inputs.
+    without_kind: usize,
+    without_kind_in: BTreeSet<String>,
+    /// The places of documents that were printed canonically, by the reason why they could not be edited.
     printed: BTreeMap<Fallback, Vec<String>>,
-    /// Documents in which aliases were written out.
+    /// The places of documents in which aliases were written out.
     expanded: Vec<String>,
-    /// What a second run would do.
-    unsettled: Vec<String>,
-    /// Namespaces whose labels were asked for and not given.
+    /// Notes on what a second run would change.
+    not_idempotent: Vec<String>,
+    /// Namespaces whose labels a rule needed and no input has.
     unlabelled: BTreeSet<Text>,
-    /// The user was asked for and not given.
-    nobody: bool,
-    /// How many objects each exception took out of some rule.
+    /// Whether a rule needed the user, and no input has one.
+    lacks_user: bool,
+    /// How many objects each exception exempted from some rule.
     exempted: BTreeMap<Text, usize>,
-    /// Exceptions that do not apply because their conditions cannot be evaluated: what is said of them, and
-    /// for how many objects.
+    /// Notes on exceptions that do not apply because their conditions cannot be evaluated, with the number of objects.
     undecided: BTreeMap<String, usize>,
-    /// How many objects, that some rule acts on, each part of Kyverno's configuration hides.
-    hidden: BTreeMap<Text, usize>,
+    /// How many objects that some rule matches each filter of Kyverno's configuration excludes.
+    excluded: BTreeMap<Text, usize>,
     /// The rules with targets that some object triggered.
     triggered: BTreeSet<(Text, Text)>,
-    /// Targets that no object answers.
-    missing: BTreeSet<String>,
-    /// What is said of the first objects that an API server does not take, and how many more there are.
-    untaken: Vec<String>,
+    /// The names of targets that were not found.
+    missing_targets: BTreeSet<String>,
+    /// Errors for the first objects that the API server does not accept, and how many more there are.
+    refusals: Vec<String>,
     more_refused: usize,
     more_unanswered: usize,
 }
 
-/// How the run is summed up.
+/// How the summary on standard error looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SumUp {
-    /// In one line.
+pub(super) enum SummaryStyle {
+    /// One line on what was changed.
     Line,
-    /// In one line, of what was not done.
-    Would,
-    /// As a table.
+    /// One line on what would be changed.
+    WouldLine,
+    /// A table.
     Table,
-    /// Not at all: the result does it.
-    Nothing,
+    /// None: the result has it.
+    None,
+}
+
+/// Which notes come at the end of a run besides the others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Closing {
+    /// Whether rules are named that matched no object.
+    pub(super) unmatched_rules: bool,
+    /// Whether divergences are named.
+    pub(super) divergences: bool,
+}
+
+impl Closing {
+    /// All of them.
+    pub(super) const ALL: Self = Self { unmatched_rules: true, divergences: true };
 }
 
 impl RunSummary {
-    /// A ledger of a run that does not tell what changes mean for a cluster.
-    pub(super) fn flagless() -> Self {
+    /// A summary that does not count what changes mean for a cluster.
+    pub(super) fn without_impact() -> Self {
         Self { tally: Tally { flagless: true, ..Tally::default() }, ..Self::default() }
     }
 
-    /// Takes a piece in, and says what went wrong with its objects.
-    pub(super) fn take(&mut self, evaluated: &Evaluated, reporter: &mut Reporter) {
-        self.count(evaluated, reporter);
+    /// Reports the errors of rules on the objects of a document.
+    pub(super) fn report_errors(&self, evaluated: &Evaluated, reporter: &mut Reporter) {
         for object in evaluated.objects.iter().filter(|object| object.report.has_error()) {
             reporter.error_lines(Exit::Evaluation, &lines(&object.report, &evaluated.origin(object)));
         }
     }
 
-    /// Takes a piece in whose errors the result tells.
-    pub(super) fn count(&mut self, evaluated: &Evaluated, reporter: &mut Reporter) {
+    /// Counts the objects of a document.
+    pub(super) fn add(&mut self, evaluated: &Evaluated, reporter: &mut Reporter) {
         for object in &evaluated.objects {
-            let report = &object.report;
-            self.tally.add(report, object.is_update);
-            self.divergences.extend(report.divergences());
-            self.unlabelled.extend(report.unknown.namespace.clone());
-            self.nobody |= report.unknown.user;
-            if let Some(filter) = &report.filter {
-                *self.hidden.entry(filter.clone()).or_default() += 1;
-            }
-            for exception in report.exceptions() {
-                *self.exempted.entry(exception.clone()).or_default() += 1;
-            }
-            for undecided in &report.unknown.undecided {
-                let text = shown_message(report, &undecided.to_string());
-                *self.undecided.entry(text).or_default() += 1;
-            }
-            if report.is_changed() {
-                for (policy, rule) in report.rules() {
-                    if matches!(rule.outcome, Outcome::Patched { .. }) && !policy.has_error() {
-                        self.patched.insert((policy.policy.clone(), rule.rule.clone()));
-                    }
-                }
-            }
-            for (policy, rule) in report.rules() {
-                if matches!(rule.outcome, Outcome::Triggered { .. }) {
-                    self.triggered.insert((policy.policy.clone(), rule.rule.clone()));
-                    let name = |target: String| format!("{target} ({}/{})", policy.policy, rule.rule);
-                    self.missing.extend(missing_targets(report, rule).into_iter().map(name));
-                }
-            }
-            if report.has_error() {
+            self.add_object(evaluated, object);
+            if object.report.has_error() {
                 reporter.worsen(Exit::Evaluation);
             }
-            match report.server_dry_run.as_deref() {
-                None | Some(ServerDryRun::Accepted { .. }) => {}
-                Some(ServerDryRun::Refused(_)) => reporter.worsen(Exit::Evaluation),
-                Some(ServerDryRun::Unanswered(_)) => {
-                    reporter.worsen(Exit::Cluster);
-                    if self.tally.server_dry_runs.unanswered <= MOST_UNANSWERED {
-                        let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
-                        reporter.missed(&format!("dry run of {name}"));
-                    }
-                }
-            }
-            if let Some(line) = trial_line(report) {
-                if self.untaken.len() < LISTED {
-                    self.untaken.push(line);
-                } else {
-                    let is_refused =
-                        matches!(report.server_dry_run.as_deref(), Some(ServerDryRun::Refused(_)));
-                    let more = if is_refused { &mut self.more_refused } else { &mut self.more_unanswered };
-                    *more += 1;
-                }
-            }
-            for unsettled in &object.again {
-                let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
-                self.unsettled.push(format!(
-                    "{}: {name}: {}",
-                    evaluated.origin(object),
-                    shown_message(report, &second_run(unsettled, report))
-                ));
-            }
+            self.add_dry_run(&object.report, reporter);
         }
         if evaluated.unknown > 0 {
-            self.unknown += evaluated.unknown;
-            self.unknown_in.insert(evaluated.input_name().to_owned());
+            self.without_kind += evaluated.unknown;
+            self.without_kind_in.insert(evaluated.input_name().to_owned());
         }
         reporter.advance(evaluated.objects.len());
     }
 
-    /// Remembers what an edit could not keep.
-    pub(super) fn edited(&mut self, evaluated: &Evaluated, edited: &Edited) {
+    fn add_object(&mut self, evaluated: &Evaluated, object: &Evaluation) {
+        let report = &object.report;
+        self.tally.add(report, object.is_update);
+        self.divergences.extend(report.divergences());
+        self.unlabelled.extend(report.unknown.namespace.clone());
+        self.lacks_user |= report.unknown.user;
+        if let Some(filter) = &report.filter {
+            *self.excluded.entry(filter.clone()).or_default() += 1;
+        }
+        for exception in report.exceptions() {
+            *self.exempted.entry(exception.clone()).or_default() += 1;
+        }
+        for undecided in &report.unknown.undecided {
+            let text = shown_message(report, &undecided.to_string());
+            *self.undecided.entry(text).or_default() += 1;
+        }
+        for (policy, rule) in report.rules() {
+            let name = || (policy.policy.clone(), rule.rule.clone());
+            match &rule.outcome {
+                Outcome::Patched { .. } if report.is_changed() && !policy.has_error() => {
+                    self.patched.insert(name());
+                }
+                Outcome::Triggered { .. } => {
+                    self.triggered.insert(name());
+                    let missing = missing_targets(report, rule).into_iter();
+                    let named = missing.map(|target| format!("{target} ({}/{})", policy.policy, rule.rule));
+                    self.missing_targets.extend(named);
+                }
+                _ => {}
+            }
+        }
+        for unsettled in &object.again {
+            let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
+            let change = shown_message(report, &second_run(unsettled, report));
+            self.not_idempotent.push(format!("{}: {name}: {change}", evaluated.origin(object)));
+        }
+    }
+
+    fn add_dry_run(&mut self, report: &ObjectReport, reporter: &mut Reporter) {
+        let more = match report.server_dry_run.as_deref() {
+            None | Some(ServerDryRun::Accepted { .. }) => return,
+            Some(ServerDryRun::Refused(_)) => {
+                reporter.worsen(Exit::Evaluation);
+                &mut self.more_refused
+            }
+            Some(ServerDryRun::Unanswered(_)) => {
+                reporter.worsen(Exit::Cluster);
+                if self.tally.server_dry_runs.unanswered <= NAMED_UNANSWERED {
+                    let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
+                    reporter.missed(&format!("dry run of {name}"));
+                }
+                &mut self.more_unanswered
+            }
+        };
+        if self.refusals.len() < NAMED_REFUSALS {
+            self.refusals.extend(trial_line(report));
+        } else {
+            *more += 1;
+        }
+    }
+
+    /// Takes note of what the edit of a document could not keep.
+    pub(super) fn add_edit(&mut self, evaluated: &Evaluated, edited: &Edited) {
         if edited.fallback.is_none() && edited.expanded == 0 {
             return;
         }
-        let Content::Document(document) = &evaluated.piece.content else { return };
+        let Some(document) = evaluated.document() else { return };
         let place = format!("{}:{}", document.source().name(), document.start().line);
         match edited.fallback {
             Some(fallback) => self.printed.entry(fallback).or_default().push(place),
@@ -176,57 +192,76 @@ impl RunSummary {
         }
     }
 
-    /// Says what there is to say at the end.
-    pub(super) fn close(&self, session: &Session, sum_up: SumUp, reporter: &mut Reporter) {
-        self.remark(session, reporter);
-        self.unmatched(session, reporter);
-        self.announce(session, reporter);
-        self.tell_installed(session, reporter);
-        self.sum_up(sum_up, reporter);
-    }
-
-    /// The same for a result that tells itself what did not match and which differences were reached: this
-    /// is said again only where it decides how the run ends. A result about some rules or objects alone says
-    /// nothing of what the others do.
-    pub(super) fn close_explained(
+    /// Reports notes and the summary at the end of a run.
+    pub(super) fn close(
         &self,
         session: &Session,
-        strict: bool,
-        whole: bool,
+        closing: Closing,
+        style: SummaryStyle,
         reporter: &mut Reporter,
     ) {
-        self.remark(session, reporter);
-        if strict && whole {
-            self.unmatched(session, reporter);
+        self.report_notes(session, reporter);
+        if closing.unmatched_rules {
+            self.report_unmatched_rules(session, reporter);
         }
-        if strict {
-            self.announce(session, reporter);
+        if closing.divergences {
+            reporter.announce(self.divergences, session.engine.settings().semantics);
         }
-        self.tell_installed(session, reporter);
-        self.sum_up(SumUp::Line, reporter);
+        if let Some(kyverno) = &self.tally.kyverno {
+            reporter.note(NoteKind::Other, &kyverno.told);
+        }
+        self.report_totals(style, reporter);
     }
 
-    fn remark(&self, session: &Session, reporter: &mut Reporter) {
+    fn report_notes(&self, session: &Session, reporter: &mut Reporter) {
         reporter.finish_progress();
-        for (about, remark) in &session.remarks {
-            reporter.note(*about, remark);
+        for (kind, note) in &session.notes {
+            reporter.note(*kind, note);
         }
         let acts = self.tally.changed + self.tally.errors > 0 || !self.triggered.is_empty();
-        for remark in session.remarks_on_acts.iter().filter(|_| acts) {
-            reporter.note(NoteKind::Other, remark);
+        for note in session.notes_on_acts.iter().filter(|_| acts) {
+            reporter.note(NoteKind::Other, note);
         }
-        for MissingSchema { name, why, .. } in
-            session.schemaless.harmless().filter(|schema| self.has_met(schema))
-        {
+        let unused = session.schemaless.unused().filter(|schema| self.has_matched(schema));
+        for MissingSchema { name, why, .. } in unused {
             let text = format!("the schema of {name} cannot be read, lists in it merge without keys: {why}");
             reporter.note(NoteKind::Omission, &text);
         }
-        for note in &self.unsettled {
+        for note in &self.not_idempotent {
             reporter.note(NoteKind::Omission, note);
         }
-        if self.unknown > 0 {
-            let documents = counted(self.unknown, "document");
-            let names = listed(self.unknown_in.iter().cloned());
+        self.report_documents(reporter);
+        self.report_unknown(session, reporter);
+        self.report_excluded(session, reporter);
+        if !self.missing_targets.is_empty() {
+            let names = listed(self.missing_targets.iter().cloned());
+            let text =
+                format!("targets that no given object is: {names} (`--targets` gives further objects)");
+            reporter.note(NoteKind::Omission, &text);
+        }
+        for line in &self.refusals {
+            reporter.error(Exit::Evaluation, line);
+        }
+        for (more, what) in [
+            (self.more_refused, "that the API server refuses"),
+            (self.more_unanswered, "of which the API server does not say whether it takes them"),
+        ] {
+            if more > 0 {
+                reporter.error(Exit::Evaluation, &format!("and {more} more {what}"));
+            }
+        }
+        if self.lacks_user {
+            let text = "rules select by user, and nobody said who sends the requests (`--userinfo` does): such \
+                        parts of `match` are left aside";
+            reporter.note(NoteKind::Omission, text);
+        }
+    }
+
+    /// Notes on documents that are no objects or could not be edited.
+    fn report_documents(&self, reporter: &mut Reporter) {
+        if self.without_kind > 0 {
+            let documents = counted(self.without_kind, "document");
+            let names = listed(self.without_kind_in.iter().cloned());
             reporter.note(
                 NoteKind::Omission,
                 &format!("{documents} without apiVersion or kind passed through as they are: {names}"),
@@ -245,7 +280,11 @@ impl RunSummary {
             let text = format!("aliases were written out where only one user of an anchor changes: {names}");
             reporter.note(NoteKind::Other, &text);
         }
-        // Of those that are not there it was told.
+    }
+
+    /// Notes on what rules and exceptions needed and no input has.
+    fn report_unknown(&self, session: &Session, reporter: &mut Reporter) {
+        // Namespaces that do not exist were reported.
         let absent = session.absent_namespaces();
         let unlabelled: Vec<&Text> = self.unlabelled.iter().filter(|name| !absent.contains(name)).collect();
         if !unlabelled.is_empty() {
@@ -265,14 +304,18 @@ impl RunSummary {
             let objects = counted(*objects, "object");
             reporter.note(NoteKind::Omission, &format!("{text} ({objects})"));
         }
+    }
+
+    /// Notes on objects that exceptions and Kyverno's configuration exclude.
+    fn report_excluded(&self, session: &Session, reporter: &mut Reporter) {
         if !self.exempted.is_empty() {
             let names = self.exempted.iter();
             let names = names.map(|(name, objects)| format!("{name} for {}", counted(*objects, "object")));
             reporter.note(NoteKind::Other, &format!("exceptions applied: {}", listed(names)));
         }
-        if !self.hidden.is_empty() {
-            let objects = counted(self.hidden.values().sum(), "object");
-            let filters = listed(self.hidden.keys().map(ToString::to_string));
+        if !self.excluded.is_empty() {
+            let objects = counted(self.excluded.values().sum(), "object");
+            let filters = listed(self.excluded.keys().map(ToString::to_string));
             let instead = match session.engine.settings().semantics {
                 Semantics::Documented => {
                     "the cluster would leave them as they are, as --semantics kyverno shows"
@@ -285,52 +328,17 @@ impl RunSummary {
             );
             reporter.note(NoteKind::Other, &text);
         }
-        if !self.missing.is_empty() {
-            let names = listed(self.missing.iter().cloned());
-            let text =
-                format!("targets that no given object is: {names} (`--targets` gives further objects)");
-            reporter.note(NoteKind::Omission, &text);
-        }
-        for line in &self.untaken {
-            reporter.error(Exit::Evaluation, line);
-        }
-        for (more, what) in [
-            (self.more_refused, "that the API server refuses"),
-            (self.more_unanswered, "of which the API server does not say whether it takes them"),
-        ] {
-            if more > 0 {
-                reporter.error(Exit::Evaluation, &format!("and {more} more {what}"));
-            }
-        }
-        if self.nobody {
-            let text = "rules select by user, and nobody said who sends the requests (`--userinfo` does): such \
-                        parts of `match` are left aside";
-            reporter.note(NoteKind::Omission, text);
-        }
     }
 
-    /// Whether some rule took an object of these kinds.
-    fn has_met(&self, schema: &MissingSchema) -> bool {
+    /// Whether some rule matched an object of these kinds.
+    fn has_matched(&self, schema: &MissingSchema) -> bool {
         let is_one = |kind: &Text| schema.kinds.iter().any(|known| known.kind == *kind);
         self.tally.rows.keys().any(|key| is_one(&key.kind))
     }
 
-    fn announce(&self, session: &Session, reporter: &mut Reporter) {
-        reporter.announce(self.divergences, session.engine.settings().semantics);
-    }
-
-    /// Looks for the Kyverno that the cluster runs, and so on which side it is of the differences that were
-    /// reached, for results that tell of it.
+    /// Looks for the Kyverno that the cluster runs, and so on which side it is of the divergences that were met.
     pub(super) fn find_installed(&mut self, session: &Session) {
         self.tally.kyverno = self.installed(session);
-        self.is_searched = true;
-    }
-
-    fn tell_installed(&self, session: &Session, reporter: &mut Reporter) {
-        let found = if self.is_searched { self.tally.kyverno.clone() } else { self.installed(session) };
-        if let Some(found) = found {
-            reporter.note(NoteKind::Other, &found.told);
-        }
     }
 
     fn installed(&self, session: &Session) -> Option<RunningKyverno> {
@@ -345,7 +353,7 @@ impl RunSummary {
             Semantics::Kyverno => "does what this run shows",
         };
         let number = version.strip_prefix('v').unwrap_or(&version);
-        let other = if number.starts_with(MEASURED) { "" } else { ", if it is like Kyverno 1.19" };
+        let other = if number.starts_with(MEASURED_VERSIONS) { "" } else { ", if it is like Kyverno 1.19" };
         let told = format!(
             "Kyverno {version} runs in the namespace {namespace} of this cluster: for {} it {instead}{other}",
             names.join(", ")
@@ -353,15 +361,15 @@ impl RunSummary {
         Some(RunningKyverno { version, namespace, differences: self.divergences, told })
     }
 
-    /// Says what was done.
-    pub(super) fn sum_up(&self, sum_up: SumUp, reporter: &Reporter) {
-        match sum_up {
-            SumUp::Line => reporter.summary(&self.line("changed", "changed")),
-            SumUp::Would => reporter.summary(&self.line("would change", "would be changed")),
-            SumUp::Table => {
+    /// Reports the totals.
+    pub(super) fn report_totals(&self, style: SummaryStyle, reporter: &Reporter) {
+        match style {
+            SummaryStyle::Line => reporter.summary(&self.line("changed", "changed")),
+            SummaryStyle::WouldLine => reporter.summary(&self.line("would change", "would be changed")),
+            SummaryStyle::Table => {
                 reporter.summary(summary_table(&self.tally, reporter.gaps(), Width::Short).trim_end());
             }
-            SumUp::Nothing => {}
+            SummaryStyle::None => {}
         }
     }
 
@@ -377,36 +385,36 @@ impl RunSummary {
         format!("{}{}", parts.join(", "), trials_line(&self.tally.server_dry_runs))
     }
 
-    /// Names the rules that selected no object; one generated for controllers stands for its source.
-    fn unmatched(&self, session: &Session, reporter: &mut Reporter) {
-        let met: BTreeSet<(&str, &str)> = self
+    /// Names the rules that matched no object; a match of a rule generated for controllers is one of its source.
+    fn report_unmatched_rules(&self, session: &Session, reporter: &mut Reporter) {
+        let matched: BTreeSet<(&str, &str)> = self
             .tally
             .rows
             .keys()
             .map(|key| (&*key.policy, &*key.rule))
             .chain(self.triggered.iter().map(|(policy, rule)| (&**policy, &**rule)))
             .collect();
-        let mut idle = Vec::new();
+        let mut unmatched = Vec::new();
         for policy in session.engine.policies().policies() {
             let name = policy.full_name();
             let selected: BTreeSet<&Text> = policy
                 .rules
                 .iter()
-                .filter(|rule| met.contains(&(&*name, &*rule.name)))
+                .filter(|rule| matched.contains(&(&*name, &*rule.name)))
                 .map(Rule::source_name)
                 .collect();
             let own = policy
                 .rules
                 .iter()
                 .filter(|rule| rule.generated_from.is_none() && rule.not_evaluated().is_none());
-            let idle_rules = own.filter(|rule| !selected.contains(&rule.name));
-            idle.extend(idle_rules.map(|rule| format!("{name}/{}", rule.name)));
+            let unmatched_rules = own.filter(|rule| !selected.contains(&rule.name));
+            unmatched.extend(unmatched_rules.map(|rule| format!("{name}/{}", rule.name)));
         }
-        if !idle.is_empty() {
-            let number = counted(idle.len(), "rule");
+        if !unmatched.is_empty() {
+            let number = counted(unmatched.len(), "rule");
             reporter.note(
                 NoteKind::Omission,
-                &format!("{number} selected no object: {}", listed(idle.into_iter())),
+                &format!("{number} selected no object: {}", listed(unmatched.into_iter())),
             );
         }
     }
@@ -427,12 +435,4 @@ fn second_run(unsettled: &Unsettled, report: &ObjectReport) -> String {
 fn path(change: &Change, report: &ObjectReport) -> String {
     let place = report.shown_place(&change.pointer);
     if place.is_root() { "the whole object".to_owned() } else { place.to_string() }
-}
-
-/// The first names, and how many more there are.
-pub(super) fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
-    let more = names.len().saturating_sub(LISTED);
-    let first: Vec<String> = names.take(LISTED).collect();
-    let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{tail}", first.join(", "))
 }

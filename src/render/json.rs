@@ -12,22 +12,27 @@ use super::Origin;
 use super::mask::{Masked, mask_of};
 use super::patch::{identity, json_patch};
 
-/// Rows of a JSON list that is written piece by piece.
+/// Separators of a JSON list that is written row by row.
 #[derive(Debug, Default)]
 pub struct JsonRows {
-    started: bool,
+    is_started: bool,
 }
 
 impl JsonRows {
-    /// One more element, with what separates it from the one before.
-    pub fn row(&mut self, value: &Value) -> String {
-        let lead = if std::mem::replace(&mut self.started, true) { ",\n" } else { "[\n" };
-        format!("{lead}{}", value.to_json())
+    /// Whether no row was written yet.
+    pub const fn is_empty(&self) -> bool {
+        !self.is_started
+    }
+
+    /// The next row, given as JSON, behind what separates it from the one before.
+    pub fn row(&mut self, json: &str) -> String {
+        let lead = if std::mem::replace(&mut self.is_started, true) { ",\n" } else { "[\n" };
+        format!("{lead}{json}")
     }
 
     /// What ends the list.
-    pub fn end(self) -> &'static str {
-        if self.started { "\n]\n" } else { "[]\n" }
+    pub const fn end(&self) -> &'static str {
+        if self.is_started { "\n]" } else { "[]" }
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod diff;
 mod explain;
+mod formats;
 mod harmless;
 mod json;
 mod junit;
@@ -14,6 +15,7 @@ mod patch;
 mod suite;
 mod summary;
 mod table;
+mod words;
 
 use std::fmt;
 
@@ -21,6 +23,10 @@ use crate::value::Text;
 
 pub use diff::{DiffStyle, FileDiff, FilePart, FileText, Palette, trial_text, unified_diff};
 pub use explain::{Explanation, IdleReasons, RuleSource, RuleSources};
+pub use formats::{
+    Diff, DocumentView, ExplanationJson, ExplanationOptions, ExplanationText, Format, FormatWriter, Json,
+    Layout, Markdown, Name, ObjectView, Patch, Prepared, Report, RunTotals, Summary, Yaml,
+};
 pub use harmless::{harmless, harmless_name};
 pub use json::{JsonRows, impact_json, object_json, tally_json, tally_rows};
 pub use junit::suites_junit;
@@ -29,6 +35,7 @@ pub use messages::{announced, lines, missing_targets, shown_message, trial_line}
 pub use patch::{json_patch, kubectl_name};
 pub use suite::{SuiteView, suite_difference, suite_totals, suites_json, suites_markdown, suites_text};
 pub use summary::{Width, markdown, summary_table, trials_line};
+pub use words::{counted, listed};
 
 /// Where an object came from: a file and the line its document starts on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,25 +10,26 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::argocd::{Application, Chart, Network, Parameters, Renderer};
-use crate::engine::{DottedName, World};
-use crate::source::{Content, Manifests, SourceError, Walk, assignment};
+use crate::engine::DottedName;
+use crate::render::{counted, listed};
+use crate::source::{Manifests, SourceError, Walk, assignment};
 use crate::value::Value;
-use crate::yaml::{Limits, Source, print_document};
+use crate::yaml::{Source, print_document};
 
 use super::parameters::found;
 use super::program::{Program, ProgramError, Rendered};
 use super::tree::Tree;
 use super::watch::{ENDED, Watch};
 use crate::commands::arguments::{LegacySyntax, SemanticsArgument, dialect, limit, limits};
-use crate::commands::driver::{Work, chunks, drive};
-use crate::commands::evaluate::{Evaluated, Evaluator};
+use crate::commands::evaluate::Evaluated;
 use crate::commands::exit::Exit;
 use crate::commands::kubectl::request_timeout;
 use crate::commands::options::RunOptions;
+use crate::commands::pipeline::{chunks, evaluate_all};
 use crate::commands::reporter::{NoteKind, Reporter, Verbosity};
-use crate::commands::session::{RunWorld, Session, counted, with_pool};
+use crate::commands::session::{Session, with_pool};
 use crate::commands::spool::Spool;
-use crate::commands::summary::{RunSummary, SumUp, listed};
+use crate::commands::summary::{Closing, RunSummary, SummaryStyle};
 
 /// What kustomize and helm may take, unless somebody says otherwise: Argo CD's own limit.
 const TIME_LIMIT: Duration = Duration::from_secs(90);
@@ -138,8 +139,8 @@ fn time_limit(text: &str) -> Result<Duration, String> {
 pub(super) fn run(arguments: &Arguments) -> Exit {
     let verbosity = Verbosity { quiet: arguments.quiet, strict: false };
     with_pool(0, verbosity, |reporter| {
-        // Whatever was said, stdout is empty unless this was reached without an error.
-        if let Some(run) = Run::prepare(arguments, reporter) {
+        // Standard output is empty unless this is reached without an error.
+        if let Some(mut run) = Run::prepare(arguments, reporter) {
             run.answer(reporter);
         }
     })
@@ -153,6 +154,8 @@ struct Run<'a> {
     parameters: Parameters,
     tree: Tree,
     options: RunOptions,
+    /// Notes on the rendering.
+    notes: Vec<String>,
 }
 
 impl<'a> Run<'a> {
@@ -176,31 +179,29 @@ impl<'a> Run<'a> {
         tree.check().map_err(|error| fail(&error.to_string())).ok()?;
         let options = options(arguments, &application, &parameters, &tree);
         let options = options.map_err(|errors| errors.iter().for_each(|error| fail(error))).ok()?;
-        Some(Self { arguments, watch, application, parameters, tree, options })
+        Some(Self { arguments, watch, application, parameters, tree, options, notes: Vec::new() })
     }
 
-    fn answer(&self, reporter: &mut Reporter) {
+    fn answer(&mut self, reporter: &mut Reporter) {
         let Some(session) = Session::open(&self.options, reporter) else { return };
-        let mut notes = Vec::new();
-        let manifests = match self.render(&mut notes) {
+        let manifests = match self.render() {
             Ok(manifests) => manifests,
-            Err(Failure::Ended) => return reporter.error(Exit::Interrupted, ENDED),
-            Err(Failure::Said(message)) => return reporter.error(Exit::Input, &message),
+            Err(RenderError::Ended) => return reporter.error(Exit::Interrupted, ENDED),
+            Err(RenderError::Failed(message)) => return reporter.error(Exit::Input, &message),
         };
-        let world = session.world(&self.options, &manifests);
-        let mut ledger = RunSummary::flagless();
-        match self.evaluate(&session, &world, &manifests, &mut ledger, &mut notes, reporter) {
+        let mut summary = RunSummary::without_impact();
+        match self.evaluate(&session, &manifests, &mut summary, reporter) {
             Ok(spool) if reporter.exit() == Exit::Done => {
-                for note in &notes {
+                for note in &self.notes {
                     reporter.note(NoteKind::Other, note);
                 }
-                ledger.close(&session, SumUp::Line, reporter);
-                // A note is never an error here, but what else is said may be.
+                summary.close(&session, Closing::ALL, SummaryStyle::Line, reporter);
+                // A note is never an error here, but refused dry runs are.
                 if reporter.exit() == Exit::Done {
                     self.print(spool, reporter);
                 }
             }
-            // What was wrong was said. The rest would stand before it in the user interface.
+            // The errors were reported. Notes would come before them in the user interface.
             Ok(_) => {}
             Err(error) => reporter.error(Exit::Input, &format!("the result cannot be kept: {error}")),
         }
@@ -208,19 +209,19 @@ impl<'a> Run<'a> {
 
     fn print(&self, spool: Spool, reporter: &mut Reporter) {
         let Ok(_occupied) = self.watch.print() else { return reporter.error(Exit::Interrupted, ENDED) };
-        if let Err(error) = spool.deliver() {
+        if let Err(error) = spool.print_all_strictly() {
             reporter.error(Exit::Input, &format!("the result cannot be written: {error}"));
         }
     }
 
     /// The manifests of the application.
-    fn render(&self, notes: &mut Vec<String>) -> Result<Manifests, Failure> {
+    fn render(&mut self) -> Result<Manifests, RenderError> {
         let limits = self.options.input_limits;
         let mut manifests = Manifests::new(limits);
         let renderer = match self.parameters.renderer {
             Some(renderer) => renderer,
             None => found().map_err(|error| {
-                Failure::Said(format!("the application's folder cannot be read: {error}"))
+                RenderError::Failed(format!("the application's folder cannot be read: {error}"))
             })?,
         };
         let Parameters { value_files, values, set, .. } = &self.parameters;
@@ -228,14 +229,14 @@ impl<'a> Run<'a> {
             || values.as_ref().is_some_and(|text| !text.is_empty())
             || !set.is_empty();
         if is_for_helm && renderer != Renderer::Helm {
-            return Err(Failure::Said(format!(
+            return Err(RenderError::Failed(format!(
                 "parameters for helm were given, and the application is rendered as {}",
                 renderer.word()
             )));
         }
         let text = match renderer {
-            Renderer::Kustomize => self.kustomize(&limits, notes)?,
-            Renderer::Helm => self.helm(&limits, notes)?,
+            Renderer::Kustomize => self.program("kustomize", vec!["build".into(), ".".into()], None)?,
+            Renderer::Helm => self.helm()?,
             Renderer::Plain => {
                 let walk = if self.parameters.recurse { Walk::DeepWithoutDots } else { Walk::Flat };
                 return match manifests.add(Path::new("."), walk) {
@@ -244,12 +245,12 @@ impl<'a> Run<'a> {
                     Err(SourceError::EmptyDirectory { .. }) => {
                         let below = " (those below are read with the parameter `recurse`)";
                         let below = if self.parameters.recurse { "" } else { below };
-                        Err(Failure::Said(format!(
+                        Err(RenderError::Failed(format!(
                             "no kustomization, no chart, and no file ending in .json, .yaml or .yml in the \
                              application's folder{below}"
                         )))
                     }
-                    Err(error) => Err(Failure::Said(error.to_string())),
+                    Err(error) => Err(RenderError::Failed(error.to_string())),
                 };
             }
         };
@@ -257,56 +258,45 @@ impl<'a> Run<'a> {
         Ok(manifests)
     }
 
-    fn kustomize(&self, limits: &Limits, notes: &mut Vec<String>) -> Result<Arc<Source>, Failure> {
-        self.program("kustomize", vec!["build".into(), ".".into()], None, limits, notes)
-    }
-
-    fn helm(&self, limits: &Limits, notes: &mut Vec<String>) -> Result<Arc<Source>, Failure> {
+    fn helm(&mut self) -> Result<Arc<Source>, RenderError> {
         let Parameters { value_files, values, set, .. } = &self.parameters;
         let files = value_files.iter().map(|path| self.tree.find(path)).collect::<Result<Vec<_>, _>>();
-        let files = files.map_err(|fault| Failure::Said(format!("parameter helm-value-files: {fault}")))?;
+        let files =
+            files.map_err(|fault| RenderError::Failed(format!("parameter helm-value-files: {fault}")))?;
         let chart = Chart {
             application: &self.application,
             value_files: &files,
             values_on_stdin: values.is_some(),
             set,
         };
-        let arguments = chart.arguments().map_err(|error| Failure::Said(error.to_string()))?;
+        let arguments = chart.arguments().map_err(|error| RenderError::Failed(error.to_string()))?;
+        let input = values.as_ref().map(|values| unlinked(values)).transpose();
+        let input = input
+            .map_err(|error| RenderError::Failed(format!("a temporary file cannot be made: {error}")))?;
         if self.arguments.remote {
             if let Some(address) = self.tree.chart_out_of_reach() {
                 let fault = "a chart out of what was unpacked for the application";
-                return Err(Failure::Said(format!("dependency {address}: {fault}")));
+                return Err(RenderError::Failed(format!("dependency {address}: {fault}")));
             }
-            self.program(
-                "helm",
-                ["dependency", "build", "."].map(OsString::from).into(),
-                None,
-                limits,
-                notes,
-            )?;
+            self.program("helm", ["dependency", "build", "."].map(OsString::from).into(), None)?;
         }
-        let input = values.as_ref().map(|values| unlinked(values)).transpose();
-        let input =
-            input.map_err(|error| Failure::Said(format!("a temporary file cannot be made: {error}")))?;
-        self.program("helm", arguments, input, limits, notes)
+        self.program("helm", arguments, input)
     }
 
-    /// What a program prints.
+    /// What a program prints on standard output. What it prints on standard error are notes.
     fn program(
-        &self,
+        &mut self,
         name: &'static str,
         arguments: Vec<OsString>,
         input: Option<File>,
-        limits: &Limits,
-        notes: &mut Vec<String>,
-    ) -> Result<Arc<Source>, Failure> {
+    ) -> Result<Arc<Source>, RenderError> {
         let network = if self.arguments.remote { Network::Open } else { Network::Closed };
         let environment = Renderer::environment(std::env::vars_os(), network);
         let program = Program { name, arguments, environment, folder: &self.tree.folder, input };
         let title = program.title();
-        let Rendered { output, reporter } =
-            program.run(limits.bytes, &self.watch).map_err(|error| match error {
-                ProgramError::Ended => Failure::Ended,
+        let Rendered { output, stderr } =
+            program.run(self.options.input_limits.bytes, &self.watch).map_err(|error| match error {
+                ProgramError::Ended => RenderError::Ended,
                 error => {
                     let text = error.to_string();
                     let is_cut_off = ["proxyconnect", "' not allowed", "missing in charts"]
@@ -315,60 +305,61 @@ impl<'a> Run<'a> {
                     let hint =
                         "\nnothing is fetched for an application unless the plugin is started with --remote";
                     let hint = if is_cut_off && network == Network::Closed { hint } else { "" };
-                    Failure::Said(format!("{text}{hint}"))
+                    RenderError::Failed(format!("{text}{hint}"))
                 }
             })?;
-        notes.extend(reporter.lines().map(|line| format!("{name}: {line}")));
-        Source::from_bytes(title, output).map(Arc::new).map_err(|error| Failure::Said(error.to_string()))
+        self.notes.extend(stderr.lines().map(|line| format!("{name}: {line}")));
+        Source::from_bytes(title, output)
+            .map(Arc::new)
+            .map_err(|error| RenderError::Failed(error.to_string()))
     }
 
-    /// The answer, not printed yet. What is wrong is said.
+    /// Evaluates the manifests; gives the answer, which is not printed yet. Errors are reported.
     fn evaluate(
-        &self,
+        &mut self,
         session: &Session,
-        world: &RunWorld,
         manifests: &Manifests,
-        ledger: &mut RunSummary,
-        notes: &mut Vec<String>,
+        summary: &mut RunSummary,
         reporter: &mut Reporter,
     ) -> io::Result<Spool> {
+        let world = &session.world(&self.options, manifests);
         let mut spool = Spool::new();
-        let mut faults = Vec::new();
-        let mut passed_over = Vec::new();
+        let mut errors = Vec::new();
+        let mut left_out = Vec::new();
         let mut objects = 0;
-        let is_plain = !manifests.is_rendered();
-        let take = |(evaluated, made): (Evaluated, Made)| {
-            match made {
-                Made::Objects(text) => {
-                    ledger.take(&evaluated, reporter);
+        let take = |evaluated: Evaluated, printed: Printed| {
+            match printed {
+                Printed::Objects(text) => {
+                    summary.add(&evaluated, reporter);
+                    summary.report_errors(&evaluated, reporter);
                     objects += evaluated.objects.len();
-                    return spool.push(&text);
+                    return spool.write_all(text.as_bytes());
                 }
-                Made::NoObject if is_plain => passed_over.push(place(&evaluated)),
-                Made::NoObject => {
+                Printed::NoObject if !manifests.is_rendered() => left_out.push(place(&evaluated)),
+                Printed::NoObject => {
                     let text = "neither apiVersion nor kind: this is no object";
                     reporter.error(Exit::Input, &format!("{}: {text}", place(&evaluated)));
                 }
-                Made::Half => {
+                Printed::Incomplete => {
                     let text = "an object needs both apiVersion and kind";
                     reporter.error(Exit::Input, &format!("{}: {text}", place(&evaluated)));
                 }
-                Made::Nothing => {}
+                Printed::Empty => {}
             }
             Ok(())
         };
-        let work = Printing { evaluator: session.evaluator(world) };
-        drive(chunks(manifests.pieces()), &work, take, |error| faults.push(error))?;
-        for error in &faults {
-            // Without the line itself, which may be a secret's: this is for all who may see the application.
+        let evaluator = session.evaluator(world);
+        evaluate_all(chunks(manifests.pieces()), &evaluator, printed, take, |error| errors.push(error))?;
+        for error in &errors {
+            // Without the line itself, which may be a Secret's: whoever may see the application sees the message.
             let text = error.to_string();
             reporter.error(Exit::of(error), text.lines().next().unwrap_or_default());
         }
-        session.tell_faults(world, reporter);
-        if !passed_over.is_empty() {
-            let documents = counted(passed_over.len(), "document");
-            let names = listed(passed_over.into_iter());
-            notes.push(format!("{documents} without apiVersion and kind left out: {names}"));
+        session.report_cluster_errors(world, reporter);
+        if !left_out.is_empty() {
+            let documents = counted(left_out.len(), "document");
+            let names = listed(left_out.into_iter());
+            self.notes.push(format!("{documents} without apiVersion and kind left out: {names}"));
         }
         if objects == 0 && reporter.exit() == Exit::Done && !self.arguments.allow_empty {
             let text = "no object was rendered; taken for an answer, that would empty the application (--allow-empty)";
@@ -379,64 +370,48 @@ impl<'a> Run<'a> {
 }
 
 /// Why there are no manifests.
-enum Failure {
-    /// The run was told to end.
+enum RenderError {
+    /// The run was ended by a signal.
     Ended,
-    /// What is to be said.
-    Said(String),
+    /// The message about what failed.
+    Failed(String),
 }
 
-/// What a document is made into.
-enum Made {
-    /// Objects, as text.
+/// A document of the answer.
+enum Printed {
+    /// One or several objects, as text.
     Objects(String),
-    /// Something that is no object at all.
+    /// A document without apiVersion and kind.
     NoObject,
-    /// Something that is half an object.
-    Half,
-    /// Nothing stands there.
-    Nothing,
+    /// A document with one of the two.
+    Incomplete,
+    /// An empty document.
+    Empty,
 }
 
-/// Evaluates and prints documents.
-struct Printing<'a, W> {
-    evaluator: Evaluator<'a, W>,
-}
-
-impl<W: World> Work for Printing<'_, W> {
-    type Made = (Evaluated, Made);
-    type World = W;
-
-    fn evaluator(&self) -> &Evaluator<'_, W> {
-        &self.evaluator
-    }
-
-    fn make(&self, evaluated: Evaluated) -> Self::Made {
-        let Some(value) = evaluated.after.as_ref().or_else(|| evaluated.piece.value()) else {
-            return (evaluated, Made::Nothing);
-        };
-        let has = |field| value.get(field).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
-        let made = match (value, has("apiVersion"), has("kind")) {
-            (Value::Null, ..) => Made::Nothing,
-            (_, true, true) => {
-                // One form for all, which no reader takes for JSON or for two documents.
-                let mut text = String::new();
-                print_document(value, &mut text);
-                Made::Objects(text)
-            }
-            (_, false, false) => Made::NoObject,
-            _ => Made::Half,
-        };
-        (evaluated, made)
+/// Prints an evaluated document, in one form that no parser takes for JSON or for two documents.
+fn printed(evaluated: &mut Evaluated) -> Printed {
+    let Some(value) = evaluated.after.as_ref().or_else(|| evaluated.piece.value()) else {
+        return Printed::Empty;
+    };
+    let has = |field| value.get(field).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+    match (value, has("apiVersion"), has("kind")) {
+        (Value::Null, ..) => Printed::Empty,
+        (_, true, true) => {
+            let mut text = String::new();
+            print_document(value, &mut text);
+            Printed::Objects(text)
+        }
+        (_, false, false) => Printed::NoObject,
+        _ => Printed::Incomplete,
     }
 }
 
-/// Where a document stands.
+/// The place of a document, as messages have it.
 fn place(evaluated: &Evaluated) -> String {
-    match &evaluated.piece.content {
-        Content::Document(document) => format!("{}:{}", document.source().name(), document.start().line),
-        Content::Object(_) => evaluated.input_name().to_owned(),
-    }
+    let line =
+        evaluated.document().map_or_else(String::new, |document| format!(":{}", document.start().line));
+    format!("{}{line}", evaluated.input_name())
 }
 
 /// A file without a name that holds a text, to be read from its start.

@@ -18,8 +18,8 @@ use super::watch::{Ended, Watch};
 /// How often the clock is looked at while a program runs.
 const TICK: Duration = Duration::from_millis(5);
 
-/// So much of what a program says is kept.
-const TALK: u64 = 16 << 10;
+/// How many bytes of a program's standard error are kept.
+const STDERR_BYTES: u64 = 16 << 10;
 
 /// A program and what it is given.
 #[derive(Debug)]
@@ -35,8 +35,7 @@ pub(super) struct Program<'a> {
 #[derive(Debug)]
 pub(super) struct Rendered {
     pub(super) output: Vec<u8>,
-    /// On standard error.
-    pub(super) reporter: String,
+    pub(super) stderr: String,
 }
 
 /// Why a program gave nothing.
@@ -46,8 +45,8 @@ pub(super) enum ProgramError {
     Absent(&'static str),
     #[error("`{program}` cannot be run: {cause}")]
     Unrunnable { program: String, cause: io::Error },
-    #[error("`{program}` failed: {status}{}{reporter}", if reporter.is_empty() { "" } else { ": " })]
-    Failed { program: String, status: ExitStatus, reporter: String },
+    #[error("`{program}` failed: {status}{}{stderr}", if stderr.is_empty() { "" } else { ": " })]
+    Failed { program: String, status: ExitStatus, stderr: String },
     #[error("`{program}` writes more than {most} bytes (limit yaml-bytes)")]
     Endless { program: String, most: usize },
     #[error("`{program}` was ended: rendering took more than {} seconds (--timeout)", .limit.as_secs_f32())]
@@ -63,9 +62,9 @@ impl From<Ended> for ProgramError {
 }
 
 /// Something that a thread has read to its end.
-enum Part {
-    Output(io::Result<Vec<u8>>),
-    Reporter(io::Result<Vec<u8>>),
+enum Stream {
+    Stdout(io::Result<Vec<u8>>),
+    Stderr(io::Result<Vec<u8>>),
 }
 
 impl Program<'_> {
@@ -86,12 +85,12 @@ impl Program<'_> {
             }
             child => child.map_err(unrunnable)?,
         };
-        let parts = read(&mut child, most);
-        let (mut output, mut reporter, mut status) = (None, None, None);
+        let streams = read(&mut child, most);
+        let (mut output, mut stderr, mut status) = (None, None, None);
         let status = loop {
-            match parts.recv_timeout(TICK) {
-                Ok(Part::Output(read)) => output = Some(read),
-                Ok(Part::Reporter(read)) => reporter = Some(read),
+            match streams.recv_timeout(TICK) {
+                Ok(Stream::Stdout(read)) => output = Some(read),
+                Ok(Stream::Stderr(read)) => stderr = Some(read),
                 Err(RecvTimeoutError::Timeout) => {}
                 // Both are read and the program goes on.
                 Err(RecvTimeoutError::Disconnected) => thread::sleep(TICK),
@@ -99,7 +98,7 @@ impl Program<'_> {
             if status.is_none() {
                 status = child.try_wait().map_err(unrunnable)?;
             }
-            if let (Some(status), true, true) = (status, output.is_some(), reporter.is_some()) {
+            if let (Some(status), true, true) = (status, output.is_some(), stderr.is_some()) {
                 break status;
             }
             if watch.is_ended() {
@@ -113,8 +112,8 @@ impl Program<'_> {
             }
         };
         let output = output.unwrap_or_else(|| Ok(Vec::new())).map_err(unrunnable)?;
-        let reporter = reporter.unwrap_or_else(|| Ok(Vec::new())).map_err(unrunnable)?;
-        let reporter = String::from_utf8_lossy(&reporter).trim().to_owned();
+        let stderr = stderr.unwrap_or_else(|| Ok(Vec::new())).map_err(unrunnable)?;
+        let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
         // One byte past the limit was read: the program may have ended by the closed pipe.
         if output.len() > most {
             return Err(ProgramError::Endless { program: title, most });
@@ -123,9 +122,9 @@ impl Program<'_> {
             if was_told_to_end(status, watch) {
                 return Err(ProgramError::Ended);
             }
-            return Err(ProgramError::Failed { program: title, status, reporter });
+            return Err(ProgramError::Failed { program: title, status, stderr });
         }
-        Ok(Rendered { output, reporter })
+        Ok(Rendered { output, stderr })
     }
 
     fn start(&self) -> io::Result<Child> {
@@ -166,26 +165,26 @@ fn was_told_to_end(_: ExitStatus, watch: &Watch) -> bool {
 }
 
 /// Reads what a program writes, each stream in a thread of its own: neither may wait for the other.
-fn read(child: &mut Child, most: usize) -> mpsc::Receiver<Part> {
-    let (send, parts) = mpsc::channel();
+fn read(child: &mut Child, most: usize) -> mpsc::Receiver<Stream> {
+    let (send, streams) = mpsc::channel();
     let most = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
     if let Some(pipe) = child.stdout.take() {
         let send = send.clone();
         thread::spawn(move || {
             let mut bytes = Vec::new();
             let read = pipe.take(most).read_to_end(&mut bytes);
-            send.send(Part::Output(read.map(|_| bytes)))
+            send.send(Stream::Stdout(read.map(|_| bytes)))
         });
     }
     if let Some(mut pipe) = child.stderr.take() {
         thread::spawn(move || {
             let mut bytes = Vec::new();
-            let read = pipe.by_ref().take(TALK).read_to_end(&mut bytes);
+            let read = pipe.by_ref().take(STDERR_BYTES).read_to_end(&mut bytes);
             let read = read.and_then(|_| io::copy(&mut pipe, &mut io::sink()));
-            send.send(Part::Reporter(read.map(|_| bytes)))
+            send.send(Stream::Stderr(read.map(|_| bytes)))
         });
     }
-    parts
+    streams
 }
 
 /// Whether this process leads its group, as whatever the plugin server starts does.

@@ -3,22 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
-
 use crate::krm::{
-    Gravity, Hidden, ItemOutcome, Mode, OnError, Reply, Severity, change_words, file_of, file_path, hide,
+    Gravity, ItemOutcome, Mode, OnError, Reply, Severity, change_words, file_of, file_path, hide,
     is_resource, is_same_object, results, sort, warning,
 };
 use crate::policy::PolicyKind;
 use crate::render::{Masked, Origin, harmless_name, lines, mask_beside};
 use crate::report::{ObjectReport, Outcome};
 use crate::semantics::DivergenceSet;
-use crate::source::{Content, InputDocument, OfflineWorld, OldObjects};
+use crate::source::{Content, InputDocument, OldObjects};
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
 use super::given::{Given, Node};
 use super::load::Function;
-use super::{Evaluated, Evaluator, Exit, NoteKind, Reporter, run_targets};
+use super::{Evaluated, Evaluator, Exit, NoteKind, Reporter, chunks, evaluate_all};
 
 /// What renders is expected to give the same each time.
 const TIMED: &str = "a policy looks at the time: another run may give another result";
@@ -130,21 +128,25 @@ impl Function {
             keeps_whole: false,
         };
         let gravity = self.gravity();
-        let evaluated =
-            |subject: &Subject| subject.is_evaluated.then(|| evaluated(&evaluator, &subject.value));
-        let ran = |subject: &Subject, evaluated: Option<(Evaluated, Hidden)>| {
-            evaluated.map(|(evaluated, hidden)| ran(&evaluated, &hidden, subject, gravity))
+        let visible = subjects.iter().enumerate().filter(|(_, subject)| subject.is_evaluated);
+        let documents = visible.map(|(input, subject)| {
+            let content = Content::Object(hide(&subject.value).0);
+            Ok(InputDocument { input, content, file: None, further: false })
+        });
+        // The number of the input is that of the subject. Targets beyond the items are nobody's.
+        let prepare = |evaluated: &mut Evaluated| {
+            let subject = subjects.get(evaluated.piece.input).filter(|_| !evaluated.piece.further)?;
+            Some(ran(evaluated, subject, gravity))
         };
-        if !self.engine.has_targets() {
-            // No report outlives its item: there may be many.
-            return subjects.par_iter().map(|subject| ran(subject, evaluated(subject))).collect();
-        }
-        let all = subjects.par_iter().map(evaluated).collect();
-        subjects
-            .par_iter()
-            .zip(with_targets(&evaluator, all))
-            .map(|(subject, evaluated)| ran(subject, evaluated))
-            .collect()
+        let mut all: Vec<Option<Ran>> = subjects.iter().map(|_| None).collect();
+        let take = |evaluated: Evaluated, ran: Option<Ran>| {
+            if let (Some(ran), Some(place)) = (ran, all.get_mut(evaluated.piece.input)) {
+                *place = Some(ran);
+            }
+            Ok(())
+        };
+        let _never_fails = evaluate_all(chunks(documents), &evaluator, prepare, take, drop);
+        all
     }
 
     /// Says what happened; whether the function fails by rules that could not be evaluated.
@@ -250,39 +252,9 @@ struct Ran {
     missing: Vec<Text>,
 }
 
-/// An item through the engine, and what the engine does not see of it.
-fn evaluated(evaluator: &Evaluator<'_, OfflineWorld>, item: &Value) -> (Evaluated, Hidden) {
-    let (shown, hidden) = hide(item);
-    let piece = InputDocument { input: 0, content: Content::Object(shown), file: None, further: false };
-    (evaluator.evaluate(piece), hidden)
-}
-
-/// Runs the rules with targets: every item may trigger them, and be a target.
-fn with_targets(
-    evaluator: &Evaluator<'_, OfflineWorld>,
-    items: Vec<Option<(Evaluated, Hidden)>>,
-) -> Vec<Option<(Evaluated, Hidden)>> {
-    let (mut pieces, mut hidden, mut places) = (Vec::new(), Vec::new(), Vec::new());
-    for item in items {
-        places.push(item.is_some());
-        if let Some((piece, of_it)) = item {
-            pieces.push(piece);
-            hidden.push(of_it);
-        }
-    }
-    run_targets(evaluator, &mut pieces);
-    let mut both = pieces.into_iter().zip(hidden);
-    places.into_iter().map(|is_there| if is_there { both.next() } else { None }).collect()
-}
-
-fn ran(
-    Evaluated { objects, after, .. }: &Evaluated,
-    hidden: &Hidden,
-    subject: &Subject,
-    gravity: Gravity,
-) -> Ran {
+fn ran(Evaluated { objects, after, .. }: &Evaluated, subject: &Subject, gravity: Gravity) -> Ran {
     let mut ran = Ran {
-        after: after.as_ref().map(|after| hidden.restore(after)),
+        after: after.as_ref().map(|after| hide(&subject.value).1.restore(after)),
         results: Vec::new(),
         errors: String::new(),
         violations: String::new(),

@@ -19,7 +19,7 @@ use crate::yaml::{self, Document, Limits, Source};
 use super::HELP;
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
-use super::mutate_existing::run_targets;
+use super::pipeline::{chunks, evaluate_all};
 use super::policy_notes::{planned, remarks, remarks_on_exceptions};
 use super::reporter::{NoteKind, Reporter, Verbosity};
 use super::session::with_pool;

@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
 use crate::render::{
-    Palette, SuiteView, suite_totals, suites_json, suites_junit, suites_markdown, suites_text,
+    Palette, SuiteView, counted, suite_totals, suites_json, suites_junit, suites_markdown, suites_text,
 };
 use crate::report::{SuiteCounts, SuiteReport, UnloadedSuite};
 use crate::semantics::DivergenceSet;
@@ -22,7 +22,7 @@ use crate::source::{custom_kinds, find_suites};
 use super::arguments::{Color, LegacySyntax, SemanticsArgument, dialect, limit, limits};
 use super::exit::Exit;
 use super::reporter::{NoteKind, Reporter, Verbosity};
-use super::session::{counted, said, schemas, with_pool};
+use super::session::{report, schemas, with_pool};
 use super::version::print;
 use run::{Ran, Runner};
 use selector::Selector;
@@ -142,7 +142,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     with_pool(arguments.workers.map_or(0, usize::from), verbosity, |reporter| {
         let Some(files) = find(arguments, reporter) else { return };
         let (limits, evaluation) = limits(&arguments.limit);
-        let Some(kinds) = said(custom_kinds(&arguments.crds, &limits), reporter) else { return };
+        let Some(kinds) = report(custom_kinds(&arguments.crds, &limits), reporter) else { return };
         let Some(schemas) = schemas(&kinds, reporter) else { return };
         let runner = Runner {
             dialect: dialect(arguments.semantics, arguments.legacy),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::render::{Palette, suite_difference};
+use crate::render::{Palette, counted, suite_difference};
 use crate::report::SuiteRow;
 use crate::source::{Location, SourceError, read_text, replace_file};
 use crate::value::{Pointer, Segment, Value};
@@ -11,7 +11,6 @@ use crate::yaml::{Limits, read};
 
 use crate::commands::exit::Exit;
 use crate::commands::reporter::Reporter;
-use crate::commands::session::counted;
 
 use super::load::Expected;
 use super::run::Ran;

@@ -1,0 +1,40 @@
+//! The values of `-o`: tables of output formats, from which the help comes, too.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+use crate::render::{Diff, DiffStyle, Format, Layout};
+use crate::source::from_here;
+
+use super::summary::SummaryStyle;
+
+/// A value of `-o` with the format that it names, made with options of type `O`.
+#[derive(Debug)]
+pub(super) struct FormatChoice<O> {
+    pub(super) name: &'static str,
+    pub(super) help: &'static str,
+    pub(super) summary: SummaryStyle,
+    pub(super) format: fn(O) -> Box<dyn Format>,
+}
+
+/// What the formats of `mutate` and `diff` are made with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FormatOptions {
+    pub(super) layout: Layout,
+    pub(super) style: DiffStyle,
+}
+
+impl FormatOptions {
+    /// The format that shows diffs.
+    pub(super) fn diff(self) -> Diff {
+        Diff { layout: self.layout, style: self.style, shown_path: from_here }
+    }
+}
+
+/// Reads the name of a format of a table.
+pub(super) fn format_parser<O: 'static>(
+    table: &'static [FormatChoice<O>],
+) -> impl TypedValueParser<Value = &'static FormatChoice<O>> {
+    let values = table.iter().map(|choice| PossibleValue::new(choice.name).help(choice.help));
+    PossibleValuesParser::new(values)
+        .try_map(|name| table.iter().find(|choice| choice.name == name).ok_or("not in the table"))
+}

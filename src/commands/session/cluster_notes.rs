@@ -1,0 +1,127 @@
+//! Notes on a cluster: what could not be read from it, and what it does not have.
+
+use std::collections::BTreeSet;
+use std::slice;
+
+use crate::commands::exit::Exit;
+use crate::commands::reporter::{NoteKind, Reporter};
+use crate::commands::versions::in_other_versions;
+use crate::policy::KindSelector;
+use crate::render::{harmless_name, listed};
+use crate::source::cluster::{Missed, MissingInCluster, Resource, StoredObjects};
+use crate::value::{GroupVersionKind, Text};
+
+use super::{RunWorld, Session};
+
+/// How many errors of a cluster are reported one by one.
+const NAMED_ERRORS: usize = 10;
+
+impl Session {
+    /// Reports what could not be read from the cluster, and which `--old` objects no object of the run belongs to.
+    pub(in crate::commands) fn report_cluster_errors(&self, world: &RunWorld, reporter: &mut Reporter) {
+        for old in self.old.unfound() {
+            reporter.note(
+                NoteKind::Omission,
+                &format!("--old: {old} is the stored state of no object of this run"),
+            );
+        }
+        let mut errors = Vec::new();
+        for Missed { what, why, is_told } in
+            world.take_missed().into_iter().chain(self.stored.iter().flat_map(StoredObjects::take_missed))
+        {
+            reporter.missed(&what);
+            if is_told {
+                reporter.worsen(Exit::of(&why.into()));
+            } else {
+                errors.push(why);
+            }
+        }
+        // The order of threads is random.
+        errors.sort_by_cached_key(ToString::to_string);
+        errors.dedup();
+        let more = errors.len().saturating_sub(NAMED_ERRORS);
+        for error in errors.into_iter().take(NAMED_ERRORS) {
+            reporter.fault(&error.into());
+        }
+        if more > 0 {
+            reporter.error(
+                Exit::Cluster,
+                &format!("and {more} more of the kind: the evaluation went on without"),
+            );
+        }
+        self.schemaless.report(reporter);
+        self.report_missing(reporter);
+        if let Some(subject) = self.check_rights.as_ref().filter(|_| !world.has_asked_for_rights()) {
+            let text = if self.engine.has_targets() {
+                format!("no target came into question: nothing was asked about the rights of {subject}")
+            } else {
+                format!("no rule has targets: nothing was asked about the rights of {subject}")
+            };
+            reporter.note(NoteKind::Omission, &text);
+        }
+        for remark in self.cluster.iter().flat_map(|cluster| cluster.remarks()) {
+            reporter.note(NoteKind::Other, &remark);
+        }
+    }
+
+    /// Notes on kinds and namespaces of the manifests that the cluster does not have.
+    fn report_missing(&self, reporter: &mut Reporter) {
+        let MissingInCluster { kinds, defined, namespaces } =
+            self.stored.as_ref().map(StoredObjects::lacks).unwrap_or_default();
+        if !kinds.is_empty() {
+            let text = format!(
+                "the cluster serves no {}: such objects are evaluated as new ones, and of custom kinds --crds alone \
+                 tells how their lists merge",
+                listed(kinds.into_iter())
+            );
+            reporter.note(NoteKind::Omission, &text);
+        }
+        let is_given = |group: &Text, kind: &Text| {
+            self.kinds.iter().any(|known| known.group == *group && known.kind == *kind)
+        };
+        let defined: Vec<String> = defined
+            .into_iter()
+            .filter(|(group, kind, _)| !is_given(group, kind))
+            .map(|(_, _, told)| told)
+            .collect();
+        if !defined.is_empty() {
+            let text = format!(
+                "the manifests define {}: where lists of such objects are to merge by their keys, --crds takes the \
+                 definition, too",
+                listed(defined.into_iter())
+            );
+            reporter.note(NoteKind::Other, &text);
+        }
+        for text in self.in_other_versions() {
+            reporter.note(NoteKind::Omission, &text);
+        }
+        if !namespaces.is_empty() {
+            let text = format!(
+                "the cluster has no namespace {}: what is in it is evaluated as new, and the namespace as one \
+                 without labels unless --values gives them",
+                listed(namespaces.iter().map(|name| harmless_name(name)))
+            );
+            reporter.note(NoteKind::Omission, &text);
+        }
+    }
+
+    /// Notes on rules that name kinds of the manifests in other versions.
+    fn in_other_versions(&self) -> BTreeSet<String> {
+        let stored = self.stored.as_ref().zip(self.cluster.as_ref());
+        let Some((stored, Ok(served))) = stored.map(|(stored, cluster)| (stored, cluster.resources())) else {
+            return BTreeSet::new();
+        };
+        let rules = self.written_kind_selectors();
+        let told = |selector: &KindSelector, resource: &Resource| {
+            let GroupVersionKind { kind, .. } = &resource.kind;
+            let version = resource.kind.api_version();
+            format!("{} in a rule sees none of the manifests of {kind} ({version})", selector.text)
+        };
+        // One kind may be there in several versions.
+        let kinds = stored.kinds();
+        kinds
+            .iter()
+            .flat_map(|kind| in_other_versions(&rules, slice::from_ref(kind), &served, told))
+            .collect()
+    }
+}

@@ -1,0 +1,123 @@
+//! The files that the options of a run name.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::commands::exit::Exit;
+use crate::commands::options::RunOptions;
+use crate::commands::policies::policies;
+use crate::commands::reporter::Reporter;
+use crate::patch::Schemas;
+use crate::policy::UserInfo;
+use crate::source::cluster::Cluster;
+use crate::source::{
+    CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, LoadedExceptions, LoadedPolicies,
+    LoadedValues, Location, OldObjects, SourceError, custom_kinds, load_user, load_values,
+};
+
+/// What the options name, loaded.
+pub(super) struct LoadedInputs {
+    pub(super) policies: LoadedPolicies,
+    pub(super) exceptions: LoadedExceptions,
+    pub(super) values: Option<LoadedValues>,
+    pub(super) user: Option<UserInfo>,
+    pub(super) kinds: Vec<CustomKind>,
+    pub(super) old: OldObjects,
+    /// What context entries are loaded from.
+    pub(super) objects: GivenObjects,
+}
+
+impl LoadedInputs {
+    /// Loads everything. All errors are reported; `None` if there are any.
+    pub(super) fn load(
+        options: &RunOptions,
+        cluster: Option<&Arc<dyn Cluster>>,
+        namespace: &str,
+        reporter: &mut Reporter,
+    ) -> Option<Self> {
+        let limits = options.input_limits;
+        let mut exceptions = ExceptionLoader::new(options.dialect.semantics, limits);
+        options.exceptions.iter().for_each(|path| exceptions.path(path));
+        let policies = policies(options, cluster, &mut exceptions, reporter);
+        let values =
+            load_file(options.values.as_ref(), reporter, |file| load_values(file, Head::OfKind, &limits));
+        let user =
+            load_file(options.user_info.as_ref(), reporter, |file| load_user(file, Head::OfKind, &limits));
+        let exceptions = report(exceptions.finish(), reporter);
+        let kinds = report(custom_kinds(&options.crds, &limits), reporter);
+        let old = report(OldObjects::load(&options.old, namespace, &limits), reporter);
+        let mut loader = GivenLoader::new(namespace, kinds.as_deref().unwrap_or_default(), limits);
+        options.context_from.iter().for_each(|path| loader.path(path));
+        options.images.iter().for_each(|path| loader.images(path));
+        let objects = report(loader.finish(), reporter);
+        if repeated_names(options, reporter) {
+            return None;
+        }
+        Some(Self {
+            policies: policies?,
+            exceptions: exceptions?,
+            values: values?,
+            user: user?,
+            kinds: kinds?,
+            old: old?,
+            objects: objects?,
+        })
+    }
+}
+
+/// Reports names that `--set` gives twice; whether there are any.
+fn repeated_names(options: &RunOptions, reporter: &mut Reporter) -> bool {
+    let mut repeated = false;
+    for (index, (name, _)) in options.set.iter().enumerate() {
+        if options.set.iter().take(index).any(|(earlier, _)| earlier == name) {
+            repeated = true;
+            let name: Vec<_> = name.parts().iter().map(|part| &**part).collect();
+            reporter.error(Exit::Input, &format!("--set gives {} twice", name.join(".")));
+        }
+    }
+    repeated
+}
+
+/// The merge keys of lists, of the built-in kinds and of these. Errors are reported; `None` if there are any.
+pub(in crate::commands) fn schemas(kinds: &[CustomKind], reporter: &mut Reporter) -> Option<Schemas> {
+    let mut schemas = Schemas::kubernetes();
+    let mut failed = false;
+    for kind in kinds {
+        if let Err(error) = schemas.add_crd(&kind.definition) {
+            failed = true;
+            reporter.error(Exit::Input, &format!("{}: {error}", kind.origin));
+        }
+    }
+    (!failed).then_some(schemas)
+}
+
+/// Loads the file of an option, if it is set. Errors are reported; `None` if there are any.
+fn load_file<T>(
+    path: Option<&PathBuf>,
+    reporter: &mut Reporter,
+    load: impl FnOnce(&Location) -> Result<T, Vec<SourceError>>,
+) -> Option<Option<T>> {
+    let Some(path) = path else { return Some(None) };
+    let location = if path.as_os_str() == "-" {
+        Location::Stdin
+    } else {
+        Location::File { path: path.clone(), named: true }
+    };
+    report(load(&location), reporter).map(Some)
+}
+
+/// Reports errors; `None` if there are any.
+pub(in crate::commands) fn report<T>(
+    loaded: Result<T, Vec<SourceError>>,
+    reporter: &mut Reporter,
+) -> Option<T> {
+    match loaded {
+        Ok(loaded) => Some(loaded),
+        Err(errors) => {
+            for error in errors {
+                reporter.error(Exit::of(&error), &error.to_string());
+            }
+            None
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! What a run works with, loaded as its options say.
+
+mod cluster_notes;
+mod inputs;
+
+use std::iter;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rayon::ThreadPoolBuilder;
+
+use crate::engine::{Engine, InputNames, Settings, World};
+use crate::policy::{KindSelector, PolicyExceptions, PolicySet};
+use crate::source::cluster::{Cluster, ClusterWorld, LiveKinds, Rights, StoredObjects, Subject};
+use crate::source::{Asked, CustomKind, GivenObjects, Manifests, OfflineWorld, OldObjects};
+use crate::value::Text;
+
+use super::connect::connect;
+use super::discovery::{filters, live_kinds};
+use super::evaluate::Evaluator;
+use super::exit::Exit;
+use super::options::RunOptions;
+use super::policies::kind_selectors;
+use super::policy_notes::{remarks, remarks_on_exceptions};
+use super::reporter::{NoteKind, Reporter, Verbosity};
+use super::schemaless::Schemaless;
+use super::spool::Spool;
+
+use inputs::LoadedInputs;
+
+pub(super) use inputs::{report, schemas};
+
+/// The stack of a thread: enough for whatever the limits on depth allow.
+const STACK_BYTES: usize = 16 << 20;
+
+/// The world of a run: its inputs, and the cluster.
+pub(super) type RunWorld = ClusterWorld<OfflineWorld>;
+
+/// Everything that is loaded before the first object.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) engine: Engine,
+    pub(super) old: OldObjects,
+    kinds: Vec<CustomKind>,
+    /// What context entries are loaded from.
+    objects: GivenObjects,
+    /// Notes on the inputs, reported at the end of the run.
+    pub(super) notes: Vec<(NoteKind, String)>,
+    check_idempotent: bool,
+    live: bool,
+    pub(super) shows_secrets: bool,
+    /// The cluster, if the run uses one.
+    pub(super) cluster: Option<Arc<dyn Cluster>>,
+    /// The time that the run sees.
+    now: Timestamp,
+    /// Where the stored objects of manifests come from, if from a cluster.
+    stored: Option<StoredObjects>,
+    /// The subject whose rights on targets are checked.
+    check_rights: Option<String>,
+    /// Notes on the inputs, reported at the end of the run if some rule changes an object or fails.
+    pub(super) notes_on_acts: Vec<String>,
+    /// The kinds whose schema could not be read.
+    pub(super) schemaless: Schemaless,
+}
+
+/// Runs a command on the threads of its options; gives its exit code.
+pub(super) fn on_threads(options: &RunOptions, run: impl FnOnce(&mut Reporter) + Send) -> Exit {
+    let verbosity = Verbosity { quiet: options.quiet, strict: options.strict };
+    with_pool(options.workers, verbosity, run)
+}
+
+/// Runs a command on a number of threads, 0 for one per processor; gives its exit code.
+pub(super) fn with_pool(
+    threads: usize,
+    verbosity: Verbosity,
+    run: impl FnOnce(&mut Reporter) + Send,
+) -> Exit {
+    let mut reporter = Reporter::new(verbosity);
+    match ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES).build() {
+        Ok(pool) => pool.install(|| run(&mut reporter)),
+        Err(error) => reporter.error(Exit::Input, &format!("threads cannot be started: {error}")),
+    }
+    reporter.exit()
+}
+
+impl Session {
+    /// Loads policies and everything that they may need. All errors are reported; `None` if there are any.
+    pub(super) fn open(options: &RunOptions, reporter: &mut Reporter) -> Option<Self> {
+        Self::load(options, false, reporter)
+    }
+
+    /// The same, with traces of how outcomes came about.
+    pub(super) fn open_traced(options: &RunOptions, reporter: &mut Reporter) -> Option<Self> {
+        Self::load(options, true, reporter)
+    }
+
+    fn load(options: &RunOptions, trace: bool, reporter: &mut Reporter) -> Option<Self> {
+        if let Err(error) = options.check() {
+            reporter.error(Exit::Input, &error.to_string());
+            return None;
+        }
+        let start = options.now.unwrap_or_else(Timestamp::now);
+        let connected = if options.uses_cluster() { Some(connect(options, start, reporter)) } else { None };
+        let is_unreachable = matches!(connected, Some(None));
+        let cluster = connected.flatten();
+        let recorded = cluster.as_ref().and_then(|cluster| cluster.now());
+        let namespace = match &cluster {
+            // Where kubectl apply would put it.
+            Some(cluster) if options.uses_cluster_state() && options.explicit_namespace().is_none() => {
+                cluster.default_namespace().to_owned()
+            }
+            _ => options.namespace_or_default().to_owned(),
+        };
+        let inputs = LoadedInputs::load(options, cluster.as_ref(), &namespace, reporter);
+        let inputs = inputs.filter(|_| !is_unreachable)?;
+        let LoadedInputs { policies, exceptions, values, user, mut kinds, old, objects } = inputs;
+        let mut notes = remarks(&policies, reporter);
+        notes.extend(remarks_on_exceptions(&exceptions, &policies.policies));
+        let state = cluster.as_deref().filter(|_| options.uses_cluster_state());
+        let mut missing_schemas = Vec::new();
+        if let Some(cluster) = state {
+            let LiveKinds { found, missing } = live_kinds(cluster, &policies.policies, &kinds, reporter)?;
+            kinds.extend(found);
+            missing_schemas = missing;
+        }
+        let mut notes_on_acts = Vec::new();
+        let is_user_known = user.as_ref().is_some_and(|user| !user.is_unknown());
+        let filters =
+            state.map(|cluster| filters(cluster, is_user_known, &mut notes_on_acts)).unwrap_or_default();
+        let schemas = schemas(&kinds, reporter)?;
+        let mut values = values.unwrap_or_default();
+        notes.extend(values.values.unknown_to(&policies.policies, [].iter()).into_iter().map(omission));
+        notes.extend(values.notes.drain(..).map(omission));
+        values.values.set.extend(options.set.iter().cloned());
+        let settings = Settings {
+            semantics: options.dialect.semantics,
+            schemas,
+            values: values.values,
+            user,
+            exceptions: PolicyExceptions::new(exceptions.exceptions),
+            filters,
+            operation: options.operation,
+            namespace: namespace.as_str().into(),
+            limits: options.evaluation_limits,
+            input_names: InputNames::FLAGS,
+            on_policy_update: options.on_policy_update,
+            trace,
+        };
+        let engine = Engine::new(PolicySet::new(policies.policies), settings);
+        let of_manifests = cluster.clone().filter(|_| options.cluster.live && !options.is_live());
+        let mut session = Self {
+            schemaless: Schemaless::new(missing_schemas, &engine),
+            engine,
+            old,
+            kinds,
+            objects,
+            notes,
+            check_idempotent: options.check_idempotent,
+            live: options.is_live(),
+            cluster,
+            stored: of_manifests.map(|cluster| StoredObjects::new(cluster, namespace.as_str().into())),
+            now: options.now.or(recorded).unwrap_or(start),
+            shows_secrets: options.show_secrets,
+            check_rights: options.cluster.check_rights.clone(),
+            notes_on_acts,
+        };
+        session.note_api_calls(options);
+        Some(session)
+    }
+
+    /// Notes which API calls of policies only the manifests answer.
+    fn note_api_calls(&mut self, options: &RunOptions) {
+        let plurals = self.asked(options).plurals().join(", ");
+        if !plurals.is_empty() && !options.uses_cluster_state() {
+            let text = format!(
+                "policies ask the API server for {plurals}: the manifests alone answer, as far as they can; \
+                 `--context-from PATH` can give what the cluster holds, `--live` asks it"
+            );
+            self.notes.push((NoteKind::Other, text));
+        }
+    }
+
+    /// An evaluator of objects in a world.
+    pub(super) const fn evaluator<'a, W: World>(&'a self, world: &'a W) -> Evaluator<'a, W> {
+        Evaluator {
+            engine: &self.engine,
+            world,
+            old: &self.old,
+            stored: self.stored.as_ref(),
+            twice: self.check_idempotent,
+            live: self.live,
+            shows_secrets: self.shows_secrets,
+            keeps_whole: false,
+        }
+    }
+
+    /// Whether the objects are those of a cluster.
+    pub(super) const fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// Whether only the policies come from the cluster.
+    pub(super) const fn has_unasked_cluster(&self) -> bool {
+        self.cluster.is_some() && self.stored.is_none() && !self.live
+    }
+
+    /// The namespaces that the manifests name and that are missing in the cluster.
+    pub(super) fn absent_namespaces(&self) -> Vec<Text> {
+        self.stored.as_ref().map(|stored| stored.lacks().namespaces).unwrap_or_default()
+    }
+
+    /// The writer of the result. That of live objects is streamed: no later failure can make it void.
+    pub(super) fn spool(&self, reporter: &Reporter) -> Spool {
+        if self.live && reporter.exit() < Exit::Input { Spool::streaming() } else { Spool::new() }
+    }
+
+    /// The kinds that the rules can match.
+    pub(super) fn kind_selectors(&self) -> Vec<KindSelector> {
+        kind_selectors(self.engine.policies().policies().iter().flat_map(|policy| &policy.rules))
+    }
+
+    /// The same rule by rule, without those that autogen generated.
+    pub(super) fn written_kind_selectors(&self) -> Vec<Vec<KindSelector>> {
+        let rules = self.engine.policies().policies().iter().flat_map(|policy| &policy.rules);
+        let written = rules.filter(|rule| rule.generated_from.is_none());
+        written.map(|rule| kind_selectors(iter::once(rule))).collect()
+    }
+
+    /// The world of a run: its inputs, and the cluster where its state is used.
+    pub(super) fn world(&self, options: &RunOptions, manifests: &Manifests) -> RunWorld {
+        let cluster = self.cluster.clone().filter(|_| options.uses_cluster_state());
+        let rehearsal = cluster.as_ref().and_then(|cluster| cluster.rehearsal());
+        let rehearsal = rehearsal.map(|cluster| self.world_on(options, manifests, Some(cluster)));
+        self.world_on(options, manifests, cluster).with_rehearsal(rehearsal)
+    }
+
+    fn world_on(
+        &self,
+        options: &RunOptions,
+        manifests: &Manifests,
+        cluster: Option<Arc<dyn Cluster>>,
+    ) -> RunWorld {
+        let given = self.offline_world(options, manifests);
+        let rights = match (&options.cluster.check_rights, &options.cluster.connection.impersonation.user) {
+            (Some(subject), _) => Some(Rights::of(Subject::named(subject))),
+            (None, Some(user)) => Some(Rights::own(user)),
+            (None, None) => None,
+        };
+        ClusterWorld::new(given, cluster, self.engine.asks_for_namespace_labels())
+            .with_secrets_shown(self.shows_secrets)
+            .with_all_namespaces(options.cluster.all_namespaces)
+            .with_most_targets(self.engine.settings().limits.targets)
+            .with_rights(rights)
+    }
+
+    /// The API calls of policies that no input answers: the manifests do, as with Kyverno's command line.
+    fn asked<'a>(&'a self, options: &'a RunOptions) -> Asked<'a> {
+        let rules = self.engine.policies().policies().iter().flat_map(|policy| &policy.rules);
+        let paths: Vec<String> = rules.flat_map(|rule| rule.asked_paths(Asked::VARIABLE)).collect();
+        self.objects.asked(&paths, options.namespace_or_default(), &self.kinds)
+    }
+
+    /// The world as far as the inputs know it.
+    fn offline_world(&self, options: &RunOptions, manifests: &Manifests) -> OfflineWorld {
+        let mut world = OfflineWorld::new(self.now, options.seed);
+        world.add_kinds(&self.kinds);
+        let mut objects = self.objects.clone();
+        let asked = self.asked(options);
+        // The state of a cluster is more than the manifests.
+        if !asked.plurals().is_empty() && !options.uses_cluster_state() {
+            objects.add_manifests(&asked, manifests.asked(&asked));
+        }
+        world.set_objects(objects);
+        if self.engine.asks_for_namespace_labels() {
+            for namespace in manifests.namespaces() {
+                world.add_namespace(&namespace);
+            }
+        }
+        for (name, labels) in &self.engine.settings().values.namespaces {
+            world.set_namespace_labels(name.clone(), labels.clone());
+        }
+        world
+    }
+}
+
+const fn omission(text: String) -> (NoteKind, String) {
+    (NoteKind::Omission, text)
+}

@@ -1,0 +1,161 @@
+//! `diff`: what changes, as a unified diff of each file, or of each object that comes from no file.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::render::diff::{DiffStyle, FileDiff, FilePart, unified_diff};
+use crate::render::harmless::harmless_name;
+use crate::render::words::{counted, listed};
+use crate::yaml::Document;
+
+use super::{DocumentView, Format, FormatWriter, Layout, Prepared, RunTotals};
+
+/// What changes, as a unified diff.
+#[derive(Clone, Copy, Debug)]
+pub struct Diff {
+    /// How changed documents are written.
+    pub layout: Layout,
+    /// Colours, context, annotations.
+    pub style: DiffStyle,
+    /// The path of a file as the header of its diff has it.
+    pub shown_path: fn(&Path) -> PathBuf,
+}
+
+impl Format for Diff {
+    fn prepare(&self, view: &DocumentView<'_>) -> Prepared {
+        if let (Some(document), Some(_)) = (view.document, view.file) {
+            return self.part(view, document);
+        }
+        let diffs =
+            view.changed().map(|object| unified_diff(object.report, &view.origin(object), &self.style));
+        Prepared::texts(diffs.collect())
+    }
+
+    fn writer(&self) -> Box<dyn FormatWriter + '_> {
+        Box::new(FileDiffs::new(self))
+    }
+
+    fn shows_diff(&self) -> bool {
+        true
+    }
+}
+
+impl Diff {
+    /// A document as a part of the diff of its file.
+    fn part(&self, view: &DocumentView<'_>, document: &Document) -> Prepared {
+        let mut edited = view.after.map(|after| self.layout.edit(document, after));
+        let new = edited.as_mut().map(|edited| std::mem::take(&mut edited.text));
+        let objects = view.objects.iter().map(|object| (object.pointer, object.report));
+        let part = Box::new(FilePart::new(document, new, objects, &self.style));
+        Prepared { edited, part: Some(part), ..Prepared::default() }
+    }
+}
+
+/// Joins the documents of each file to one diff.
+#[derive(Debug)]
+pub(super) struct FileDiffs<'a> {
+    format: &'a Diff,
+    /// The file whose documents come.
+    file: Option<OpenFile>,
+    /// The files whose diffs do not apply because values of Secrets are masked in them.
+    masked: Vec<String>,
+    /// The files that have a diff, and the names of those that have a second one.
+    shown: BTreeSet<PathBuf>,
+    repeated: BTreeSet<String>,
+}
+
+/// A file whose documents come one after the other.
+#[derive(Debug)]
+struct OpenFile {
+    input: usize,
+    path: PathBuf,
+    diff: FileDiff,
+    /// How many of its objects change.
+    changed: usize,
+}
+
+/// A finished diff, and how many objects change in it.
+pub(super) struct FinishedDiff {
+    pub(super) text: String,
+    pub(super) objects: usize,
+}
+
+impl<'a> FileDiffs<'a> {
+    pub(super) const fn new(format: &'a Diff) -> Self {
+        Self { format, file: None, masked: Vec::new(), shown: BTreeSet::new(), repeated: BTreeSet::new() }
+    }
+
+    /// Takes the next document in; gives the diffs that are finished by now.
+    pub(super) fn take(&mut self, view: &DocumentView<'_>, prepared: Prepared) -> Vec<FinishedDiff> {
+        let is_next = self.file.as_ref().is_some_and(|file| file.input != view.input);
+        let mut finished: Vec<FinishedDiff> =
+            if is_next { self.close_file().into_iter().collect() } else { Vec::new() };
+        let objects = view.changed().count();
+        match (view.document, view.file, prepared.part) {
+            (Some(document), Some(path), Some(part)) => {
+                let file = self.file.get_or_insert_with(|| OpenFile {
+                    input: view.input,
+                    path: path.to_owned(),
+                    diff: FileDiff::new(Arc::clone(document.source())),
+                    changed: 0,
+                });
+                file.changed += objects;
+                file.diff.push(*part);
+            }
+            (_, _, _) => finished.push(FinishedDiff { text: prepared.texts.concat(), objects }),
+        }
+        finished
+    }
+
+    /// The diff of the file whose documents came last.
+    pub(super) fn close_file(&mut self) -> Option<FinishedDiff> {
+        let OpenFile { path, diff, changed, .. } = self.file.take()?;
+        if !diff.is_changed() {
+            return None;
+        }
+        let place = (self.format.shown_path)(&path);
+        let shown = diff.finish(&place, &self.format.style);
+        if !self.shown.insert(place) {
+            self.repeated.insert(harmless_name(&path.display().to_string()));
+        }
+        if shown.masked {
+            self.masked.push(harmless_name(&path.display().to_string()));
+        }
+        Some(FinishedDiff { text: shown.text, objects: changed })
+    }
+
+    /// Notes about diffs that do not apply.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.masked.is_empty() {
+            let (files, names) = (counted(self.masked.len(), "file"), listed(self.masked.iter().cloned()));
+            notes.push(format!(
+                "the diffs of {files} hold masked values and do not apply; --show-secrets shows the values: {names}"
+            ));
+        }
+        if !self.repeated.is_empty() {
+            let names = listed(self.repeated.iter().cloned());
+            notes.push(format!("given more than once, so that only one diff applies: {names}"));
+        }
+        notes
+    }
+}
+
+impl FormatWriter for FileDiffs<'_> {
+    fn write(&mut self, view: &DocumentView<'_>, prepared: Prepared, out: &mut dyn Write) -> io::Result<()> {
+        self.take(view, prepared).iter().try_for_each(|diff| out.write_all(diff.text.as_bytes()))
+    }
+
+    fn end_documents(&mut self, out: &mut dyn Write) -> io::Result<Vec<String>> {
+        if let Some(diff) = self.close_file() {
+            out.write_all(diff.text.as_bytes())?;
+        }
+        Ok(self.notes())
+    }
+
+    fn finish(&mut self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
+        totals.write_gaps_comment(out)
+    }
+}

@@ -1,0 +1,211 @@
+//! Output formats, one file each: how evaluated documents become text.
+//!
+//! A new format is a file with a type that implements [`Format`], and a line in the table of formats of each command
+//! that offers it.
+
+mod diff;
+mod explanation;
+mod json;
+mod markdown;
+mod name;
+mod patch;
+mod report;
+mod summary;
+mod yaml;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::report::{Gaps, Impact, ObjectReport, Tally};
+use crate::value::{Pointer, Value};
+use crate::yaml::{Document, Edited};
+
+use super::Origin;
+use super::diff::FilePart;
+
+pub use diff::Diff;
+pub use explanation::{ExplanationJson, ExplanationOptions, ExplanationText};
+pub use json::Json;
+pub use markdown::Markdown;
+pub use name::Name;
+pub use patch::Patch;
+pub use report::Report;
+pub use summary::Summary;
+pub use yaml::Yaml;
+
+/// An output format.
+pub trait Format: Sync {
+    /// Does for a document what takes time; called on many threads.
+    fn prepare(&self, view: &DocumentView<'_>) -> Prepared;
+
+    /// What writes prepared documents in their order.
+    fn writer(&self) -> Box<dyn FormatWriter + '_>;
+
+    /// Whether it shows diffs. These need all documents of a file at once.
+    fn shows_diff(&self) -> bool {
+        false
+    }
+
+    /// Whether it shows what changes mean for a cluster.
+    fn shows_impact(&self) -> bool {
+        false
+    }
+
+    /// Whether it shows the errors of rules.
+    fn shows_errors(&self) -> bool {
+        false
+    }
+
+    /// Whether it shows further targets that did not change.
+    fn shows_unchanged_targets(&self) -> bool {
+        false
+    }
+
+    /// Whether it prints an object that is a Secret with its values.
+    fn prints_secret_values_of(&self, _: &ObjectReport) -> bool {
+        false
+    }
+}
+
+/// Writes prepared documents. Writing fails only where the output does.
+pub trait FormatWriter {
+    /// Writes the next document.
+    fn write(&mut self, view: &DocumentView<'_>, prepared: Prepared, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Writes what is left of the last document; gives notes about what was written.
+    fn end_documents(&mut self, _: &mut dyn Write) -> io::Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    /// Writes what comes last. A format that counts objects says here what could not be read.
+    fn finish(&mut self, _: &RunTotals<'_>, _: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A document of the input with the outcome of its objects.
+#[derive(Debug)]
+pub struct DocumentView<'a> {
+    /// The document; `None` for an object without a text, such as one of a cluster.
+    pub document: Option<&'a Document>,
+    /// The value before the policies; `None` for an empty document.
+    pub before: Option<&'a Value>,
+    /// The value after the policies; `None` if nothing changed.
+    pub after: Option<&'a Value>,
+    /// The file that the document is part of, if it comes from a file.
+    pub file: Option<&'a Path>,
+    /// The number of the input that it comes from.
+    pub input: usize,
+    /// Whether it holds further objects that only rules with targets may change.
+    pub is_target: bool,
+    /// Its objects, in order: one, or the items of a list.
+    pub objects: Vec<ObjectView<'a>>,
+}
+
+/// An object of a document with its outcome.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectView<'a> {
+    /// Its place in the document.
+    pub pointer: &'a Pointer,
+    /// What the policies did to it.
+    pub report: &'a ObjectReport,
+    /// Whether it exists already, so that the request is an update.
+    pub is_update: bool,
+}
+
+impl ObjectView<'_> {
+    /// What its change means for a cluster.
+    pub fn impact(&self) -> Impact {
+        self.report.impact(self.is_update)
+    }
+}
+
+impl<'a> DocumentView<'a> {
+    /// The objects that changed.
+    pub fn changed(&self) -> impl Iterator<Item = &ObjectView<'a>> {
+        self.objects.iter().filter(|object| object.report.is_changed())
+    }
+
+    /// Where one of its objects comes from. Finding the line costs a second look at the text.
+    pub fn origin(&self, object: &ObjectView<'_>) -> Origin {
+        Origin {
+            name: self.document.map_or("cluster", |document| document.source().name()).into(),
+            line: self.document.map(|document| document.nearest_position(object.pointer).line),
+        }
+    }
+}
+
+/// A document prepared for output.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    /// Texts of the document or of its objects, in order.
+    pub texts: Vec<String>,
+    /// How the text of a changed document was edited; the text itself may have moved to `part`.
+    pub edited: Option<Edited>,
+    /// The document as a part of the diff of its file.
+    pub part: Option<Box<FilePart>>,
+}
+
+impl Prepared {
+    fn texts(texts: Vec<String>) -> Self {
+        Self { texts, ..Self::default() }
+    }
+
+    fn text(&self) -> String {
+        self.texts.concat()
+    }
+}
+
+/// What is known at the end of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunTotals<'a> {
+    /// How many objects changed, failed and so on.
+    pub tally: &'a Tally,
+    /// What could not be read.
+    pub gaps: &'a Gaps,
+    /// Whether the objects are those of a cluster.
+    pub is_live: bool,
+}
+
+impl RunTotals<'_> {
+    /// Says in a comment what could not be read. `git apply` and YAML parsers skip such a line.
+    fn write_gaps_comment(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.gaps.is_empty() { Ok(()) } else { writeln!(out, "# incomplete: {}", self.gaps) }
+    }
+}
+
+/// How the text of a changed document is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// By editing the original text.
+    Kept,
+    /// By printing the document canonically.
+    Canonical,
+}
+
+impl Layout {
+    /// The text of a document with another value.
+    pub fn edit(self, document: &Document, after: &Value) -> Edited {
+        match self {
+            Self::Kept => document.edited(after),
+            Self::Canonical => Edited { text: document.with_value(after), expanded: 0, fallback: None },
+        }
+    }
+}
+
+/// Writes the texts of documents as they are.
+#[derive(Debug)]
+struct PlainWriter;
+
+impl FormatWriter for PlainWriter {
+    fn write(&mut self, _: &DocumentView<'_>, prepared: Prepared, out: &mut dyn Write) -> io::Result<()> {
+        prepared.texts.iter().try_for_each(|text| out.write_all(text.as_bytes()))
+    }
+}
+
+/// Whether an object is a Secret that holds values.
+fn holds_secret_values(report: &ObjectReport) -> bool {
+    let has_values = |field| report.after.get(field).is_some_and(|field| !field.is_null());
+    report.after.get("kind").and_then(Value::as_str) == Some("Secret")
+        && ["data", "stringData"].into_iter().any(has_values)
+}

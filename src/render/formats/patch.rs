@@ -1,0 +1,32 @@
+//! `patch`: what changes, as a JSON patch (RFC 6902) for each object, one per line.
+
+use crate::render::patch::{identity, json_patch};
+use crate::report::ObjectReport;
+use crate::value::{Value, shortest_changes};
+
+use super::{DocumentView, Format, FormatWriter, ObjectView, PlainWriter, Prepared, holds_secret_values};
+
+/// The identity of each changed object with its JSON patch.
+#[derive(Debug)]
+pub struct Patch;
+
+impl Format for Patch {
+    fn prepare(&self, view: &DocumentView<'_>) -> Prepared {
+        Prepared::texts(view.changed().map(patch_line).collect())
+    }
+
+    fn writer(&self) -> Box<dyn FormatWriter + '_> {
+        Box::new(PlainWriter)
+    }
+
+    fn prints_secret_values_of(&self, report: &ObjectReport) -> bool {
+        report.is_changed() && holds_secret_values(report)
+    }
+}
+
+fn patch_line(object: &ObjectView<'_>) -> String {
+    let report = object.report;
+    let mut line = report.object.as_ref().map_or_else(Value::empty_object, identity);
+    line.insert("patch", json_patch(&shortest_changes(&report.before, &report.after)));
+    format!("{}\n", line.to_json())
+}
