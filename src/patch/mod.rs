@@ -5,36 +5,15 @@
 //! a condition that does not hold is told as evidence.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod anchor;
-mod builtin;
-mod condition;
-mod definition;
-mod edit;
 mod error;
-mod keyed;
+mod json_patch;
 mod legacy;
-mod look;
-mod merge;
-mod observed;
-mod open;
-mod operations;
-mod overlay;
-mod plan;
-mod planner;
-mod schema;
-mod survey;
-mod tree;
-
-#[cfg(test)]
-mod examples;
+mod strategic;
 
 pub use error::{IndexFault, Limit, MissingPart, NodeKind, OperationFault, PatchError};
+pub use json_patch::{JsonPatch, OpenPatch, Operation, OperationKind};
 pub use legacy::{LegacyOverlay, LegacyPatches, LegacyReading};
-pub use open::OpenPatch;
-pub use operations::{JsonPatch, Operation, OperationKind};
-pub use overlay::{FailedCondition, InlineResolver, Merged, Overlay};
-pub use schema::Schemas;
-pub use survey::Survey;
+pub use strategic::{FailedCondition, InlineResolver, Merged, Overlay, Schemas, Survey};
 
 /// How many operations one JSON patch may have.
 pub const MAX_OPERATIONS: usize = 10_000;

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use crate::patch::PatchError;
-use crate::patch::keyed::key_text;
-use crate::patch::schema::{Position, Strategy};
+use crate::patch::strategic::keyed::key_text;
+use crate::patch::strategic::schema::{Position, Strategy};
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::Value;
 

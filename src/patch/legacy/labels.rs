@@ -2,7 +2,7 @@
 
 use crate::value::{Text, Value};
 
-use crate::patch::anchor::Anchor;
+use crate::patch::strategic::anchor::Anchor;
 
 use super::LegacyReading;
 

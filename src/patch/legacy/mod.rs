@@ -8,6 +8,7 @@ mod documented;
 mod labels;
 mod native;
 mod node;
+mod patches;
 mod test;
 
 #[cfg(test)]
@@ -16,10 +17,10 @@ mod tests;
 use crate::semantics::DivergenceTracker;
 use crate::value::{MAX_DEPTH, Pointer, Value};
 
-use super::condition::Steps;
+use super::strategic::condition::Steps;
 use super::{FailedCondition, JsonPatch, Limit, Merged, PatchError, Schemas};
 
-pub(super) use labels::texts_below;
+use labels::texts_below;
 
 use documented::Documented;
 use native::Native;

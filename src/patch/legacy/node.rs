@@ -3,7 +3,7 @@
 use crate::value::{Map, Pointer, Text, Value};
 
 use crate::patch::PatchError;
-use crate::patch::anchor::Anchor;
+use crate::patch::strategic::anchor::Anchor;
 
 use super::LegacyReading;
 use super::test::Test;

@@ -3,7 +3,7 @@
 use crate::pattern::LeafPattern;
 use crate::value::{Text, Value};
 
-use crate::patch::condition::scalar_text;
+use crate::patch::strategic::condition::scalar_text;
 
 use super::node::plain_name;
 use super::{Place, Stop};

@@ -1,11 +1,9 @@
 //! JSON patches, applied.
 
-mod legacy;
-
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{MAX_DEPTH, Value};
 
-use crate::patch::operations::{Part, Path};
+use crate::patch::json_patch::operations::{Part, Path};
 use crate::patch::{
     IndexFault, JsonPatch, Limit, MAX_COPIED_BYTES, MAX_PADDING, MissingPart, Operation, OperationKind,
     PatchError,
@@ -30,10 +28,10 @@ impl JsonPatch {
 }
 
 /// A document under change.
-struct Editor<'a> {
-    document: Value,
-    tracker: &'a DivergenceTracker,
-    copied: usize,
+pub(in crate::patch) struct Editor<'a> {
+    pub(in crate::patch) document: Value,
+    pub(in crate::patch) tracker: &'a DivergenceTracker,
+    pub(in crate::patch) copied: usize,
 }
 
 impl Editor<'_> {
@@ -111,7 +109,7 @@ impl Editor<'_> {
     }
 
     /// Sets what is there.
-    fn set(&mut self, path: &Path, value: Value) -> Result<(), PatchError> {
+    pub(in crate::patch) fn set(&mut self, path: &Path, value: Value) -> Result<(), PatchError> {
         within_depth(path, &value)?;
         if let Some((last, parents)) = path.parts.split_last()
             && let Some(parent) = container_mut(&mut self.document, parents)
@@ -131,7 +129,7 @@ impl Editor<'_> {
     }
 
     /// Sets a member or inserts an element, where the parent is there.
-    fn put(
+    pub(in crate::patch) fn put(
         &mut self,
         kind: OperationKind,
         path: &Path,
@@ -158,7 +156,7 @@ impl Editor<'_> {
         Ok(())
     }
 
-    fn remove(&mut self, kind: OperationKind, path: &Path) -> Result<(), PatchError> {
+    pub(in crate::patch) fn remove(&mut self, kind: OperationKind, path: &Path) -> Result<(), PatchError> {
         let Some((last, parents)) = path.parts.split_last() else { return Ok(()) };
         match container(&self.document, parents) {
             None => Ok(()),
@@ -238,7 +236,7 @@ impl Editor<'_> {
     }
 
     /// Creates what is missing on the way to the parent of the target.
-    fn create_parents(&mut self, path: &Path) -> Result<(), PatchError> {
+    pub(in crate::patch) fn create_parents(&mut self, path: &Path) -> Result<(), PatchError> {
         let Some((_, parents)) = path.parts.split_last() else { return Ok(()) };
         if container(&self.document, parents).is_some() {
             return Ok(());
@@ -357,7 +355,7 @@ fn pad(items: &mut Vec<Value>, length: usize, copied: &mut usize) -> Result<(), 
 }
 
 /// The object or list that these parts lead to.
-fn container<'v>(document: &'v Value, parents: &[Part]) -> Option<&'v Value> {
+pub(in crate::patch) fn container<'v>(document: &'v Value, parents: &[Part]) -> Option<&'v Value> {
     let found = parents.iter().try_fold(document, |node, part| match node {
         Value::Array(items) => items.get(element(items, part).ok()?),
         _ => node.get(&part.name),
@@ -384,7 +382,7 @@ fn ends_in_list(document: &Value, parts: &[Part]) -> bool {
     false
 }
 
-fn container_mut<'v>(document: &'v mut Value, parents: &[Part]) -> Option<&'v mut Value> {
+pub(in crate::patch) fn container_mut<'v>(document: &'v mut Value, parents: &[Part]) -> Option<&'v mut Value> {
     parents.iter().try_fold(document, |node, part| match node {
         Value::Array(_) => {
             let items = node.as_array_mut()?;
@@ -396,7 +394,7 @@ fn container_mut<'v>(document: &'v mut Value, parents: &[Part]) -> Option<&'v mu
 }
 
 /// The index of an element that is there; negative indexes count from the end.
-fn element(items: &[Value], part: &Part) -> Result<usize, IndexFault> {
+pub(in crate::patch) fn element(items: &[Value], part: &Part) -> Result<usize, IndexFault> {
     let wanted = part.index().ok_or_else(|| IndexFault::NoNumber(part.name.to_string()))?;
     let length = items.len() as i64;
     let index = if wanted < 0 { wanted.saturating_add(length) } else { wanted };
@@ -404,7 +402,7 @@ fn element(items: &[Value], part: &Part) -> Result<usize, IndexFault> {
 }
 
 /// The index to insert at; `-` and -1 append.
-fn place(length: usize, part: &Part) -> Result<usize, IndexFault> {
+pub(in crate::patch) fn place(length: usize, part: &Part) -> Result<usize, IndexFault> {
     if &*part.name == "-" {
         return Ok(length);
     }
@@ -414,11 +412,11 @@ fn place(length: usize, part: &Part) -> Result<usize, IndexFault> {
 }
 
 /// Whether a part stands for the place behind the last element.
-fn appends(items: &[Value], part: &Part) -> bool {
+pub(in crate::patch) fn appends(items: &[Value], part: &Part) -> bool {
     &*part.name == "-" || part.index() == Some(items.len() as i64)
 }
 
-fn faulty(kind: OperationKind, path: &Path, fault: IndexFault) -> PatchError {
+pub(in crate::patch) fn faulty(kind: OperationKind, path: &Path, fault: IndexFault) -> PatchError {
     PatchError::Index { kind, path: path.text.to_string(), fault }
 }
 
@@ -427,7 +425,7 @@ fn no_path(path: &Path) -> PatchError {
 }
 
 /// Keeps the document within the nesting that all later stages rely on.
-fn within_depth(path: &Path, value: &Value) -> Result<(), PatchError> {
+pub(in crate::patch) fn within_depth(path: &Path, value: &Value) -> Result<(), PatchError> {
     if path.parts.len() + value.depth() > MAX_DEPTH {
         return Err(PatchError::Limit(Limit::Depth));
     }

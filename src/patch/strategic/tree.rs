@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Pointer, Text, Value};
 
-use super::PatchError;
+use crate::patch::PatchError;
 use super::anchor::Anchor;
 use super::condition::Test;
 use super::look::Look;

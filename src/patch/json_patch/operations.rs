@@ -6,7 +6,7 @@ use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{JsonReader, Text, Value};
 use crate::yaml::parse_value;
 
-use super::{LegacyReading, Limit, MAX_OPERATIONS, MAX_PATH_PARTS, OperationFault, PatchError};
+use crate::patch::{LegacyReading, Limit, MAX_OPERATIONS, MAX_PATH_PARTS, OperationFault, PatchError};
 
 /// A JSON patch: operations that are made in order, all or none.
 ///
@@ -53,18 +53,18 @@ pub enum OperationKind {
 
 /// A JSON pointer as it was written, with its parts.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Path {
-    pub(super) text: Text,
-    pub(super) parts: Vec<Part>,
+pub(in crate::patch) struct Path {
+    pub(in crate::patch) text: Text,
+    pub(in crate::patch) parts: Vec<Part>,
 }
 
 /// One part of a [`Path`].
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Part {
+pub(in crate::patch) struct Part {
     /// The name or index it stands for.
-    pub(super) name: Text,
+    pub(in crate::patch) name: Text,
     /// Whether it was written with an escape, so that the written text is another name.
-    pub(super) escaped: bool,
+    pub(in crate::patch) escaped: bool,
 }
 
 impl JsonPatch {
@@ -78,7 +78,7 @@ impl JsonPatch {
     }
 
     /// The list form of a text.
-    pub(super) fn read_text(text: &str) -> Result<Value, PatchError> {
+    pub(in crate::patch) fn read_text(text: &str) -> Result<Value, PatchError> {
         let value = if text.starts_with('[') {
             JsonReader::new(text).last_wins().read().map_err(|error| error.to_string())
         } else {
@@ -123,7 +123,7 @@ impl JsonPatch {
 
     /// Keeps to what the early syntax has: three operations, values that are not null, and, as its
     /// documentation writes it, one slash too many at the end of a path.
-    pub(super) fn restrict_to_early(&mut self, tracker: LegacyReading) -> Result<(), PatchError> {
+    pub(in crate::patch) fn restrict_to_early(&mut self, tracker: LegacyReading) -> Result<(), PatchError> {
         for (index, operation) in self.operations.iter_mut().enumerate() {
             let fault = if !operation.kind.is_documented() {
                 OperationFault::NotEarly
@@ -208,11 +208,11 @@ impl Operation {
         &self.value
     }
 
-    pub(super) const fn target(&self) -> &Path {
+    pub(in crate::patch) const fn target(&self) -> &Path {
         &self.path
     }
 
-    pub(super) const fn source(&self) -> &Path {
+    pub(in crate::patch) const fn source(&self) -> &Path {
         &self.from
     }
 }
@@ -283,7 +283,7 @@ impl Part {
     }
 
     /// The index it stands for in a list: a signed decimal.
-    pub(super) fn index(&self) -> Option<i64> {
+    pub(in crate::patch) fn index(&self) -> Option<i64> {
         self.name.parse().ok()
     }
 }

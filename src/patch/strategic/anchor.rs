@@ -2,7 +2,7 @@
 
 /// What the sign of an anchored key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Anchor {
+pub(in crate::patch) enum Anchor {
     /// `(k)`: the rest is done where the value fits.
     Condition,
     /// `<(k)`: the whole patch is done where the value fits somewhere.
@@ -21,7 +21,7 @@ impl Anchor {
     /// Splits an anchored key into its sign and the name in brackets; `None` for a plain key.
     ///
     /// Brackets inside the name belong to the name. Blanks around the key do not hide the anchor.
-    pub(super) fn parse(key: &str) -> Option<(Self, &str)> {
+    pub(in crate::patch) fn parse(key: &str) -> Option<(Self, &str)> {
         // Mostly the last letter tells.
         if key.as_bytes().last()?.is_ascii_alphanumeric() {
             return None;
@@ -41,7 +41,7 @@ impl Anchor {
     }
 
     /// Whether this anchor tests the value it stands at.
-    pub(super) const fn is_test(self) -> bool {
+    pub(in crate::patch) const fn is_test(self) -> bool {
         matches!(self, Self::Condition | Self::Global)
     }
 }

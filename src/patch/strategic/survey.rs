@@ -10,8 +10,8 @@ use indexmap::IndexSet;
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::Value;
 
-use super::Schemas;
-use super::builtin::Type;
+use super::schema::Schemas;
+use super::schema::Type;
 use super::keyed::Keys;
 use super::schema::{Position, Strategy};
 

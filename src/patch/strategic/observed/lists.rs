@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use foldhash::fast::RandomState;
 use indexmap::{IndexMap, IndexSet};
 
-use crate::patch::condition::Steps;
-use crate::patch::keyed::{Keys, key_text};
-use crate::patch::merge::{Element, Merger, Outcome, Patch};
-use crate::patch::schema::{Position, Strategy};
+use crate::patch::strategic::condition::Steps;
+use crate::patch::strategic::keyed::{Keys, key_text};
+use crate::patch::strategic::merge::{Element, Merger, Outcome, Patch};
+use crate::patch::strategic::schema::{Position, Strategy};
 use crate::patch::{NodeKind, PatchError};
 use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::{Pointer, Text, Value};

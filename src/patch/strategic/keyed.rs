@@ -11,7 +11,7 @@ use crate::value::Value;
 use super::condition::scalar_text;
 use super::merge::{Element, Merger, Outcome, Patch};
 use super::schema::Position;
-use super::{NodeKind, PatchError};
+use crate::patch::{NodeKind, PatchError};
 
 /// The keys that elements of a list are known by, the primary one first.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Keys<'k> {
 }
 
 /// The text of a key; none where it is missing.
-pub(super) fn key_text(value: &Value) -> Option<Cow<'_, str>> {
+pub(in crate::patch) fn key_text(value: &Value) -> Option<Cow<'_, str>> {
     if value.is_null() {
         return None;
     }

@@ -4,16 +4,16 @@ use indexmap::IndexMap;
 
 use crate::value::{GroupVersionKind, Text, Value};
 
-use super::PatchError;
-use super::schema::Strategy;
+use crate::patch::PatchError;
+use super::Strategy;
 
 /// One version of a custom resource.
 #[derive(Clone, Debug)]
-pub(super) struct Definition(Schema);
+pub(in crate::patch) struct Definition(Schema);
 
 /// One node of the schema of a custom resource, as far as lists matter.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Schema {
+pub(in crate::patch) struct Schema {
     /// Whether it is an object of its own, with metadata.
     resource: bool,
     members: IndexMap<Text, Self>,
@@ -32,7 +32,7 @@ enum Merging {
 
 impl Definition {
     /// Reads all versions of a `CustomResourceDefinition`.
-    pub(super) fn read(value: &Value) -> Result<Vec<(GroupVersionKind, Self)>, PatchError> {
+    pub(in crate::patch) fn read(value: &Value) -> Result<Vec<(GroupVersionKind, Self)>, PatchError> {
         let refused = |message: &str| PatchError::Definition { message: message.into() };
         if value.get("kind").and_then(Value::as_str) != Some("CustomResourceDefinition") {
             return Err(refused("kind is not CustomResourceDefinition"));
@@ -64,7 +64,7 @@ impl Definition {
         Ok(found.into_iter().map(definition).collect())
     }
 
-    pub(super) const fn schema(&self) -> &Schema {
+    pub(in crate::patch) const fn schema(&self) -> &Schema {
         &self.0
     }
 }
@@ -85,19 +85,19 @@ impl Schema {
         }
     }
 
-    pub(super) const fn is_resource(&self) -> bool {
+    pub(in crate::patch) const fn is_resource(&self) -> bool {
         self.resource
     }
 
-    pub(super) fn member(&self, name: &str) -> Option<&Self> {
+    pub(in crate::patch) fn member(&self, name: &str) -> Option<&Self> {
         self.members.get(name).or(self.any_member.as_deref())
     }
 
-    pub(super) fn element(&self) -> Option<&Self> {
+    pub(in crate::patch) fn element(&self) -> Option<&Self> {
         self.element.as_deref()
     }
 
-    pub(super) fn strategy(&self) -> Strategy<'_> {
+    pub(in crate::patch) fn strategy(&self) -> Strategy<'_> {
         match &self.merging {
             Merging::Replace => Strategy::Replace,
             Merging::Set => Strategy::Set,

@@ -1,10 +1,10 @@
 //! From an overlay with anchors to a plain patch.
 
-use crate::patch::anchor::Anchor;
-use crate::patch::condition::{Evidence, Miss, Probe, Steps, Test};
-use crate::patch::keyed::key_text;
-use crate::patch::overlay::{FailedCondition, InlineResolver};
-use crate::patch::planner::Stop;
+use crate::patch::strategic::anchor::Anchor;
+use crate::patch::strategic::condition::{Evidence, Miss, Probe, Steps, Test};
+use crate::patch::strategic::keyed::key_text;
+use crate::patch::strategic::overlay::{FailedCondition, InlineResolver};
+use crate::patch::strategic::planner::Stop;
 use crate::patch::{NodeKind, PatchError};
 use crate::semantics::DivergenceTracker;
 use crate::value::{Map, Pointer, Text, Value};

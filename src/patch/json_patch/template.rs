@@ -2,7 +2,7 @@
 
 use crate::value::{Pointer, Segment, Text, Value};
 
-use super::{JsonPatch, PatchError};
+use crate::patch::{JsonPatch, PatchError};
 
 /// The text of a JSON patch with blanks, read once for all that is written into them.
 ///

@@ -12,7 +12,7 @@ use super::condition::{Steps, scalar_text};
 use super::observed::normalised;
 use super::plan::{Item, Plan, PlannedList, Target};
 use super::schema::{Position, Strategy};
-use super::{NodeKind, PatchError};
+use crate::patch::{NodeKind, PatchError};
 
 /// What becomes of a node.
 #[derive(Debug)]
@@ -414,7 +414,7 @@ impl<'p> Patch<'p> {
 
 impl NodeKind {
     /// The kind of a node.
-    pub(super) const fn of(value: &Value) -> Self {
+    pub(in crate::patch) const fn of(value: &Value) -> Self {
         match value {
             Value::Object(_) => Self::Mapping,
             Value::Array(_) => Self::Sequence,

@@ -12,7 +12,7 @@ use super::overlay::{FailedCondition, InlineResolver};
 use super::plan::{Item, Plan, PlannedList, Plans, Target, assembled, identity, without_name};
 use super::schema::{Position, Strategy};
 use super::tree::{Condition, Entry, Role, Shape, Tree};
-use super::{NodeKind, PatchError};
+use crate::patch::{NodeKind, PatchError};
 
 /// Why there is no plan.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Pointer, Value};
 
-use super::PatchError;
+use crate::patch::PatchError;
 use super::condition::Steps;
 use super::look::{Look, rounded};
 use super::merge::{Merger, Patch};

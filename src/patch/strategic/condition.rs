@@ -7,7 +7,7 @@ use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Number, Pointer, Segment, Text, Value};
 
 use super::anchor::Anchor;
-use super::{Limit, MAX_STEPS, PatchError};
+use crate::patch::{Limit, MAX_STEPS, PatchError};
 
 /// The value of a condition, prepared.
 #[derive(Clone, Debug)]
@@ -78,11 +78,11 @@ pub(super) struct Probe<'a> {
 
 /// How many keys and elements were looked at so far.
 #[derive(Debug, Default)]
-pub(super) struct Steps(usize);
+pub(in crate::patch) struct Steps(usize);
 
 impl Steps {
     /// Counts one more.
-    pub(super) fn count(&mut self) -> Result<(), PatchError> {
+    pub(in crate::patch) fn count(&mut self) -> Result<(), PatchError> {
         self.0 += 1;
         if self.0 > MAX_STEPS { Err(PatchError::Limit(Limit::Steps)) } else { Ok(()) }
     }
@@ -371,7 +371,7 @@ impl Miss {
 }
 
 /// The text that a scalar is compared as; `None` for lists and objects.
-pub(super) fn scalar_text(value: &Value) -> Option<Cow<'_, str>> {
+pub(in crate::patch) fn scalar_text(value: &Value) -> Option<Cow<'_, str>> {
     Some(match value {
         Value::Null => "null".into(),
         Value::Bool(true) => "true".into(),

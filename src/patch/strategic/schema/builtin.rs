@@ -5,11 +5,11 @@
 
 /// A type, by its members that matter.
 #[derive(Debug)]
-pub(super) struct Type(pub(super) &'static [(&'static str, Field)]);
+pub(in crate::patch) struct Type(pub(in crate::patch) &'static [(&'static str, Field)]);
 
 /// A member of a [`Type`].
 #[derive(Debug)]
-pub(super) enum Field {
+pub(in crate::patch) enum Field {
     /// An object.
     Object(&'static Type),
     /// A list of scalars that merges.
@@ -21,7 +21,7 @@ pub(super) enum Field {
 }
 
 impl Type {
-    pub(super) fn field(&self, name: &str) -> Option<&Field> {
+    pub(in crate::patch) fn field(&self, name: &str) -> Option<&Field> {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, field)| field)
     }
 }
@@ -32,7 +32,7 @@ const NAME: &[&str] = &["name"];
 const KIND: &[&str] = &["type"];
 
 static OPAQUE: Type = Type(&[]);
-pub(super) static OBJECT_META: Type =
+pub(in crate::patch) static OBJECT_META: Type =
     Type(&[("finalizers", Set), ("ownerReferences", Keyed(&["uid"], &OPAQUE))]);
 static META_ONLY: Type = Type(&[("metadata", Object(&OBJECT_META))]);
 static CONDITIONED: Type = Type(&[("conditions", Keyed(KIND, &OPAQUE))]);
@@ -149,7 +149,7 @@ const META_ONLY_KINDS: &[(&str, &[&str], &[&str])] = &[
 ];
 
 /// The type of a kind of Kubernetes 1.21.
-pub(super) fn kind(group: &str, version: &str, kind: &str) -> Option<&'static Type> {
+pub(in crate::patch) fn kind(group: &str, version: &str, kind: &str) -> Option<&'static Type> {
     Some(match (group, version, kind) {
         ("", "v1", "Pod") => &POD,
         ("", "v1", "PodTemplate") => &POD_TEMPLATE,

@@ -4,7 +4,7 @@ use crate::value::{MAX_DEPTH, Number, Value};
 
 use super::anchor::Anchor;
 use super::tree::Traits;
-use super::{Limit, PatchError};
+use crate::patch::{Limit, PatchError};
 
 /// What a look over an overlay tells: which parts of it are plain, and so are taken as they stand.
 #[derive(Debug, Default)]

@@ -1,15 +1,15 @@
 //! The patches of the early syntax, applied.
 
-use crate::patch::condition::Steps;
-use crate::patch::legacy::texts_below;
-use crate::patch::operations::Path;
+use crate::patch::strategic::condition::Steps;
+use super::texts_below;
+use crate::patch::json_patch::operations::Path;
 use crate::patch::{
     IndexFault, LegacyPatches, LegacyReading, MissingPart, Operation, OperationKind, PatchError,
 };
 use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::Value;
 
-use super::{Editor, appends, container, container_mut, element, faulty, place, within_depth};
+use crate::patch::json_patch::edit::{Editor, appends, container, container_mut, element, faulty, place, within_depth};
 
 impl LegacyPatches {
     /// Makes all operations on a copy of `base`, one after the other.

@@ -1,13 +1,18 @@
 //! Which lists merge, and by which keys.
 
+mod builtin;
+mod definition;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::value::{GroupVersionKind, Value};
 
-use super::PatchError;
-use super::builtin::{self, Field, Type};
-use super::definition::{Definition, Schema};
+use crate::patch::PatchError;
+
+use builtin::Field;
+pub(in crate::patch) use builtin::Type;
+use definition::{Definition, Schema};
 
 /// What is known of the lists of objects, by kind.
 ///
@@ -42,7 +47,7 @@ impl Schemas {
     }
 
     /// The root of an object; kinds are looked up by the object, and by the patch where it has none.
-    pub(super) fn root(&self, base: &Value, patch: &Value) -> Position<'_> {
+    pub(in crate::patch) fn root(&self, base: &Value, patch: &Value) -> Position<'_> {
         let text = |name: &str| {
             let of = |value: &'_ Value| value.get(name)?.as_text().filter(|text| !text.is_empty()).cloned();
             of(base).or_else(|| of(patch))
@@ -66,7 +71,7 @@ impl Schemas {
 
 /// A place in the schema of an object.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Position<'s> {
+pub(in crate::patch) enum Position<'s> {
     /// Nothing is known: every list is replaced.
     Unknown,
     /// An object of a built-in type.
@@ -79,7 +84,7 @@ pub(super) enum Position<'s> {
 
 /// What becomes of a list that a patch names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Strategy<'s> {
+pub(in crate::patch) enum Strategy<'s> {
     /// The patch replaces it.
     Replace,
     /// Scalars are added that are not there.
@@ -90,7 +95,7 @@ pub(super) enum Strategy<'s> {
 
 impl<'s> Position<'s> {
     /// The place of a member.
-    pub(super) fn member(self, name: &str) -> Self {
+    pub(in crate::patch) fn member(self, name: &str) -> Self {
         match self {
             Self::Object(known) => match known.field(name) {
                 None => Self::Unknown,
@@ -106,7 +111,7 @@ impl<'s> Position<'s> {
     }
 
     /// The place of the elements of a list.
-    pub(super) fn element(self) -> Self {
+    pub(in crate::patch) fn element(self) -> Self {
         match self {
             Self::List(Field::Keyed(_, inner) | Field::Listed(inner)) => Self::Object(inner),
             Self::Custom(schema) => schema.element().map_or(Self::Unknown, Self::Custom),
@@ -115,7 +120,7 @@ impl<'s> Position<'s> {
     }
 
     /// What becomes of the list at this place.
-    pub(super) fn strategy(self) -> Strategy<'s> {
+    pub(in crate::patch) fn strategy(self) -> Strategy<'s> {
         match self {
             Self::List(Field::Set) => Strategy::Set,
             Self::List(Field::Keyed(keys, _)) => Strategy::Keys(Cow::Borrowed(keys)),
@@ -127,12 +132,12 @@ impl<'s> Position<'s> {
     }
 
     /// Whether this is a place in a custom resource.
-    pub(super) const fn is_custom(self) -> bool {
+    pub(in crate::patch) const fn is_custom(self) -> bool {
         matches!(self, Self::Custom(_))
     }
 
     /// The members of a built-in type that can hold lists which merge.
-    pub(super) const fn fields(self) -> &'static [(&'static str, Field)] {
+    pub(in crate::patch) const fn fields(self) -> &'static [(&'static str, Field)] {
         if let Self::Object(known) = self { known.0 } else { &[] }
     }
 }
