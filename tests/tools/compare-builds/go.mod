@@ -1,0 +1,3 @@
+module kubectl-kyv/tests/tools/compare-builds
+
+go 1.26.0
