@@ -2,10 +2,10 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 
-use crate::patch::Survey;
+use crate::patch::MergeContext;
 use crate::policy::{Candidate, Candidates, FailurePolicy, Operation, Policy, Rule, other_namespace};
 use crate::report::{
-    ObjectReport, Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Undecided, Unknown,
+    Unknown, ObjectReport, Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Undecided,
 };
 use crate::secrets::{Secrets, TaintTracker};
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker};
@@ -88,7 +88,7 @@ pub(super) fn evaluate<T>(
         original,
         namespace_labels: labels.as_ref(),
         old,
-        survey: Survey::new(&engine.settings.schemas),
+        survey: MergeContext::new(&engine.settings.schemas),
         bases: Default::default(),
         missed_labels: Cell::new(false),
         missed_user: Cell::new(false),
@@ -114,7 +114,7 @@ pub(super) struct Evaluation<'a> {
     namespace_labels: Option<&'a Value>,
     old: Option<&'a Value>,
     /// What is known of the lists of the object.
-    pub(super) survey: Survey<'a>,
+    pub(super) survey: MergeContext<'a>,
     /// What the request alone gives to the context, by operation.
     bases: [OnceCell<Value>; Operation::ALL.len()],
     /// A rule asked for labels of the namespace, or for the user, that nobody gave.

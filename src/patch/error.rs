@@ -1,38 +1,39 @@
-//! What can be wrong with a patch, or with its application.
+//! Errors of reading and applying patches.
 
-use crate::value::Pointer;
+use crate::value::{Pointer, Value};
 
-use super::{MAX_COPIED_BYTES, MAX_OPERATIONS, MAX_PADDING, MAX_PATH_PARTS, MAX_STEPS, OperationKind};
+use super::json_patch::OperationKind;
+use super::limits::Limit;
 
 /// Why a patch could not be read or applied.
 ///
-/// Errors name the place, never a value: values may be secrets.
+/// Errors name the path, never a value: values may be secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatchError {
     /// The text of a JSON patch is neither JSON nor YAML.
     #[error("failed to decode patches: {message}")]
     Syntax {
-        /// What the reader said.
+        /// The parser's error.
         message: String,
     },
-    /// A JSON patch is something else than a list.
+    /// A JSON patch is not a list.
     #[error("failed to decode patches: expected a list of operations, found {found}")]
     NotAList {
         /// The type found.
         found: &'static str,
     },
-    /// One operation of a JSON patch is incomplete or unknown.
+    /// An operation of a JSON patch is incomplete or unknown.
     #[error("failed to decode patches: invalid operation {number}{path}: {fault}")]
     InvalidOperation {
-        /// Its place in the list, counted from 1.
+        /// Its position in the list, counted from 1.
         number: usize,
-        /// Its path in brackets, where it has one.
+        /// Its path in parentheses with a space before, or empty.
         path: String,
         /// What is wrong with it.
         fault: OperationFault,
     },
-    /// An operation points to something that is not there.
+    /// An operation refers to a value that does not exist.
     #[error("{kind} operation does not apply: doc is missing {part}: {path}: missing value")]
     Missing {
         /// The operation.
@@ -42,7 +43,7 @@ pub enum PatchError {
         /// The path, as written.
         path: String,
     },
-    /// An operation points into a list with an index that it does not have.
+    /// An operation uses an index that the list does not have.
     #[error("error in {kind} for path: '{path}': {fault}")]
     Index {
         /// The operation.
@@ -52,7 +53,7 @@ pub enum PatchError {
         /// What is wrong with the index.
         fault: IndexFault,
     },
-    /// A `test` operation did not hold.
+    /// A `test` operation failed.
     #[error("testing value {path} failed: test failed")]
     TestFailed {
         /// The path, as written.
@@ -76,47 +77,47 @@ pub enum PatchError {
         /// The operation.
         kind: OperationKind,
     },
-    /// A strategic merge patch is something else than an object.
+    /// A strategic merge patch is not an object.
     #[error("a strategic merge patch must be an object, found {found}")]
     NotAnObject {
         /// The type found.
         found: &'static str,
     },
-    /// A kubectl directive that strategic merge has no meaning for.
+    /// A directive of kubectl that Kyverno's strategic merge does not support.
     #[error("unsupported patch directive `{key}` at `{at}`")]
     Directive {
         /// The directive.
         key: String,
-        /// Where it stands in the patch.
+        /// Its path in the patch.
         at: Pointer,
     },
-    /// An anchor that has a meaning in validate patterns only.
+    /// An anchor that is for validate patterns only.
     #[error("anchor `{key}` at `{at}` has no meaning in a patch")]
     ForeignAnchor {
         /// The anchored key.
         key: String,
-        /// Where it stands in the patch.
+        /// Its path in the patch.
         at: Pointer,
     },
-    /// An anchored key with blanks around it, which crashes Kyverno's controllers.
+    /// An anchored key with spaces around it, on which Kyverno's controllers crash.
     #[error("anchor `{key}` at `{at}` has blanks around it")]
     BlankAnchor {
         /// The anchored key.
         key: String,
-        /// Where it stands in the patch.
+        /// Its path in the patch.
         at: Pointer,
     },
-    /// Patch and object disagree about the type of a node.
+    /// Patch and object have different types at a node.
     #[error("wrong node kind: expected {expected} but got {found} at `{at}`")]
     WrongKind {
         /// The kind of node in the object.
         expected: NodeKind,
         /// The kind of node in the patch.
         found: NodeKind,
-        /// Where in the object.
+        /// The path in the object.
         at: Pointer,
     },
-    /// An element of a patch does not say which element of the object it is about.
+    /// An element of a patch has no merge key.
     #[error("patch element for {at} lacks merge key {key}")]
     LacksMergeKey {
         /// The list.
@@ -124,77 +125,77 @@ pub enum PatchError {
         /// The key.
         key: String,
     },
-    /// An element of a patch could be about several elements of the object.
+    /// An element of a patch matches several elements of the object.
     #[error("patch element for {at} fits several elements: merge key {key} is missing")]
     AmbiguousMergeKey {
         /// The list.
         at: Pointer,
-        /// The key that would tell.
+        /// The missing key that would tell them apart.
         key: String,
     },
     /// A `$patch` directive with an unknown value.
     #[error("unknown patch strategy at `{at}`: `$patch` is one of delete, merge, replace")]
     UnknownStrategy {
-        /// The node that the directive stands in.
+        /// The map that holds the directive.
         at: Pointer,
     },
     /// A `$patch` directive would delete the object.
     #[error("filter cannot create or delete objects")]
     DeletesObject,
-    /// An in-line value could not be resolved.
-    #[error("{message} at `{at}`")]
+    /// A reference to the value it replaces could not be resolved.
+    #[error("{error} at `{at}`")]
     Inline {
-        /// What the resolver said.
-        message: String,
-        /// Where in the object.
+        /// The resolver's error.
+        error: InlineError,
+        /// The path in the object.
         at: Pointer,
     },
-    /// Evaluation ends in a crash in Kyverno's controllers.
+    /// Kyverno's controllers crash here.
     #[error("Kyverno crashes on the anchored elements of the list at `{at}`")]
     Crash {
         /// The list in the patch.
         at: Pointer,
     },
-    /// An early overlay is something else than an object.
+    /// A legacy overlay is not an object.
     #[error("an overlay must be an object, found {found}")]
     NotAnOverlay {
         /// The type found.
         found: &'static str,
     },
-    /// An early overlay holds a null, as if it could delete.
+    /// A legacy overlay holds a null; overlays cannot delete.
     #[error("an overlay cannot delete: null at `{at}`, use `patches` with `remove`")]
     NullInOverlay {
-        /// Where it stands in the overlay.
+        /// Its path in the overlay.
         at: Pointer,
     },
-    /// An early overlay sets a value to null, which its engine did not know.
+    /// A legacy overlay sets a value to null, which Kyverno 1.1 did not support.
     #[error("Overlay has unsupported type: <nil> at `{at}`")]
     NullOverValue {
-        /// Where in the object.
+        /// The path in the object.
         at: Pointer,
     },
-    /// An early overlay has a list without elements, which its engine did not take.
+    /// A legacy overlay has an empty list, which Kyverno 1.1 refused.
     #[error("Empty array detected in the overlay at `{at}`")]
     EmptyListInOverlay {
-        /// Where in the object.
+        /// The path in the object.
         at: Pointer,
     },
-    /// The elements of a list are of other types in an early overlay and in the object.
+    /// The elements of a list have different types in a legacy overlay and in the object.
     #[error("overlay and resource have different element types in the list at `{at}`")]
     ElementTypes {
-        /// Where in the object.
+        /// The path in the object.
         at: Pointer,
     },
-    /// An early overlay and the object disagree about a type, on which its engine crashed.
+    /// A legacy overlay and the object have different types, on which Kyverno 1.1 crashed.
     #[error("overlay and object have different types at `{at}`, on which Kyverno 1.1 crashes")]
     LegacyCrash {
-        /// Where in the object.
+        /// The path in the object.
         at: Pointer,
     },
-    /// Operations of an early patch that cannot be made.
+    /// Operations of a legacy patch that cannot be applied.
     #[error("failed to process JSON patches: {failures}")]
     LegacyOperations {
-        /// What is wrong with each, in order.
+        /// Their errors, in order.
         failures: String,
     },
     /// A custom resource definition could not be read.
@@ -203,42 +204,47 @@ pub enum PatchError {
         /// What is wrong with it.
         message: String,
     },
-    /// A bound was passed.
-    #[error("{0}")]
-    Limit(Limit),
+    /// A limit was exceeded.
+    #[error(transparent)]
+    Limit(#[from] Limit),
 }
+
+/// Why a reference to the replaced value could not be resolved.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InlineError(pub String);
 
 /// What is wrong with an operation of a JSON patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperationFault {
-    /// It is no object.
+    /// It is not an object.
     #[error("expected an object")]
     NotAnObject,
     /// The operation is none of the six.
     #[error("unsupported operation")]
     Unsupported,
-    /// `path` is missing or no string.
+    /// `path` is missing or not a string.
     #[error("missing path field")]
     NoPath,
-    /// `from` is missing or no string.
+    /// `from` is missing or not a string.
     #[error("missing from field")]
     NoFrom,
     /// `value` is missing.
     #[error("missing value field")]
     NoValue,
-    /// The operation is none that the early syntax has.
+    /// The legacy syntax does not have this operation.
     #[error("unsupported operation, expected one of add, replace, remove")]
-    NotEarly,
-    /// `value` is null where the early syntax needs one.
+    NotLegacy,
+    /// `value` is null, which the legacy syntax refuses.
     #[error("value is null")]
     NullValue,
-    /// A pointer starts with something else than a slash.
+    /// A pointer does not start with a slash.
     #[error("path must begin with a forward slash")]
     NoSlash,
 }
 
-/// What an operation did not find.
+/// The part of an operation that is missing in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MissingPart {
     /// The target itself.
@@ -261,12 +267,12 @@ pub enum IndexFault {
     /// The list has no such element.
     #[error("Unable to access invalid index: {0}: invalid index referenced")]
     Invalid(i64),
-    /// It is no number.
+    /// It is not a number.
     #[error("value was not a proper array index: '{0}'")]
-    NoNumber(String),
+    NotANumber(String),
 }
 
-/// The kinds of nodes that merging tells apart.
+/// The kinds of nodes that strategic merge distinguishes, named as kyaml names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NodeKind {
     /// An object.
@@ -280,26 +286,13 @@ pub enum NodeKind {
     Scalar,
 }
 
-/// A bound that a patch passed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Limit {
-    /// Nesting.
-    #[error("patch limit: nested deeper than {} levels", crate::value::MAX_DEPTH)]
-    Depth,
-    /// Parts of one JSON pointer.
-    #[error("patch limit: a path of more than {MAX_PATH_PARTS} parts")]
-    PathParts,
-    /// Operations of one JSON patch.
-    #[error("patch limit: more than {MAX_OPERATIONS} operations")]
-    Operations,
-    /// Elements added to a list to reach an index.
-    #[error("patch limit: a list padded to more than {MAX_PADDING} elements")]
-    Padding,
-    /// Bytes of values copied by one JSON patch.
-    #[error("patch limit: more than {} MiB copied, which no option changes", MAX_COPIED_BYTES >> 20)]
-    Copied,
-    /// Keys and elements that one strategic merge patch looks at.
-    #[error("patch limit: more than {MAX_STEPS} steps")]
-    Steps,
+impl NodeKind {
+    /// The kind of a value.
+    pub(super) const fn of(value: &Value) -> Self {
+        match value {
+            Value::Object(_) => Self::Mapping,
+            Value::Array(_) => Self::Sequence,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Self::Scalar,
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The loops of a rule.
 
-use crate::patch::Survey;
+use crate::patch::MergeContext;
 use crate::policy::{ForeachEntry, Mutation};
 use crate::report::{ElementOutcome, Outcome, RuleError, SkipReason};
 use crate::semantics::Divergence;
@@ -19,7 +19,7 @@ pub(super) fn run(
     entries: &[ForeachEntry],
     object: &Value,
     context: &mut Context<'_>,
-    survey: &Survey<'_>,
+    survey: &MergeContext<'_>,
 ) -> Result<Outcome, RuleError> {
     let mut loops = Loops { context, survey, missing: Vec::new() };
     let after = loops.entries(entries, object, &Place::default())?;
@@ -41,7 +41,7 @@ struct Place {
 
 struct Loops<'a, 'c> {
     context: &'a mut Context<'c>,
-    survey: &'a Survey<'a>,
+    survey: &'a MergeContext<'a>,
     /// The lists that are not there.
     missing: Vec<Text>,
 }

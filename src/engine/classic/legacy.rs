@@ -1,6 +1,6 @@
 //! Rules in the early syntax.
 
-use crate::patch::{LegacyOverlay, LegacyPatches, LegacyReading, Merged, PatchError, Survey};
+use crate::patch::{LegacyBehavior, LegacyOverlay, LegacyPatches, MergeContext, Merged, PatchError};
 use crate::policy::{LegacyMutation, LegacyPart, Mutation};
 use crate::report::{Outcome, RuleError, SkipReason};
 use crate::value::Value;
@@ -17,7 +17,7 @@ pub(super) fn run(
     early: &LegacyMutation,
     object: &Value,
     context: &mut Context<'_>,
-    survey: &Survey<'_>,
+    survey: &MergeContext<'_>,
 ) -> Result<Made, RuleError> {
     match early {
         LegacyMutation::Refused => Err(RuleError::new("a cluster refuses the early syntax")),
@@ -30,7 +30,7 @@ pub(super) fn run(
                     Err(reason) => return Ok(Err(reason)),
                 }
                 // The engine of the time took an overlay that changes nothing for one that does not apply.
-                if *tracker == LegacyReading::Native && after == *object {
+                if *tracker == LegacyBehavior::Native && after == *object {
                     return Ok(Ok(after));
                 }
             }
@@ -45,10 +45,10 @@ pub(super) fn run(
 
 fn overlaid(
     part: &LegacyPart<LegacyOverlay>,
-    tracker: LegacyReading,
+    tracker: LegacyBehavior,
     object: &Value,
     context: &mut Context<'_>,
-    survey: &Survey<'_>,
+    survey: &MergeContext<'_>,
 ) -> Result<Made, RuleError> {
     let prepare = |value: &Value| LegacyOverlay::prepare(value, tracker);
     let made;
@@ -69,7 +69,7 @@ fn overlaid(
 
 fn patched(
     part: &LegacyPart<LegacyPatches>,
-    tracker: LegacyReading,
+    tracker: LegacyBehavior,
     object: &Value,
     context: &mut Context<'_>,
 ) -> Result<Value, RuleError> {
@@ -103,7 +103,7 @@ fn one_after_the_other(
     parts: &[Mutation],
     object: &Value,
     context: &mut Context<'_>,
-    survey: &Survey<'_>,
+    survey: &MergeContext<'_>,
 ) -> Result<Made, RuleError> {
     let mut after = object.clone();
     let mut reason = None;

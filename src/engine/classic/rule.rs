@@ -2,7 +2,9 @@
 
 use std::cell::RefCell;
 
-use crate::patch::{FailedCondition, InlineResolver, JsonPatch, Merged, OpenPatch, Overlay, Survey};
+use crate::patch::{
+    FailedCondition, InlineError, InlineResolver, JsonPatch, JsonPatchTemplate, MergeContext, Merged, Overlay,
+};
 use crate::pattern::{ConditionError, Conditions, Evaluated, Integers, Verdict};
 use crate::policy::{MutateExisting, Mutation, Rule, labels_as_texts};
 use crate::report::{ConditionTrace, Outcome, RuleError, SkipReason};
@@ -34,7 +36,7 @@ pub(in crate::engine) fn run(
     rule: &Rule,
     object: &Value,
     context: &mut Context<'_>,
-    survey: &Survey<'_>,
+    survey: &MergeContext<'_>,
     exemption: &Exemption<'_>,
 ) -> Run {
     let seen = match admit(rule, context, exemption) {
@@ -209,7 +211,7 @@ pub(in crate::engine) fn patch(
     mutation: &Mutation,
     object: &Value,
     context: &mut Context<'_>,
-    survey: &Survey<'_>,
+    survey: &MergeContext<'_>,
 ) -> Result<Outcome, RuleError> {
     if let Mutation::StrategicMerge { overlay: template, .. } | Mutation::Json6902 { patch: template, .. } =
         mutation
@@ -276,7 +278,7 @@ fn substituted_overlay(
     template: &Template,
     object: &Value,
     context: &mut Context<'_>,
-    survey: &Survey<'_>,
+    survey: &MergeContext<'_>,
 ) -> Result<Merged, RuleError> {
     let own = DivergenceTracker::new(context.tracker().semantics());
     let merged = overlay_as_read(&own, template, object, context, survey);
@@ -307,7 +309,7 @@ fn overlay_as_read(
     template: &Template,
     object: &Value,
     context: &mut Context<'_>,
-    survey: &Survey<'_>,
+    survey: &MergeContext<'_>,
 ) -> Result<Merged, RuleError> {
     // What Kyverno finds at the place of `{{@}}` and what stands at the patched element can differ; the
     // documented side leaves such strings open until the element is known.
@@ -344,7 +346,7 @@ impl InlineResolver for Leaves<'_, '_> {
         overlay: &Pointer,
         at: &Pointer,
         base: Option<&Value>,
-    ) -> Option<Result<Value, String>> {
+    ) -> Option<Result<Value, InlineError>> {
         let leaf = self.inline.get(overlay)?;
         if overlay.segments() != at.segments() || self.context.borrow().is_in_loop() {
             self.tracker.reach(Divergence::InlineElement);
@@ -355,13 +357,14 @@ impl InlineResolver for Leaves<'_, '_> {
                 Some(Segment::Index(index)) => index.to_string(),
                 None => String::new(),
             };
-            return Some(Err(format!("`{{{{@}}}}` has no value at `{at}`: Unknown key \"{key}\" in path")));
+            let message = format!("`{{{{@}}}}` has no value at `{at}`: Unknown key \"{key}\" in path");
+            return Some(Err(InlineError(message)));
         };
         let mut context = self.context.borrow_mut();
         let settings = Substitution { tracker: self.tracker, ..context.substitution(Inline::Deferred) };
         let scope: &mut dyn Scope = &mut **context;
         let resolved = leaf.resolve(here, scope, settings);
-        Some(resolved.map_err(|error| format!("variable substitution failed: {error}")))
+        Some(resolved.map_err(|error| InlineError(format!("variable substitution failed: {error}"))))
     }
 }
 
@@ -376,14 +379,14 @@ fn note_new(template: &Template, before: &Value, after: &Value, context: &Contex
 /// written into it.
 fn substituted_patch(
     template: &Template,
-    open: Option<&OpenPatch>,
+    open: Option<&JsonPatchTemplate>,
     context: &mut Context<'_>,
 ) -> Result<(JsonPatch, bool), RuleError> {
     let settings = context.substitution(Inline::Path);
     let replaced = template.substitute_words(context, settings);
     let (value, words) = replaced.map_err(|error| unresolved(&error, context))?;
     let is_secret = context.taint().holds(&value);
-    let filled = || open?.filled(&words?);
+    let filled = || open?.fill(&words?);
     let parsed = match &value {
         Value::String(text) => filled().unwrap_or_else(|| JsonPatch::parse_as(text, context.tracker())),
         Value::Array(_) if template.source().as_array().is_some() => JsonPatch::from_value(&value),

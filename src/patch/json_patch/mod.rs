@@ -1,8 +1,11 @@
-//! JSON patches (RFC 6902) as Kyverno applies them.
+//! JSON patches (RFC 6902), with the extensions of the library that Kyverno applies them with.
 
 pub(super) mod edit;
-pub(super) mod operations;
+mod kind;
+mod operation;
+pub(super) mod path;
 mod template;
 
-pub use operations::{JsonPatch, Operation, OperationKind};
-pub use template::OpenPatch;
+pub use kind::OperationKind;
+pub use operation::{JsonPatch, Operation};
+pub use template::JsonPatchTemplate;

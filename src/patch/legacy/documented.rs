@@ -1,79 +1,85 @@
-//! Overlays as their documentation says: all conditions are tested on the object as it is, then the rest is
-//! applied.
+//! Legacy overlays as documented: all conditions are tested on the original object, then the rest is applied.
 
 use std::borrow::Cow;
 
 use crate::patch::PatchError;
-use crate::patch::strategic::keyed::key_text;
-use crate::patch::strategic::schema::{Position, Strategy};
+use crate::patch::scalar::key_text;
+use crate::patch::strategic::schema::{ListStrategy, Position};
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::Value;
 
-use super::node::{Condition, Conditions, Entry, Node, Role, Shape};
-use super::test::is_list_of_maps;
-use super::{Place, Stop};
+use super::cursor::{Cursor, OverlayError};
+use super::matcher::is_list_of_maps;
+use super::node::{Condition, Conditions, Entry, EntryKind, Node, Shape};
 
 /// One overlay on one object.
 pub(super) struct Documented<'a> {
     tracker: &'a DivergenceTracker,
-    place: Place,
+    cursor: Cursor,
 }
 
 impl<'a> Documented<'a> {
     pub(super) fn new(tracker: &'a DivergenceTracker) -> Self {
-        Self { tracker, place: Place::default() }
+        Self { tracker, cursor: Cursor::default() }
     }
 
-    pub(super) fn run(&mut self, root: &Node, base: &Value, position: Position<'_>) -> Result<Value, Stop> {
-        self.meet(root, Some(base))?;
+    pub(super) fn run(
+        &mut self,
+        root: &Node,
+        base: &Value,
+        position: Position<'_>,
+    ) -> Result<Value, OverlayError> {
+        self.check_conditions(root, Some(base))?;
         let mut after = base.clone();
         self.apply(root, Some(base), &mut after, position)?;
         Ok(after)
     }
 
-    /// Tests the conditions of a node and below it.
-    fn meet(&mut self, node: &Node, base: Option<&Value>) -> Result<(), Stop> {
+    /// Tests the conditions of a node and its descendants.
+    fn check_conditions(&mut self, node: &Node, base: Option<&Value>) -> Result<(), OverlayError> {
         if !node.conditioned {
             return Ok(());
         }
-        self.place.steps.count()?;
+        self.cursor.steps.count()?;
         match (&node.shape, base) {
             (Shape::Leaf(_), _) => Ok(()),
-            // A map over a list speaks of its elements.
-            (Shape::Map(_), Some(Value::Array(items))) if is_list_of_maps(items) => self.some(node, items),
-            (Shape::Map(entries), base) => self.meet_map(entries, base),
+            // A map applies to the elements of a list.
+            (Shape::Map(_), Some(Value::Array(items))) if is_list_of_maps(items) => {
+                self.check_some(node, items)
+            }
+            (Shape::Map(entries), base) => self.check_map_conditions(entries, base),
             (Shape::List(elements), Some(Value::Array(items))) => {
                 for (index, element) in elements.iter().enumerate().filter(|(_, one)| one.conditioned) {
-                    self.place.overlay.push_index(index);
-                    let met = self.some(element, items);
-                    self.place.overlay.pop();
-                    met?;
+                    self.cursor.overlay.push_index(index);
+                    let checked = self.check_some(element, items);
+                    self.cursor.overlay.pop();
+                    checked?;
                 }
                 Ok(())
             }
-            (Shape::List(_), None) => Err(self.place.unmet(|| "the list is missing".into())),
-            (Shape::List(_), Some(_)) => Err(self.place.unmet(|| "value is no list".into())),
+            (Shape::List(_), None) => Err(self.cursor.not_met(|| "the list is missing".into())),
+            (Shape::List(_), Some(_)) => Err(self.cursor.not_met(|| "value is no list".into())),
         }
     }
 
-    fn meet_map(&mut self, entries: &[Entry], base: Option<&Value>) -> Result<(), Stop> {
+    fn check_map_conditions(&mut self, entries: &[Entry], base: Option<&Value>) -> Result<(), OverlayError> {
         let member = |entry: &Entry| base.and_then(|base| base.get(&entry.name));
         for entry in entries {
-            if let Role::Condition(condition) = &entry.role {
-                self.place.enter(entry);
-                let met = self.condition(entry, condition, member(entry));
-                self.place.leave();
-                met?;
+            if let EntryKind::Condition(condition) = &entry.kind {
+                self.cursor.enter(&entry.raw, &entry.name);
+                let checked = self.condition(entry, condition, member(entry));
+                self.cursor.leave();
+                checked?;
             }
         }
         for entry in entries {
-            if let Role::Plain(node) = &entry.role
+            if let EntryKind::Plain(node) = &entry.kind
                 && node.conditioned
             {
-                self.place.enter(entry);
-                let met = self.meet(node, member(entry));
-                self.place.leave();
-                met?;
+                self.cursor.enter(&entry.raw, &entry.name);
+                let checked = self.check_conditions(node, member(entry));
+                self.cursor.leave();
+                checked?;
             }
         }
         Ok(())
@@ -84,23 +90,23 @@ impl<'a> Documented<'a> {
         entry: &Entry,
         condition: &Condition,
         member: Option<&Value>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), OverlayError> {
         let Some(member) = member else {
-            return Err(self.place.unmet(|| format!("key \"{}\" is missing", entry.name)));
+            return Err(self.cursor.not_met(|| format!("key \"{}\" is missing", entry.name)));
         };
-        match (&condition.spread, member) {
-            (Some(spread), Value::Array(items)) if is_list_of_maps(items) => self.some(spread, items),
-            _ => condition.test.check(member, &mut self.place),
+        match (&condition.for_elements, member) {
+            (Some(element), Value::Array(items)) if is_list_of_maps(items) => self.check_some(element, items),
+            _ => condition.matcher.check(member, &mut self.cursor),
         }
     }
 
-    /// Some element of a list meets the conditions of an element of the overlay.
-    fn some(&mut self, element: &Node, items: &[Value]) -> Result<(), Stop> {
+    /// Requires that some element of a list meets the conditions of an element of the overlay.
+    fn check_some(&mut self, element: &Node, items: &[Value]) -> Result<(), OverlayError> {
         if let [only] = items {
-            self.place.at.push_index(0);
-            let met = self.meet(element, Some(only));
-            self.place.at.pop();
-            return met;
+            self.cursor.at.push_index(0);
+            let checked = self.check_conditions(element, Some(only));
+            self.cursor.at.pop();
+            return checked;
         }
         for item in items {
             if self.selects(element, item)? {
@@ -108,40 +114,40 @@ impl<'a> Documented<'a> {
             }
         }
         let reason = if items.is_empty() { "the list is empty" } else { "no element fits the conditions" };
-        Err(self.place.unmet(|| reason.into()))
+        Err(self.cursor.not_met(|| reason.into()))
     }
 
     /// Whether an element of the object meets the conditions of one of the overlay.
-    fn selects(&mut self, element: &Node, item: &Value) -> Result<bool, Stop> {
-        self.place.steps.count()?;
-        self.place.trials += 1;
-        let met = self.meet(element, Some(item));
-        self.place.trials -= 1;
-        match met {
+    fn selects(&mut self, element: &Node, item: &Value) -> Result<bool, OverlayError> {
+        self.cursor.steps.count()?;
+        self.cursor.candidates += 1;
+        let checked = self.check_conditions(element, Some(item));
+        self.cursor.candidates -= 1;
+        match checked {
             Ok(()) => Ok(true),
-            Err(Stop::Unmet(_)) => Ok(false),
-            Err(error @ Stop::Error(_)) => Err(error),
+            Err(OverlayError::NotMet(_)) => Ok(false),
+            Err(error @ OverlayError::Patch(_)) => Err(error),
         }
     }
 
-    /// Applies a node to what is there. `base` is the same node of the object as it was, if it was there.
+    /// Applies a node to an existing value. `base` is that value in the original object, if it existed.
     fn apply(
         &mut self,
         node: &Node,
         base: Option<&Value>,
         work: &mut Value,
         position: Position<'_>,
-    ) -> Result<(), Stop> {
-        self.place.steps.count()?;
+    ) -> Result<(), OverlayError> {
+        self.cursor.steps.count()?;
         match (&node.shape, &mut *work) {
             (Shape::Leaf(value), _) => *work = value.clone(),
             (Shape::Map(entries), Value::Object(_)) => self.apply_map(entries, base, work, position)?,
             (Shape::Map(_), Value::Array(items)) if is_list_of_maps(items) => {
-                self.spread(node, base, work, position)?;
+                self.apply_to_elements(node, base, work, position)?;
             }
             (Shape::List(elements), Value::Array(_)) => self.apply_list(elements, base, work, position)?,
             (Shape::List(elements), _) if elements.is_empty() => {}
-            (Shape::Map(_) | Shape::List(_), _) => *work = node.content(Conditions::LeftOut),
+            (Shape::Map(_) | Shape::List(_), _) => *work = node.content(Conditions::Omitted),
         }
         Ok(())
     }
@@ -152,44 +158,44 @@ impl<'a> Documented<'a> {
         base: Option<&Value>,
         work: &mut Value,
         position: Position<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), OverlayError> {
         for entry in entries {
             let base = base.and_then(|base| base.get(&entry.name));
             let present = work.get(&entry.name).is_some();
-            let place = position.member(&entry.name);
-            match &entry.role {
-                Role::Plain(node) if node.is_empty_list() && !present => {}
-                Role::Plain(node) | Role::Add(node) if !present => {
-                    self.place.steps.count()?;
-                    work.insert(entry.name.clone(), node.content(Conditions::LeftOut));
+            let position = position.member(&entry.name);
+            match &entry.kind {
+                EntryKind::Plain(node) if node.is_empty_list() && !present => {}
+                EntryKind::Plain(node) | EntryKind::Add(node) if !present => {
+                    self.cursor.steps.count()?;
+                    work.insert(entry.name.clone(), node.content(Conditions::Omitted));
                 }
-                Role::Plain(node) => {
+                EntryKind::Plain(node) => {
                     if let Some(member) = work.as_object_mut().and_then(|work| work.get_mut(&entry.name)) {
-                        self.apply(node, base, member, place)?;
+                        self.apply(node, base, member, position)?;
                     }
                 }
-                Role::Add(_) => {}
-                Role::Condition(Condition { spread: Some(spread), .. }) => {
+                EntryKind::Add(_) => {}
+                EntryKind::Condition(Condition { for_elements: Some(element), .. }) => {
                     if let Some(member) = work.as_object_mut().and_then(|work| work.get_mut(&entry.name))
                         && member.as_array().is_some_and(is_list_of_maps)
                     {
-                        self.spread(spread, base, member, place)?;
+                        self.apply_to_elements(element, base, member, position)?;
                     }
                 }
-                Role::Condition(_) => {}
+                EntryKind::Condition(_) => {}
             }
         }
         Ok(())
     }
 
     /// Applies a map to the elements of a list.
-    fn spread(
+    fn apply_to_elements(
         &mut self,
         node: &Node,
         base: Option<&Value>,
         work: &mut Value,
         position: Position<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), OverlayError> {
         let before = work.clone();
         let originals = base.and_then(Value::as_array).unwrap_or_default();
         if let Some(items) = work.as_array_mut() {
@@ -211,51 +217,51 @@ impl<'a> Documented<'a> {
         base: Option<&Value>,
         work: &mut Value,
         position: Position<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), OverlayError> {
         let originals = base.and_then(Value::as_array).unwrap_or_default();
         let Some(items) = work.as_array_mut() else { return Ok(()) };
-        let inside = position.element();
+        let element_position = position.element();
         for element in elements {
             let is_map = matches!(element.shape, Shape::Map(_));
             if is_map && (element.conditioned || !element.has_identity()) {
                 if originals.is_empty() {
-                    // What only adds to elements adds none.
-                    if element.asks_for_presence() {
-                        items.push(element.content(Conditions::LeftOut));
+                    // An element with add anchors only adds no elements.
+                    if element.has_plain_member() {
+                        items.push(element.content(Conditions::Omitted));
                     }
                     continue;
                 }
                 for (item, original) in items.iter_mut().zip(originals) {
-                    let taken = if element.conditioned {
+                    let selected = if element.conditioned {
                         self.selects(element, original)?
                     } else {
                         original.as_object().is_some()
                     };
-                    if taken {
-                        self.apply(element, Some(original), item, inside)?;
+                    if selected {
+                        self.apply(element, Some(original), item, element_position)?;
                     }
                 }
             } else {
-                self.item(element, originals, items, position)?;
+                self.merge_element(element, originals, items, position)?;
             }
         }
         Ok(())
     }
 
-    /// Adds an element that is not there, or brings the one that has its keys up to it.
-    fn item(
+    /// Merges an element into the one with the same keys, or adds it.
+    fn merge_element(
         &mut self,
         element: &Node,
         originals: &[Value],
         items: &mut Vec<Value>,
         position: Position<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), OverlayError> {
         for item in &*items {
             if self.contains(element, item)? {
                 return Ok(());
             }
         }
-        let content = element.content(Conditions::LeftOut);
+        let content = element.content(Conditions::Omitted);
         match self.counterpart(&content, items, position)? {
             Some(index) => {
                 if let Some(item) = items.get_mut(index) {
@@ -267,21 +273,21 @@ impl<'a> Documented<'a> {
         Ok(())
     }
 
-    /// Whether an element of the object has everything that one of the overlay asks for.
+    /// Whether an element of the object contains all of an element of the overlay.
     fn contains(&mut self, element: &Node, item: &Value) -> Result<bool, PatchError> {
-        self.place.steps.count()?;
+        self.cursor.steps.count()?;
         match (&element.shape, item) {
             (Shape::Leaf(value), item) => Ok(value == item),
-            (Shape::List(_), item) => Ok(element.content(Conditions::LeftOut) == *item),
+            (Shape::List(_), item) => Ok(element.content(Conditions::Omitted) == *item),
             (Shape::Map(entries), Value::Object(members)) => {
                 for entry in entries {
                     let member = members.get(&entry.name);
-                    let has = match (&entry.role, member) {
-                        (Role::Plain(node), Some(member)) => self.contains(node, member)?,
-                        (Role::Plain(_) | Role::Add(_), None) => false,
-                        (Role::Add(_), Some(_)) | (Role::Condition(_), _) => true,
+                    let contained = match (&entry.kind, member) {
+                        (EntryKind::Plain(node), Some(member)) => self.contains(node, member)?,
+                        (EntryKind::Plain(_) | EntryKind::Add(_), None) => false,
+                        (EntryKind::Add(_), Some(_)) | (EntryKind::Condition(_), _) => true,
                     };
-                    if !has {
+                    if !contained {
                         return Ok(false);
                     }
                 }
@@ -291,7 +297,7 @@ impl<'a> Documented<'a> {
         }
     }
 
-    /// The element that has the keys of another one: those that the kind of the object gives, else `name`.
+    /// The index of the element with the same merge keys, or the same `name` if the list has none.
     fn counterpart(
         &mut self,
         element: &Value,
@@ -299,13 +305,13 @@ impl<'a> Documented<'a> {
         position: Position<'_>,
     ) -> Result<Option<usize>, PatchError> {
         let keys = match position.strategy() {
-            Strategy::Keys(keys) => keys,
-            Strategy::Replace | Strategy::Set => Cow::Borrowed(&["name"][..]),
+            ListStrategy::Keys(keys) => keys,
+            ListStrategy::Replace | ListStrategy::Set => Cow::Borrowed(&["name"][..]),
         };
         let Some((primary, others)) = keys.split_first() else { return Ok(None) };
         let Some(wanted) = text_of(element, primary) else { return Ok(None) };
         for (index, item) in items.iter().enumerate() {
-            self.place.steps.count()?;
+            self.cursor.steps.count()?;
             let agrees = |key: &&str| match (text_of(element, key), text_of(item, key)) {
                 (Some(a), Some(b)) => a == b,
                 _ => true,
@@ -318,7 +324,7 @@ impl<'a> Documented<'a> {
     }
 }
 
-/// The text of a key; an absent protocol is the default of the API.
+/// The text of a merge key; an absent protocol is the default of the Kubernetes API.
 fn text_of<'v>(element: &'v Value, key: &str) -> Option<Cow<'v, str>> {
     let text = element.get(key).and_then(key_text);
     text.or_else(|| (key == "protocol").then_some(Cow::Borrowed("TCP")))

@@ -1,14 +1,13 @@
-//! Labels and annotations hold texts, whatever an overlay or a patch writes.
-
-use crate::value::{Text, Value};
+//! Labels and annotations are strings, whatever type an overlay or a patch writes.
 
 use crate::patch::strategic::anchor::Anchor;
+use crate::value::{Text, Value};
 
-use super::LegacyReading;
+use super::behavior::LegacyBehavior;
 
-/// Where a value stands, as far as labels matter.
+/// The location of a value, with regard to labels and annotations.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Room {
+enum Location {
     Elsewhere,
     Metadata,
     Labels,
@@ -17,7 +16,7 @@ enum Room {
     Annotation,
 }
 
-impl Room {
+impl Location {
     fn member(self, key: &str) -> Self {
         let name = Anchor::parse(key).map_or(key, |(_, name)| name);
         match (self, name) {
@@ -31,29 +30,28 @@ impl Room {
     }
 }
 
-/// An overlay with its labels and annotations as texts. The engine of the time did so with truth values of
-/// annotations alone.
-pub(super) fn texts(overlay: &Value, tracker: LegacyReading) -> Value {
-    rewritten(overlay, Room::Elsewhere, tracker).unwrap_or_else(|| overlay.clone())
+/// An overlay with its labels and annotations as strings. Kyverno 1.1 converted only booleans, only in annotations.
+pub(super) fn stringified(overlay: &Value, behavior: LegacyBehavior) -> Value {
+    rewritten(overlay, Location::Elsewhere, behavior).unwrap_or_else(|| overlay.clone())
 }
 
-/// A value that a patch puts at a path, with its labels and annotations as texts.
-pub(in crate::patch) fn texts_below<'p>(path: impl Iterator<Item = &'p Text>, value: &Value) -> Value {
-    let room = path.fold(Room::Elsewhere, |room, key| room.member(key));
-    rewritten(value, room, LegacyReading::Documented).unwrap_or_else(|| value.clone())
+/// A value that a patch sets at a path, with its labels and annotations as strings.
+pub(super) fn stringified_at<'p>(path: impl Iterator<Item = &'p Text>, value: &Value) -> Value {
+    let location = path.fold(Location::Elsewhere, |location, key| location.member(key));
+    rewritten(value, location, LegacyBehavior::Documented).unwrap_or_else(|| value.clone())
 }
 
-/// The value rewritten; `None` where it stays as it is.
-fn rewritten(value: &Value, room: Room, tracker: LegacyReading) -> Option<Value> {
+/// The converted value; `None` if nothing changes.
+fn rewritten(value: &Value, location: Location, behavior: LegacyBehavior) -> Option<Value> {
     match value {
-        Value::Bool(flag) => match (tracker, room) {
-            (LegacyReading::Documented, Room::Label | Room::Annotation)
-            | (LegacyReading::Native, Room::Annotation) => Some(Value::from(flag.to_string())),
+        Value::Bool(flag) => match (behavior, location) {
+            (LegacyBehavior::Documented, Location::Label | Location::Annotation)
+            | (LegacyBehavior::Native, Location::Annotation) => Some(Value::from(flag.to_string())),
             _ => None,
         },
         Value::Number(number) => {
-            let is_text = matches!(room, Room::Label | Room::Annotation);
-            (is_text && tracker == LegacyReading::Documented).then(|| Value::from(number.to_string()))
+            let is_text = matches!(location, Location::Label | Location::Annotation);
+            (is_text && behavior == LegacyBehavior::Documented).then(|| Value::from(number.to_string()))
         }
         Value::Object(members) => {
             let mut changed: Option<Value> = None;
@@ -62,7 +60,7 @@ fn rewritten(value: &Value, room: Room, tracker: LegacyReading) -> Option<Value>
                 if matches!(Anchor::parse(key), Some((Anchor::Condition, _))) {
                     continue;
                 }
-                if let Some(member) = rewritten(member, room.member(key), tracker) {
+                if let Some(member) = rewritten(member, location.member(key), behavior) {
                     changed.get_or_insert_with(|| value.clone()).insert(key.clone(), member);
                 }
             }
@@ -71,13 +69,13 @@ fn rewritten(value: &Value, room: Room, tracker: LegacyReading) -> Option<Value>
         Value::Array(items) => {
             let mut changed: Option<Value> = None;
             for (index, item) in items.iter().enumerate() {
-                if let Some(item) = rewritten(item, Room::Elsewhere, tracker)
-                    && let Some(place) = changed
+                if let Some(item) = rewritten(item, Location::Elsewhere, behavior)
+                    && let Some(slot) = changed
                         .get_or_insert_with(|| value.clone())
                         .as_array_mut()
                         .and_then(|items| items.get_mut(index))
                 {
-                    *place = item;
+                    *slot = item;
                 }
             }
             changed

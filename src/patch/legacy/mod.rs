@@ -1,15 +1,16 @@
-//! The early syntax: overlays and patches as policies wrote them before strategic merge came.
+//! The `overlay` and `patches` of Kyverno before 1.2.
 //!
-//! Two readings live here. The documented one does what the documentation of the time says; the native one
-//! does what the engine of the time did. The third reading, as a strategic merge patch, needs nothing of
-//! its own.
+//! They have two behaviors of their own: what the documentation of Kyverno 1.1 says, and what Kyverno 1.1 did. Their
+//! third behavior, as a strategic merge patch, is that of Kyverno 1.2.
 
+mod behavior;
+mod cursor;
 mod documented;
 mod labels;
+mod matcher;
 mod native;
 mod node;
 mod patches;
-mod test;
 
 #[cfg(test)]
 mod tests;
@@ -17,25 +18,26 @@ mod tests;
 use crate::semantics::DivergenceTracker;
 use crate::value::{MAX_DEPTH, Pointer, Value};
 
-use super::strategic::condition::Steps;
-use super::{FailedCondition, JsonPatch, Limit, Merged, PatchError, Schemas};
+use super::{FailedCondition, Limit, Merged, PatchError, Schemas};
 
-use labels::texts_below;
+pub use behavior::LegacyBehavior;
+pub use patches::LegacyPatches;
 
+use cursor::OverlayError;
 use documented::Documented;
 use native::Native;
 use node::Node;
 
-/// An `overlay`, prepared.
+/// A compiled `overlay`.
 ///
 /// ```
-/// use kyv::patch::{LegacyOverlay, LegacyReading, Merged, Schemas};
+/// use kyv::patch::{LegacyBehavior, LegacyOverlay, Merged, Schemas};
 /// use kyv::semantics::DivergenceTracker;
 /// use kyv::value::Value;
 ///
 /// let overlay = r#"{"subsets": [{"ports": [{"(name)": "secure*", "port": 6443}]}]}"#;
 /// let overlay = Value::from_json(overlay).unwrap();
-/// let overlay = LegacyOverlay::prepare(&overlay, LegacyReading::Documented).unwrap();
+/// let overlay = LegacyOverlay::prepare(&overlay, LegacyBehavior::Documented).unwrap();
 /// let endpoints = r#"{"apiVersion": "v1", "kind": "Endpoints",
 ///     "subsets": [{"ports": [{"name": "secure-x", "port": 443}, {"name": "plain", "port": 80}]}]}"#;
 /// let endpoints = Value::from_json(endpoints).unwrap();
@@ -46,44 +48,28 @@ use node::Node;
 #[derive(Clone, Debug)]
 pub struct LegacyOverlay {
     root: Node,
-    tracker: LegacyReading,
-}
-
-/// How the early syntax is read by code of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LegacyReading {
-    /// As its documentation says.
-    Documented,
-    /// As Kyverno 1.1.0 did, defects included; what crashed there is an error.
-    Native,
-}
-
-/// The operations of a `patches` list, prepared.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LegacyPatches {
-    pub(super) patch: JsonPatch,
-    pub(super) tracker: LegacyReading,
+    behavior: LegacyBehavior,
 }
 
 impl LegacyOverlay {
-    /// Prepares an overlay.
+    /// Compiles an overlay.
     ///
     /// # Errors
     ///
-    /// An overlay that is no object or is nested too deep, anchors other than `()` and `+()`, and, as the
-    /// documentation has it, `null` anywhere outside a condition: an overlay cannot delete.
-    pub fn prepare(overlay: &Value, tracker: LegacyReading) -> Result<Self, PatchError> {
+    /// An overlay that is not an object or is nested too deeply, anchors other than `()` and `+()`, and, in documented
+    /// behavior, `null` outside of conditions: an overlay cannot delete.
+    pub fn prepare(overlay: &Value, behavior: LegacyBehavior) -> Result<Self, PatchError> {
         if overlay.as_object().is_none() {
             return Err(PatchError::NotAnOverlay { found: overlay.type_name() });
         }
         if overlay.depth() > MAX_DEPTH {
-            return Err(PatchError::Limit(Limit::Depth));
+            return Err(Limit::Depth.into());
         }
-        let overlay = labels::texts(overlay, tracker);
-        Ok(Self { root: node::OverlayBuilder::new(tracker).build(&overlay)?, tracker })
+        let overlay = labels::stringified(overlay, behavior);
+        Ok(Self { root: node::OverlayBuilder::new(behavior).build(&overlay)?, behavior })
     }
 
-    /// The lists without elements, of which there is nothing to apply.
+    /// The paths of empty lists, which change nothing.
     pub fn empty_lists(&self) -> Vec<Pointer> {
         let mut found = Vec::new();
         self.root.empty_lists(&mut Pointer::default(), &mut found);
@@ -94,97 +80,27 @@ impl LegacyOverlay {
     ///
     /// # Errors
     ///
-    /// A passed limit; in the native reading also an overlay that does not fit the object.
+    /// An exceeded limit; in native behavior also an overlay whose types differ from the object's.
     pub fn apply(
         &self,
         base: &Value,
         schemas: &Schemas,
         tracker: &DivergenceTracker,
     ) -> Result<Merged, PatchError> {
-        let result = match self.tracker {
-            LegacyReading::Documented => {
+        let result = match self.behavior {
+            LegacyBehavior::Documented => {
                 let position = schemas.root(base, &Value::Null);
                 Documented::new(tracker).run(&self.root, base, position)
             }
-            LegacyReading::Native => Native::default().run(&self.root, base),
+            LegacyBehavior::Native => Native::default().run(&self.root, base),
         };
         match result {
-            Ok(after) if after.depth() > MAX_DEPTH => Err(PatchError::Limit(Limit::Depth)),
+            Ok(after) if after.depth() > MAX_DEPTH => Err(Limit::Depth.into()),
             Ok(after) => Ok(Merged::Patched(after)),
-            Err(Stop::Unmet(failed)) => {
-                Ok(Merged::ConditionFailed(failed.map_or_else(somewhere, |failed| *failed)))
-            }
-            Err(Stop::Error(error)) => Err(error),
+            Err(OverlayError::NotMet(failed)) => Ok(Merged::ConditionFailed(
+                failed.map_or_else(FailedCondition::unspecified, |failed| *failed),
+            )),
+            Err(OverlayError::Patch(error)) => Err(error),
         }
-    }
-}
-
-impl LegacyPatches {
-    /// Reads the list of a `patches` field.
-    ///
-    /// # Errors
-    ///
-    /// A value that is no list, and operations that are incomplete or neither `add`, `replace` nor `remove`.
-    pub fn from_value(value: &Value, tracker: LegacyReading) -> Result<Self, PatchError> {
-        let mut patch = JsonPatch::from_value(value)?;
-        patch.restrict_to_early(tracker)?;
-        Ok(Self { patch, tracker })
-    }
-}
-
-/// Why an overlay is not applied.
-#[derive(Debug)]
-enum Stop {
-    /// A condition does not hold. The evidence is left out where nobody would see it.
-    Unmet(Option<Box<FailedCondition>>),
-    Error(PatchError),
-}
-
-impl From<PatchError> for Stop {
-    fn from(error: PatchError) -> Self {
-        Self::Error(error)
-    }
-}
-
-fn somewhere() -> FailedCondition {
-    FailedCondition {
-        overlay: Pointer::ROOT,
-        at: Pointer::ROOT,
-        reason: "a condition does not hold".into(),
-        global: false,
-    }
-}
-
-/// Where a walk stands in the overlay and in the object, and how far it may go.
-#[derive(Debug, Default)]
-struct Place {
-    overlay: Pointer,
-    at: Pointer,
-    steps: Steps,
-    /// How many elements of lists are on trial: of those that do not fit only the whole list is told.
-    trials: usize,
-}
-
-impl Place {
-    /// The condition here does not hold.
-    fn unmet(&self, reason: impl FnOnce() -> String) -> Stop {
-        Stop::Unmet((self.trials == 0).then(|| {
-            Box::new(FailedCondition {
-                overlay: self.overlay.clone(),
-                at: self.at.clone(),
-                reason: reason(),
-                global: false,
-            })
-        }))
-    }
-
-    fn enter(&mut self, entry: &node::Entry) {
-        self.overlay.push_key(entry.raw.clone());
-        self.at.push_key(entry.name.clone());
-    }
-
-    fn leave(&mut self) {
-        self.overlay.pop();
-        self.at.pop();
     }
 }

@@ -1,91 +1,94 @@
-//! Overlays as the engine of the time handled them.
+//! Legacy overlays as Kyverno 1.1.0 applied them.
 
 use crate::patch::{MissingPart, OperationKind, PatchError};
 use crate::pattern::LeafPattern;
 use crate::value::{Segment, Value};
 
-use super::node::{Conditions, Entry, Node, Role, Shape, plain_name};
-use super::{Place, Stop};
+use super::cursor::{Cursor, OverlayError};
+use super::matcher::plain_name;
+use super::node::{Conditions, Entry, EntryKind, Node, Shape};
 
 /// One overlay on one object.
 #[derive(Default)]
 pub(super) struct Native {
-    place: Place,
+    cursor: Cursor,
 }
 
 impl Native {
-    pub(super) fn run(&mut self, root: &Node, base: &Value) -> Result<Value, Stop> {
-        self.meet(root, Some(base))?;
+    pub(super) fn run(&mut self, root: &Node, base: &Value) -> Result<Value, OverlayError> {
+        self.check_conditions(root, Some(base))?;
         let mut after = base.clone();
         self.apply(root, &mut after)?;
         Ok(after)
     }
 
-    fn meet(&mut self, node: &Node, base: Option<&Value>) -> Result<(), Stop> {
+    fn check_conditions(&mut self, node: &Node, base: Option<&Value>) -> Result<(), OverlayError> {
         if !node.conditioned {
             return Ok(());
         }
-        self.place.steps.count()?;
+        self.cursor.steps.count()?;
         match (&node.shape, base) {
-            (Shape::Map(entries), Some(Value::Object(_))) => self.meet_map(entries, base),
+            (Shape::Map(entries), Some(Value::Object(_))) => self.check_map_conditions(entries, base),
             (Shape::List(elements), Some(Value::Array(items))) => {
-                // Any element of the overlay and any of the object will do for the whole list.
+                // One matching pair of an overlay element and an object element is enough for the whole list.
                 let single = elements.len() == 1 && items.len() == 1;
                 for (index, element) in elements.iter().enumerate() {
-                    self.place.overlay.push_index(index);
+                    self.cursor.overlay.push_index(index);
                     for (number, item) in items.iter().enumerate() {
-                        self.place.at.push_index(number);
-                        self.place.trials += usize::from(!single);
-                        let met = self.meet(element, Some(item));
-                        self.place.trials -= usize::from(!single);
-                        self.place.at.pop();
-                        match met {
-                            Err(Stop::Unmet(_)) if !single => {}
-                            decided => {
-                                self.place.overlay.pop();
-                                return decided;
+                        self.cursor.at.push_index(number);
+                        self.cursor.candidates += usize::from(!single);
+                        let checked = self.check_conditions(element, Some(item));
+                        self.cursor.candidates -= usize::from(!single);
+                        self.cursor.at.pop();
+                        match checked {
+                            Err(OverlayError::NotMet(_)) if !single => {}
+                            result => {
+                                self.cursor.overlay.pop();
+                                return result;
                             }
                         }
                     }
-                    self.place.overlay.pop();
+                    self.cursor.overlay.pop();
                 }
-                Err(self.place.unmet(|| "no element fits the conditions".into()))
+                Err(self.cursor.not_met(|| "no element fits the conditions".into()))
             }
             (Shape::Leaf(_), _) => Ok(()),
-            (_, None) => Err(self.place.unmet(|| "there is nothing".into())),
-            (_, Some(_)) => Err(self.place.unmet(|| "value is of another type".into())),
+            (_, None) => Err(self.cursor.not_met(|| "there is nothing".into())),
+            (_, Some(_)) => Err(self.cursor.not_met(|| "value is of another type".into())),
         }
     }
 
-    fn meet_map(&mut self, entries: &[Entry], base: Option<&Value>) -> Result<(), Stop> {
+    fn check_map_conditions(&mut self, entries: &[Entry], base: Option<&Value>) -> Result<(), OverlayError> {
         for conditions in [true, false] {
             for entry in entries {
                 let member = base.and_then(|base| base.get(&entry.name));
-                self.place.enter(entry);
-                let met = match (&entry.role, member) {
-                    (Role::Condition(_), None) if conditions => {
-                        Err(self.place.unmet(|| format!("key \"{}\" is missing", entry.name)))
+                self.cursor.enter(&entry.raw, &entry.name);
+                let checked = match (&entry.kind, member) {
+                    (EntryKind::Condition(_), None) if conditions => {
+                        Err(self.cursor.not_met(|| format!("key \"{}\" is missing", entry.name)))
                     }
-                    (Role::Condition(condition), Some(member)) if conditions => {
-                        match self.fits(&condition.value, member) {
+                    (EntryKind::Condition(condition), Some(member)) if conditions => {
+                        match self.matches(&condition.value, member) {
                             Ok(true) => Ok(()),
-                            Ok(false) => Err(self.place.unmet(|| "value does not match the pattern".into())),
+                            Ok(false) => {
+                                Err(self.cursor.not_met(|| "value does not match the pattern".into()))
+                            }
                             Err(error) => Err(error.into()),
                         }
                     }
-                    (Role::Plain(node), member) if !conditions => self.meet(node, member),
+                    (EntryKind::Plain(node), member) if !conditions => self.check_conditions(node, member),
                     _ => Ok(()),
                 };
-                self.place.leave();
-                met?;
+                self.cursor.leave();
+                checked?;
             }
         }
         Ok(())
     }
 
-    /// Whether a value has the type of a pattern and fits it. Numbers were of different types always.
-    fn fits(&mut self, pattern: &Value, value: &Value) -> Result<bool, PatchError> {
-        self.place.steps.count()?;
+    /// Whether a value has the type of a pattern and matches it. Numbers never had the same type.
+    fn matches(&mut self, pattern: &Value, value: &Value) -> Result<bool, PatchError> {
+        self.cursor.steps.count()?;
         Ok(match (pattern, value) {
             (Value::Null, Value::Null) => true,
             (Value::Bool(a), Value::Bool(b)) => a == b,
@@ -94,11 +97,11 @@ impl Native {
             }
             (Value::Object(wanted), Value::Object(found)) => {
                 for (key, pattern) in wanted.iter() {
-                    let fits = match found.get(&plain_name(key)) {
-                        Some(value) => self.fits(pattern, value)?,
+                    let matches = match found.get(&plain_name(key)) {
+                        Some(value) => self.matches(pattern, value)?,
                         None => false,
                     };
-                    if !fits {
+                    if !matches {
                         return Ok(false);
                     }
                 }
@@ -107,7 +110,7 @@ impl Native {
             (Value::Array(wanted), Value::Array(found)) => {
                 for pattern in wanted.iter() {
                     for value in found.iter() {
-                        if !self.fits(pattern, value)? {
+                        if !self.matches(pattern, value)? {
                             return Ok(false);
                         }
                     }
@@ -118,27 +121,27 @@ impl Native {
         })
     }
 
-    fn apply(&mut self, node: &Node, work: &mut Value) -> Result<(), Stop> {
-        self.place.steps.count()?;
+    fn apply(&mut self, node: &Node, work: &mut Value) -> Result<(), OverlayError> {
+        self.cursor.steps.count()?;
         match (&node.shape, &mut *work) {
             (Shape::Leaf(value), found) => {
                 if value.is_null() {
-                    return Err(PatchError::NullOverValue { at: self.place.at.clone() }.into());
+                    return Err(PatchError::NullOverValue { at: self.cursor.at.clone() }.into());
                 }
                 if matches!(found, Value::Object(_) | Value::Array(_)) {
                     return Err(self.crash());
                 }
                 if *value != *found {
-                    self.reach()?;
+                    self.check_path()?;
                     *work = value.clone();
                 }
                 Ok(())
             }
             (Shape::Map(entries), Value::Object(_)) => {
                 for entry in entries {
-                    self.place.enter(entry);
+                    self.cursor.enter(&entry.raw, &entry.name);
                     let applied = self.member(entry, work);
-                    self.place.leave();
+                    self.cursor.leave();
                     applied?;
                 }
                 Ok(())
@@ -148,79 +151,79 @@ impl Native {
         }
     }
 
-    fn member(&mut self, entry: &Entry, work: &mut Value) -> Result<(), Stop> {
+    fn member(&mut self, entry: &Entry, work: &mut Value) -> Result<(), OverlayError> {
         let present = work.get(&entry.name).is_some();
-        match &entry.role {
-            Role::Condition(_) => Ok(()),
-            Role::Add(_) if present => Ok(()),
-            Role::Plain(node) if present => {
+        match &entry.kind {
+            EntryKind::Condition(_) => Ok(()),
+            EntryKind::Add(_) if present => Ok(()),
+            EntryKind::Plain(node) if present => {
                 match work.as_object_mut().and_then(|members| members.get_mut(&entry.name)) {
                     Some(member) => self.apply(node, member),
                     None => Ok(()),
                 }
             }
-            Role::Plain(node) | Role::Add(node) => {
-                self.reach()?;
+            EntryKind::Plain(node) | EntryKind::Add(node) => {
+                self.check_path()?;
                 work.insert(entry.name.clone(), node.content(Conditions::Written));
                 Ok(())
             }
         }
     }
 
-    fn list(&mut self, node: &Node, elements: &[Node], work: &mut Value) -> Result<(), Stop> {
+    fn list(&mut self, node: &Node, elements: &[Node], work: &mut Value) -> Result<(), OverlayError> {
         let Some(first) = elements.first() else {
-            return Err(PatchError::EmptyListInOverlay { at: self.place.at.clone() }.into());
+            return Err(PatchError::EmptyListInOverlay { at: self.cursor.at.clone() }.into());
         };
-        self.reach()?;
+        self.check_path()?;
         let Some(items) = work.as_array_mut() else { return Ok(()) };
         let Some(found) = items.first() else {
             *work = node.content(Conditions::Written);
             return Ok(());
         };
         if first.content(Conditions::Written).type_name() != found.type_name() {
-            return Err(PatchError::ElementTypes { at: self.place.at.clone() }.into());
+            return Err(PatchError::ElementTypes { at: self.cursor.at.clone() }.into());
         }
         for (index, element) in elements.iter().enumerate() {
-            self.place.steps.count()?;
+            self.cursor.steps.count()?;
             if !element.conditioned {
                 items.push(element.content(Conditions::Written));
                 continue;
             }
-            self.place.overlay.push_index(index);
+            self.cursor.overlay.push_index(index);
             for (number, item) in items.iter_mut().enumerate() {
-                self.place.at.push_index(number);
+                self.cursor.at.push_index(number);
                 let applied = self.apply(element, item);
-                self.place.at.pop();
+                self.cursor.at.pop();
                 applied?;
             }
-            self.place.overlay.pop();
+            self.cursor.overlay.pop();
         }
         Ok(())
     }
 
-    fn crash(&self) -> Stop {
-        PatchError::LegacyCrash { at: self.place.at.clone() }.into()
+    fn crash(&self) -> OverlayError {
+        PatchError::LegacyCrash { at: self.cursor.at.clone() }.into()
     }
 
-    /// Slashes in keys were escaped in annotations alone: elsewhere the patch for such a key led nowhere.
-    fn reach(&self) -> Result<(), PatchError> {
-        let steps = self.place.at.segments();
-        let is_split = |step: &Segment| matches!(step, Segment::Key(key) if key.contains('/'));
-        let Some(split) = steps.iter().position(is_split) else { return Ok(()) };
-        let parent = split.checked_sub(1).and_then(|parent| steps.get(parent));
+    /// Refuses paths with a slash in a key outside of annotations, which Kyverno 1.1 did not escape.
+    fn check_path(&self) -> Result<(), PatchError> {
+        let segments = self.cursor.at.segments();
+        let has_slash = |segment: &Segment| matches!(segment, Segment::Key(key) if key.contains('/'));
+        let Some(split) = segments.iter().position(has_slash) else { return Ok(()) };
+        let parent = split.checked_sub(1).and_then(|parent| segments.get(parent));
         if matches!(parent, Some(Segment::Key(key)) if &**key == "annotations") {
             return Ok(());
         }
         Err(PatchError::Missing {
             kind: OperationKind::Add,
             part: MissingPart::Path,
-            path: format!("/{}", steps.iter().map(name).collect::<Vec<_>>().join("/")),
+            path: format!("/{}", segments.iter().map(name).collect::<Vec<_>>().join("/")),
         })
     }
 }
 
-fn name(step: &Segment) -> String {
-    match step {
+fn name(segment: &Segment) -> String {
+    match segment {
         Segment::Key(key) => key.to_string(),
         Segment::Index(index) => index.to_string(),
     }

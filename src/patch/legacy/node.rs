@@ -1,22 +1,21 @@
-//! Overlays of the early syntax, prepared.
-
-use crate::value::{Map, Pointer, Text, Value};
+//! Compiled legacy overlays, as a tree.
 
 use crate::patch::PatchError;
 use crate::patch::strategic::anchor::Anchor;
+use crate::value::{Map, Pointer, Text, Value};
 
-use super::LegacyReading;
-use super::test::Test;
+use super::behavior::LegacyBehavior;
+use super::matcher::{Matcher, plain_name};
 
 /// One node of an overlay.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) shape: Shape,
-    /// Whether a condition stands in it or below it, outside of what is only added.
+    /// Whether it or a descendant is a condition, add anchors aside.
     pub(super) conditioned: bool,
 }
 
-/// What a node is.
+/// The structure of a node.
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
     Leaf(Value),
@@ -31,35 +30,35 @@ pub(super) struct Entry {
     pub(super) raw: Text,
     /// The key without its anchor.
     pub(super) name: Text,
-    pub(super) role: Role,
+    pub(super) kind: EntryKind,
 }
 
-/// What a member asks for.
+/// What a member of a map does.
 #[derive(Clone, Debug)]
-pub(super) enum Role {
-    /// To be there.
+pub(super) enum EntryKind {
+    /// It is set.
     Plain(Node),
-    /// To be there where there is nothing.
+    /// It is set if the key is missing.
     Add(Node),
-    /// To be tested.
+    /// It is tested.
     Condition(Condition),
 }
 
-/// The value of a condition.
+/// A condition.
 #[derive(Clone, Debug)]
 pub(super) struct Condition {
     pub(super) value: Value,
-    pub(super) test: Test,
-    /// What a map means for each element where the object has a list: its plain members are conditions, its
-    /// add anchors are added.
-    pub(super) spread: Option<Box<Node>>,
+    pub(super) matcher: Matcher,
+    /// A map applied to each element if the object has a list: its plain members are conditions, its add anchors are
+    /// added.
+    pub(super) for_elements: Option<Box<Node>>,
 }
 
-/// What becomes of conditions where an overlay is written as it stands.
+/// How the content of an overlay includes conditions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conditions {
-    LeftOut,
-    /// Written without their brackets.
+    Omitted,
+    /// Written without their anchor.
     Written,
 }
 
@@ -74,12 +73,12 @@ impl Node {
             Shape::Map(entries) => {
                 let mut members = Map::default();
                 for entry in entries {
-                    let value = match &entry.role {
-                        Role::Plain(node) | Role::Add(node) => node.content(conditions),
-                        Role::Condition(condition) if conditions == Conditions::Written => {
+                    let value = match &entry.kind {
+                        EntryKind::Plain(node) | EntryKind::Add(node) => node.content(conditions),
+                        EntryKind::Condition(condition) if conditions == Conditions::Written => {
                             without_anchors(&condition.value)
                         }
-                        Role::Condition(_) => continue,
+                        EntryKind::Condition(_) => continue,
                     };
                     members.insert(entry.name.clone(), value);
                 }
@@ -93,23 +92,24 @@ impl Node {
         if let Shape::Map(entries) = &self.shape { entries } else { &[] }
     }
 
-    /// Whether it is a list without elements.
+    /// Whether it is an empty list.
     pub(super) fn is_empty_list(&self) -> bool {
         matches!(&self.shape, Shape::List(elements) if elements.is_empty())
     }
 
-    /// Whether an element says by a scalar of its own which one it is.
+    /// Whether an element has a plain scalar member, which identifies it.
     pub(super) fn has_identity(&self) -> bool {
         self.entries()
             .iter()
-            .any(|entry| matches!(&entry.role, Role::Plain(Self { shape: Shape::Leaf(_), .. })))
+            .any(|entry| matches!(&entry.kind, EntryKind::Plain(Self { shape: Shape::Leaf(_), .. })))
     }
 
-    /// Whether it asks for something to be there.
-    pub(super) fn asks_for_presence(&self) -> bool {
-        self.entries().iter().any(|entry| matches!(entry.role, Role::Plain(_)))
+    /// Whether it has a plain member.
+    pub(super) fn has_plain_member(&self) -> bool {
+        self.entries().iter().any(|entry| matches!(entry.kind, EntryKind::Plain(_)))
     }
 
+    /// Collects the paths of empty lists.
     pub(super) fn empty_lists(&self, at: &mut Pointer, found: &mut Vec<Pointer>) {
         match &self.shape {
             Shape::Leaf(_) => {}
@@ -125,7 +125,7 @@ impl Node {
             }
             Shape::Map(entries) => {
                 for entry in entries {
-                    if let Role::Plain(node) | Role::Add(node) = &entry.role {
+                    if let EntryKind::Plain(node) | EntryKind::Add(node) = &entry.kind {
                         at.push_key(entry.raw.clone());
                         node.empty_lists(at, found);
                         at.pop();
@@ -136,20 +136,21 @@ impl Node {
     }
 }
 
-/// Prepares overlays, of which it knows the way from the root.
+/// Compiles overlays; keeps track of the path from the root.
 pub(super) struct OverlayBuilder {
-    tracker: LegacyReading,
+    behavior: LegacyBehavior,
     at: Pointer,
 }
 
 impl OverlayBuilder {
-    pub(super) const fn new(tracker: LegacyReading) -> Self {
-        Self { tracker, at: Pointer::ROOT }
+    pub(super) const fn new(behavior: LegacyBehavior) -> Self {
+        Self { behavior, at: Pointer::ROOT }
     }
 
+    /// Compiles a node.
     pub(super) fn build(&mut self, value: &Value) -> Result<Node, PatchError> {
         match value {
-            Value::Null if self.tracker == LegacyReading::Documented => {
+            Value::Null if self.behavior == LegacyBehavior::Documented => {
                 Err(PatchError::NullInOverlay { at: self.at.clone() })
             }
             Value::Object(members) => {
@@ -159,10 +160,10 @@ impl OverlayBuilder {
                     entries.push(self.entry(raw, member)?);
                     self.at.pop();
                 }
-                let conditioned = entries.iter().any(|entry| match &entry.role {
-                    Role::Plain(node) => node.conditioned,
-                    Role::Add(_) => false,
-                    Role::Condition(_) => true,
+                let conditioned = entries.iter().any(|entry| match &entry.kind {
+                    EntryKind::Plain(node) => node.conditioned,
+                    EntryKind::Add(_) => false,
+                    EntryKind::Condition(_) => true,
                 });
                 Ok(Node { shape: Shape::Map(entries), conditioned })
             }
@@ -182,61 +183,53 @@ impl OverlayBuilder {
 
     fn entry(&mut self, raw: &Text, value: &Value) -> Result<Entry, PatchError> {
         let foreign = || PatchError::ForeignAnchor { key: raw.to_string(), at: self.at.parent() };
-        let (name, role) = match Anchor::parse(raw) {
+        let (name, kind) = match Anchor::parse(raw) {
             Some(_) if raw.trim().len() != raw.len() => {
                 return Err(PatchError::BlankAnchor { key: raw.to_string(), at: self.at.parent() });
             }
-            Some((Anchor::Condition, name)) => (name.into(), Role::Condition(self.condition(value)?)),
-            Some((Anchor::Add, name)) => (name.into(), Role::Add(self.build(value)?)),
+            Some((Anchor::Condition, name)) => (name.into(), EntryKind::Condition(self.condition(value)?)),
+            Some((Anchor::Add, name)) => (name.into(), EntryKind::Add(self.build(value)?)),
             Some((Anchor::Global | Anchor::Equality | Anchor::Existence | Anchor::Negation, _)) => {
                 return Err(foreign());
             }
-            None if is_signed(raw) => return Err(foreign()),
-            None => (raw.clone(), Role::Plain(self.build(value)?)),
+            None if looks_like_anchor(raw) => return Err(foreign()),
+            None => (raw.clone(), EntryKind::Plain(self.build(value)?)),
         };
-        Ok(Entry { raw: raw.clone(), name, role })
+        Ok(Entry { raw: raw.clone(), name, kind })
     }
 
     fn condition(&mut self, value: &Value) -> Result<Condition, PatchError> {
-        let spread = match value.as_object() {
+        let for_elements = match value.as_object() {
             Some(members) => {
                 let mut entries = Vec::with_capacity(members.len());
                 for (raw, member) in members {
                     self.at.push_key(raw.clone());
-                    let (name, role) = match Anchor::parse(raw) {
-                        Some((Anchor::Add, name)) => (name, Role::Add(self.build(member)?)),
-                        Some((_, name)) => (name, Role::Condition(self.condition(member)?)),
-                        None => (&**raw, Role::Condition(self.condition(member)?)),
+                    let (name, kind) = match Anchor::parse(raw) {
+                        Some((Anchor::Add, name)) => (name, EntryKind::Add(self.build(member)?)),
+                        Some((_, name)) => (name, EntryKind::Condition(self.condition(member)?)),
+                        None => (&**raw, EntryKind::Condition(self.condition(member)?)),
                     };
-                    entries.push(Entry { raw: raw.clone(), name: name.into(), role });
+                    entries.push(Entry { raw: raw.clone(), name: name.into(), kind });
                     self.at.pop();
                 }
-                let conditioned = entries.iter().any(|entry| matches!(entry.role, Role::Condition(_)));
+                let conditioned = entries.iter().any(|entry| matches!(entry.kind, EntryKind::Condition(_)));
                 Some(Box::new(Node { shape: Shape::Map(entries), conditioned }))
             }
             None => None,
         };
-        Ok(Condition { test: Test::prepare(value), value: value.clone(), spread })
+        Ok(Condition { matcher: Matcher::compile(value), value: value.clone(), for_elements })
     }
 }
 
-/// Whether a key is a sign and a name in brackets, though not one of an anchor that patches know.
-fn is_signed(key: &str) -> bool {
+/// Whether a key looks like an anchor with an unknown modifier.
+fn looks_like_anchor(key: &str) -> bool {
     let mut characters = key.chars();
-    characters.next().is_some_and(|sign| sign != '(')
+    characters.next().is_some_and(|modifier| modifier != '(')
         && characters
             .as_str()
             .strip_prefix('(')
             .and_then(|rest| rest.strip_suffix(')'))
             .is_some_and(|name| !name.is_empty())
-}
-
-/// The name of a key, whatever its anchor.
-pub(super) fn plain_name(key: &Text) -> Text {
-    match Anchor::parse(key) {
-        Some((Anchor::Condition | Anchor::Add, name)) => name.into(),
-        _ => key.clone(),
-    }
 }
 
 fn without_anchors(value: &Value) -> Value {

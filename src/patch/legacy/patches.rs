@@ -1,57 +1,106 @@
-//! The patches of the early syntax, applied.
+//! The `patches` of Kyverno before 1.2.
 
-use crate::patch::strategic::condition::Steps;
-use super::texts_below;
-use crate::patch::json_patch::operations::Path;
+use crate::patch::json_patch::edit::Editor;
+use crate::patch::json_patch::edit::locate::{
+    check_depth, container, container_mut, element_index, index_error, insertion_index, is_append,
+};
+use crate::patch::json_patch::path::Path;
+use crate::patch::limits::StepCounter;
 use crate::patch::{
-    IndexFault, LegacyPatches, LegacyReading, MissingPart, Operation, OperationKind, PatchError,
+    IndexFault, JsonPatch, MissingPart, Operation, OperationFault, OperationKind, PatchError,
 };
 use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::Value;
 
-use crate::patch::json_patch::edit::{Editor, appends, container, container_mut, element, faulty, place, within_depth};
+use super::behavior::LegacyBehavior;
+use super::labels::stringified_at;
+
+/// The operations of a `patches` list, parsed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LegacyPatches {
+    patch: JsonPatch,
+    behavior: LegacyBehavior,
+}
 
 impl LegacyPatches {
-    /// Makes all operations on a copy of `base`, one after the other.
+    /// Parses the list of a `patches` field.
     ///
     /// # Errors
     ///
-    /// All operations that cannot be made; one that removes what is not there is none of them.
+    /// A value that is not a list, and operations that are incomplete or neither `add`, `replace` nor `remove`.
+    pub fn from_value(value: &Value, behavior: LegacyBehavior) -> Result<Self, PatchError> {
+        let mut patch = JsonPatch::from_value(value)?;
+        for (index, operation) in patch.operations_mut().iter_mut().enumerate() {
+            if let Some(fault) = fault(operation) {
+                let path = format!(" ({})", operation.path());
+                return Err(PatchError::InvalidOperation { number: index + 1, path, fault });
+            }
+            // The documentation of Kyverno 1.1 has paths that end in a slash.
+            let path = &mut operation.target_mut().tokens;
+            if behavior == LegacyBehavior::Documented
+                && path.len() > 1
+                && path.last().is_some_and(|last| last.name.is_empty())
+            {
+                path.pop();
+            }
+        }
+        Ok(Self { patch, behavior })
+    }
+
+    /// Applies all operations to a copy of `base`, in order.
+    ///
+    /// # Errors
+    ///
+    /// All operations that cannot be applied. Removing a missing value is not an error.
     pub fn apply(&self, base: &Value) -> Result<Value, PatchError> {
-        // Parents are created as the documentation of the later syntax has it.
+        // Parents are created as in documented JSON patches.
         let tracker = DivergenceTracker::new(Semantics::Documented);
         let editor = Editor { document: base.clone(), tracker: &tracker, copied: 0 };
-        let mut early = LegacyOperation { editor, steps: Steps::default() };
+        let mut legacy = LegacyEditor { editor, steps: StepCounter::default() };
         let mut failures = Vec::new();
         for operation in self.patch.operations() {
-            let made = match (self.tracker, operation.kind()) {
-                (LegacyReading::Documented, OperationKind::Remove) => early.remove(operation.target()),
-                (LegacyReading::Documented, _) => early.put(operation),
-                (LegacyReading::Native, OperationKind::Remove) => early.remove_natively(operation.target()),
-                (LegacyReading::Native, _) => early.put_natively(operation),
+            let result = match (self.behavior, operation.kind()) {
+                (LegacyBehavior::Documented, OperationKind::Remove) => legacy.remove(operation.target()),
+                (LegacyBehavior::Documented, _) => legacy.set(operation),
+                (LegacyBehavior::Native, OperationKind::Remove) => legacy.remove_natively(operation.target()),
+                (LegacyBehavior::Native, _) => legacy.set_natively(operation),
             };
-            match made {
+            match result {
                 Ok(()) => {}
                 Err(limit @ PatchError::Limit(_)) => return Err(limit),
-                // What a failed one left behind goes with all the others.
+                // The document is dropped if any operation fails.
                 Err(failure) => failures.push(failure.to_string()),
             }
         }
         if failures.is_empty() {
-            Ok(early.editor.document)
+            Ok(legacy.editor.document)
         } else {
             Err(PatchError::LegacyOperations { failures: failures.join("; ") })
         }
     }
 }
 
-struct LegacyOperation<'a> {
-    editor: Editor<'a>,
-    steps: Steps,
+/// Why the legacy syntax refuses an operation.
+fn fault(operation: &Operation) -> Option<OperationFault> {
+    if !operation.kind().is_documented() {
+        Some(OperationFault::NotLegacy)
+    } else if operation.target().tokens.is_empty() {
+        Some(OperationFault::NoSlash)
+    } else if operation.kind() != OperationKind::Remove && operation.value().is_null() {
+        Some(OperationFault::NullValue)
+    } else {
+        None
+    }
 }
 
-impl LegacyOperation<'_> {
-    /// What cannot be removed is left.
+/// Applies legacy operations to a document.
+struct LegacyEditor<'a> {
+    editor: Editor<'a>,
+    steps: StepCounter,
+}
+
+impl LegacyEditor<'_> {
+    /// Removes a value; a missing value is ignored.
     fn remove(&mut self, path: &Path) -> Result<(), PatchError> {
         match self.editor.remove(OperationKind::Remove, path) {
             Err(limit @ PatchError::Limit(_)) => Err(limit),
@@ -59,43 +108,42 @@ impl LegacyOperation<'_> {
         }
     }
 
-    /// Sets a member, with its parents; inserts or overwrites an element; splices a list into a list.
-    fn put(&mut self, operation: &Operation) -> Result<(), PatchError> {
+    /// Sets a member and creates its parents; inserts or replaces an element; splices a list into a list.
+    fn set(&mut self, operation: &Operation) -> Result<(), PatchError> {
         let path = operation.target();
         let kind = operation.kind();
-        let value = texts_below(path.parts.iter().map(|part| &part.name), operation.value());
-        let Some((last, parents)) = path.parts.split_last() else { return Ok(()) };
+        let value = stringified_at(path.tokens.iter().map(|token| &token.name), operation.value());
+        let Some((last, parents)) = path.tokens.split_last() else { return Ok(()) };
         self.editor.create_parents(path)?;
         let Some(Value::Array(items)) = container(&self.editor.document, parents) else {
-            return self.editor.put(kind, path, value, MissingPart::Path);
+            return self.editor.insert(kind, path, value, MissingPart::Path);
         };
         let holds_lists = items.iter().any(|item| item.as_array().is_some());
         match value.as_array().filter(|_| !holds_lists) {
             Some(new) => self.splice(kind, path, new),
-            None if kind == OperationKind::Replace && !appends(items, last) => {
-                let fault = |fault| faulty(kind, path, fault);
-                element(items, last).map_err(fault)?;
+            None if kind == OperationKind::Replace && !is_append(items, last) => {
+                let fault = |fault| index_error(kind, path, fault);
+                element_index(items, last).map_err(fault)?;
                 self.editor.set(path, value)
             }
-            None => self.editor.put(kind, path, value, MissingPart::Path),
+            None => self.editor.insert(kind, path, value, MissingPart::Path),
         }
     }
 
-    /// Inserts elements that are not there yet; where they replace, the first one takes the place of the
-    /// element there.
+    /// Inserts the elements that the list lacks; for `replace`, the first one replaces the element at the index.
     fn splice(&mut self, kind: OperationKind, path: &Path, new: &[Value]) -> Result<(), PatchError> {
-        let Some((last, parents)) = path.parts.split_last() else { return Ok(()) };
+        let Some((last, parents)) = path.tokens.split_last() else { return Ok(()) };
         let Some(items) = container_mut(&mut self.editor.document, parents).and_then(Value::as_array_mut)
         else {
             return Ok(());
         };
-        let overwrites = kind == OperationKind::Replace && !appends(items, last);
-        let found = if overwrites { element(items, last) } else { place(items.len(), last) };
-        let mut at = found.map_err(|fault| faulty(kind, path, fault))?;
+        let replaces = kind == OperationKind::Replace && !is_append(items, last);
+        let found = if replaces { element_index(items, last) } else { insertion_index(items.len(), last) };
+        let mut at = found.map_err(|fault| index_error(kind, path, fault))?;
         let mut missing = Vec::new();
         let mut first = None;
         for (index, item) in new.iter().enumerate() {
-            within_depth(path, item)?;
+            check_depth(path, item)?;
             let mut known = false;
             for other in items.iter().chain(&first).chain(&missing) {
                 self.steps.count()?;
@@ -104,16 +152,16 @@ impl LegacyOperation<'_> {
                     break;
                 }
             }
-            match (known, overwrites && index == 0) {
+            match (known, replaces && index == 0) {
                 (true, _) => {}
                 (false, true) => first = Some(item.clone()),
                 (false, false) => missing.push(item.clone()),
             }
         }
-        // The first one is there now, be it that it was before: the rest comes after its place.
-        if overwrites && !new.is_empty() {
-            if let (Some(first), Some(place)) = (first, items.get_mut(at)) {
-                *place = first;
+        // The list contains the first one now; the others follow at the next index.
+        if replaces && !new.is_empty() {
+            if let (Some(first), Some(slot)) = (first, items.get_mut(at)) {
+                *slot = first;
             }
             at += 1;
         }
@@ -121,21 +169,21 @@ impl LegacyOperation<'_> {
         Ok(())
     }
 
-    /// Sets a member or an element where the parent is there.
-    fn put_natively(&mut self, operation: &Operation) -> Result<(), PatchError> {
+    /// Sets a member or an element if the parent exists.
+    fn set_natively(&mut self, operation: &Operation) -> Result<(), PatchError> {
         let path = operation.target();
         let kind = operation.kind();
         let value = operation.value().clone();
-        let Some((last, parents)) = path.parts.split_last() else { return Ok(()) };
+        let Some((last, parents)) = path.tokens.split_last() else { return Ok(()) };
         if let Some(index) = self.index_from_the_end(path) {
-            return Err(faulty(kind, path, IndexFault::Invalid(index)));
+            return Err(index_error(kind, path, IndexFault::Invalid(index)));
         }
         match container(&self.editor.document, parents) {
             Some(Value::Array(items)) if kind == OperationKind::Replace => {
-                element(items, last).map_err(|fault| faulty(kind, path, fault))?;
+                element_index(items, last).map_err(|fault| index_error(kind, path, fault))?;
                 self.editor.set(path, value)
             }
-            Some(_) => self.editor.put(kind, path, value, MissingPart::Path),
+            Some(_) => self.editor.insert(kind, path, value, MissingPart::Path),
             None => Err(PatchError::Missing { kind, part: MissingPart::Path, path: path.text.to_string() }),
         }
     }
@@ -144,16 +192,16 @@ impl LegacyOperation<'_> {
         if self.index_from_the_end(path).is_some() { Ok(()) } else { self.remove(path) }
     }
 
-    /// A negative index on the way, if there is one: these are of later releases.
+    /// A negative index in the path, if any: Kyverno 1.1 did not support these.
     fn index_from_the_end(&self, path: &Path) -> Option<i64> {
         let mut node = &self.editor.document;
-        for part in &path.parts {
+        for token in &path.tokens {
             node = match node {
-                Value::Array(items) => match part.index() {
+                Value::Array(items) => match token.index() {
                     Some(index) if index < 0 => return Some(index),
                     index => items.get(usize::try_from(index?).ok()?)?,
                 },
-                _ => node.get(&part.name)?,
+                _ => node.get(&token.name)?,
             };
         }
         None

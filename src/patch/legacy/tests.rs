@@ -1,22 +1,22 @@
-//! Both readings of early overlays, in small.
+//! Small examples of both behaviors of legacy overlays.
 
 use proptest::prelude::*;
 
 use crate::patch::{
-    LegacyOverlay, LegacyPatches, LegacyReading, Limit, MAX_STEPS, Merged, PatchError, Schemas,
+    LegacyBehavior, LegacyOverlay, LegacyPatches, Limit, MAX_STEPS, Merged, PatchError, Schemas,
 };
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{MAX_DEPTH, Value};
 
-const READINGS: [LegacyReading; 2] = [LegacyReading::Documented, LegacyReading::Native];
+const BEHAVIORS: [LegacyBehavior; 2] = [LegacyBehavior::Documented, LegacyBehavior::Native];
 
 fn json(text: &str) -> Value {
     Value::from_json(text).unwrap()
 }
 
 /// What an overlay makes of an object: its JSON, `unmet at …`, or an error.
-fn overlaid(overlay: &str, object: &str, tracker: LegacyReading) -> String {
-    let overlay = match LegacyOverlay::prepare(&json(overlay), tracker) {
+fn overlaid(overlay: &str, object: &str, behavior: LegacyBehavior) -> String {
+    let overlay = match LegacyOverlay::prepare(&json(overlay), behavior) {
         Ok(overlay) => overlay,
         Err(error) => return format!("refused: {error}"),
     };
@@ -100,7 +100,7 @@ fn documented_overlays_do_what_the_text_says() {
         ),
         (r#"[]"#, "{}", "refused: an overlay must be an object, found array"),
     ] {
-        assert_eq!(overlaid(overlay, object, LegacyReading::Documented), expected, "{overlay} on {object}");
+        assert_eq!(overlaid(overlay, object, LegacyBehavior::Documented), expected, "{overlay} on {object}");
     }
 }
 
@@ -125,13 +125,13 @@ fn native_overlays_do_what_the_engine_did() {
         (r#"{"a":null}"#, r#"{"a":1}"#, "error: Overlay has unsupported type: <nil> at `a`"),
         (r#"{"a":1}"#, r#"{"a":"x"}"#, r#"{"a":1}"#),
     ] {
-        assert_eq!(overlaid(overlay, object, LegacyReading::Native), expected, "{overlay} on {object}");
+        assert_eq!(overlaid(overlay, object, LegacyBehavior::Native), expected, "{overlay} on {object}");
     }
 }
 
 #[test]
 fn a_map_over_a_list_is_announced_where_it_changes_something() {
-    let overlay = LegacyOverlay::prepare(&json(r#"{"a":{"+(b)":1}}"#), LegacyReading::Documented).unwrap();
+    let overlay = LegacyOverlay::prepare(&json(r#"{"a":{"+(b)":1}}"#), LegacyBehavior::Documented).unwrap();
     for (object, announced) in
         [(r#"{"a":[{"c":1}]}"#, true), (r#"{"a":[{"b":1}]}"#, false), (r#"{"a":{"c":1}}"#, false)]
     {
@@ -144,12 +144,12 @@ fn a_map_over_a_list_is_announced_where_it_changes_something() {
 #[test]
 fn depth_and_work_are_bounded() {
     let deep = (0..=MAX_DEPTH).fold(Value::from(1), |inner, _| Value::from_iter([("a", inner)]));
-    for tracker in READINGS {
-        let refused = LegacyOverlay::prepare(&deep, tracker).unwrap_err();
+    for behavior in BEHAVIORS {
+        let refused = LegacyOverlay::prepare(&deep, behavior).unwrap_err();
         assert_eq!(refused, PatchError::Limit(Limit::Depth));
         let operation =
             Value::from_iter([("op", "add".into()), ("path", "/a".into()), ("value", deep.clone())]);
-        let patches = LegacyPatches::from_value(&Value::array(vec![operation]), tracker).unwrap();
+        let patches = LegacyPatches::from_value(&Value::array(vec![operation]), behavior).unwrap();
         assert_eq!(patches.apply(&json("{}")).unwrap_err(), PatchError::Limit(Limit::Depth));
     }
     let many = |prefix: &str| -> Value {
@@ -161,20 +161,20 @@ fn depth_and_work_are_bounded() {
     };
     const { assert!(2000 * 2000 > MAX_STEPS) };
     let overlay = Value::from_iter([("a", items("x"))]);
-    let overlay = LegacyOverlay::prepare(&overlay, LegacyReading::Documented).unwrap();
+    let overlay = LegacyOverlay::prepare(&overlay, LegacyBehavior::Documented).unwrap();
     let object = Value::from_iter([("a", items("y"))]);
     let applied = overlay.apply(&object, &Schemas::kubernetes(), &DivergenceTracker::default());
     assert_eq!(applied.unwrap_err(), PatchError::Limit(Limit::Steps));
     let operation = Value::from_iter([("op", "add".into()), ("path", "/a/0".into()), ("value", many("x"))]);
     let patches =
-        LegacyPatches::from_value(&Value::array(vec![operation]), LegacyReading::Documented).unwrap();
+        LegacyPatches::from_value(&Value::array(vec![operation]), LegacyBehavior::Documented).unwrap();
     let object = Value::from_iter([("a", many("y"))]);
     assert_eq!(patches.apply(&object).unwrap_err(), PatchError::Limit(Limit::Steps));
 }
 
 /// What patches make of an object.
-fn patched(patches: &str, object: &str, tracker: LegacyReading) -> String {
-    match LegacyPatches::from_value(&json(patches), tracker).map(|patches| patches.apply(&json(object))) {
+fn patched(patches: &str, object: &str, behavior: LegacyBehavior) -> String {
+    match LegacyPatches::from_value(&json(patches), behavior).map(|patches| patches.apply(&json(object))) {
         Ok(Ok(after)) => after.to_json(),
         Ok(Err(error)) => format!("error: {error}"),
         Err(error) => format!("refused: {error}"),
@@ -217,7 +217,7 @@ fn documented_patches_do_what_the_text_says() {
              add, replace, remove",
         ),
     ] {
-        assert_eq!(patched(patches, object, LegacyReading::Documented), expected, "{patches} on {object}");
+        assert_eq!(patched(patches, object, LegacyBehavior::Documented), expected, "{patches} on {object}");
     }
 }
 
@@ -235,7 +235,7 @@ fn native_patches_create_no_parents_and_count_from_the_start() {
              missing value",
         ),
     ] {
-        assert_eq!(patched(patches, object, LegacyReading::Native), expected, "{patches} on {object}");
+        assert_eq!(patched(patches, object, LegacyBehavior::Native), expected, "{patches} on {object}");
     }
 }
 
@@ -273,24 +273,24 @@ fn any_patches() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn arbitrary_overlays_never_panic(overlay in any_value(), object in any_value()) {
-        for tracker in READINGS {
-            let Ok(overlay) = LegacyOverlay::prepare(&overlay, tracker) else { continue };
+        for behavior in BEHAVIORS {
+            let Ok(overlay) = LegacyOverlay::prepare(&overlay, behavior) else { continue };
             let _merged = overlay.apply(&object, &Schemas::kubernetes(), &DivergenceTracker::default());
         }
     }
 
     #[test]
     fn arbitrary_patches_never_panic(patches in any_patches(), object in any_value()) {
-        for tracker in READINGS {
-            let Ok(patches) = LegacyPatches::from_value(&patches, tracker) else { continue };
+        for behavior in BEHAVIORS {
+            let Ok(patches) = LegacyPatches::from_value(&patches, behavior) else { continue };
             let _patched = patches.apply(&object);
         }
     }
 
     #[test]
     fn arbitrary_values_are_no_patches_or_are(patches in any_value()) {
-        for tracker in READINGS {
-            let _read = LegacyPatches::from_value(&patches, tracker);
+        for behavior in BEHAVIORS {
+            let _read = LegacyPatches::from_value(&patches, behavior);
         }
     }
 }

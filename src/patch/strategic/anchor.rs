@@ -1,28 +1,28 @@
-//! Anchors: keys in brackets, with a sign in front or none.
+//! Anchors: keys in parentheses, with a modifier in front or none.
 
-/// What the sign of an anchored key asks for.
+/// The kinds of anchors, as Kyverno's documentation names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::patch) enum Anchor {
-    /// `(k)`: the rest is done where the value fits.
+    /// `(k)`: the siblings apply if the value matches.
     Condition,
-    /// `<(k)`: the whole patch is done where the value fits somewhere.
+    /// `<(k)`: the whole patch applies if the value matches somewhere.
     Global,
-    /// `+(k)`: the value is set where there is none.
+    /// `+(k)`: the value is set if the key is missing.
     Add,
-    /// `=(k)`: the value fits, if there is one.
+    /// `=(k)`: the value matches, if the key exists.
     Equality,
-    /// `^(k)`: some element fits, if there is a list.
+    /// `^(k)`: some element matches, if the list exists.
     Existence,
-    /// `X(k)`: there is no such key.
+    /// `X(k)`: the key does not exist.
     Negation,
 }
 
 impl Anchor {
-    /// Splits an anchored key into its sign and the name in brackets; `None` for a plain key.
+    /// Splits an anchored key into its anchor and its name; `None` for a plain key.
     ///
-    /// Brackets inside the name belong to the name. Blanks around the key do not hide the anchor.
+    /// Parentheses inside the name belong to the name. Spaces around the key are ignored.
     pub(in crate::patch) fn parse(key: &str) -> Option<(Self, &str)> {
-        // Mostly the last letter tells.
+        // Fast path: most keys are plain.
         if key.as_bytes().last()?.is_ascii_alphanumeric() {
             return None;
         }
@@ -40,7 +40,7 @@ impl Anchor {
         (!name.is_empty()).then_some((anchor, name))
     }
 
-    /// Whether this anchor tests the value it stands at.
+    /// Whether this anchor tests the value of its key.
     pub(in crate::patch) const fn is_test(self) -> bool {
         matches!(self, Self::Condition | Self::Global)
     }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_in_brackets_are_anchors() {
+    fn keys_in_parentheses_are_anchors() {
         for (key, expected) in [
             ("(a)", Some((Anchor::Condition, "a"))),
             ("<(a)", Some((Anchor::Global, "a"))),

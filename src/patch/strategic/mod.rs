@@ -1,21 +1,26 @@
 //! Strategic merge patches: overlays with anchors.
+//!
+//! An overlay is compiled once into an [`node::OverlayNode`] tree. For each object a planner tests the conditions
+//! and turns the overlay into a patch without anchors, which is then merged into the object. Both steps exist twice:
+//! as Kyverno's documentation describes them, and as Kyverno's controllers perform them.
 
 pub(super) mod anchor;
-pub(super) mod condition;
-pub(super) mod keyed;
-mod look;
+mod builder;
+mod context;
+mod keys;
+mod matcher;
 mod merge;
-mod observed;
+mod node;
+mod outcome;
 mod overlay;
-mod plan;
 mod planner;
+mod prescan;
 pub(super) mod schema;
-mod survey;
-mod tree;
 
 #[cfg(test)]
 mod examples;
 
-pub use overlay::{FailedCondition, InlineResolver, Merged, Overlay};
+pub use context::MergeContext;
+pub use outcome::{FailedCondition, InlineResolver, Merged};
+pub use overlay::Overlay;
 pub use schema::Schemas;
-pub use survey::Survey;

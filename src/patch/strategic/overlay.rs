@@ -1,22 +1,22 @@
-//! Strategic merge: overlays with anchors, applied.
-
-use crate::semantics::{Divergence, DivergenceTracker, Semantics};
-use crate::value::{Pointer, Value};
+//! Overlays: strategic merge patches with anchors.
 
 use crate::patch::PatchError;
-use super::condition::Steps;
-use super::look::{Look, rounded};
-use super::merge::{Merger, Patch};
-use super::observed::{Observer, normalised};
-use super::planner::{Planner, Stop};
-use super::schema::Position;
-use super::survey::Survey;
-use super::tree::{OverlayBuilder, Tree};
+use crate::semantics::{Divergence, DivergenceTracker, Semantics};
+use crate::value::Value;
 
-/// A strategic merge patch, prepared: anchors parsed and conditions turned into tests.
+use super::builder::OverlayBuilder;
+use super::context::MergeContext;
+use super::merge::{Merger, PatchNode, normalized};
+use super::node::OverlayNode;
+use super::outcome::{FailedCondition, InlineResolver, Merged, PlanError};
+use super::planner::{DocumentedPlanner, KyvernoPlanner};
+use super::prescan::{Prescan, rounded};
+use super::schema::Position;
+
+/// A compiled strategic merge patch: anchors are parsed, conditions are compiled.
 ///
 /// ```
-/// use kyv::patch::{Merged, Overlay, Schemas, Survey};
+/// use kyv::patch::{Merged, Overlay, Schemas, MergeContext};
 /// use kyv::semantics::DivergenceTracker;
 /// use kyv::value::Value;
 ///
@@ -27,102 +27,70 @@ use super::tree::{OverlayBuilder, Tree};
 ///               "spec": {"containers": [{"name": "a", "image": "nginx:latest"}]}}"#;
 /// let pod = Value::from_json(pod).unwrap();
 /// let schemas = Schemas::kubernetes();
-/// let merged = overlay.apply(&pod, &Survey::new(&schemas), &tracker, None).unwrap();
+/// let merged = overlay.apply(&pod, &MergeContext::new(&schemas), &tracker, None).unwrap();
 /// let Merged::Patched(pod) = merged else { panic!("the overlay has no condition outside a list") };
 /// assert!(pod.to_json().contains(r#""imagePullPolicy":"Always""#));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Overlay {
-    tree: Tree,
-}
-
-/// What an overlay makes of an object.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Merged {
-    /// The object after the patch; equal to the one before where there was nothing to do.
-    Patched(Value),
-    /// A condition for the whole patch does not hold.
-    ConditionFailed(FailedCondition),
-}
-
-/// A condition that keeps an overlay from being applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FailedCondition {
-    /// Where the condition stands in the overlay.
-    pub overlay: Pointer,
-    /// What was tested in the object, or is missing there.
-    pub at: Pointer,
-    /// Why it does not hold, in words and without values.
-    pub reason: String,
-    /// Whether it is a global condition, which decides on the whole rule wherever it stands.
-    pub global: bool,
-}
-
-/// Resolves the leaves of an overlay that stand for the value they replace.
-pub trait InlineResolver {
-    /// The value of a string leaf; none where the leaf is no such reference.
-    ///
-    /// `overlay` points to the leaf in the overlay, `at` to the node of the object that is patched
-    /// there, and `base` is that node, if it exists. An error says what could not be resolved.
-    fn resolve(&self, overlay: &Pointer, at: &Pointer, base: Option<&Value>)
-    -> Option<Result<Value, String>>;
+    root: OverlayNode,
 }
 
 impl Overlay {
-    /// Prepares an overlay.
+    /// Compiles an overlay.
     ///
     /// # Errors
     ///
-    /// An overlay that is no object or is nested too deep, anchors with blanks around them and, as the
-    /// documentation has it, anchors of validate patterns and directives that only kubectl knows.
+    /// An overlay that is not an object or is nested too deeply, anchors with spaces around them and, in documented
+    /// semantics, anchors of validate patterns and directives that only kubectl knows.
     pub fn prepare(overlay: &Value, tracker: &DivergenceTracker) -> Result<Self, PatchError> {
         if overlay.as_object().is_none() {
             return Err(PatchError::NotAnObject { found: overlay.type_name() });
         }
-        let look = Look::over(overlay)?;
-        if look.loses_digits && !tracker.documented(Divergence::RoundedInteger) {
-            return Ok(Self { tree: OverlayBuilder::new(tracker, look).build(&rounded(overlay))? });
+        let prescan = Prescan::scan(overlay)?;
+        if prescan.loses_digits && !tracker.documented(Divergence::RoundedInteger) {
+            return Ok(Self { root: OverlayBuilder::new(tracker, prescan).build(&rounded(overlay))? });
         }
-        Ok(Self { tree: OverlayBuilder::new(tracker, look).build(overlay)? })
+        Ok(Self { root: OverlayBuilder::new(tracker, prescan).build(overlay)? })
     }
 
     /// Applies the overlay to an object.
     ///
     /// # Errors
     ///
-    /// A patch that does not fit the object, an in-line value that cannot be resolved, a passed limit,
-    /// and what crashes Kyverno where its semantics are asked for.
+    /// A patch whose types differ from the object's, a reference that cannot be resolved, an exceeded limit, and, in
+    /// Kyverno's semantics, whatever crashes Kyverno.
     pub fn apply(
         &self,
         base: &Value,
-        survey: &Survey<'_>,
+        context: &MergeContext<'_>,
         tracker: &DivergenceTracker,
         inline: Option<&dyn InlineResolver>,
     ) -> Result<Merged, PatchError> {
-        let position = survey.root(base, &self.tree.value);
-        // The documented side knows where the other may part from it. Whether it does shows when both
-        // are done: a difference is named only if the results differ.
-        let suspected = DivergenceTracker::new(Semantics::Documented);
+        let position = context.root(base, &self.root.value);
+        // The documented planner records where Kyverno may differ. These divergences are reported only if the results
+        // of both semantics differ.
+        let possible = DivergenceTracker::new(Semantics::Documented);
         let documented = || {
-            survey.suspect_irregular(base, position, &suspected);
-            self.documented(base, position, &suspected, inline)
+            context.mark_irregular_lists(base, position, &possible);
+            self.documented(base, position, &possible, inline)
         };
-        let observed = || self.observed(base, position, inline);
-        let mark = |documented: &Result<Merged, PatchError>, observed: &Result<Merged, PatchError>| {
-            if differ(base, documented, observed) {
-                tracker.reach_all(suspected.reached());
+        let kyverno = || self.kyverno(base, position, inline);
+        let mark = |documented: &Result<Merged, PatchError>, kyverno: &Result<Merged, PatchError>| {
+            if differ(base, documented, kyverno) {
+                tracker.reach_all(possible.reached());
             }
         };
         match tracker.semantics() {
             Semantics::Documented => {
                 let result = documented();
-                if !suspected.reached().is_empty() {
-                    mark(&result, &observed());
+                if !possible.reached().is_empty() {
+                    mark(&result, &kyverno());
                 }
                 result
             }
             Semantics::Kyverno => {
-                let result = observed();
+                let result = kyverno();
                 mark(&documented(), &result);
                 result
             }
@@ -136,27 +104,18 @@ impl Overlay {
         tracker: &DivergenceTracker,
         inline: Option<&dyn InlineResolver>,
     ) -> Result<Merged, PatchError> {
-        if self.tree.traits.repeated {
+        if self.root.features.repeated {
             tracker.reach(Divergence::RepeatedKey);
         }
-        let mut planner = Planner {
-            tracker,
-            inline,
-            steps: Steps::default(),
-            overlay: Pointer::ROOT,
-            at: Pointer::ROOT,
-            in_element: false,
-            shared: false,
-        };
-        let plan = match planner.plan(&self.tree, Some(base), position) {
+        let plan = match DocumentedPlanner::new(tracker, inline).plan(&self.root, Some(base), position) {
             Ok(None) => return Ok(Merged::Patched(base.clone())),
             Ok(Some(plan)) => plan,
-            Err(stop) => return stopped(stop),
+            Err(error) => return condition_failed(error),
         };
-        merged(base, Patch::Plan(&plan), position, tracker)
+        Merger::new(tracker).merge_object(base, PatchNode::Plan(&plan), position).map(Merged::Patched)
     }
 
-    fn observed(
+    fn kyverno(
         &self,
         base: &Value,
         position: Position<'_>,
@@ -165,54 +124,40 @@ impl Overlay {
         let tracker = DivergenceTracker::new(Semantics::Kyverno);
         // Kyverno does not know the definitions of custom resources.
         let position = if position.is_custom() { Position::Unknown } else { position };
-        let plan = match Observer::new(&tracker).plan(&self.tree.value, base, inline) {
+        let plan = match KyvernoPlanner::new(&tracker).plan(&self.root.value, base, inline) {
             Ok(plan) => plan,
-            Err(stop) => {
-                // Lists are rewritten though the patch is not applied.
-                return match (normalised(base, position)?, stopped(stop)?) {
+            Err(error) => {
+                // Lists are rewritten even if the patch is not applied.
+                return match (normalized(base, position)?, condition_failed(error)?) {
                     (Some(value), _) => Ok(Merged::Patched(value)),
                     (None, failed) => Ok(failed),
                 };
             }
         };
-        merged(base, Patch::Value(&plan), position, &tracker)
+        Merger::new(&tracker).merge_object(base, PatchNode::Value(&plan), position).map(Merged::Patched)
     }
 }
 
-fn merged(
-    base: &Value,
-    patch: Patch<'_>,
-    position: Position<'_>,
-    tracker: &DivergenceTracker,
-) -> Result<Merged, PatchError> {
-    let mut merger =
-        Merger { tracker, steps: Steps::default(), at: Pointer::ROOT, custom: false, below_new: false };
-    merger.merge_object(base, patch, position).map(Merged::Patched)
-}
-
-fn stopped(stop: Stop) -> Result<Merged, PatchError> {
-    match stop {
-        Stop::Error(error) => Err(error),
-        Stop::Global(failed) | Stop::Condition(Some(failed)) => Ok(Merged::ConditionFailed(*failed)),
-        Stop::Condition(None) => Ok(Merged::ConditionFailed(FailedCondition {
-            overlay: Pointer::ROOT,
-            at: Pointer::ROOT,
-            reason: "a condition does not hold".into(),
-            global: false,
-        })),
+fn condition_failed(error: PlanError) -> Result<Merged, PatchError> {
+    match error {
+        PlanError::Patch(error) => Err(error),
+        PlanError::Global(failed) | PlanError::Condition(Some(failed)) => {
+            Ok(Merged::ConditionFailed(*failed))
+        }
+        PlanError::Condition(None) => Ok(Merged::ConditionFailed(FailedCondition::unspecified())),
     }
 }
 
-/// Whether both sides leave the object in another state.
+/// Whether both semantics leave the object in different states.
 fn differ(
     base: &Value,
     documented: &Result<Merged, PatchError>,
-    observed: &Result<Merged, PatchError>,
+    kyverno: &Result<Merged, PatchError>,
 ) -> bool {
     let state = |result: &Result<Merged, PatchError>| match result {
         Ok(Merged::Patched(value)) => Some(value.clone()),
         Ok(Merged::ConditionFailed(_)) => Some(base.clone()),
         Err(_) => None,
     };
-    state(documented) != state(observed)
+    state(documented) != state(kyverno)
 }

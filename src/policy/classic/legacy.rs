@@ -1,6 +1,6 @@
 //! The early syntax of rules: `overlay` and `patches`, which releases before 1.2 had.
 
-use crate::patch::{JsonPatch, LegacyOverlay, LegacyPatches, LegacyReading, PatchError};
+use crate::patch::{JsonPatch, LegacyBehavior, LegacyOverlay, LegacyPatches, PatchError};
 use crate::pattern::nearest;
 use crate::semantics::{LegacyMode, Semantics};
 use crate::value::{Pointer, Value};
@@ -20,7 +20,7 @@ pub enum LegacyMutation {
     /// Read by code of their own: the overlay first, then the patches.
     Own {
         /// Which of the two readings.
-        tracker: LegacyReading,
+        tracker: LegacyBehavior,
         /// `overlay`.
         overlay: Option<Box<LegacyPart<LegacyOverlay>>>,
         /// `patches`.
@@ -61,8 +61,8 @@ impl Reader<'_> {
         }
         let tracker = match (self.legacy, self.tracker.semantics()) {
             (LegacyMode::Documented, Semantics::Kyverno) => return Mutation::Legacy(LegacyMutation::Refused),
-            (LegacyMode::Documented, Semantics::Documented) => LegacyReading::Documented,
-            (LegacyMode::Native, _) => LegacyReading::Native,
+            (LegacyMode::Documented, Semantics::Documented) => LegacyBehavior::Documented,
+            (LegacyMode::Native, _) => LegacyBehavior::Native,
             (LegacyMode::Later, _) => return self.later(overlay, patches, at),
         };
         let overlay =
@@ -76,7 +76,7 @@ impl Reader<'_> {
         &mut self,
         overlay: &Value,
         below: &Pointer,
-        tracker: LegacyReading,
+        tracker: LegacyBehavior,
     ) -> LegacyPart<LegacyOverlay> {
         let template = self.template(below);
         let fixed = template.fixed();
@@ -86,7 +86,7 @@ impl Reader<'_> {
         if fixed.is_some() || overlay.as_object().is_some() {
             match LegacyOverlay::prepare(fixed.unwrap_or(overlay), tracker) {
                 Ok(overlay) => {
-                    if tracker == LegacyReading::Documented {
+                    if tracker == LegacyBehavior::Documented {
                         self.note_empty_lists(&overlay);
                     }
                     prepared = fixed.is_some().then_some(overlay);
@@ -124,7 +124,7 @@ impl Reader<'_> {
         &mut self,
         patches: &Value,
         below: &Pointer,
-        tracker: LegacyReading,
+        tracker: LegacyBehavior,
     ) -> LegacyPart<LegacyPatches> {
         let template = self.template(below);
         let Some(operations) = patches.as_array() else {
@@ -137,8 +137,8 @@ impl Reader<'_> {
         }
         // The engine of the time put no values into patches.
         let fixed = match tracker {
-            LegacyReading::Native => Some(patches),
-            LegacyReading::Documented => template.fixed(),
+            LegacyBehavior::Native => Some(patches),
+            LegacyBehavior::Documented => template.fixed(),
         };
         let mut prepared = None;
         if let (Some(fixed), true) = (fixed, self.faults.len() == before) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::patch::{JsonPatch, OpenPatch, Overlay, PatchError};
+use crate::patch::{JsonPatch, JsonPatchTemplate, Overlay, PatchError};
 use crate::pattern::{Conditions, nearest};
 use crate::semantics::{Divergence, DivergenceTracker, LegacyMode, Semantics};
 use crate::value::{Pointer, Value};
@@ -33,7 +33,7 @@ pub enum Mutation {
         /// The patch compiled, where nothing in it varies.
         prepared: Option<JsonPatch>,
         /// The patch read, where variables are words inside of its strings.
-        open: Option<OpenPatch>,
+        open: Option<JsonPatchTemplate>,
     },
     /// `foreach`: its entries, one after the other.
     Foreach(Vec<ForeachEntry>),
@@ -47,7 +47,7 @@ impl Mutation {
     /// A JSON patch, compiled where nothing in it varies.
     pub(super) fn json_patch(patch: Template, prepared: Option<JsonPatch>) -> Self {
         let texts = if prepared.is_none() { patch.texts() } else { None };
-        let open = texts.and_then(|texts| OpenPatch::read(&texts));
+        let open = texts.and_then(|texts| JsonPatchTemplate::parse(&texts));
         Self::Json6902 { patch, prepared, open }
     }
 

@@ -1,6 +1,6 @@
 //! Both patch engines.
 
-use kyv::patch::{JsonPatch, Merged, Overlay, Schemas, Survey};
+use kyv::patch::{JsonPatch, MergeContext, Merged, Overlay, Schemas};
 use kyv::semantics::DivergenceTracker;
 use kyv::value::Value;
 
@@ -72,7 +72,7 @@ fn overlaid(effect: Effect, text: &str, base: Value) -> Work {
     let schemas = Schemas::kubernetes();
     let apply = move |base: &Value| {
         overlay
-            .apply(base, &Survey::new(&schemas), &DivergenceTracker::default(), None)
+            .apply(base, &MergeContext::new(&schemas), &DivergenceTracker::default(), None)
             .expect("it fits the object")
     };
     let found = match apply(&base) {

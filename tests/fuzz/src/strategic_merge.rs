@@ -1,7 +1,7 @@
 //! Overlays: plain values arrive, a second time changes nothing where no condition asks, and where the two
 //! semantics part a difference is named.
 
-use kyv::patch::{Merged, Overlay, PatchError, Schemas, Survey};
+use kyv::patch::{MergeContext, Merged, Overlay, PatchError, Schemas};
 use kyv::semantics::{DivergenceSet, DivergenceTracker, Semantics};
 use kyv::value::{MAX_DEPTH, Value};
 
@@ -84,7 +84,7 @@ impl Side {
         let prepared = tracker.reached();
         let tracker = DivergenceTracker::new(semantics);
         let before = object.to_json();
-        let merged = overlay.apply(object, &Survey::new(&Schemas::kubernetes()), &tracker, None);
+        let merged = overlay.apply(object, &MergeContext::new(&Schemas::kubernetes()), &tracker, None);
         assert_eq!(object.to_json(), before, "the object itself was changed");
         Some(Self { semantics, prepared, merged, reached: tracker.reached() })
     }

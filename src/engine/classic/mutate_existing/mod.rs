@@ -2,9 +2,9 @@
 
 mod refusals;
 
-use crate::patch::Survey;
+use crate::patch::MergeContext;
 use crate::policy::{MutateExisting, Mutation, Operation, Policy, Rule, Target, TargetSelector};
-use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Unknown};
+use crate::report::{Unknown, Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
 use crate::secrets::Secrets;
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
 use crate::value::{ChangeKind, GroupVersionKind, Segment, Text, Value, changes};
@@ -517,7 +517,7 @@ impl Work<'_> {
         target: &Target,
         object: &Value,
         context: &mut Context<'_>,
-        survey: &Survey<'_>,
+        survey: &MergeContext<'_>,
     ) -> Result<Outcome, RuleError> {
         if let Some(conditions) = &target.preconditions
             && let Some(message) = rule::preconditions(conditions, context)?

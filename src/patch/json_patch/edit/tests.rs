@@ -1,4 +1,4 @@
-//! What operations do, and where they are refused.
+//! Results and errors of operations.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn applied(base: &str, patch: &str, semantics: Semantics) -> (Result<String, Str
     let tracker = DivergenceTracker::new(semantics);
     let base = Value::from_json(base).unwrap();
     let result = JsonPatch::parse(patch).and_then(|patch| patch.apply(&base, &tracker));
-    let reached = tracker.reached().iter().map(|difference| difference.to_string());
+    let reached = tracker.reached().iter().map(|divergence| divergence.to_string());
     (
         result.map(|value| value.to_json()).map_err(|error| error.to_string()),
         reached.collect::<Vec<_>>().join(" "),
@@ -19,9 +19,9 @@ fn spec(result: Result<String, String>) -> Result<String, String> {
     result.map(|text| text.strip_prefix(r#"{"spec":"#).unwrap().strip_suffix('}').unwrap().into())
 }
 
-/// Where both sides agree and no difference is reached.
+/// Cases where both semantics agree.
 #[test]
-fn operations_do_what_both_sides_promise() {
+fn both_semantics_apply_operations_alike() {
     for (patch, expected) in [
         (r#"{"op":"add","path":"/spec/c/1","value":"q"}"#, r#""c":["a","q","b","c"]"#),
         (r#"{"op":"add","path":"/spec/c/3","value":"q"}"#, r#""c":["a","b","c","q"]"#),
@@ -64,7 +64,7 @@ fn operations_do_what_both_sides_promise() {
 }
 
 #[test]
-fn what_cannot_be_applied_is_an_error_on_both_sides() {
+fn both_semantics_refuse_operations_alike() {
     for (patch, expected) in [
         (
             r#"{"op":"add","path":"/spec/c/9","value":"q"}"#,
@@ -133,12 +133,12 @@ fn what_cannot_be_applied_is_an_error_on_both_sides() {
 }
 
 #[test]
-fn where_the_sides_part_the_difference_is_named() {
+fn divergences_are_named() {
     let missing = |part: &str, path: &str| {
         Err(format!("replace operation does not apply: doc is missing {part}: {path}: missing value"))
     };
     let data = |text: &str| Ok(text.to_owned());
-    for (base, patch, documented, kyverno, difference) in [
+    for (base, patch, documented, kyverno, divergence) in [
         (
             r#"{"spec":{"x":"z"}}"#,
             r#"{"op":"replace","path":"/spec/k","value":1}"#,
@@ -205,9 +205,9 @@ fn where_the_sides_part_the_difference_is_named() {
     ] {
         let patch = format!("[{patch}]");
         let (result, reached) = applied(base, &patch, Semantics::Documented);
-        assert_eq!((spec(result), reached.as_str()), (documented, difference), "{patch} documented");
+        assert_eq!((spec(result), reached.as_str()), (documented, divergence), "{patch} documented");
         let (result, reached) = applied(base, &patch, Semantics::Kyverno);
-        assert_eq!((spec(result), reached.as_str()), (kyverno, difference), "{patch} kyverno");
+        assert_eq!((spec(result), reached.as_str()), (kyverno, divergence), "{patch} kyverno");
     }
 }
 

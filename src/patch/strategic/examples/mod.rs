@@ -2,7 +2,9 @@
 
 mod properties;
 
-use crate::patch::{FailedCondition, InlineResolver, Limit, Merged, Overlay, PatchError, Schemas, Survey};
+use crate::patch::{
+    FailedCondition, InlineError, InlineResolver, Limit, MergeContext, Merged, Overlay, PatchError, Schemas,
+};
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Pointer, Segment, Value};
 use crate::yaml::parse_value;
@@ -39,8 +41,8 @@ fn applied_value(
 ) -> (Result<Merged, PatchError>, String) {
     let tracker = DivergenceTracker::new(semantics);
     let result = Overlay::prepare(overlay, &tracker)
-        .and_then(|overlay| overlay.apply(base, &Survey::new(&Schemas::kubernetes()), &tracker, None));
-    let reached: Vec<_> = tracker.reached().iter().map(|difference| difference.to_string()).collect();
+        .and_then(|overlay| overlay.apply(base, &MergeContext::new(&Schemas::kubernetes()), &tracker, None));
+    let reached: Vec<_> = tracker.reached().iter().map(|divergence| divergence.to_string()).collect();
     (result, reached.join(" "))
 }
 
@@ -260,28 +262,32 @@ impl InlineResolver for InPlace {
         overlay: &Pointer,
         at: &Pointer,
         base: Option<&Value>,
-    ) -> Option<Result<Value, String>> {
+    ) -> Option<Result<Value, InlineError>> {
         // The leaves that stand for a value are those under a key `image` or `tag`.
         let last = overlay.segments().last()?;
         if !matches!(last, Segment::Key(key) if key.contains("image") || key.contains("tag")) {
             return None;
         }
         let text = |value: &Value| Value::from(format!("reg/{}", value.as_str().unwrap_or_default()));
-        Some(base.map(text).ok_or_else(|| format!("nothing there for {at}")))
+        Some(base.map(text).ok_or_else(|| InlineError(format!("nothing there for {at}"))))
     }
 }
 
 fn inlined(kind: &str, base: &str, overlay: &str, semantics: Semantics) -> (String, String) {
     let tracker = DivergenceTracker::new(semantics);
     let overlay = Overlay::prepare(&yaml(overlay), &tracker).unwrap();
-    let merged =
-        overlay.apply(&object(kind, base), &Survey::new(&Schemas::kubernetes()), &tracker, Some(&InPlace));
+    let merged = overlay.apply(
+        &object(kind, base),
+        &MergeContext::new(&Schemas::kubernetes()),
+        &tracker,
+        Some(&InPlace),
+    );
     let shown = match merged {
         Ok(Merged::Patched(value)) => value.get("spec").unwrap().to_json(),
         Ok(Merged::ConditionFailed(failed)) => failed.reason,
         Err(error) => error.to_string(),
     };
-    (shown, tracker.reached().iter().map(|difference| difference.to_string()).collect())
+    (shown, tracker.reached().iter().map(|divergence| divergence.to_string()).collect())
 }
 
 #[test]
@@ -363,7 +369,8 @@ fn lists_of_custom_resources_merge_as_their_definition_says() {
         for (semantics, expected) in [(Semantics::Documented, documented), (Semantics::Kyverno, kyverno)] {
             let tracker = DivergenceTracker::new(semantics);
             let overlay = Overlay::prepare(&yaml(overlay), &tracker).unwrap();
-            let Ok(Merged::Patched(value)) = overlay.apply(&base, &Survey::new(&schemas), &tracker, None)
+            let Ok(Merged::Patched(value)) =
+                overlay.apply(&base, &MergeContext::new(&schemas), &tracker, None)
             else {
                 panic!("{expected}")
             };

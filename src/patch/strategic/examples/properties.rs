@@ -4,7 +4,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use proptest::sample::select;
 
-use crate::patch::{JsonPatch, Merged, Overlay, Schemas, Survey};
+use crate::patch::{JsonPatch, MergeContext, Merged, Overlay, Schemas};
 use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::Value;
 
@@ -84,7 +84,7 @@ proptest! {
     fn an_empty_overlay_changes_nothing(base in object()) {
         let tracker = DivergenceTracker::default();
         let overlay = Overlay::prepare(&Value::empty_object(), &tracker).unwrap();
-        let merged = overlay.apply(&base, &Survey::new(&Schemas::kubernetes()), &tracker, None).unwrap();
+        let merged = overlay.apply(&base, &MergeContext::new(&Schemas::kubernetes()), &tracker, None).unwrap();
         assert_eq!(merged, Merged::Patched(base));
     }
 
@@ -93,7 +93,7 @@ proptest! {
         for semantics in BOTH {
             let tracker = DivergenceTracker::new(semantics);
             let overlay = Overlay::prepare(&overlay, &tracker).unwrap();
-            let apply = |object: &Value| overlay.apply(object, &Survey::new(&Schemas::kubernetes()), &tracker, None);
+            let apply = |object: &Value| overlay.apply(object, &MergeContext::new(&Schemas::kubernetes()), &tracker, None);
             if let Ok(Merged::Patched(once)) = apply(&base) {
                 assert_eq!(apply(&once).unwrap(), Merged::Patched(once.clone()), "{semantics}");
             }
@@ -108,7 +108,7 @@ proptest! {
             let tracker = DivergenceTracker::new(semantics);
             let before = base.to_json();
             let overlay = Overlay::prepare(&overlay, &tracker).unwrap();
-            let merged = overlay.apply(&base, &Survey::new(&Schemas::kubernetes()), &tracker, None).unwrap();
+            let merged = overlay.apply(&base, &MergeContext::new(&Schemas::kubernetes()), &tracker, None).unwrap();
             assert!(matches!(merged, Merged::ConditionFailed(_)), "{semantics} {merged:?}");
             assert_eq!(base.to_json(), before);
         }
@@ -119,7 +119,7 @@ proptest! {
         let run = |semantics| {
             let tracker = DivergenceTracker::new(semantics);
             let overlay = Overlay::prepare(&overlay, &tracker).unwrap();
-            let merged = overlay.apply(&base, &Survey::new(&Schemas::kubernetes()), &tracker, None);
+            let merged = overlay.apply(&base, &MergeContext::new(&Schemas::kubernetes()), &tracker, None);
             let state = match merged {
                 Ok(Merged::Patched(value)) => Some(value),
                 Ok(Merged::ConditionFailed(_)) => Some(base.clone()),
@@ -148,7 +148,7 @@ proptest! {
         let overlay = Overlay::prepare(&nested(Value::array(vec![element])), &tracker).unwrap();
         let apply = |items: &[Value]| {
             let object = nested(Value::array(items.to_vec()));
-            match overlay.apply(&object, &Survey::new(&Schemas::kubernetes()), &tracker, None).unwrap() {
+            match overlay.apply(&object, &MergeContext::new(&Schemas::kubernetes()), &tracker, None).unwrap() {
                 Merged::Patched(value) => value.path(&["spec", "tolerations"]).unwrap().as_array().unwrap().to_vec(),
                 Merged::ConditionFailed(_) => items.to_vec(),
             }

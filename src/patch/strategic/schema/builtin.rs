@@ -1,13 +1,13 @@
-//! The types of Kubernetes 1.21 that hold lists which merge, and how kinds are made of them.
+//! The types of Kubernetes 1.21 that contain lists which merge.
 //!
-//! Kyverno carries the schema of this version whatever the version of the cluster. Only what leads to a
-//! list that merges is listed; all other lists are replaced.
+//! Kyverno embeds the schema of this version, whatever the version of the cluster. Only fields that lead to a list that
+//! merges are listed; all other lists are replaced.
 
-/// A type, by its members that matter.
+/// A type, with its fields that contain lists which merge.
 #[derive(Debug)]
 pub(in crate::patch) struct Type(pub(in crate::patch) &'static [(&'static str, Field)]);
 
-/// A member of a [`Type`].
+/// A field of a [`Type`].
 #[derive(Debug)]
 pub(in crate::patch) enum Field {
     /// An object.
@@ -17,7 +17,7 @@ pub(in crate::patch) enum Field {
     /// A list of objects that merges by keys.
     Keyed(&'static [&'static str], &'static Type),
     /// A list of objects that is replaced.
-    Listed(&'static Type),
+    Replaced(&'static Type),
 }
 
 impl Type {
@@ -26,7 +26,7 @@ impl Type {
     }
 }
 
-use Field::{Keyed, Listed, Object, Set};
+use Field::{Keyed, Object, Replaced, Set};
 
 const NAME: &[&str] = &["name"];
 const KIND: &[&str] = &["type"];
@@ -73,8 +73,10 @@ static TEMPLATED: Type = Type(&[
     ("spec", Object(&TEMPLATED_SPEC)),
     ("status", Object(&CONDITIONED)),
 ]);
-static STATEFUL_SET_SPEC: Type =
-    Type(&[("template", Object(&POD_TEMPLATE_SPEC)), ("volumeClaimTemplates", Listed(&CONDITIONED_STATUS))]);
+static STATEFUL_SET_SPEC: Type = Type(&[
+    ("template", Object(&POD_TEMPLATE_SPEC)),
+    ("volumeClaimTemplates", Replaced(&CONDITIONED_STATUS)),
+]);
 static STATEFUL_SET: Type = Type(&[
     ("metadata", Object(&OBJECT_META)),
     ("spec", Object(&STATEFUL_SET_SPEC)),
@@ -108,7 +110,7 @@ static KUSTOMIZATION: Type = Type(&[
     ("secretGenerator", Keyed(NAME, &OPAQUE)),
 ]);
 
-/// Kinds of which only the metadata holds lists that merge.
+/// Kinds of which only the metadata contains lists that merge.
 const META_ONLY_KINDS: &[(&str, &[&str], &[&str])] = &[
     ("", &["v1"], &["Binding", "ConfigMap", "Endpoints", "Event", "LimitRange", "PersistentVolume"]),
     ("", &["v1"], &["ResourceQuota", "Secret"]),

@@ -1,7 +1,8 @@
-//! Which lists merge, and by which keys.
+//! Schemas: which lists of a kind merge, and by which keys.
 
 mod builtin;
-mod definition;
+mod crd;
+mod strategy;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,30 +11,32 @@ use crate::value::{GroupVersionKind, Value};
 
 use crate::patch::PatchError;
 
-use builtin::Field;
 pub(in crate::patch) use builtin::Type;
-use definition::{Definition, Schema};
+pub(in crate::patch) use strategy::ListStrategy;
 
-/// What is known of the lists of objects, by kind.
+use builtin::Field;
+use crd::{Definition, Schema};
+
+/// The schemas of lists, by kind.
 ///
-/// The kinds of Kubernetes are built in, as Kyverno knows them: those of Kubernetes 1.21. Custom
-/// resources are known once their definition was added.
+/// Built in are the kinds of Kubernetes 1.21, as in Kyverno. Custom resources are known after their
+/// `CustomResourceDefinition` was added.
 #[derive(Clone, Debug, Default)]
 pub struct Schemas {
     definitions: BTreeMap<GroupVersionKind, Definition>,
 }
 
 impl Schemas {
-    /// The kinds of Kubernetes alone.
+    /// The built-in kinds.
     pub fn kubernetes() -> Self {
         Self::default()
     }
 
-    /// Adds the lists of a custom resource, all its versions.
+    /// Adds all versions of a custom resource.
     ///
     /// # Errors
     ///
-    /// A value that is no `CustomResourceDefinition` with a group, a kind and versions.
+    /// A value that is not a `CustomResourceDefinition` with a group, a kind and versions.
     pub fn add_crd(&mut self, definition: &Value) -> Result<(), PatchError> {
         for (kind, definition) in Definition::read(definition)? {
             self.definitions.insert(kind, definition);
@@ -46,7 +49,7 @@ impl Schemas {
         builtin::kind(&kind.group, &kind.version, &kind.kind).is_some() || self.definitions.contains_key(kind)
     }
 
-    /// The root of an object; kinds are looked up by the object, and by the patch where it has none.
+    /// The position of an object's root. The kind is that of the object, or of the patch if the object has none.
     pub(in crate::patch) fn root(&self, base: &Value, patch: &Value) -> Position<'_> {
         let text = |name: &str| {
             let of = |value: &'_ Value| value.get(name)?.as_text().filter(|text| !text.is_empty()).cloned();
@@ -69,10 +72,10 @@ impl Schemas {
     }
 }
 
-/// A place in the schema of an object.
+/// A position in the schema of an object.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::patch) enum Position<'s> {
-    /// Nothing is known: every list is replaced.
+    /// Unknown: every list is replaced.
     Unknown,
     /// An object of a built-in type.
     Object(&'static Type),
@@ -82,19 +85,8 @@ pub(in crate::patch) enum Position<'s> {
     Custom(&'s Schema),
 }
 
-/// What becomes of a list that a patch names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::patch) enum Strategy<'s> {
-    /// The patch replaces it.
-    Replace,
-    /// Scalars are added that are not there.
-    Set,
-    /// Elements with the same keys are merged; the first key is the primary one.
-    Keys(Cow<'s, [&'s str]>),
-}
-
 impl<'s> Position<'s> {
-    /// The place of a member.
+    /// The position of a member.
     pub(in crate::patch) fn member(self, name: &str) -> Self {
         match self {
             Self::Object(known) => match known.field(name) {
@@ -110,33 +102,33 @@ impl<'s> Position<'s> {
         }
     }
 
-    /// The place of the elements of a list.
+    /// The position of the elements of a list.
     pub(in crate::patch) fn element(self) -> Self {
         match self {
-            Self::List(Field::Keyed(_, inner) | Field::Listed(inner)) => Self::Object(inner),
+            Self::List(Field::Keyed(_, inner) | Field::Replaced(inner)) => Self::Object(inner),
             Self::Custom(schema) => schema.element().map_or(Self::Unknown, Self::Custom),
             Self::Unknown | Self::Object(_) | Self::List(Field::Set | Field::Object(_)) => Self::Unknown,
         }
     }
 
-    /// What becomes of the list at this place.
-    pub(in crate::patch) fn strategy(self) -> Strategy<'s> {
+    /// How the list at this position merges.
+    pub(in crate::patch) fn strategy(self) -> ListStrategy<'s> {
         match self {
-            Self::List(Field::Set) => Strategy::Set,
-            Self::List(Field::Keyed(keys, _)) => Strategy::Keys(Cow::Borrowed(keys)),
+            Self::List(Field::Set) => ListStrategy::Set,
+            Self::List(Field::Keyed(keys, _)) => ListStrategy::Keys(Cow::Borrowed(keys)),
             Self::Custom(schema) => schema.strategy(),
-            Self::Unknown | Self::Object(_) | Self::List(Field::Listed(_) | Field::Object(_)) => {
-                Strategy::Replace
+            Self::Unknown | Self::Object(_) | Self::List(Field::Replaced(_) | Field::Object(_)) => {
+                ListStrategy::Replace
             }
         }
     }
 
-    /// Whether this is a place in a custom resource.
+    /// Whether this position is in a custom resource.
     pub(in crate::patch) const fn is_custom(self) -> bool {
         matches!(self, Self::Custom(_))
     }
 
-    /// The members of a built-in type that can hold lists which merge.
+    /// The members of a built-in type that may contain lists which merge.
     pub(in crate::patch) const fn fields(self) -> &'static [(&'static str, Field)] {
         if let Self::Object(known) = self { known.0 } else { &[] }
     }
@@ -148,14 +140,14 @@ mod tests {
 
     fn strategy(schemas: &Schemas, kind: &str, path: &str) -> String {
         let object = Value::from_json(kind).unwrap();
-        let mut place = schemas.root(&object, &Value::Null);
+        let mut position = schemas.root(&object, &Value::Null);
         for step in path.split('.') {
-            place = if step == "[]" { place.element() } else { place.member(step) };
+            position = if step == "[]" { position.element() } else { position.member(step) };
         }
-        match place.strategy() {
-            Strategy::Replace => "replace".into(),
-            Strategy::Set => "set".into(),
-            Strategy::Keys(keys) => keys.join(","),
+        match position.strategy() {
+            ListStrategy::Replace => "replace".into(),
+            ListStrategy::Set => "set".into(),
+            ListStrategy::Keys(keys) => keys.join(","),
         }
     }
 

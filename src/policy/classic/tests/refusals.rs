@@ -1,6 +1,6 @@
 //! What is refused, where, and under which semantics.
 
-use crate::patch::LegacyReading;
+use crate::patch::LegacyBehavior;
 use crate::policy::{LegacyMutation, Mutation, Why};
 use crate::semantics::{Dialect, Divergence, LegacyMode};
 
@@ -440,7 +440,7 @@ fn the_early_syntax_runs_and_clusters_refuse_it() {
         }
         _ => None,
     };
-    assert_eq!(own(&documented), Some(LegacyReading::Documented));
+    assert_eq!(own(&documented), Some(LegacyBehavior::Documented));
     assert!(documented.divergences.contains(Divergence::LegacySyntax));
     assert!(documented.notes[0].text.contains("today it is `patchStrategicMerge`"));
     let kyverno = load_as(&document, Semantics::Kyverno);
@@ -449,7 +449,7 @@ fn the_early_syntax_runs_and_clusters_refuse_it() {
     assert_eq!(kyverno.not_evaluated[0].why, Why::LegacySyntax);
     for semantics in [Semantics::Documented, Semantics::Kyverno] {
         let read = |legacy| parse(&document, Dialect { semantics, legacy }).unwrap();
-        assert_eq!(own(&read(LegacyMode::Native)), Some(LegacyReading::Native));
+        assert_eq!(own(&read(LegacyMode::Native)), Some(LegacyBehavior::Native));
         let later = read(LegacyMode::Later);
         assert!(matches!(later.rules[0].mutation, Mutation::StrategicMerge { prepared: Some(_), .. }));
         assert_eq!(later.refused.is_empty(), semantics == Semantics::Documented);

@@ -1,29 +1,29 @@
-//! Custom resource definitions: which of their lists merge.
+//! Schemas of custom resources, from their definitions.
 
 use indexmap::IndexMap;
 
 use crate::value::{GroupVersionKind, Text, Value};
 
+use super::strategy::ListStrategy;
 use crate::patch::PatchError;
-use super::Strategy;
 
 /// One version of a custom resource.
 #[derive(Clone, Debug)]
 pub(in crate::patch) struct Definition(Schema);
 
-/// One node of the schema of a custom resource, as far as lists matter.
+/// One node of the schema of a custom resource, reduced to what matters for lists.
 #[derive(Clone, Debug, Default)]
 pub(in crate::patch) struct Schema {
-    /// Whether it is an object of its own, with metadata.
+    /// Whether it is a Kubernetes object, with metadata.
     resource: bool,
     members: IndexMap<Text, Self>,
     any_member: Option<Box<Self>>,
     element: Option<Box<Self>>,
-    merging: Merging,
+    list: ListType,
 }
 
 #[derive(Clone, Debug, Default)]
-enum Merging {
+enum ListType {
     #[default]
     Replace,
     Set,
@@ -33,14 +33,14 @@ enum Merging {
 impl Definition {
     /// Reads all versions of a `CustomResourceDefinition`.
     pub(in crate::patch) fn read(value: &Value) -> Result<Vec<(GroupVersionKind, Self)>, PatchError> {
-        let refused = |message: &str| PatchError::Definition { message: message.into() };
+        let invalid = |message: &str| PatchError::Definition { message: message.into() };
         if value.get("kind").and_then(Value::as_str) != Some("CustomResourceDefinition") {
-            return Err(refused("kind is not CustomResourceDefinition"));
+            return Err(invalid("kind is not CustomResourceDefinition"));
         }
         let text = |path: &[&str]| value.path(path).and_then(Value::as_text).cloned();
-        let group = text(&["spec", "group"]).ok_or_else(|| refused("spec.group is missing"))?;
-        let kind = text(&["spec", "names", "kind"]).ok_or_else(|| refused("spec.names.kind is missing"))?;
-        // The older form has one schema for all versions.
+        let group = text(&["spec", "group"]).ok_or_else(|| invalid("spec.group is missing"))?;
+        let kind = text(&["spec", "names", "kind"]).ok_or_else(|| invalid("spec.names.kind is missing"))?;
+        // apiextensions.k8s.io/v1beta1 has one schema for all versions.
         let common = value.path(&["spec", "validation", "openAPIV3Schema"]);
         let versions = value.path(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
         let mut found: Vec<(Text, Option<&Value>)> = versions
@@ -54,7 +54,7 @@ impl Definition {
             found.push((version, common));
         }
         if found.is_empty() {
-            return Err(refused("spec.versions is missing"));
+            return Err(invalid("spec.versions is missing"));
         }
         let definition = |(version, schema): (Text, Option<&Value>)| {
             let mut schema = schema.map(Schema::read).unwrap_or_default();
@@ -81,7 +81,7 @@ impl Schema {
                 .collect(),
             any_member: value.get("additionalProperties").map(|schema| Box::new(Self::read(schema))),
             element: value.get("items").map(|schema| Box::new(Self::read(schema))),
-            merging: Merging::read(value),
+            list: ListType::read(value),
         }
     }
 
@@ -97,16 +97,18 @@ impl Schema {
         self.element.as_deref()
     }
 
-    pub(in crate::patch) fn strategy(&self) -> Strategy<'_> {
-        match &self.merging {
-            Merging::Replace => Strategy::Replace,
-            Merging::Set => Strategy::Set,
-            Merging::Keys(keys) => Strategy::Keys(keys.iter().map(|key| &**key).collect::<Vec<_>>().into()),
+    pub(in crate::patch) fn strategy(&self) -> ListStrategy<'_> {
+        match &self.list {
+            ListType::Replace => ListStrategy::Replace,
+            ListType::Set => ListStrategy::Set,
+            ListType::Keys(keys) => {
+                ListStrategy::Keys(keys.iter().map(|key| &**key).collect::<Vec<_>>().into())
+            }
         }
     }
 }
 
-impl Merging {
+impl ListType {
     fn read(schema: &Value) -> Self {
         let text = |name: &str| schema.get(name).and_then(Value::as_str);
         let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array).unwrap_or_default();

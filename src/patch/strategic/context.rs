@@ -1,4 +1,4 @@
-//! What is known of the lists of an object before it is patched.
+//! The schemas that one object is patched with, and which of its lists were checked already.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -10,22 +10,20 @@ use indexmap::IndexSet;
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::Value;
 
-use super::schema::Schemas;
-use super::schema::Type;
-use super::keyed::Keys;
-use super::schema::{Position, Strategy};
+use super::keys::MergeKeys;
+use super::schema::{ListStrategy, Position, Schemas, Type};
 
-/// The schemas with which one object is patched, patch after patch, and what was found out about its lists: each is
-/// looked at again only where a patch changed it.
+/// The schemas that one object is patched with, patch after patch, and a memo of its lists: a list is checked again only
+/// after a patch changed it.
 #[derive(Debug)]
-pub struct Survey<'s> {
+pub struct MergeContext<'s> {
     schemas: &'s Schemas,
-    /// The last object whose lists Kyverno would leave alone, and its type.
+    /// The last object whose lists Kyverno would not change, and its type.
     regular: RefCell<Option<(&'static Type, Value)>>,
 }
 
-impl<'s> Survey<'s> {
-    /// Nothing is known but schemas.
+impl<'s> MergeContext<'s> {
+    /// A context for an object of which nothing is known yet.
     pub const fn new(schemas: &'s Schemas) -> Self {
         Self { schemas, regular: RefCell::new(None) }
     }
@@ -35,23 +33,23 @@ impl<'s> Survey<'s> {
         self.schemas
     }
 
-    /// The root of an object; kinds are looked up by the object, and by the patch where it has none.
+    /// The position of an object's root. The kind is that of the object, or of the patch if the object has none.
     pub(super) fn root(&self, object: &Value, patch: &Value) -> Position<'s> {
         let regular = self.regular.borrow();
-        let is_alike = |known: &Value, name: &str| {
+        let is_same = |known: &Value, name: &str| {
             let text = object.get(name).and_then(Value::as_text).filter(|text| !text.is_empty());
             text.is_some() && known.get(name).and_then(Value::as_text) == text
         };
         match &*regular {
-            Some((root, known)) if ["apiVersion", "kind"].iter().all(|name| is_alike(known, name)) => {
+            Some((root, known)) if ["apiVersion", "kind"].iter().all(|name| is_same(known, name)) => {
                 Position::Object(root)
             }
             _ => self.schemas.root(object, patch),
         }
     }
 
-    /// Marks what Kyverno does to lists of an object that no patch names.
-    pub(super) fn suspect_irregular(
+    /// Records what Kyverno would change in lists that no patch names.
+    pub(super) fn mark_irregular_lists(
         &self,
         object: &Value,
         position: Position<'_>,
@@ -61,7 +59,7 @@ impl<'s> Survey<'s> {
         let own = DivergenceTracker::new(tracker.semantics());
         let mut regular = self.regular.borrow_mut();
         let known = regular.as_ref().filter(|(of, _)| ptr::eq(*of, root)).map(|(_, known)| known);
-        suspect_irregular(object, known, position, &own);
+        mark_irregular(object, known, position, &own);
         if own.reached().is_empty() {
             *regular = Some((root, object.clone()));
         } else {
@@ -70,8 +68,9 @@ impl<'s> Survey<'s> {
     }
 }
 
-/// The same for a node; what stood in its place before is known to be regular.
-fn suspect_irregular(
+/// Records what Kyverno would change in a node. `regular` is the same node of an earlier object whose lists it would not
+/// change.
+fn mark_irregular(
     value: &Value,
     regular: Option<&Value>,
     position: Position<'_>,
@@ -87,37 +86,37 @@ fn suspect_irregular(
         if !matches!(member, Value::Array(_) | Value::Object(_)) {
             continue;
         }
-        let place = position.member(name);
-        if matches!(place, Position::Unknown) {
+        let position = position.member(name);
+        if matches!(position, Position::Unknown) {
             continue;
         }
         let regular = regular.and_then(|regular| regular.get(name));
         if regular.is_some_and(|regular| regular.same_storage(member)) {
             continue;
         }
-        match (place.strategy(), member) {
-            (Strategy::Keys(keys), Value::Array(items)) => {
-                if let Some(difference) = Keys::new(&keys).irregular(items) {
-                    tracker.reach(difference);
+        match (position.strategy(), member) {
+            (ListStrategy::Keys(keys), Value::Array(items)) => {
+                if let Some(divergence) = MergeKeys::new(&keys).irregularity(items) {
+                    tracker.reach(divergence);
                 }
                 for (index, item) in items.iter().enumerate() {
                     let regular = regular.and_then(|regular| regular.at(index));
-                    suspect_irregular(item, regular, place.element(), tracker);
+                    mark_irregular(item, regular, position.element(), tracker);
                 }
             }
-            (Strategy::Set, Value::Array(items)) => {
+            (ListStrategy::Set, Value::Array(items)) => {
                 let mut seen: IndexSet<Cow<'_, str>, RandomState> = IndexSet::default();
                 if !items.iter().all(|item| seen.insert(element_text(item))) {
                     tracker.reach(Divergence::DuplicateMergeKey);
                 }
             }
-            (Strategy::Replace, Value::Object(_)) => suspect_irregular(member, regular, place, tracker),
+            (ListStrategy::Replace, Value::Object(_)) => mark_irregular(member, regular, position, tracker),
             _ => {}
         }
     }
 }
 
-/// What an element of a set is known by.
+/// The text that identifies an element of a set.
 fn element_text(element: &Value) -> Cow<'_, str> {
     element.as_str().map_or_else(|| Cow::Owned(format!("\0{}", element.to_json())), Cow::Borrowed)
 }
@@ -131,48 +130,48 @@ mod tests {
         Value::from_json(text).unwrap()
     }
 
-    /// What is suspected of an object, by a survey that may know others.
-    fn suspected(survey: &Survey<'_>, object: &Value) -> Vec<Divergence> {
+    /// The divergences recorded for an object.
+    fn recorded(context: &MergeContext<'_>, object: &Value) -> Vec<Divergence> {
         let tracker = DivergenceTracker::new(Semantics::Documented);
-        survey.suspect_irregular(object, survey.root(object, &Value::Null), &tracker);
+        context.mark_irregular_lists(object, context.root(object, &Value::Null), &tracker);
         tracker.reached().iter().collect()
     }
 
     #[test]
-    fn what_was_changed_is_looked_at_again() {
+    fn changed_lists_are_checked_again() {
         let schemas = Schemas::kubernetes();
-        let survey = Survey::new(&schemas);
+        let context = MergeContext::new(&schemas);
         let pod = json(
             r#"{"apiVersion":"v1","kind":"Pod","metadata":{"finalizers":["a"]},
                 "spec":{"containers":[{"name":"a","env":[{"name":"x"}]}]}}"#,
         );
         let twice = [Divergence::DuplicateMergeKey];
-        assert!(suspected(&survey, &pod).is_empty());
+        assert!(recorded(&context, &pod).is_empty());
         let mut other = pod.clone();
         let metadata = json(r#"{"finalizers":["a","a"]}"#);
         other.insert("metadata", metadata);
-        assert_eq!(suspected(&survey, &other), twice);
+        assert_eq!(recorded(&context, &other), twice);
         // It is found again each time.
-        assert_eq!(suspected(&survey, &other), twice);
-        assert!(suspected(&survey, &pod).is_empty());
+        assert_eq!(recorded(&context, &other), twice);
+        assert!(recorded(&context, &pod).is_empty());
         let spec = json(r#"{"containers":[{"name":"a","env":[{"name":"x"},{"name":"x"}]}]}"#);
         let mut other = pod;
         other.insert("spec", spec);
-        assert_eq!(suspected(&survey, &other), twice);
+        assert_eq!(recorded(&context, &other), twice);
     }
 
     #[test]
-    fn what_is_known_of_another_type_does_not_count() {
+    fn the_memo_of_another_kind_does_not_count() {
         let schemas = Schemas::kubernetes();
-        let survey = Survey::new(&schemas);
+        let context = MergeContext::new(&schemas);
         let spec = json(r#"{"ports":[{"port":1},{"port":1}],"containers":[{"name":"a"},{"name":"a"}]}"#);
         let of = |kind: &str| -> Value {
             [("apiVersion", Value::from("v1")), ("kind", Value::from(kind)), ("spec", spec.clone())]
                 .into_iter()
                 .collect()
         };
-        assert!(suspected(&survey, &of("ConfigMap")).is_empty());
-        assert!(!suspected(&survey, &of("Service")).is_empty());
-        assert!(!suspected(&survey, &of("Pod")).is_empty());
+        assert!(recorded(&context, &of("ConfigMap")).is_empty());
+        assert!(!recorded(&context, &of("Service")).is_empty());
+        assert!(!recorded(&context, &of("Pod")).is_empty());
     }
 }

@@ -1,11 +1,11 @@
-//! What Kyverno 1.19 made of overlays: each result is that of the real program.
+//! Results of Kyverno 1.19, recorded from the real program.
 
-use crate::patch::{Merged, Overlay, Schemas, Survey};
+use crate::patch::{MergeContext, Merged, Overlay, Schemas};
 use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::Value;
 
-/// A line each: kind, object, overlay and result; `=` where nothing changed, `crash` where the program
-/// crashed, the start of the message after `error: `.
+/// One line per case, tab-separated: kind, object, overlay and result. The result is `=` if nothing changed, `crash` if
+/// the program crashed, or the start of the message after `error: `.
 const RESULTS: &str = include_str!("results.tsv");
 
 fn api_version(kind: &str) -> &'static str {
@@ -31,9 +31,10 @@ fn results_are_those_of_the_real_program() {
         };
         let base = object(base);
         let tracker = DivergenceTracker::new(Semantics::Kyverno);
-        let result = Overlay::prepare(&json(overlay), &tracker)
-            .and_then(|overlay| overlay.apply(&base, &Survey::new(&Schemas::kubernetes()), &tracker, None));
-        let fits = match &result {
+        let result = Overlay::prepare(&json(overlay), &tracker).and_then(|overlay| {
+            overlay.apply(&base, &MergeContext::new(&Schemas::kubernetes()), &tracker, None)
+        });
+        let matches = match &result {
             Ok(Merged::Patched(value)) if expected == "=" => *value == base,
             Ok(Merged::ConditionFailed(_)) => expected == "=",
             Ok(Merged::Patched(value)) => !expected.starts_with(['c', 'e']) && *value == object(expected),
@@ -42,7 +43,7 @@ fn results_are_those_of_the_real_program() {
                 None => expected == "crash",
             },
         };
-        if !fits {
+        if !matches {
             wrong.push(format!("{line}\n  {result:?}"));
         }
     }

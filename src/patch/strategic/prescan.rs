@@ -1,17 +1,17 @@
-//! A look over an overlay before it is prepared.
+//! A scan of an overlay before it is compiled.
 
 use crate::value::{MAX_DEPTH, Number, Value};
 
 use super::anchor::Anchor;
-use super::tree::Traits;
+use super::node::Features;
 use crate::patch::{Limit, PatchError};
 
-/// What a look over an overlay tells: which parts of it are plain, and so are taken as they stand.
+/// Which lists and maps of an overlay are plain, and so need not be compiled.
 #[derive(Debug, Default)]
-pub(super) struct Look {
-    /// The lists and maps, in the order they are come to.
+pub(super) struct Prescan {
+    /// The lists and maps, in the order of traversal.
     nodes: Vec<Node>,
-    /// Some integer is another as a float.
+    /// Some integer changes its value when converted to a float.
     pub(super) loses_digits: bool,
     next: usize,
 }
@@ -19,53 +19,53 @@ pub(super) struct Look {
 /// A list or map.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// How many lists and maps it is, with all below.
+    /// The number of lists and maps in it, itself included.
     size: usize,
-    /// What occurs in it, where no key in it asks for more than to be merged.
-    plain: Option<Traits>,
+    /// What it contains, if it has neither anchors nor directives.
+    plain: Option<Features>,
 }
 
-impl Look {
-    /// Looks at a whole overlay.
+impl Prescan {
+    /// Scans an overlay.
     ///
     /// # Errors
     ///
-    /// An overlay that is nested too deep.
-    pub(super) fn over(overlay: &Value) -> Result<Self, PatchError> {
-        let mut look = Self { nodes: Vec::with_capacity(16), ..Self::default() };
-        look.node(overlay, 0)?;
-        Ok(look)
+    /// An overlay that is nested too deeply.
+    pub(super) fn scan(overlay: &Value) -> Result<Self, PatchError> {
+        let mut prescan = Self { nodes: Vec::with_capacity(16), ..Self::default() };
+        prescan.node(overlay, 0)?;
+        Ok(prescan)
     }
 
-    fn node(&mut self, value: &Value, depth: usize) -> Result<Option<Traits>, PatchError> {
+    fn node(&mut self, value: &Value, depth: usize) -> Result<Option<Features>, PatchError> {
         if depth > MAX_DEPTH {
-            return Err(PatchError::Limit(Limit::Depth));
+            return Err(Limit::Depth.into());
         }
-        let mut traits = Traits::default();
+        let mut features = Features::default();
         let index = self.nodes.len();
         let mut is_plain = true;
         match value {
             Value::Object(members) => {
                 self.nodes.push(Node { size: 1, plain: None });
-                traits.empty_map = members.is_empty();
+                features.empty_map = members.is_empty();
                 for (key, member) in members.iter() {
                     is_plain &= is_plain_key(key);
-                    self.below(member, depth, &mut traits, &mut is_plain)?;
+                    self.nested(member, depth, &mut features, &mut is_plain)?;
                 }
             }
             Value::Array(items) => {
                 self.nodes.push(Node { size: 1, plain: None });
                 for item in items.iter() {
-                    self.below(item, depth, &mut traits, &mut is_plain)?;
+                    self.nested(item, depth, &mut features, &mut is_plain)?;
                 }
             }
             Value::String(text) => {
-                traits.anchor_text = Anchor::parse(text).is_some_and(|(anchor, _)| anchor.is_test());
+                features.anchor_text = Anchor::parse(text).is_some_and(|(anchor, _)| anchor.is_test());
             }
             Value::Number(number) => self.loses_digits |= as_float(number).is_some(),
             Value::Null | Value::Bool(_) => {}
         }
-        let plain = is_plain.then_some(traits);
+        let plain = is_plain.then_some(features);
         let size = self.nodes.len() - index;
         if let Some(node) = self.nodes.get_mut(index) {
             *node = Node { size, plain };
@@ -73,42 +73,42 @@ impl Look {
         Ok(plain)
     }
 
-    fn below(
+    fn nested(
         &mut self,
         value: &Value,
         depth: usize,
-        traits: &mut Traits,
+        features: &mut Features,
         is_plain: &mut bool,
     ) -> Result<(), PatchError> {
         match self.node(value, depth + 1)? {
-            Some(below) => traits.join(below),
+            Some(nested) => features.merge(nested),
             None => *is_plain = false,
         }
         Ok(())
     }
 
-    /// Comes to the next list or map: what occurs in it if all of it is plain, which then is passed over. A look that
-    /// knows of nothing lets everything be prepared.
-    pub(super) fn enter(&mut self) -> Option<Traits> {
+    /// Moves to the next list or map. If it is plain it is skipped, and what it contains is returned. An empty scan
+    /// knows no plain nodes.
+    pub(super) fn enter(&mut self) -> Option<Features> {
         let Node { size, plain } = self.nodes.get(self.next).copied()?;
         self.next += if plain.is_some() { size } else { 1 };
         plain
     }
 
-    /// Passes over a node.
-    pub(super) fn pass(&mut self, value: &Value) {
+    /// Skips a node.
+    pub(super) fn skip(&mut self, value: &Value) {
         if matches!(value, Value::Object(_) | Value::Array(_)) {
             self.next += self.nodes.get(self.next).map_or(0, |node| node.size);
         }
     }
 }
 
-/// Whether a key asks for nothing but to be merged.
+/// Whether a key is neither an anchor nor a directive.
 fn is_plain_key(key: &str) -> bool {
     !key.starts_with('$') && Anchor::parse(key).is_none()
 }
 
-/// The value with its integers as floats hold them.
+/// The value with its integers rounded to the nearest float.
 pub(super) fn rounded(value: &Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(as_float(number).unwrap_or_else(|| number.clone())),
@@ -120,9 +120,9 @@ pub(super) fn rounded(value: &Value) -> Value {
     }
 }
 
-/// The float next to an integer, where it is another number.
+/// The nearest float to an integer, if it is another number.
 fn as_float(number: &Number) -> Option<Number> {
-    /// Below, a float holds every integer.
+    /// Floats below this are exact for all integers.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.as_f64().abs() < EXACT || !number.is_integer() {
         return None;
@@ -139,11 +139,11 @@ mod tests {
     }
 
     #[test]
-    fn plain_parts_are_passed_over_and_others_are_entered() {
+    fn plain_nodes_are_skipped_and_others_are_entered() {
         let overlay =
             json(r#"{"a":{"b":[{}]},"c":{"+(d)":{"e":{}},"f":["(g)"]},"h":{"$patch":"delete"},"i":[1]}"#);
-        let mut look = Look::over(&overlay).unwrap();
-        let mut entered = || look.enter().map(|traits| (traits.empty_map, traits.anchor_text));
+        let mut prescan = Prescan::scan(&overlay).unwrap();
+        let mut entered = || prescan.enter().map(|features| (features.empty_map, features.anchor_text));
         assert_eq!(entered(), None, "the whole");
         assert_eq!(entered(), Some((true, false)), "a");
         assert_eq!(entered(), None, "c");
@@ -155,21 +155,21 @@ mod tests {
     }
 
     #[test]
-    fn the_values_of_conditions_are_passed_over() {
+    fn the_values_of_conditions_are_skipped() {
         let overlay = json(r#"{"(a)":{"b":[{}]},"c":{"(d)":1},"(e)":1,"f":[]}"#);
-        let mut look = Look::over(&overlay).unwrap();
-        assert!(look.enter().is_none());
-        look.pass(overlay.get("(a)").unwrap());
-        assert!(look.enter().is_none(), "c");
-        look.pass(&Value::from(1));
-        look.pass(overlay.get("(e)").unwrap());
-        assert!(look.enter().is_some(), "f");
+        let mut prescan = Prescan::scan(&overlay).unwrap();
+        assert!(prescan.enter().is_none());
+        prescan.skip(overlay.get("(a)").unwrap());
+        assert!(prescan.enter().is_none(), "c");
+        prescan.skip(&Value::from(1));
+        prescan.skip(overlay.get("(e)").unwrap());
+        assert!(prescan.enter().is_some(), "f");
     }
 
     #[test]
-    fn what_is_nested_too_deep_is_refused() {
+    fn overlays_nested_too_deeply_are_refused() {
         let nested = |depth| (0..depth).fold(Value::Null, |inner, _| Value::array(vec![inner]));
-        assert!(Look::over(&nested(MAX_DEPTH)).is_ok());
-        assert!(matches!(Look::over(&nested(MAX_DEPTH + 1)), Err(PatchError::Limit(Limit::Depth))));
+        assert!(Prescan::scan(&nested(MAX_DEPTH)).is_ok());
+        assert!(matches!(Prescan::scan(&nested(MAX_DEPTH + 1)), Err(PatchError::Limit(Limit::Depth))));
     }
 }

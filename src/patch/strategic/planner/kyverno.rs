@@ -1,41 +1,55 @@
-//! From an overlay with anchors to a plain patch.
+//! The planner that does what Kyverno's controllers do, defects included.
+//!
+//! Kyverno uses one copy of the overlay for all elements of a list, removes processed elements from lists while it walks
+//! them, and identifies elements by the text of their keys. The planner follows this step by step; where Kyverno
+//! crashes, it returns an error.
 
+use crate::patch::limits::StepCounter;
+use crate::patch::scalar::key_text;
 use crate::patch::strategic::anchor::Anchor;
-use crate::patch::strategic::condition::{Evidence, Miss, Probe, Steps, Test};
-use crate::patch::strategic::keyed::key_text;
-use crate::patch::strategic::overlay::{FailedCondition, InlineResolver};
-use crate::patch::strategic::planner::Stop;
+use crate::patch::strategic::matcher::{AddAnchors, MatchContext, Matcher, Mismatch, MismatchDetail};
+use crate::patch::strategic::outcome::{FailedCondition, InlineResolver, PlanError};
 use crate::patch::{NodeKind, PatchError};
 use crate::semantics::DivergenceTracker;
 use crate::value::{Map, Pointer, Text, Value};
 
-/// Turns an overlay into a plain patch, in place.
-pub(in crate::patch) struct Observer<'a> {
-    pub(in crate::patch) tracker: &'a DivergenceTracker,
-    pub(in crate::patch) steps: Steps,
-    pub(in crate::patch) overlay: Pointer,
-    pub(in crate::patch) at: Pointer,
-    pub(in crate::patch) in_element: bool,
+/// Turns an overlay into a patch without anchors, in place; keeps track of the paths in overlay and object.
+pub(in crate::patch::strategic) struct KyvernoPlanner<'a> {
+    tracker: &'a DivergenceTracker,
+    steps: StepCounter,
+    overlay: Pointer,
+    at: Pointer,
+    /// Inside an anchored element: a failed condition skips the element.
+    in_element: bool,
 }
 
-impl<'a> Observer<'a> {
-    pub(in crate::patch) fn new(tracker: &'a DivergenceTracker) -> Self {
+/// A key with an anchor.
+struct AnchoredKey<'k> {
+    /// As written.
+    key: &'k str,
+    /// Without the anchor.
+    name: &'k str,
+    anchor: Anchor,
+}
+
+impl<'a> KyvernoPlanner<'a> {
+    pub(in crate::patch::strategic) fn new(tracker: &'a DivergenceTracker) -> Self {
         Self {
             tracker,
-            steps: Steps::default(),
+            steps: StepCounter::default(),
             overlay: Pointer::ROOT,
             at: Pointer::ROOT,
             in_element: false,
         }
     }
 
-    /// The plain patch for an object.
-    pub(in crate::patch) fn plan(
+    /// The patch for an object.
+    pub(in crate::patch::strategic) fn plan(
         &mut self,
         overlay: &Value,
         base: &Value,
         inline: Option<&dyn InlineResolver>,
-    ) -> Result<Value, Stop> {
+    ) -> Result<Value, PlanError> {
         let mut pattern = overlay.clone();
         if let Some(inline) = inline {
             resolve(&mut pattern, base, &mut Pointer::default(), inline)?;
@@ -45,7 +59,7 @@ impl<'a> Observer<'a> {
         Ok(pattern)
     }
 
-    fn walk(&mut self, pattern: &mut Value, base: Option<&Value>) -> Result<(), Stop> {
+    fn walk(&mut self, pattern: &mut Value, base: Option<&Value>) -> Result<(), PlanError> {
         match pattern {
             Value::Object(_) => self.walk_map(pattern, base),
             Value::Array(_) => self.walk_list(pattern, base),
@@ -53,15 +67,16 @@ impl<'a> Observer<'a> {
         }
     }
 
-    fn walk_map(&mut self, pattern: &mut Value, base: Option<&Value>) -> Result<(), Stop> {
+    fn walk_map(&mut self, pattern: &mut Value, base: Option<&Value>) -> Result<(), PlanError> {
         let keys = sorted_keys(pattern);
-        let mut plain = take_adds(pattern, base, &keys);
+        let mut plain = process_adds(pattern, base, &keys);
         for wanted in [Anchor::Global, Anchor::Condition] {
             for key in &keys {
                 if let Some((anchor, name)) = Anchor::parse(key)
                     && anchor == wanted
                 {
-                    self.within(key, name, |this| this.test(pattern, key, name, base, wanted))?;
+                    let condition = AnchoredKey { key, name, anchor };
+                    self.within(key, name, |this| this.test(pattern, &condition, base))?;
                 }
             }
         }
@@ -81,8 +96,8 @@ impl<'a> Observer<'a> {
         &mut self,
         key: &str,
         name: &str,
-        work: impl FnOnce(&mut Self) -> Result<T, Stop>,
-    ) -> Result<T, Stop> {
+        work: impl FnOnce(&mut Self) -> Result<T, PlanError>,
+    ) -> Result<T, PlanError> {
         self.overlay.push_key(key);
         self.at.push_key(name);
         let result = work(self);
@@ -91,52 +106,53 @@ impl<'a> Observer<'a> {
         result
     }
 
-    /// Tests a condition; what it adds is taken first, and then nothing is tested but the key.
+    /// Tests a condition. If it contains add anchors, they are processed, and only the existence of the key is tested.
     fn test(
         &mut self,
         pattern: &mut Value,
-        key: &str,
-        name: &str,
+        condition: &AnchoredKey<'_>,
         base: Option<&Value>,
-        anchor: Anchor,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), PlanError> {
+        let AnchoredKey { key, name, anchor } = *condition;
         let global = anchor == Anchor::Global;
         let Some(member) = base.and_then(|base| base.get(name)) else {
-            return Err(self.failed(global, &Evidence::default(), || format!("key \"{name}\" is missing")));
+            return Err(
+                self.failed(global, &MismatchDetail::default(), || format!("key \"{name}\" is missing"))
+            );
         };
         let Some(value) = pattern.as_object_mut().and_then(|members| members.get_mut(key)) else {
             return Ok(());
         };
         let keys = sorted_keys(value);
         if keys.iter().any(|key| matches!(Anchor::parse(key), Some((Anchor::Add, _)))) {
-            take_adds(value, Some(member), &keys);
+            process_adds(value, Some(member), &keys);
             return Ok(());
         }
-        let mut probe = Probe { tracker: self.tracker, steps: &mut self.steps };
-        match Test::prepare_literally(value).check(member, &mut probe) {
+        let mut context = MatchContext { tracker: self.tracker, steps: &mut self.steps };
+        match Matcher::compile(value, AddAnchors::Literal).check(member, &mut context) {
             Ok(()) => Ok(()),
-            Err(Miss::Error(error)) => Err(error.into()),
-            Err(Miss::Skip(evidence) | Miss::Fail(evidence)) => {
-                let reason = evidence.reason.to_string();
-                Err(self.failed(global, &evidence, || reason))
+            Err(Mismatch::Error(error)) => Err(error.into()),
+            Err(Mismatch::Skip(detail) | Mismatch::Fail(detail)) => {
+                let reason = detail.reason.to_string();
+                Err(self.failed(global, &detail, || reason))
             }
         }
     }
 
-    fn failed(&self, global: bool, evidence: &Evidence, reason: impl FnOnce() -> String) -> Stop {
+    fn failed(&self, global: bool, detail: &MismatchDetail, reason: impl FnOnce() -> String) -> PlanError {
         if self.in_element && !global {
-            return Stop::Condition(None);
+            return PlanError::Condition(None);
         }
         let failed = Box::new(FailedCondition {
             overlay: self.overlay.clone(),
-            at: evidence.pointer(&self.at),
+            at: detail.pointer(&self.at),
             reason: reason(),
             global,
         });
-        if global { Stop::Global(failed) } else { Stop::Condition(Some(failed)) }
+        if global { PlanError::Global(failed) } else { PlanError::Condition(Some(failed)) }
     }
 
-    fn walk_list(&mut self, pattern: &mut Value, base: Option<&Value>) -> Result<(), Stop> {
+    fn walk_list(&mut self, pattern: &mut Value, base: Option<&Value>) -> Result<(), PlanError> {
         let elements = pattern.as_array().unwrap_or_default().to_vec();
         if !matches!(elements.first(), Some(Value::Object(_))) {
             return Ok(());
@@ -155,34 +171,34 @@ impl<'a> Observer<'a> {
             }
             self.overlay.push_index(index);
             let in_element = std::mem::replace(&mut self.in_element, true);
-            let emitted = self.element(element, base, found);
+            let added = self.element(element, base, found);
             self.in_element = in_element;
             self.overlay.pop();
             if let Some(items) = pattern.as_array_mut() {
-                items.extend(emitted?);
+                items.extend(added?);
             }
         }
         Ok(())
     }
 
-    /// What an anchored element emits for the elements of a list: all share one copy of it.
+    /// The elements that an anchored element adds to the patch: one copy of it is used for all elements of the list.
     fn element(
         &mut self,
         mut element: Value,
         base: Option<&Value>,
         found: &[Value],
-    ) -> Result<Vec<Value>, Stop> {
+    ) -> Result<Vec<Value>, PlanError> {
         let global = has_global(&element);
-        let mut passed = false;
+        let mut matched = false;
         let mut failed = None;
-        let mut emitted = Vec::new();
+        let mut added = Vec::new();
         for (index, candidate) in found.iter().enumerate() {
             self.steps.count()?;
             self.at.push_index(index);
             let walked = self.walk(&mut element, Some(candidate));
             self.at.pop();
             match walked {
-                Ok(()) if global => passed = true,
+                Ok(()) if global => matched = true,
                 Ok(()) => {
                     let mut patch = element.clone();
                     let name = candidate.get("name").filter(|name| key_text(name).is_some());
@@ -190,34 +206,34 @@ impl<'a> Observer<'a> {
                         && let Some(name) = name
                     {
                         patch.insert("name", name.clone());
-                        emitted.push(patch);
+                        added.push(patch);
                     }
                 }
-                Err(Stop::Condition(_)) => {}
-                Err(Stop::Global(evidence)) => failed = Some(evidence),
-                Err(error @ Stop::Error(_)) => return Err(error),
+                Err(PlanError::Condition(_)) => {}
+                Err(PlanError::Global(detail)) => failed = Some(detail),
+                Err(error @ PlanError::Patch(_)) => return Err(error),
             }
         }
         if base.is_none() {
             match self.walk(&mut element, None) {
-                Ok(()) | Err(Stop::Condition(_)) => {}
-                Err(Stop::Global(evidence)) => {
-                    return Err(Stop::Global(Box::new(FailedCondition {
+                Ok(()) | Err(PlanError::Condition(_)) => {}
+                Err(PlanError::Global(detail)) => {
+                    return Err(PlanError::Global(Box::new(FailedCondition {
                         at: self.at.clone(),
                         reason: "list is missing".into(),
-                        ..*evidence
+                        ..*detail
                     })));
                 }
-                Err(error @ Stop::Error(_)) => return Err(error),
+                Err(error @ PlanError::Patch(_)) => return Err(error),
             }
         }
         match failed {
-            Some(evidence) if !passed => Err(Stop::Global(evidence)),
-            _ => Ok(emitted),
+            Some(detail) if !matched => Err(PlanError::Global(detail)),
+            _ => Ok(added),
         }
     }
 
-    /// Removes what is done with. Anchors of the outermost map are not stripped.
+    /// Removes processed members. The anchors of the outermost map stay in the keys.
     fn clean_root(&mut self, pattern: &mut Value) -> Result<(), PatchError> {
         for key in sorted_keys(pattern) {
             let is_test = is_test(&key);
@@ -226,22 +242,22 @@ impl<'a> Observer<'a> {
         Ok(())
     }
 
-    /// Cleans a member and removes it if nothing is left of it; tells whether it was kept.
+    /// Cleans a member and removes it if it becomes empty; returns whether it was kept.
     fn clean_member(&mut self, map: &mut Value, key: &Text, scalars: bool) -> Result<bool, PatchError> {
         let Some(slot) = map.as_object_mut().and_then(|members| members.get_mut(key)) else {
             return Ok(false);
         };
         self.overlay.push_key(key.clone());
-        let done = self.clean(slot, scalars);
+        let empty = self.clean(slot, scalars);
         self.overlay.pop();
-        let done = done?;
-        if done {
+        let empty = empty?;
+        if empty {
             map.remove(key);
         }
-        Ok(!done)
+        Ok(!empty)
     }
 
-    /// Cleans a node and tells whether nothing is left of it; of a scalar that is `scalars`.
+    /// Cleans a node and returns whether it is empty; for a scalar, returns `scalars`.
     fn clean(&mut self, node: &mut Value, scalars: bool) -> Result<bool, PatchError> {
         match node {
             Value::Object(_) => {
@@ -263,18 +279,18 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// Removes elements by the places they had before anything was removed.
+    /// Removes elements by the indexes they had before anything was removed, as Kyverno does.
     fn clean_list(&mut self, list: &mut Value) -> Result<bool, PatchError> {
         let before = list.as_array().unwrap_or_default().to_vec();
         let mut current: Vec<(usize, Value)> = before.iter().cloned().enumerate().collect();
         for (index, element) in before.iter().enumerate() {
             let remove = if has_anchor(element) {
                 true
-            } else if let Ok(place) = current.binary_search_by_key(&index, |(index, _)| *index) {
+            } else if let Ok(position) = current.binary_search_by_key(&index, |(index, _)| *index) {
                 self.overlay.push_index(index);
-                let done = self.clean(&mut current[place].1, false);
+                let empty = self.clean(&mut current[position].1, false);
                 self.overlay.pop();
-                done?
+                empty?
             } else {
                 self.clean(&mut element.clone(), false)?
             };
@@ -294,9 +310,9 @@ impl<'a> Observer<'a> {
     }
 }
 
-/// Takes what is to be added: unwrapped where it is missing, removed where it is there. Returns the keys
-/// as they are now.
-fn take_adds(pattern: &mut Value, base: Option<&Value>, keys: &[Text]) -> Vec<Text> {
+/// Processes add anchors: a member becomes plain if its key is missing in the object, and is removed otherwise. Returns
+/// the new keys.
+fn process_adds(pattern: &mut Value, base: Option<&Value>, keys: &[Text]) -> Vec<Text> {
     let mut renamed = Vec::with_capacity(keys.len());
     let mut any = false;
     for key in keys {
@@ -326,7 +342,7 @@ fn strip_tests(pattern: &mut Value) {
     });
 }
 
-/// Renames or removes the members of a map. Of two that get the same name, the renamed one stays.
+/// Renames or removes the members of a map. Of two with the same name, the renamed one stays.
 fn rewrite(pattern: &mut Value, rename: impl Fn(&Text) -> Option<Text>) {
     let Some(members) = pattern.as_object() else { return };
     let mut result = Map::default();
@@ -351,7 +367,7 @@ fn is_test(key: &str) -> bool {
     Anchor::parse(key).is_some_and(|(anchor, _)| anchor.is_test())
 }
 
-/// Whether an anchor occurs; text that reads like a condition counts as one.
+/// Whether it contains an anchor; strings that look like a condition count.
 fn has_anchor(node: &Value) -> bool {
     match node {
         Value::Object(members) => members.iter().any(|(key, value)| {
@@ -369,13 +385,13 @@ fn has_global(node: &Value) -> bool {
     match node {
         Value::Object(members) => members.iter().any(|(key, value)| is_global(key) || has_global(value)),
         Value::Array(items) => items.iter().any(has_global),
-        // Text that reads like any condition counts as a global one.
+        // A string that looks like any condition counts as a global one.
         Value::String(text) => is_test(text),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
-/// Resolves in-line leaves: their place in the object is taken to be that in the overlay.
+/// Resolves references to replaced values; their path in the object is assumed to be that in the overlay.
 fn resolve(
     node: &mut Value,
     base: &Value,
@@ -402,7 +418,7 @@ fn resolve(
         }
         Value::String(_) => {
             if let Some(value) = inline.resolve(at, at, base.pointed(at)) {
-                *node = value.map_err(|message| PatchError::Inline { message, at: at.clone() })?;
+                *node = value.map_err(|error| PatchError::Inline { error, at: at.clone() })?;
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

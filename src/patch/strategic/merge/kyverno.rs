@@ -1,0 +1,314 @@
+//! Lists with merge keys, merged as Kyverno's controllers do it.
+//!
+//! Kyverno uses kyaml: elements are found and removed by the text of their keys, one value after the other, first those
+//! of the patch. An element without a key stands for all that have it. At the end the elements of the object are put
+//! over what was merged, by their keys again.
+
+use std::collections::BTreeMap;
+
+use foldhash::fast::RandomState;
+use indexmap::{IndexMap, IndexSet};
+
+use crate::patch::limits::StepCounter;
+use crate::patch::scalar::key_text;
+use crate::patch::strategic::keys::MergeKeys;
+use crate::patch::strategic::schema::{ListStrategy, Position};
+use crate::patch::{Limit, NodeKind, PatchError};
+use crate::semantics::{DivergenceTracker, Semantics};
+use crate::value::{Text, Value};
+
+use super::node::{PatchElement, PatchNode};
+use super::{KeyedList, MergeOutcome, Merger};
+
+/// The texts of an element's merge keys; empty where a key is missing.
+type KeyTuple = Vec<Text>;
+
+impl Merger<'_> {
+    /// Merges a list by keys.
+    pub(super) fn merge_keyed_as_kyverno(&mut self, list: KeyedList<'_>) -> Result<MergeOutcome, PatchError> {
+        let KeyedList { mut base, elements, keys, position } = list;
+        let Some(mut patches) = self.apply_directives(&mut base, &elements)? else {
+            return Ok(MergeOutcome::Removed);
+        };
+        // An element whose key is null is never found, but removed.
+        let has_null_key = |value: &Value| {
+            keys.names().first().is_some_and(|key| value.get(key).is_some_and(Value::is_null))
+        };
+        patches.retain(|patch| !has_null_key(&patch.to_value()));
+        let patch_values: Vec<Value> = patches.iter().map(|patch| patch.to_value()).collect();
+        let kept: Vec<Value> =
+            base.unwrap_or_default().iter().filter(|element| !has_null_key(element)).cloned().collect();
+        let values = if base.is_some() { kept.as_slice() } else { patch_values.as_slice() };
+        if base.is_some()
+            && let Some(scalar) = values.iter().find(|value| !value.is_null() && value.as_object().is_none())
+        {
+            let (expected, found) = (NodeKind::Mapping, NodeKind::of(scalar));
+            return Err(PatchError::WrongKind { expected, found, at: self.at.clone() });
+        }
+        let mut tuples: Vec<_> = patch_values.iter().map(|value| key_tuple(value, keys.names())).collect();
+        if base.is_some() {
+            tuples.extend(values.iter().map(|value| key_tuple(value, keys.names())));
+        }
+        complete(&mut tuples, &mut self.steps)?;
+        let used = UsedKeys::new(&tuples, keys);
+        let mut object = ElementIndex::new(values, &used.names);
+        let patch = ElementIndex::new(&patch_values, &used.names);
+        let mut merged = MergedList::default();
+        for tuple in tuples.iter().map(|tuple| used.of(tuple)).collect::<IndexSet<_, RandomState>>() {
+            let found = object.first(&tuple);
+            // Where the object has no list, both sides are the patch: what was removed is gone from both.
+            let named = patch.first(&tuple).filter(|index| base.is_some() || object.alive[*index]);
+            let value = match (found, named) {
+                (None, None) => None,
+                (Some(found), None) => {
+                    let value = &mut object.values[found];
+                    if let Some(normalized) =
+                        value.as_ref().map(|value| normalized(value, position)).transpose()?
+                    {
+                        *value = normalized.or_else(|| value.clone());
+                    }
+                    value.clone()
+                }
+                (found, Some(named)) => {
+                    let before =
+                        found.filter(|_| base.is_some()).and_then(|index| object.values[index].clone());
+                    self.at.push_index(found.unwrap_or(values.len()));
+                    let outcome = self.merge(before.as_ref(), patches[named], position)?;
+                    self.at.pop();
+                    let value = match outcome {
+                        MergeOutcome::Unchanged => before,
+                        MergeOutcome::Set(value) => Some(value),
+                        MergeOutcome::Removed => None,
+                    };
+                    let replaced = base.is_some() && patches[named].directive() == Some("replace");
+                    if let (Some(index), false, Some(value)) = (found, replaced, &value) {
+                        object.values[index] = Some(value.clone());
+                    }
+                    value
+                }
+            };
+            match value.filter(|value| !is_empty(value)) {
+                Some(value) => merged.set(tuple, value),
+                None => object.remove(&tuple),
+            }
+        }
+        let result = merged.finish(object);
+        Ok(if base == Some(result.as_slice()) {
+            MergeOutcome::Unchanged
+        } else {
+            MergeOutcome::Set(result.into())
+        })
+    }
+
+    /// The elements of the patch without those that are only a `$patch` directive, which are applied to the base list;
+    /// `None` if the list is deleted.
+    fn apply_directives<'p>(
+        &self,
+        base: &mut Option<&[Value]>,
+        elements: &[PatchElement<'p>],
+    ) -> Result<Option<Vec<PatchNode<'p>>>, PatchError> {
+        let mut patches = Vec::with_capacity(elements.len());
+        for PatchElement { patch, .. } in elements {
+            match patch.only_directive().filter(|_| base.is_some()) {
+                None => patches.push(*patch),
+                Some("replace") => *base = None,
+                Some("delete") => return Ok(None),
+                Some("merge") => {}
+                Some(_) => return Err(PatchError::UnknownStrategy { at: self.at.clone() }),
+            }
+        }
+        Ok(Some(patches))
+    }
+}
+
+/// Rewrites lists with merge keys that no patch names, as Kyverno does: of elements with the same keys only the last
+/// one stays. `None` if nothing changes.
+pub(in crate::patch::strategic) fn normalized(
+    value: &Value,
+    position: Position<'_>,
+) -> Result<Option<Value>, PatchError> {
+    if let Value::Array(items) = value {
+        return match position.strategy() {
+            ListStrategy::Keys(_) | ListStrategy::Set => normalized_list(items, position),
+            ListStrategy::Replace => Ok(None),
+        };
+    }
+    let mut changed: Option<Value> = None;
+    for (name, _) in position.fields() {
+        if let Some(member) = value.get(name)
+            && let Some(member) = normalized(member, position.member(name))?
+        {
+            changed.get_or_insert_with(|| value.clone()).insert(*name, member);
+        }
+    }
+    Ok(changed)
+}
+
+fn normalized_list(items: &[Value], position: Position<'_>) -> Result<Option<Value>, PatchError> {
+    let tracker = DivergenceTracker::new(Semantics::Kyverno);
+    let nothing = Value::array(Vec::new());
+    match Merger::new(&tracker).merge(Some(&items.to_vec().into()), PatchNode::Value(&nothing), position)? {
+        MergeOutcome::Set(value) => Ok(Some(value)),
+        MergeOutcome::Unchanged | MergeOutcome::Removed => Ok(None),
+    }
+}
+
+fn key_tuple(element: &Value, names: &[&str]) -> KeyTuple {
+    let text = |name: &&str| element.get(name).and_then(key_text).map(Text::from).unwrap_or_default();
+    names.iter().map(text).collect()
+}
+
+/// Completes the keys of elements that share one key, and of which one lacks keys that the other has: they are the same
+/// element.
+fn complete(tuples: &mut [KeyTuple], steps: &mut StepCounter) -> Result<(), Limit> {
+    if !tuples.iter().any(|tuple| tuple.len() > 1 && tuple.iter().any(|text| text.is_empty())) {
+        return Ok(());
+    }
+    for i in 0..tuples.len() {
+        let own = tuples[i].clone();
+        for j in 0..tuples.len() {
+            steps.count()?;
+            let other = &tuples[j];
+            let matches = own.iter().zip(other).all(|(a, b)| a == b || a.is_empty() || b.is_empty());
+            if matches && own.iter().zip(other).any(|(a, b)| a == b) {
+                let both: KeyTuple = own
+                    .iter()
+                    .zip(other)
+                    .map(|(a, b)| if a.is_empty() { b.clone() } else { a.clone() })
+                    .collect();
+                tuples[i] = both.clone();
+                tuples[j] = both;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The keys that at least one element has; all keys if none has any.
+struct UsedKeys<'k> {
+    indexes: Vec<usize>,
+    names: Vec<&'k str>,
+}
+
+impl<'k> UsedKeys<'k> {
+    fn new(tuples: &[KeyTuple], keys: MergeKeys<'k>) -> Self {
+        let is_used = |index: &usize| tuples.iter().any(|tuple| !tuple[*index].is_empty());
+        let mut indexes: Vec<usize> = (0..keys.names().len()).filter(is_used).collect();
+        if indexes.is_empty() {
+            indexes = (0..keys.names().len()).collect();
+        }
+        let names = indexes.iter().map(|index| keys.names()[*index]).collect();
+        Self { indexes, names }
+    }
+
+    /// The used keys of a tuple.
+    fn of(&self, tuple: &KeyTuple) -> KeyTuple {
+        self.indexes.iter().map(|index| tuple[*index].clone()).collect()
+    }
+}
+
+/// The elements of a list by the texts of their keys.
+struct ElementIndex {
+    values: Vec<Option<Value>>,
+    tuples: Vec<KeyTuple>,
+    /// Which elements were not removed.
+    alive: Vec<bool>,
+    by_tuple: IndexMap<KeyTuple, Vec<usize>, RandomState>,
+}
+
+impl ElementIndex {
+    fn new(elements: &[Value], names: &[&str]) -> Self {
+        let tuples: Vec<KeyTuple> = elements.iter().map(|element| key_tuple(element, names)).collect();
+        let mut by_tuple: IndexMap<KeyTuple, Vec<usize>, RandomState> = IndexMap::default();
+        for (index, tuple) in tuples.iter().enumerate() {
+            by_tuple.entry(tuple.clone()).or_default().push(index);
+        }
+        Self {
+            values: elements.iter().cloned().map(Some).collect(),
+            alive: vec![true; elements.len()],
+            tuples,
+            by_tuple,
+        }
+    }
+
+    /// The index of the first element with these keys; keys that are missing on both sides are equal.
+    fn first(&self, tuple: &KeyTuple) -> Option<usize> {
+        if tuple.iter().all(|text| text.is_empty()) {
+            return None;
+        }
+        self.by_tuple.get(tuple)?.iter().copied().find(|index| self.alive[*index])
+    }
+
+    /// Removes the elements with these keys. A missing key stands for any; empty elements are removed as well.
+    fn remove(&mut self, tuple: &KeyTuple) {
+        if tuple.iter().all(|text| !text.is_empty()) {
+            for index in self.by_tuple.get(tuple).into_iter().flatten() {
+                self.alive[*index] = false;
+            }
+            return;
+        }
+        for index in 0..self.tuples.len() {
+            let matches = |(wanted, found): (&Text, &Text)| {
+                if wanted.is_empty() { !found.is_empty() } else { wanted == found }
+            };
+            let empty = self.values[index].as_ref().is_none_or(is_empty);
+            if empty || tuple.iter().zip(&self.tuples[index]).all(matches) {
+                self.alive[index] = false;
+            }
+        }
+    }
+}
+
+/// The merged elements, in the order they were merged.
+#[derive(Default)]
+struct MergedList {
+    elements: Vec<Option<Value>>,
+    indexes: BTreeMap<KeyTuple, usize>,
+}
+
+impl MergedList {
+    fn set(&mut self, tuple: KeyTuple, value: Value) {
+        match self.indexes.get(&tuple) {
+            Some(index) => self.elements[*index] = Some(value),
+            None => {
+                self.indexes.insert(tuple, self.elements.len());
+                self.elements.push(Some(value));
+            }
+        }
+    }
+
+    /// Puts an element of the object over what was merged.
+    fn put_back(&mut self, tuple: KeyTuple, value: Value) {
+        let prefix: KeyTuple = tuple.iter().take_while(|text| !text.is_empty()).cloned().collect();
+        if prefix.is_empty() {
+            // Without its first key an element replaces all others.
+            self.elements.clear();
+            self.indexes.clear();
+        } else if tuple.len() > 1 {
+            let prefixed =
+                self.indexes.range(prefix.clone()..).take_while(|(other, _)| other.starts_with(&prefix));
+            let removed: Vec<KeyTuple> = prefixed.map(|(other, _)| other.clone()).collect();
+            for other in removed {
+                if let Some(index) = self.indexes.remove(&other) {
+                    self.elements[index] = None;
+                }
+            }
+        }
+        self.set(tuple, value);
+    }
+
+    /// The merged list, after the remaining elements of the object were put over it.
+    fn finish(mut self, object: ElementIndex) -> Vec<Value> {
+        let elements = object.values.into_iter().zip(object.tuples).zip(object.alive);
+        for ((value, tuple), _) in elements.filter(|(_, alive)| *alive) {
+            if let Some(value) = value {
+                self.put_back(tuple, value);
+            }
+        }
+        self.elements.into_iter().flatten().collect()
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(|members| members.is_empty())
+}

@@ -1,0 +1,508 @@
+//! The planner that follows Kyverno's documentation.
+//!
+//! Conditions are only tests. Each selected element of a list gets its own plan, addressed by index, so that no
+//! element is lost whatever its keys are.
+
+use crate::patch::limits::StepCounter;
+use crate::patch::strategic::builder::expanded;
+use crate::patch::strategic::keys::MergeKeys;
+use crate::patch::strategic::matcher::{AddAnchors, MatchContext, Matcher, Mismatch, MismatchDetail};
+use crate::patch::strategic::node::{Condition, Entry, EntryKind, OverlayNode, Shape};
+use crate::patch::strategic::outcome::{FailedCondition, InlineResolver, PlanError};
+use crate::patch::strategic::schema::{ListStrategy, Position};
+use crate::patch::{NodeKind, PatchError};
+use crate::semantics::{Divergence, DivergenceTracker};
+use crate::value::{Pointer, Value};
+
+use super::plan::{MemberPlans, Plan, PlannedElement, PlannedList, Target, assemble, identity, without_name};
+
+/// Whether writing a value removes members.
+fn removes_members(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => {
+            members.iter().any(|(_, member)| member.is_null() || removes_members(member))
+        }
+        Value::Array(items) => items.iter().any(removes_members),
+        _ => false,
+    }
+}
+
+/// Plans one overlay for one object; keeps track of the paths in both.
+pub(in crate::patch::strategic) struct DocumentedPlanner<'a> {
+    tracker: &'a DivergenceTracker,
+    inline: Option<&'a dyn InlineResolver>,
+    steps: StepCounter,
+    overlay: Pointer,
+    at: Pointer,
+    /// Inside an anchored element: a failed condition skips the element.
+    in_element: bool,
+    /// Inside an anchored element for a list of several, for all of which Kyverno uses one copy of the element.
+    shared: bool,
+}
+
+/// Whether what an element adds is missing in all elements of the object or in none: then it does not matter that
+/// Kyverno uses one copy of the element for all.
+fn adds_agree(element: &OverlayNode, found: &[Value]) -> bool {
+    fn agree<'v>(node: &OverlayNode, found: &[Option<&'v Value>]) -> bool {
+        if !node.features.adding {
+            return true;
+        }
+        let Shape::Map { entries, .. } = &node.shape else { return false };
+        entries.iter().all(|entry| {
+            let member = |one: Option<&'v Value>| one.and_then(|one| one.get(&entry.name));
+            let members = found.iter().map(|one| member(*one));
+            match &entry.kind {
+                EntryKind::Plain(node) if !node.features.adding => true,
+                EntryKind::Plain(node) => agree(node, &members.collect::<Vec<_>>()),
+                EntryKind::Add(node) => {
+                    let present: Vec<bool> = members.map(|member| member.is_some()).collect();
+                    !node.features.anchored && present.windows(2).all(|pair| pair[0] == pair[1])
+                }
+                EntryKind::Condition(condition) => condition.adds.is_none(),
+            }
+        })
+    }
+    agree(element, &found.iter().map(Some).collect::<Vec<_>>())
+}
+
+type PlanResult = Result<Option<Plan>, PlanError>;
+
+/// The error for a list where the object has something else.
+fn wrong_kind(found: &Value, at: &Pointer) -> PatchError {
+    PatchError::WrongKind { expected: NodeKind::Sequence, found: NodeKind::of(found), at: at.clone() }
+}
+
+impl<'a> DocumentedPlanner<'a> {
+    pub(in crate::patch::strategic) fn new(
+        tracker: &'a DivergenceTracker,
+        inline: Option<&'a dyn InlineResolver>,
+    ) -> Self {
+        Self {
+            tracker,
+            inline,
+            steps: StepCounter::default(),
+            overlay: Pointer::ROOT,
+            at: Pointer::ROOT,
+            in_element: false,
+            shared: false,
+        }
+    }
+
+    /// The plan for a node; `None` if there is nothing to do.
+    pub(in crate::patch::strategic) fn plan(
+        &mut self,
+        node: &OverlayNode,
+        base: Option<&Value>,
+        position: Position<'_>,
+    ) -> PlanResult {
+        if !node.features.anchored && self.inline.is_none() {
+            self.mark_plain(node);
+            return Ok(Some(Plan::Value(node.value.clone())));
+        }
+        match &node.shape {
+            Shape::Leaf => {
+                self.mark_plain(node);
+                let value = self.resolved(&node.value, base)?;
+                Ok(Some(Plan::Value(value.unwrap_or_else(|| node.value.clone()))))
+            }
+            // References to the replaced value may be anywhere below.
+            Shape::Plain => self.plan(&expanded(node)?, base, position),
+            Shape::List(elements) => self.list(node, elements, base, position),
+            Shape::Map { entries, order } => self.map(node, entries, order, base, position),
+        }
+    }
+
+    /// Records what Kyverno treats differently in a node that is merged as written.
+    fn mark_plain(&self, node: &OverlayNode) {
+        if node.features.empty_map {
+            self.tracker.reach(Divergence::EmptyMap);
+        }
+        if node.features.anchor_text {
+            self.tracker.reach(Divergence::AnchorShapedText);
+        }
+    }
+
+    /// The value of a leaf that refers to the value it replaces.
+    fn resolved(&self, leaf: &Value, base: Option<&Value>) -> Result<Option<Value>, PatchError> {
+        let (Some(inline), Value::String(_)) = (self.inline, leaf) else { return Ok(None) };
+        let Some(value) = inline.resolve(&self.overlay, &self.at, base) else { return Ok(None) };
+        if self.at != self.overlay {
+            self.tracker.reach(Divergence::InlineElement);
+        }
+        value.map(Some).map_err(|error| PatchError::Inline { error, at: self.at.clone() })
+    }
+
+    fn map(
+        &mut self,
+        node: &OverlayNode,
+        entries: &[Entry],
+        order: &[usize],
+        base: Option<&Value>,
+        position: Position<'_>,
+    ) -> PlanResult {
+        if entries.is_empty() {
+            self.mark_plain(node);
+            return Ok(Some(Plan::Value(node.value.clone())));
+        }
+        let member = |entry: &Entry| base.and_then(|base| base.get(&entry.name));
+        for global in [true, false] {
+            for entry in order.iter().map(|index| &entries[*index]) {
+                if let EntryKind::Condition(condition) = &entry.kind
+                    && condition.global == global
+                {
+                    self.within(entry, |this| this.condition(entry, condition, member(entry)))?;
+                }
+            }
+        }
+        let mut plans = MemberPlans::new(entries, order, node.features.repeated);
+        for index in order {
+            self.steps.count()?;
+            let entry = &entries[*index];
+            let plan = self.member(entry, member(entry), position)?;
+            plans.set(*index, plan);
+        }
+        Ok(plans.assemble())
+    }
+
+    /// The plan for a member of a map.
+    fn member(&mut self, entry: &Entry, found: Option<&Value>, position: Position<'_>) -> PlanResult {
+        match &entry.kind {
+            // Fast paths.
+            EntryKind::Plain(node)
+                if matches!(node.shape, Shape::Leaf)
+                    && self.inline.is_none()
+                    && (found.is_some() || !entry.yields_to_add) =>
+            {
+                self.mark_plain(node);
+                return Ok(Some(Plan::Value(node.value.clone())));
+            }
+            EntryKind::Add(_) if found.is_some() && !self.shared => return Ok(None),
+            EntryKind::Condition(Condition { adds: None, .. }) => return Ok(None),
+            _ => {}
+        }
+        let place = position.member(&entry.name);
+        self.within(entry, |this| match (&entry.kind, found) {
+            (EntryKind::Plain(_), None) if entry.yields_to_add => Ok(None),
+            (EntryKind::Plain(node), member) => {
+                if !node.features.anchored && this.inline.is_none() {
+                    this.check_lists(&node.value, member)?;
+                }
+                this.plan(node, member, place)
+            }
+            (EntryKind::Add(node), member) => {
+                if this.shared {
+                    this.tracker.reach(Divergence::AddAnchorInList);
+                }
+                if member.is_some() { Ok(None) } else { this.plan(node, None, place) }
+            }
+            (EntryKind::Condition(Condition { adds: Some(node), .. }), member) => {
+                this.adds(node, member, place)
+            }
+            (EntryKind::Condition(Condition { adds: None, .. }), _) => Ok(None),
+        })
+    }
+
+    /// Refuses a list of maps for something that is not a list. It is refused before later conditions are tested, as
+    /// it is for lists with anchors.
+    fn check_lists(&mut self, patch: &Value, base: Option<&Value>) -> Result<(), PatchError> {
+        match (patch, base) {
+            (Value::Object(members), Some(Value::Object(found))) => {
+                for (key, member) in members.iter() {
+                    self.at.push_key(key.clone());
+                    let checked = self.check_lists(member, found.get(key));
+                    self.at.pop();
+                    checked?;
+                }
+                Ok(())
+            }
+            (Value::Array(items), Some(found))
+                if matches!(items.first(), Some(Value::Object(_)))
+                    && !matches!(found, Value::Array(_) | Value::Null) =>
+            {
+                Err(wrong_kind(found, &self.at))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs `work` one level down. The paths are restored on errors too: after an element that does not match comes
+    /// the next one.
+    fn within<T>(
+        &mut self,
+        entry: &Entry,
+        work: impl FnOnce(&mut Self) -> Result<T, PlanError>,
+    ) -> Result<T, PlanError> {
+        self.overlay.push_key(entry.raw.clone());
+        self.at.push_key(entry.name.clone());
+        let result = work(self);
+        self.overlay.pop();
+        self.at.pop();
+        result
+    }
+
+    fn condition(
+        &mut self,
+        entry: &Entry,
+        condition: &Condition,
+        member: Option<&Value>,
+    ) -> Result<(), PlanError> {
+        if condition.adds.is_some() {
+            self.tracker.reach(Divergence::ConditionWritten);
+        }
+        let Some(member) = member else {
+            let reason = || (MismatchDetail::default(), format!("key \"{}\" is missing", entry.name));
+            return Err(self.failed(condition.global, reason));
+        };
+        let resolved = match self.inline {
+            None => None,
+            Some(_) => self
+                .substituted(&condition.value, Some(member))?
+                .map(|value| Matcher::compile(&value, AddAnchors::Omit)),
+        };
+        let matcher = resolved.as_ref().unwrap_or(&condition.matcher);
+        let mut context = MatchContext { tracker: self.tracker, steps: &mut self.steps };
+        match matcher.check(member, &mut context) {
+            Ok(()) => {}
+            Err(Mismatch::Error(error)) => return Err(error.into()),
+            Err(Mismatch::Skip(detail) | Mismatch::Fail(detail)) => {
+                return Err(self.failed(condition.global, || {
+                    let reason = detail.reason.to_string();
+                    (detail, reason)
+                }));
+            }
+        }
+        // Kyverno writes the value of the condition. This is visible unless the value is equal and removes no members
+        // by null; at the top the key is written with its anchor.
+        let visible = self.overlay.segments().len() <= 1
+            || condition.value != *member
+            || removes_members(&condition.value);
+        if matches!(condition.value, Value::Object(_) | Value::Array(_)) && visible {
+            self.tracker.reach(Divergence::ConditionWritten);
+        }
+        Ok(())
+    }
+
+    /// The value of a condition with its references to replaced values resolved, if it has any.
+    fn substituted(&mut self, value: &Value, base: Option<&Value>) -> Result<Option<Value>, PatchError> {
+        let mut changed = None;
+        match value {
+            Value::Object(members) => {
+                for (key, member) in members.iter() {
+                    self.overlay.push_key(key.clone());
+                    self.at.push_key(key.clone());
+                    let resolved = self.substituted(member, base.and_then(|base| base.get(key)))?;
+                    self.overlay.pop();
+                    self.at.pop();
+                    if let Some(resolved) = resolved {
+                        changed.get_or_insert_with(|| value.clone()).insert(key.clone(), resolved);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.overlay.push_index(index);
+                    self.at.push_index(index);
+                    let resolved = self.substituted(item, base.and_then(|base| base.at(index)))?;
+                    self.overlay.pop();
+                    self.at.pop();
+                    if let Some(resolved) = resolved
+                        && let Some(items) = changed.get_or_insert_with(|| value.clone()).as_array_mut()
+                    {
+                        items[index] = resolved;
+                    }
+                }
+            }
+            leaf => return self.resolved(leaf, base),
+        }
+        Ok(changed)
+    }
+
+    fn failed(&self, global: bool, detail: impl FnOnce() -> (MismatchDetail, String)) -> PlanError {
+        if self.in_element && !global {
+            return PlanError::Condition(None);
+        }
+        let (detail, reason) = detail();
+        let failed = Box::new(FailedCondition {
+            overlay: self.overlay.clone(),
+            at: detail.pointer(&self.at),
+            reason,
+            global,
+        });
+        if global { PlanError::Global(failed) } else { PlanError::Condition(Some(failed)) }
+    }
+
+    /// The plan for the add anchors in the value of a condition.
+    fn adds(&mut self, node: &OverlayNode, base: Option<&Value>, position: Position<'_>) -> PlanResult {
+        let Shape::Map { entries, .. } = &node.shape else { return Ok(None) };
+        let mut plans = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let member = base.and_then(|base| base.get(&entry.name));
+            let place = position.member(&entry.name);
+            plans.push(self.within(entry, |this| match (&entry.kind, member) {
+                (EntryKind::Add(node), None) => this.plan(node, None, place),
+                (
+                    EntryKind::Plain(node) | EntryKind::Condition(Condition { adds: Some(node), .. }),
+                    member,
+                ) => this.adds(node, member, place),
+                (EntryKind::Add(_), Some(_)) | (EntryKind::Condition(Condition { adds: None, .. }), _) => {
+                    Ok(None)
+                }
+            })?);
+        }
+        Ok(assemble(entries, plans))
+    }
+
+    fn list(
+        &mut self,
+        node: &OverlayNode,
+        elements: &[OverlayNode],
+        base: Option<&Value>,
+        position: Position<'_>,
+    ) -> PlanResult {
+        if elements.is_empty() {
+            return Ok(Some(Plan::Value(node.value.clone())));
+        }
+        let of_maps = elements.first().is_some_and(OverlayNode::is_map);
+        let found = match base {
+            None | Some(Value::Null) => &[],
+            Some(Value::Array(items)) => items.as_slice(),
+            Some(other) if of_maps => return Err(wrong_kind(other, &self.at).into()),
+            Some(_) => &[],
+        };
+        let mut planned = Vec::new();
+        let mut selected = Vec::new();
+        for (index, element) in elements.iter().enumerate() {
+            if element.features.anchor_text {
+                self.tracker.reach(Divergence::AnchorShapedText);
+            }
+            self.overlay.push_index(index);
+            let result = if !element.features.anchored {
+                let plan = self.plain_element(element, index, found, position);
+                plan.map(|plan| planned.extend(plan.map(|plan| PlannedElement { target: None, plan })))
+            } else if of_maps {
+                self.anchored_element(element, base, found, position, &mut selected)
+            } else {
+                Ok(())
+            };
+            self.overlay.pop();
+            result?;
+        }
+        if elements.iter().filter(|element| element.features.anchored).count() > 1 {
+            self.tracker.reach(Divergence::AnchoredElements);
+        }
+        self.mark_selected(elements, position, &selected);
+        planned.append(&mut selected);
+        if planned.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Plan::List(PlannedList { elements: planned, edits: of_maps && node.features.anchored_list })))
+    }
+
+    /// The plan for an element without anchors. Its counterpart in the object matters only to references to replaced
+    /// values.
+    fn plain_element(
+        &mut self,
+        element: &OverlayNode,
+        index: usize,
+        found: &[Value],
+        position: Position<'_>,
+    ) -> PlanResult {
+        let mut counterpart = Some(index);
+        if self.inline.is_some()
+            && let ListStrategy::Keys(keys) = position.strategy()
+        {
+            counterpart = MergeKeys::new(&keys).counterpart(&element.value, found);
+        }
+        self.at.push_index(counterpart.unwrap_or(found.len()));
+        let base = counterpart.and_then(|index| found.get(index));
+        let plan = self.plan(element, base, position.element());
+        self.at.pop();
+        plan
+    }
+
+    /// Plans an element with anchors for each element of the object that it matches.
+    fn anchored_element(
+        &mut self,
+        element: &OverlayNode,
+        base: Option<&Value>,
+        found: &[Value],
+        position: Position<'_>,
+        selected: &mut Vec<PlannedElement>,
+    ) -> Result<(), PlanError> {
+        let place = position.element();
+        let (in_element, shared) = (self.in_element, self.shared);
+        self.in_element = true;
+        self.shared = shared || (found.len() > 1 && !adds_agree(element, found));
+        let global = element.features.global;
+        let mut matched = false;
+        let mut failed = None;
+        if found.is_empty() {
+            // There is nothing to select from: only a global anchor matters.
+            match self.plan(element, None, place) {
+                Ok(_) | Err(PlanError::Condition(_)) => {}
+                Err(PlanError::Global(detail)) => {
+                    if base.is_some() {
+                        self.tracker.reach(Divergence::EmptyListGlobal);
+                    }
+                    let reason = if base.is_some() { "list is empty" } else { "list is missing" };
+                    failed = Some(Box::new(FailedCondition {
+                        at: self.at.clone(),
+                        reason: reason.into(),
+                        ..*detail
+                    }));
+                }
+                Err(error @ PlanError::Patch(_)) => return Err(error),
+            }
+        }
+        for (index, candidate) in found.iter().enumerate() {
+            self.steps.count()?;
+            self.at.push_index(index);
+            let planned = self.plan(element, Some(candidate), place);
+            self.at.pop();
+            match planned {
+                Ok(plan) => {
+                    matched = true;
+                    if global && plan.is_some() {
+                        self.tracker.reach(Divergence::BesideGlobal);
+                    }
+                    selected.extend(plan.map(|plan| PlannedElement {
+                        target: Some(Target { index, identity: identity(candidate, position) }),
+                        plan: without_name(plan, candidate),
+                    }));
+                }
+                Err(PlanError::Condition(_)) => {}
+                Err(PlanError::Global(detail)) => {
+                    failed.get_or_insert(detail);
+                }
+                Err(error @ PlanError::Patch(_)) => return Err(error),
+            }
+        }
+        // Kyverno skips elements without a name, so that nothing leaks to or from them.
+        let named = |candidate: &&Value| candidate.get("name").is_some_and(|name| !name.is_null());
+        if element.features.anchored_list && found.iter().filter(named).nth(1).is_some() {
+            self.tracker.reach(Divergence::ElementLeak);
+        }
+        (self.in_element, self.shared) = (in_element, shared);
+        match failed {
+            Some(detail) if !matched => Err(PlanError::Global(detail)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Records where Kyverno, which identifies elements by name only, behaves differently.
+    fn mark_selected(&self, elements: &[OverlayNode], position: Position<'_>, selected: &[PlannedElement]) {
+        let keys = match position.strategy() {
+            ListStrategy::Keys(keys) => keys,
+            ListStrategy::Replace | ListStrategy::Set => {
+                if elements.iter().any(|element| element.features.anchored) {
+                    self.tracker.reach(Divergence::ListWithoutMergeKey);
+                }
+                return;
+            }
+        };
+        let by_name = keys.first().is_none_or(|primary| *primary == "name");
+        if selected.iter().any(|element| !by_name || !element.has_name()) {
+            self.tracker.reach(Divergence::ListWithoutMergeKey);
+        }
+    }
+}
