@@ -1,103 +1,8 @@
-//! Semantic versions and ranges of them, as Kyverno's library reads them.
+//! Ranges of semantic versions, as Kyverno's library parses them.
 
 use std::cmp::Ordering;
 
-/// A version `MAJOR.MINOR.PATCH[-pre][+build]`; what is built with it does not count.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Version {
-    major: u64,
-    minor: u64,
-    patch: u64,
-    pre: Vec<Identifier>,
-}
-
-/// A part of a pre-release: numbers stand before words.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Identifier {
-    Number(u64),
-    Word(String),
-}
-
-impl PartialOrd for Version {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// A pre-release stands before its release.
-impl Ord for Version {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let numbers = |version: &Self| (version.major, version.minor, version.patch, version.pre.is_empty());
-        numbers(self).cmp(&numbers(other)).then_with(|| self.pre.cmp(&other.pre))
-    }
-}
-
-impl Version {
-    /// Reads a version.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
-        if text.is_empty() {
-            return Err("Version string empty".into());
-        }
-        let mut parts = text.splitn(3, '.');
-        let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
-            return Err("No Major.Minor.Patch elements found".into());
-        };
-        let (major, minor) = (number("major", major)?, number("minor", minor)?);
-        let (rest, build) = rest.split_once('+').map_or((rest, None), |(rest, build)| (rest, Some(build)));
-        let (patch, pre) = rest.split_once('-').map_or((rest, None), |(patch, pre)| (patch, Some(pre)));
-        let patch = number("patch", patch)?;
-        let pre = pre.into_iter().flat_map(|pre| pre.split('.')).map(identifier).collect::<Result<_, _>>()?;
-        for part in build.into_iter().flat_map(|build| build.split('.')) {
-            if part.is_empty() {
-                return Err("Build meta data is empty".into());
-            }
-            if !is_word(part) {
-                return Err(format!("Invalid character(s) found in build meta data {part:?}"));
-            }
-        }
-        Ok(Self { major, minor, patch, pre })
-    }
-}
-
-fn is_word(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-}
-
-fn has_leading_zero(text: &str) -> bool {
-    text.len() > 1 && text.starts_with('0')
-}
-
-fn unsigned(text: &str) -> Result<u64, String> {
-    let why = if text.is_empty() { "invalid syntax" } else { "value out of range" };
-    text.parse().map_err(|_| format!("strconv.ParseUint: parsing {text:?}: {why}"))
-}
-
-fn number(name: &str, text: &str) -> Result<u64, String> {
-    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("Invalid character(s) found in {name} number {text:?}"));
-    }
-    if has_leading_zero(text) {
-        let name = name[..1].to_ascii_uppercase() + &name[1..];
-        return Err(format!("{name} number must not contain leading zeroes {text:?}"));
-    }
-    unsigned(text)
-}
-
-fn identifier(text: &str) -> Result<Identifier, String> {
-    if text.is_empty() {
-        return Err("Prerelease is empty".into());
-    }
-    if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        if has_leading_zero(text) {
-            return Err(format!("Numeric PreRelease version must not contain leading zeroes {text:?}"));
-        }
-        return unsigned(text).map(Identifier::Number);
-    }
-    if !is_word(text) {
-        return Err(format!("Invalid character(s) found in prerelease {text:?}"));
-    }
-    Ok(Identifier::Word(text.to_owned()))
-}
+use crate::value::Version;
 
 /// A range: alternatives of which one must hold, each a list of comparisons that must all hold.
 #[derive(Debug)]
@@ -105,13 +10,13 @@ pub(super) struct Range(Vec<Vec<Comparator>>);
 
 #[derive(Debug)]
 struct Comparator {
-    /// The orders of the compared version to this one that it accepts.
+    /// How a version may compare to `version`.
     accepts: &'static [Ordering],
-    version: Version,
+    version: Version<'static>,
 }
 
 impl Range {
-    /// Reads a range.
+    /// Parses a range.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let parts = parts(text);
         let mut alternatives = vec![Vec::new()];
@@ -147,8 +52,8 @@ impl Range {
         Ok(Self(range))
     }
 
-    /// Whether a version lies in the range.
-    pub(super) fn contains(&self, version: &Version) -> bool {
+    /// Whether the range contains a version.
+    pub(super) fn contains(&self, version: &Version<'_>) -> bool {
         let holds = |comparator: &Comparator| comparator.accepts.contains(&version.cmp(&comparator.version));
         self.0.iter().any(|alternative| alternative.iter().all(holds))
     }
@@ -246,8 +151,7 @@ fn comparator(part: &str, range: &str) -> Result<Comparator, String> {
         "<=" => &[Less, Equal],
         _ => return Err(fault(format!("Could not parse comparator {operator:?} in {part:?}"))),
     };
-    let parsed = Version::parse(version);
-    let version =
-        parsed.map_err(|why| fault(format!("Could not parse version {version:?} in {part:?}: {why}")))?;
-    Ok(Comparator { accepts, version })
+    let parsed = Version::parse(version)
+        .map_err(|why| fault(format!("Could not parse version {version:?} in {part:?}: {why}")))?;
+    Ok(Comparator { accepts, version: parsed.into_owned() })
 }

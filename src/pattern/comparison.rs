@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 
 use super::matches;
 use super::numeric::{compare_numbers, float_of_text, number_in_text, same_number};
-use super::version::Version;
-use crate::value::{GoDuration, Number, Quantity, Value};
+use crate::value::{GoDuration, Number, Quantity, Value, Version};
 
 /// Whether the sides are equal, as the kind of the key decides. Null equals nothing.
 pub(super) fn equals(key: &Value, value: &Value) -> bool {
@@ -63,7 +62,8 @@ fn order_of_text(text: &str, key: &Value, value: &Value) -> Option<Ordering> {
     if let Some(number) = float_of_text(text) {
         return order_of_float(number, value);
     }
-    Some(Version::parse(text)?.precedence(&Version::parse(value.as_str()?)?))
+    let (key, value) = (Version::parse(text).ok()?, Version::parse(value.as_str()?).ok()?);
+    Some(key.cmp(&value))
 }
 
 /// The order of a number that is written as text; it may be an infinity, which no JSON number is.

@@ -14,7 +14,6 @@ mod operator;
 mod print;
 mod range;
 mod side;
-mod version;
 mod wildcard;
 
 pub use condition::{

@@ -19,6 +19,7 @@ mod quantity;
 mod scope;
 mod shortest;
 mod typed_integers;
+mod version;
 
 use std::sync::Arc;
 
@@ -34,6 +35,7 @@ pub use pointer::{Pointer, Segment};
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
 pub use scope::{KindScope, builtin_scope, groups_of_cluster_kind};
 pub use shortest::{aligned, shortest_changes};
+pub use version::{Version, VersionError};
 
 /// A string of an object: shared, immutable.
 pub type Text = Arc<str>;

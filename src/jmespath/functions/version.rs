@@ -2,9 +2,9 @@
 
 use crate::jmespath::error::EvalError;
 use crate::jmespath::image::ImageReference;
-use crate::jmespath::semver::{Range, Version};
+use crate::jmespath::semver::Range;
 use crate::jmespath::url;
-use crate::value::Value;
+use crate::value::{Value, Version};
 
 use super::signature::STRING;
 use super::{Function, Invocation};
@@ -53,7 +53,7 @@ fn is_external_url(call: &Invocation<'_>) -> Answer {
 }
 
 fn semver_compare(call: &Invocation<'_>) -> Answer {
-    // What is no version counts as 0.0.0.
+    // In Kyverno, any other text is the version 0.0.0.
     let version = Version::parse(call.text(0)).unwrap_or_default();
     let range = Range::parse(call.text(1)).map_err(|error| call.fail_plainly(error))?;
     Ok(Value::Bool(range.contains(&version)))
