@@ -1,4 +1,4 @@
-//! Equality and order of the two sides of a condition.
+//! Equality and order of the operands of a condition.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use super::matches;
 use super::numeric::{compare_numbers, float_of_text, number_in_text, same_number};
 use crate::value::{GoDuration, Number, Quantity, Value, Version};
 
-/// Whether the sides are equal, as the kind of the key decides. Null equals nothing.
+/// Whether the operands are equal, depending on the type of the key. Null equals nothing.
 pub(super) fn equals(key: &Value, value: &Value) -> bool {
     match (key, value) {
         (Value::Bool(key), Value::Bool(value)) => key == value,
@@ -18,7 +18,7 @@ pub(super) fn equals(key: &Value, value: &Value) -> bool {
     }
 }
 
-/// A text is a duration before it is a quantity, and a quantity before it is text with wildcards.
+/// A string is compared as duration if possible, else as quantity, else as text with wildcards.
 fn text_equals(text: &str, key: &Value, value: &Value) -> bool {
     if let Some((key, value)) = durations(key, value) {
         return key == value;
@@ -30,7 +30,7 @@ fn text_equals(text: &str, key: &Value, value: &Value) -> bool {
     }
 }
 
-/// The order of the sides. `None` where they have none.
+/// The order of the operands; `None` if they are not comparable.
 pub(super) fn order(key: &Value, value: &Value) -> Option<Ordering> {
     match key {
         Value::Number(number) => order_of_number(number, key, value),
@@ -66,7 +66,7 @@ fn order_of_text(text: &str, key: &Value, value: &Value) -> Option<Ordering> {
     Some(key.cmp(&value))
 }
 
-/// The order of a number that is written as text; it may be an infinity, which no JSON number is.
+/// The order of a number written as text, which may be infinite.
 fn order_of_float(key: f64, value: &Value) -> Option<Ordering> {
     match value {
         Value::Number(value) => key.partial_cmp(&value.as_f64()),
@@ -80,7 +80,7 @@ fn order_of_float(key: f64, value: &Value) -> Option<Ordering> {
     }
 }
 
-/// The order of two durations, where a number counts whole seconds. `None` for anything else.
+/// The order of two durations; a number is a duration in whole seconds. `None` for anything else.
 pub(super) fn duration_order(key: &Value, value: &Value) -> Option<Ordering> {
     let duration = |side: &Value| match side {
         Value::Number(number) => Some(seconds(number)),
@@ -90,7 +90,7 @@ pub(super) fn duration_order(key: &Value, value: &Value) -> Option<Ordering> {
     Some(duration(key)?.cmp(&duration(value)?))
 }
 
-/// Both sides in seconds, if one is the text of a duration and the other is one as well, or a number.
+/// Both operands in seconds, if one is a duration string and the other a duration string or a number.
 fn durations(key: &Value, value: &Value) -> Option<(f64, f64)> {
     let written = |side: &Value| side.as_str().and_then(duration_text);
     let counted = |side: &Value| side.as_number().map(seconds);
@@ -103,7 +103,7 @@ fn durations(key: &Value, value: &Value) -> Option<(f64, f64)> {
     Some((key.as_seconds(), value.as_seconds()))
 }
 
-/// The duration in a text; a bare `0` is taken for a number.
+/// The duration in a string; `0` is a number.
 fn duration_text(text: &str) -> Option<GoDuration> {
     GoDuration::read(text).filter(|_| text != "0")
 }

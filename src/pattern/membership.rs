@@ -3,67 +3,71 @@
 use std::borrow::Cow;
 
 use super::print::{Form, depends_on_form, printed};
-use super::side::Side;
+use super::typed_operand::TypedOperand;
 use super::{LeafPattern, Range, is_wildcard, matches};
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{JsonReader, Value};
 
-/// What is asked of the elements of the key.
+/// The relation that an operator requires between the elements of the key and the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Membership {
-    /// All are members, wildcards apart.
+    /// All are members; wildcards are not expanded.
     In,
     /// Some is a member.
     AnyIn,
     /// All are members.
     AllIn,
-    /// Some is no member, wildcards apart.
+    /// Some is not a member; wildcards are not expanded.
     NotIn,
-    /// Some is no member.
+    /// Some is not a member.
     AnyNotIn,
     /// None is a member.
     AllNotIn,
 }
 
-/// Whether the key stands to the value as asked; also false where the two cannot be compared.
+/// Whether the relation holds; false if key and value cannot be compared.
 pub(super) fn holds(
-    asked: Membership,
-    key_side: Side<'_>,
-    value_side: Side<'_>,
+    membership: Membership,
+    key_operand: TypedOperand<'_>,
+    value_operand: TypedOperand<'_>,
     tracker: &DivergenceTracker,
 ) -> bool {
-    let (key, value) = (key_side.value, value_side.value);
-    let plain = asked.holds(key, value, Form::Plain);
+    let (key, value) = (key_operand.value, value_operand.value);
+    let plain = membership.holds(key, value, Form::Plain);
     if !depends_on_form(key) && !depends_on_form(value) {
         return plain;
     }
-    let go = if asked.is_old() && key.as_array().is_some() {
-        // Sets of strings alone, or nothing.
-        asked.holds(key, value, Form::Go)
+    let go = if membership.is_deprecated() && key.as_array().is_some() {
+        // Only sets of strings can hold.
+        membership.holds(key, value, Form::Go)
     } else {
-        asked.holds(&key_side.with_integers_as_text(), &value_side.with_integers_as_text(), Form::Go)
+        membership.holds(
+            &key_operand.with_integers_as_text(),
+            &value_operand.with_integers_as_text(),
+            Form::Go,
+        )
     };
     if plain == go || tracker.documented(Divergence::NumberText) { plain } else { go }
 }
 
 impl Membership {
     fn holds(self, key: &Value, value: &Value, form: Form) -> bool {
-        let answer = match key {
+        let result = match key {
             Value::Null | Value::Object(_) => None,
             Value::Bool(_) | Value::Number(_) | Value::String(_) => {
                 self.of_scalar(&printed(key, form), value, form)
             }
             Value::Array(keys) => self.of_set(keys, value, form),
         };
-        answer.unwrap_or(false)
+        result.unwrap_or(false)
     }
 
     const fn is_negative(self) -> bool {
         matches!(self, Self::NotIn | Self::AnyNotIn | Self::AllNotIn)
     }
 
-    /// The two old operators, which take sets of strings only, and know no ranges.
-    const fn is_old(self) -> bool {
+    /// The two deprecated operators, which accept only sets of strings, and no ranges.
+    const fn is_deprecated(self) -> bool {
         matches!(self, Self::In | Self::NotIn)
     }
 
@@ -71,7 +75,7 @@ impl Membership {
         let member = match value {
             Value::Array(items) => {
                 let wild = is_wildcard(key);
-                items.iter().any(|item| either_way(key, wild, &printed(item, form)))
+                items.iter().any(|item| matches_either_way(key, wild, &printed(item, form)))
             }
             Value::String(text) => matches(text, key) || self.in_text(key, text)?,
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
@@ -79,16 +83,16 @@ impl Membership {
         Some(member != self.is_negative())
     }
 
-    /// Whether a key is in the range or JSON list that a text spells.
+    /// Whether a key is in the range or JSON list that a text contains.
     fn in_text(self, key: &str, text: &str) -> Option<bool> {
-        if !self.is_old() && is_range(text) {
+        if !self.is_deprecated() && is_range(text) {
             return Some(LeafPattern::text(text).matches_text(key));
         }
-        match spelled_list(text) {
-            Spelled::List(items) => Some(items.iter().any(|item| item == key)),
-            // The text as the only element was tried before.
-            Spelled::Text if !self.is_old() => Some(false),
-            Spelled::Text | Spelled::OtherJson => None,
+        match parse_list(text) {
+            ParsedText::List(items) => Some(items.iter().any(|item| item == key)),
+            // Equality with the text was tested before.
+            ParsedText::Text if !self.is_deprecated() => Some(false),
+            ParsedText::Text | ParsedText::OtherJson => None,
         }
     }
 
@@ -108,10 +112,10 @@ impl Membership {
         if let [key] = keys
             && **key == *text
         {
-            // `NotIn` is true here, like `In`: an oddity of Kyverno's.
+            // `NotIn` is true here, like `In`: a defect of Kyverno.
             return Some(matches!(self, Self::In | Self::AnyIn | Self::AllIn | Self::NotIn));
         }
-        if !self.is_old() && is_range(text) {
+        if !self.is_deprecated() && is_range(text) {
             let range = LeafPattern::text(text);
             let mut inside = keys.iter().map(|key| range.matches_text(key));
             return Some(match self {
@@ -119,37 +123,35 @@ impl Membership {
                 Self::AnyIn => inside.any(|inside| inside),
                 Self::AllNotIn => !inside.any(|inside| inside),
                 Self::NotIn | Self::AnyNotIn => {
-                    // The first `-` is that of the range only where the lower end has no sign: kept as
-                    // Kyverno has it.
+                    // The first `-` separates the ends only if the lower end has no sign. Kyverno has this defect.
                     let outside = LeafPattern::text(text.replacen('-', "!-", 1));
                     keys.iter().any(|key| outside.matches_text(key))
                 }
             });
         }
-        match spelled_list(text) {
-            Spelled::List(items) => {
+        match parse_list(text) {
+            ParsedText::List(items) => {
                 Some(self.among(keys, &items.into_iter().map(Cow::Owned).collect::<Vec<_>>()))
             }
-            Spelled::Text if !self.is_old() => Some(self.among(keys, &[text.into()])),
-            Spelled::Text | Spelled::OtherJson => None,
+            ParsedText::Text if !self.is_deprecated() => Some(self.among(keys, &[text.into()])),
+            ParsedText::Text | ParsedText::OtherJson => None,
         }
     }
 
-    /// The elements as text. `None` for one that is no string, where strings are asked for.
+    /// The elements as text. `None` if one is not a string and the operator requires strings.
     fn texts(self, items: &[Value], form: Form) -> Option<Vec<Cow<'_, str>>> {
         items
             .iter()
-            .map(
-                |item| {
-                    if self.is_old() && item.as_str().is_none() { None } else { Some(printed(item, form)) }
-                },
-            )
+            .map(|item| {
+                if self.is_deprecated() && item.as_str().is_none() { None } else { Some(printed(item, form)) }
+            })
             .collect()
     }
 
     fn among(self, keys: &[Cow<'_, str>], items: &[Cow<'_, str>]) -> bool {
         let set = Set::new(items, keys.len());
-        let mut members = keys.iter().map(|key| if self.is_old() { set.has(key) } else { set.fits(key) });
+        let mut members =
+            keys.iter().map(|key| if self.is_deprecated() { set.has(key) } else { set.matches(key) });
         match self {
             Self::In | Self::AllIn => members.all(|member| member),
             Self::AnyIn => members.any(|member| member),
@@ -159,10 +161,10 @@ impl Membership {
     }
 }
 
-/// Elements to look many keys up in.
+/// A set of elements.
 struct Set<'a> {
     items: &'a [Cow<'a, str>],
-    /// Only where there are enough look-ups to pay for it.
+    /// Built only for enough elements and lookups.
     index: Option<Index<'a>>,
 }
 
@@ -189,23 +191,22 @@ impl<'a> Set<'a> {
         }
     }
 
-    /// Whether some element is the key, or one of the two is a pattern that the other fits.
-    fn fits(&self, key: &str) -> bool {
+    /// Whether some element equals the key, or one of the two is a wildcard pattern that matches the other.
+    fn matches(&self, key: &str) -> bool {
         match &self.index {
             Some(index) if !is_wildcard(key) => {
                 self.has(key) || index.wildcards.iter().any(|item| matches(item, key))
             }
             _ => {
                 let wild = is_wildcard(key);
-                self.items.iter().any(|item| either_way(key, wild, item))
+                self.items.iter().any(|item| matches_either_way(key, wild, item))
             }
         }
     }
 }
 
-/// Whether both are the same or one is a pattern that the other fits; `wild` says it of a key that is
-/// compared with many.
-fn either_way(key: &str, wild: bool, item: &str) -> bool {
+/// Whether both are equal, or one is a wildcard pattern that matches the other. `wild` is whether the key is a pattern.
+fn matches_either_way(key: &str, wild: bool, item: &str) -> bool {
     key == item || (is_wildcard(item) && matches(item, key)) || (wild && matches(key, item))
 }
 
@@ -213,17 +214,17 @@ fn is_range(text: &str) -> bool {
     Range::parse(text).is_some_and(|range| !range.outside)
 }
 
-/// What a text spells, read as JSON.
-enum Spelled {
-    /// A list of strings, where null counts as the empty one; or null, an empty list.
+/// A text parsed as JSON.
+enum ParsedText {
+    /// A list of strings, in which null is an empty string; or null, which is an empty list.
     List(Vec<String>),
     /// Other JSON.
     OtherJson,
-    /// No JSON: just text.
+    /// Not JSON.
     Text,
 }
 
-fn spelled_list(text: &str) -> Spelled {
+fn parse_list(text: &str) -> ParsedText {
     let json = text.trim_matches([' ', '\t', '\n', '\r']);
     match json.as_bytes().first() {
         Some(b'[' | b'{' | b'"') => match JsonReader::new(json).last_wins().read() {
@@ -234,14 +235,14 @@ fn spelled_list(text: &str) -> Spelled {
                     _ => item.as_str().map(str::to_owned),
                 })
                 .collect::<Option<_>>()
-                .map_or(Spelled::OtherJson, Spelled::List),
-            Ok(_) => Spelled::OtherJson,
-            Err(_) => Spelled::Text,
+                .map_or(ParsedText::OtherJson, ParsedText::List),
+            Ok(_) => ParsedText::OtherJson,
+            Err(_) => ParsedText::Text,
         },
-        Some(b'-' | b'0'..=b'9') if is_json_number(json) => Spelled::OtherJson,
-        Some(b't' | b'f') if json == "true" || json == "false" => Spelled::OtherJson,
-        Some(b'n') if json == "null" => Spelled::List(Vec::new()),
-        _ => Spelled::Text,
+        Some(b'-' | b'0'..=b'9') if is_json_number(json) => ParsedText::OtherJson,
+        Some(b't' | b'f') if json == "true" || json == "false" => ParsedText::OtherJson,
+        Some(b'n') if json == "null" => ParsedText::List(Vec::new()),
+        _ => ParsedText::Text,
     }
 }
 

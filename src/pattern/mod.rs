@@ -1,7 +1,7 @@
-//! Patterns and conditions: what decides whether a rule applies, over plain values.
+//! Patterns and conditions, which decide whether a rule applies.
 //!
-//! Knows wildcards, the operators of pattern leaves and the operators of conditions; does not know where
-//! the values come from: operands come through a resolver argument.
+//! Wildcards, the operators in pattern strings and the operators of conditions. The operands of conditions come from a
+//! resolver argument.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod comparison;
@@ -13,11 +13,11 @@ mod numeric;
 mod operator;
 mod print;
 mod range;
-mod side;
+mod typed_operand;
 mod wildcard;
 
 pub use condition::{
-    Condition, ConditionError, ConditionFault, Conditions, Evaluated, Integers, Resolver, Verdict,
+    Condition, ConditionError, ConditionFault, Conditions, Evaluated, IntegerTyping, Resolver, Verdict,
 };
 pub use leaf::{LeafPattern, matches_leaf};
 pub use nearest::nearest;

@@ -1,22 +1,21 @@
-//! The name that was probably meant.
+//! Suggestions for misspelt names.
 
-/// The candidate that a misspelt name most likely means: the one with the fewest differences, letter case
-/// aside, if these are few.
+/// The candidate most similar to a misspelt name, ignoring case; `None` if none is similar.
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    const LONGEST: usize = 64;
-    if name.is_empty() || name.len() > LONGEST {
+    const MAX_NAME_BYTES: usize = 64;
+    if name.is_empty() || name.len() > MAX_NAME_BYTES {
         return None;
     }
     let name = name.to_lowercase();
     candidates
-        .map(|candidate| (edits(&name, &candidate.to_lowercase()), candidate))
-        .filter(|(edits, candidate)| *edits <= 1.max(name.len().min(candidate.len()) / 3))
-        .min_by_key(|(edits, _)| *edits)
+        .map(|candidate| (edit_distance(&name, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, candidate)| *distance <= 1.max(name.len().min(candidate.len()) / 3))
+        .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
 
-/// How many letters must be typed, deleted, changed or swapped with their neighbour.
-fn edits(from: &str, to: &str) -> usize {
+/// The number of insertions, deletions, substitutions and swaps of neighbouring letters between two texts.
+fn edit_distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut older = vec![0; to.len() + 1];
     let mut last: Vec<usize> = (0..=to.len()).collect();
@@ -47,7 +46,7 @@ mod tests {
         for (a, b, expected) in
             [("", "", 0), ("a", "", 1), ("", "ab", 2), ("kitten", "sitting", 3), ("ab", "ba", 1)]
         {
-            assert_eq!(edits(a, b), expected, "{a} {b}");
+            assert_eq!(edit_distance(a, b), expected, "{a} {b}");
         }
     }
 

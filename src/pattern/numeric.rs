@@ -1,4 +1,4 @@
-//! Numbers against numbers, and numbers in text.
+//! Comparing numbers, and numbers in text.
 
 use std::cmp::Ordering;
 
@@ -25,13 +25,13 @@ pub(super) fn number_in_text(text: &str, number: &Number) -> bool {
     }
 }
 
-/// Reads a text as a float: decimal, with or without exponent, infinities and NaN; `None` for other text
+/// Parses a text as a float: decimal, with or without exponent, infinities and NaN; `None` for other text
 /// and for numbers out of range.
 ///
-/// Kyverno also takes hexadecimal floats and underscores between digits, which are no number here.
+/// Unlike Kyverno, hexadecimal floats and underscores between digits are not accepted.
 pub(super) fn float_of_text(text: &str) -> Option<f64> {
     let number: f64 = text.parse().ok()?;
-    // A number too large for a float is an error in Go, an infinity is spelled with letters.
+    // A number too large for a float is an error in Go; infinity is written in letters.
     (number.is_finite() || !text.contains(|c: char| c.is_ascii_digit())).then_some(number)
 }
 

@@ -1,19 +1,19 @@
-//! Values as the text that conditions on sets compare.
+//! Values as text, as set operators compare them.
 
 use std::borrow::Cow;
 
 use crate::value::{Number, Value, float_text};
 
-/// How numbers are written.
+/// The format of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// With plain digits below 1e21, as people write them.
+    /// Plain digits below 1e21.
     Plain,
-    /// With an exponent from a million on, as Go prints floats.
+    /// An exponent from a million on, as Go formats floats.
     Go,
 }
 
-/// The text of a value: strings as they are, `<nil>` for null, `[a b]` for lists, `map[k:v]` for objects.
+/// The text of a value: strings unchanged, `<nil>` for null, `[a b]` for lists, `map[k:v]` for objects.
 pub(super) fn printed(value: &Value, form: Form) -> Cow<'_, str> {
     match value {
         Value::Null => "<nil>".into(),
@@ -48,7 +48,7 @@ pub(super) fn digits(number: &Number) -> Option<String> {
     number.as_i64().map(|integer| integer.to_string()).or_else(|| number.integer_text())
 }
 
-/// Whether some number in a value has another text in each form.
+/// Whether the text of some number in a value depends on the format.
 pub(super) fn depends_on_form(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::String(_) => false,

@@ -1,21 +1,20 @@
 //! Ranges: `A-B` and `A!-B`.
 
-/// The two ends of a range, as written.
+/// A range, with its ends as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range<'a> {
     /// The lower end.
     pub low: &'a str,
     /// The upper end.
     pub high: &'a str,
-    /// Whether what lies outside is meant: `A!-B`.
+    /// Whether it matches values outside: `A!-B`.
     pub outside: bool,
 }
 
 impl<'a> Range<'a> {
-    /// Reads a text that is a range from end to end, such as `1-10`, `128Mi-512Mi` or `-10!--8`.
+    /// Parses a text that is a range, such as `1-10`, `128Mi-512Mi` or `-10!--8`.
     ///
-    /// Each end is a sign or none, digits, decimals or none, and letters or none. Kyverno takes a `|` for
-    /// a sign as well.
+    /// Each end is an optional sign, digits, optional decimals and optional letters. As in Kyverno, `|` is a sign too.
     ///
     /// ```
     /// use kyv::pattern::Range;
@@ -78,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_no_range() {
+    fn other_texts_are_not_ranges() {
         for text in [
             "",
             "-",

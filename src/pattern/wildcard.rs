@@ -1,15 +1,14 @@
 //! Wildcards: `*` is any run of characters, `?` exactly one.
 
-/// Whether a text holds a wildcard.
+/// Whether a text contains a wildcard.
 pub fn is_wildcard(text: &str) -> bool {
     text.contains(['*', '?'])
 }
 
-/// Whether a text fits a wildcard pattern, from end to end, letter case included.
+/// Whether a wildcard pattern matches a whole text, case-sensitively.
 ///
-/// `*` stands for any run of characters, also none, `/` and line ends included; `?` for exactly one
-/// code point; everything else for itself. Takes time in proportion to the product of both lengths at
-/// worst, and no stack.
+/// `*` matches any run of characters, also an empty one, `/` and line ends included; `?` matches exactly one code
+/// point. Worst-case time is the product of both lengths; there is no recursion.
 ///
 /// ```
 /// assert!(kyv::pattern::matches("*:latest", "registry.example:5000/a/b:latest"));
@@ -17,7 +16,7 @@ pub fn is_wildcard(text: &str) -> bool {
 /// ```
 #[inline]
 pub fn matches(pattern: &str, text: &str) -> bool {
-    // Most patterns fit everything, or are plain text, of which the ends tell much.
+    // Fast paths: most patterns match everything, or are plain texts that differ at an end.
     if pattern == "*" || pattern == text {
         return true;
     }
@@ -25,12 +24,12 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     match (pattern.as_bytes(), text.as_bytes()) {
         ([wanted, ..], [found, ..]) if is_other(wanted, found) => false,
         ([.., wanted], [.., found]) if is_other(wanted, found) => false,
-        _ => fits(pattern, text),
+        _ => matches_wildcards(pattern, text),
     }
 }
 
-fn fits(pattern: &str, text: &str) -> bool {
-    // Up to the first wildcard both sides must be the same.
+fn matches_wildcards(pattern: &str, text: &str) -> bool {
+    // Up to the first wildcard both must be equal.
     let is_same = |(wanted, found): &(&u8, &u8)| wanted == found && !matches!(wanted, b'*' | b'?');
     let same = pattern.as_bytes().iter().zip(text.as_bytes()).take_while(is_same).count();
     if !matches!(pattern.as_bytes().get(same), Some(b'*' | b'?')) {
@@ -38,7 +37,7 @@ fn fits(pattern: &str, text: &str) -> bool {
     }
     let mut pattern = pattern[same..].chars();
     let mut text = text[same..].chars();
-    // Where to go on when the text does not fit: after the last `*`, one character further.
+    // Where to continue after a mismatch: after the last `*`, one character further.
     let mut retry = None;
     loop {
         let mut ahead = pattern.clone();
@@ -111,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn many_stars_stay_cheap() {
+    fn many_stars_are_matched_fast() {
         assert!(!matches(&format!("{}b", "a*".repeat(200)), &"a".repeat(20_000)));
     }
 }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use crate::patch::{
     FailedCondition, InlineError, InlineResolver, JsonPatch, JsonPatchTemplate, MergeContext, Merged, Overlay,
 };
-use crate::pattern::{ConditionError, Conditions, Evaluated, Integers, Verdict};
+use crate::pattern::{ConditionError, Conditions, Evaluated, IntegerTyping, Verdict};
 use crate::policy::{MutateExisting, Mutation, Rule, labels_as_texts};
 use crate::report::{ConditionTrace, Outcome, RuleError, SkipReason};
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
@@ -128,7 +128,7 @@ pub(in crate::engine) fn resolve(
     operand: &Template,
     context: &mut Context<'_>,
     settings: Substitution<'_>,
-) -> Result<(Value, Integers), SubstitutionError> {
+) -> Result<(Value, IntegerTyping), SubstitutionError> {
     context.take_integers();
     let resolved = operand.substitute(context, settings)?;
     Ok((resolved.value, context.take_integers()))

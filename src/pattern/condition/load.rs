@@ -1,4 +1,4 @@
-//! Conditions as a policy writes them.
+//! Parsing conditions.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use crate::pattern::Operator;
 use crate::pattern::nearest::nearest;
 use crate::value::{Map, Pointer, Text, Value};
 
-/// What is wrong with conditions as they are written.
+/// An error in the conditions of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionFault {
-    /// Where, from the root of the block.
+    /// Its path from the root of the block.
     pub pointer: Pointer,
     /// What is wrong, as a fragment without full stop.
     pub message: String,
-    /// The name that was probably meant.
+    /// The name that was probably intended.
     pub suggestion: Option<String>,
 }
 
@@ -38,14 +38,13 @@ const FIELDS: [&str; 4] = ["key", "operator", "value", "message"];
 const OPERATIONS: [&str; 4] = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
 
 impl Conditions {
-    /// Reads conditions: a list of conditions, or an object with `any`, `all` or both. Null asks for
-    /// nothing.
+    /// Parses conditions: a list of conditions, or an object with `any`, `all` or both. Null always holds.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong: other shapes, unknown fields, and what Kyverno refuses when a policy is
-    /// created: a missing key, operator or value, an operator that is not spelled exactly, and an unknown
-    /// operation compared with `{{request.operation}}`.
+    /// All errors: other types, unknown fields, and what Kyverno refuses when a policy is created: a missing key, operator
+    /// or value, an operator that is not spelled exactly, and an unknown operation compared with
+    /// `{{request.operation}}`.
     pub fn parse(value: &Value) -> Result<Self, Vec<ConditionFault>> {
         let mut loader = Loader::default();
         let conditions = loader.block(value);
@@ -71,7 +70,7 @@ impl Loader {
         });
     }
 
-    /// Reads a member at its own place.
+    /// Runs `read` one level down.
     fn within<R>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> R) -> R {
         self.at.push_key(key);
         let result = read(self);
@@ -162,7 +161,7 @@ impl Loader {
         }
     }
 
-    /// A member that must be there; Kyverno counts null as missing.
+    /// A required member; as in Kyverno, null is missing.
     fn required<'a>(&mut self, members: &'a Map, name: &str) -> Option<&'a Value> {
         let found = members.get(name).filter(|value| !value.is_null());
         if found.is_none() {
@@ -203,7 +202,7 @@ impl Loader {
         }
     }
 
-    /// Kyverno admits only operations that exist beside the operation of the request.
+    /// Checks the operations that are compared with the operation of the request, as Kyverno does.
     fn operation(&mut self, key: &Value, value: &Value) {
         let asks = |text: &str| text.chars().filter(|c| *c != ' ').eq("{{request.operation}}".chars());
         if !key.as_str().is_some_and(asks) {

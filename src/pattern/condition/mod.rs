@@ -1,4 +1,4 @@
-//! Conditions: a key, an operator and a value, in lists that must hold.
+//! Conditions: a key, an operator and a value.
 
 mod load;
 
@@ -6,34 +6,34 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use super::Operator;
-use super::side::Side;
+use super::typed_operand::TypedOperand;
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Pointer, Text, Value};
 
 pub use load::ConditionFault;
 
-/// Conditions that decide together, such as the `preconditions` of a rule.
+/// A block of conditions, such as the `preconditions` of a rule.
 ///
-/// `T` is what the sides of a condition are before they are resolved: values as written, or whatever a
-/// caller prepares from them with [`Conditions::map`].
+/// `T` is the type of the unresolved operands: values as written, or what a caller makes of them with
+/// [`Conditions::map`].
 ///
 /// ```
-/// use kyv::{pattern::{Conditions, Integers}, semantics::DivergenceTracker, value::Value};
+/// use kyv::{pattern::{Conditions, IntegerTyping}, semantics::DivergenceTracker, value::Value};
 ///
 /// let block = r#"{"any": [{"key": "a", "operator": "AnyIn", "value": ["a", "b"], "message": "found"}]}"#;
 /// let conditions = Conditions::parse(&Value::from_json(block).unwrap()).unwrap();
-/// let mut as_written = |side: &Value, _: &_| Ok::<_, std::fmt::Error>((side.clone(), Integers::AsFloats));
+/// let mut as_written = |side: &Value, _: &_| Ok::<_, std::fmt::Error>((side.clone(), IntegerTyping::Floats));
 /// let verdict = conditions.evaluate(&mut as_written, &DivergenceTracker::default()).unwrap();
 /// assert!(verdict.met);
 /// assert_eq!(verdict.message, "found");
 /// ```
 #[derive(Clone, Debug)]
 pub enum Conditions<T = Value> {
-    /// The old form: all must hold.
+    /// The deprecated form, a list: all must hold.
     List(Vec<Condition<T>>),
     /// One of `any` and all of `all` must hold.
     AnyAll {
-        /// One must hold, so that an empty list never does; `None` asks for nothing.
+        /// One must hold; an empty list never holds, `None` always does.
         any: Option<Vec<Condition<T>>>,
         /// All must hold.
         all: Option<Vec<Condition<T>>>,
@@ -43,20 +43,20 @@ pub enum Conditions<T = Value> {
 /// One condition.
 #[derive(Clone, Debug)]
 pub struct Condition<T = Value> {
-    /// What is looked at.
+    /// The left operand.
     pub key: T,
-    /// How it must stand to the value.
+    /// The required relation.
     pub operator: Operator,
-    /// What it is compared with.
+    /// The right operand.
     pub value: T,
-    /// What to tell people about the outcome.
+    /// A message for users about the outcome.
     pub message: Option<Text>,
-    places: Arc<Places>,
+    paths: Arc<ConditionPaths>,
 }
 
-/// Where a condition and its sides stand, from the root of the block, and the sides as the policy writes them.
+/// The paths of a condition and its operands from the root of the block, and the operands as written.
 #[derive(Debug)]
-struct Places {
+struct ConditionPaths {
     condition: Arc<Pointer>,
     key: Pointer,
     value: Pointer,
@@ -64,25 +64,25 @@ struct Places {
     written_value: Value,
 }
 
-/// What Kyverno makes of the integers that variables give.
+/// The Go type that integers from variables have in Kyverno.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Integers {
-    /// Floats: the object is as it was sent.
+pub enum IntegerTyping {
+    /// Floats: the object in the context is that of the request.
     #[default]
-    AsFloats,
-    /// Integers: the object was put into the context after it was sent.
-    Kept,
+    Floats,
+    /// Integers: the object in the context was patched.
+    Integers,
 }
 
-/// Gives a side of a condition its value, and says what Kyverno makes of the integers in it.
-pub type Resolver<'r, T, E> = dyn FnMut(&T, &Pointer) -> Result<(Value, Integers), E> + 'r;
+/// Resolves an operand: its value, and the type of its integers in Kyverno.
+pub type Resolver<'r, T, E> = dyn FnMut(&T, &Pointer) -> Result<(Value, IntegerTyping), E> + 'r;
 
-/// What an evaluation came to.
+/// The result of evaluating a block.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// Whether the conditions are met.
     pub met: bool,
-    /// The messages of the conditions that made it so; may be empty.
+    /// The messages of the decisive conditions; may be empty.
     pub message: String,
     /// The condition that failed, if they are not met: the first of those that must all hold, or else the
     /// last of `any`; `None` for an empty `any`.
@@ -91,10 +91,10 @@ pub struct Verdict {
     pub seen: Vec<Evaluated>,
 }
 
-/// One condition as it was evaluated.
+/// An evaluated condition.
 #[derive(Clone, Debug)]
 pub struct Evaluated {
-    /// Where it stands, from the root of the block.
+    /// Its path from the root of the block.
     pub pointer: Arc<Pointer>,
     /// The key, resolved.
     pub key: Value,
@@ -113,7 +113,7 @@ pub enum ConditionError<E> {
     /// The key could not be resolved.
     #[error("failed to substitute variables in condition key: {cause}")]
     Key {
-        /// Where the key stands, from the root of the block.
+        /// The path of the key from the root of the block.
         pointer: Pointer,
         /// Why.
         cause: E,
@@ -121,7 +121,7 @@ pub enum ConditionError<E> {
     /// The value could not be resolved.
     #[error("failed to substitute variables in condition value: {cause}")]
     Value {
-        /// Where the value stands, from the root of the block.
+        /// The path of the value from the root of the block.
         pointer: Pointer,
         /// Why.
         cause: E,
@@ -129,7 +129,7 @@ pub enum ConditionError<E> {
     /// Kyverno's evaluation panics.
     #[error("panic: `{operator}` takes a key of strings alone")]
     Panic {
-        /// Where the key stands, from the root of the block.
+        /// The path of the key from the root of the block.
         pointer: Pointer,
         /// The operator.
         operator: Operator,
@@ -137,14 +137,14 @@ pub enum ConditionError<E> {
 }
 
 impl<E> ConditionError<E> {
-    /// Where the side stands that is at fault, from the root of the block.
+    /// The path of the operand at fault from the root of the block.
     pub const fn pointer(&self) -> &Pointer {
         match self {
             Self::Key { pointer, .. } | Self::Value { pointer, .. } | Self::Panic { pointer, .. } => pointer,
         }
     }
 
-    /// Why a side could not be resolved, if that is the matter.
+    /// The resolver's error, if there is one.
     pub fn into_cause(self) -> Option<E> {
         match self {
             Self::Key { cause, .. } | Self::Value { cause, .. } => Some(cause),
@@ -154,7 +154,7 @@ impl<E> ConditionError<E> {
 }
 
 impl<T> Conditions<T> {
-    /// Prepares both sides of every condition. The pointer is that of the side, from the root of the block.
+    /// Maps both operands of every condition. The pointer is the path of the operand from the root of the block.
     pub fn map<U>(self, mut prepare: impl FnMut(T, &Pointer) -> U) -> Conditions<U> {
         let prepared = self.try_map(|side, pointer| Ok::<_, Infallible>(prepare(side, pointer)));
         match prepared {
@@ -163,11 +163,11 @@ impl<T> Conditions<T> {
         }
     }
 
-    /// Prepares both sides of every condition, up to the first failure.
+    /// Maps both operands of every condition, up to the first error.
     ///
     /// # Errors
     ///
-    /// What `prepare` fails with.
+    /// The first error of `prepare`.
     pub fn try_map<U, E>(
         self,
         mut prepare: impl FnMut(T, &Pointer) -> Result<U, E>,
@@ -184,7 +184,7 @@ impl<T> Conditions<T> {
         })
     }
 
-    /// Every condition, in the order written.
+    /// All conditions, in written order.
     pub fn iter(&self) -> impl Iterator<Item = &Condition<T>> {
         let (first, second) = match self {
             Self::List(conditions) => (Some(conditions), None),
@@ -195,13 +195,12 @@ impl<T> Conditions<T> {
 
     /// Decides whether the conditions are met.
     ///
-    /// `any` comes before `all` and ends with the first condition that holds; `all`, which is evaluated
-    /// also after an `any` that failed, and a list end with the first that does not hold. Sides are
-    /// resolved only as they are needed, the key before the value.
+    /// `any` is evaluated first, up to the first condition that holds; then `all`, even if `any` failed, up to the first
+    /// that does not hold. Operands are resolved on demand, the key before the value.
     ///
     /// # Errors
     ///
-    /// A side that `resolve` fails on, and what makes Kyverno panic.
+    /// An error of `resolve`, and whatever makes Kyverno panic.
     pub fn evaluate<E>(
         &self,
         resolve: &mut Resolver<'_, T, E>,
@@ -232,12 +231,12 @@ impl<T> Conditions<T> {
         }
     }
 
-    /// Decides as Kyverno does for exceptions: `all` comes first and ends the evaluation with the first
-    /// condition that does not hold, and an empty `any` asks for nothing.
+    /// Evaluates as Kyverno does for exceptions: `all` is first and ends the evaluation with the first condition that does
+    /// not hold, and an empty `any` always holds.
     ///
     /// # Errors
     ///
-    /// A side that `resolve` fails on, and what makes Kyverno panic.
+    /// An error of `resolve`, and whatever makes Kyverno panic.
     pub fn holds<E>(
         &self,
         resolve: &mut Resolver<'_, T, E>,
@@ -262,44 +261,45 @@ impl<T> Conditions<T> {
 }
 
 impl<T> Condition<T> {
-    /// A condition that stands at a place, counted from the root of its block.
-    pub fn new(key: T, operator: Operator, value: T, message: Option<Text>, place: Pointer) -> Self {
-        Self::written_as(key, operator, value, message, place, (Value::Null, Value::Null))
+    /// A condition at a path from the root of its block.
+    pub fn new(key: T, operator: Operator, value: T, message: Option<Text>, path: Pointer) -> Self {
+        Self::written_as(key, operator, value, message, path, (Value::Null, Value::Null))
     }
 
-    /// A condition whose key and value the policy writes so.
+    /// A condition with its key and value as written in the policy.
     fn written_as(
         key: T,
         operator: Operator,
         value: T,
         message: Option<Text>,
-        place: Pointer,
+        path: Pointer,
         (written_key, written_value): (Value, Value),
     ) -> Self {
-        let (key_place, value_place) = (place.key("key"), place.key("value"));
-        let condition = Arc::new(place);
-        let places = Places { condition, key: key_place, value: value_place, written_key, written_value };
-        Self { key, operator, value, message, places: Arc::new(places) }
+        let (key_path, value_path) = (path.key("key"), path.key("value"));
+        let condition = Arc::new(path);
+        let paths =
+            ConditionPaths { condition, key: key_path, value: value_path, written_key, written_value };
+        Self { key, operator, value, message, paths: Arc::new(paths) }
     }
 
-    /// Where it stands, from the root of the block.
+    /// Its path from the root of the block.
     pub fn pointer(&self) -> &Pointer {
-        &self.places.condition
+        &self.paths.condition
     }
 
     fn try_map<U, E>(self, prepare: &mut impl FnMut(T, &Pointer) -> Result<U, E>) -> Result<Condition<U>, E> {
-        let Self { key, operator, value, message, places } = self;
-        let key = prepare(key, &places.key)?;
-        let value = prepare(value, &places.value)?;
-        Ok(Condition { key, operator, value, message, places })
+        let Self { key, operator, value, message, paths } = self;
+        let key = prepare(key, &paths.key)?;
+        let value = prepare(value, &paths.value)?;
+        Ok(Condition { key, operator, value, message, paths })
     }
 }
 
-/// An evaluation under way.
+/// A running evaluation.
 struct Evaluation<'a, T, E> {
     resolve: &'a mut Resolver<'a, T, E>,
     tracker: &'a DivergenceTracker,
-    /// The messages of what was seen, with their outcome.
+    /// The messages of evaluated conditions, with their outcome.
     messages: Vec<(bool, Text)>,
     seen: Vec<Evaluated>,
 }
@@ -309,7 +309,7 @@ impl<'a, T, E> Evaluation<'a, T, E> {
         Self { resolve, tracker, messages: Vec::new(), seen: Vec::new() }
     }
 
-    /// The messages of the conditions that came out as the whole did, and the condition at fault.
+    /// The verdict, with the messages of the conditions that have its outcome.
     fn verdict(self, met: bool, failed: Option<usize>, separator: &str) -> Verdict {
         let messages: Vec<&str> = self
             .messages
@@ -321,7 +321,7 @@ impl<'a, T, E> Evaluation<'a, T, E> {
         Verdict { met, message: messages.join(separator), failed, seen: self.seen }
     }
 
-    /// Evaluates up to the first condition of this outcome; its index in `seen`.
+    /// Evaluates up to the first condition with this outcome; returns its index in `seen`.
     fn first(
         &mut self,
         conditions: &[Condition<T>],
@@ -336,27 +336,27 @@ impl<'a, T, E> Evaluation<'a, T, E> {
     }
 
     fn evaluate(&mut self, condition: &Condition<T>) -> Result<bool, ConditionError<E>> {
-        let places = &condition.places;
-        let (key, key_integers) = (self.resolve)(&condition.key, &places.key)
-            .map_err(|cause| ConditionError::Key { pointer: places.key.clone(), cause })?;
-        let (value, value_integers) = (self.resolve)(&condition.value, &places.value)
-            .map_err(|cause| ConditionError::Value { pointer: places.value.clone(), cause })?;
-        let side = |value, written, integers| Side {
+        let paths = &condition.paths;
+        let (key, key_integers) = (self.resolve)(&condition.key, &paths.key)
+            .map_err(|cause| ConditionError::Key { pointer: paths.key.clone(), cause })?;
+        let (value, value_integers) = (self.resolve)(&condition.value, &paths.value)
+            .map_err(|cause| ConditionError::Value { pointer: paths.value.clone(), cause })?;
+        let operand = |value, written, typing| TypedOperand {
             value,
             written: Some(written),
-            kept: integers == Integers::Kept,
+            variable_integers: typing == IntegerTyping::Integers,
         };
-        let key_side = side(&key, &places.written_key, key_integers);
-        let value_side = side(&value, &places.written_value, value_integers);
+        let key_operand = operand(&key, &paths.written_key, key_integers);
+        let value_operand = operand(&value, &paths.written_value, value_integers);
         if condition.operator.panics_on(&key) && !self.tracker.documented(Divergence::OldOperatorPanic) {
-            let pointer = places.key.clone();
+            let pointer = paths.key.clone();
             return Err(ConditionError::Panic { pointer, operator: condition.operator });
         }
-        let met = condition.operator.stands(key_side, value_side, self.tracker);
+        let met = condition.operator.evaluate_typed(key_operand, value_operand, self.tracker);
         if let Some(message) = condition.message.as_ref().filter(|message| !message.is_empty()) {
             self.messages.push((met, message.clone()));
         }
-        let pointer = places.condition.clone();
+        let pointer = paths.condition.clone();
         self.seen.push(Evaluated { pointer, key, operator: condition.operator, value, met });
         Ok(met)
     }

@@ -14,7 +14,7 @@ fn faults(json: &str) -> Vec<String> {
 fn evaluate(json: &str) -> Result<Verdict, String> {
     let mut resolve = |side: &Value, at: &Pointer| match side.as_str() {
         Some("fail") => Err(format!("no value at {at}")),
-        _ => Ok((side.clone(), Integers::AsFloats)),
+        _ => Ok((side.clone(), IntegerTyping::Floats)),
     };
     parse(json)
         .unwrap()
@@ -132,7 +132,8 @@ fn exceptions_look_at_all_first_and_ignore_an_empty_any() {
     ];
     for (any, all, holds) in table {
         let conditions = parse(&block(*any, *all)).unwrap();
-        let mut resolve = |side: &Value, _: &Pointer| Ok::<_, Infallible>((side.clone(), Integers::AsFloats));
+        let mut resolve =
+            |side: &Value, _: &Pointer| Ok::<_, Infallible>((side.clone(), IntegerTyping::Floats));
         assert_eq!(
             conditions.holds(&mut resolve, &DivergenceTracker::default()),
             Ok(*holds),

@@ -1,4 +1,4 @@
-//! Patterns of single values.
+//! Patterns of scalars.
 
 use std::cell::OnceCell;
 use std::cmp::Ordering;
@@ -8,9 +8,9 @@ use super::print::digits;
 use super::{Range, is_wildcard, matches};
 use crate::value::{GoDuration, Number, Quantity, Text, Value, exponent_text};
 
-/// What a single value has to look like, prepared once for many values.
+/// A pattern of a scalar, compiled.
 ///
-/// A text is read as alternatives (`|`) of parts that must all hold (`&`), each with an operator (`>`,
+/// A string is parsed as alternatives (`|`) of terms that must all match (`&`), each with an operator (`>`,
 /// `>=`, `<`, `<=`, `!`) or a range (`1-10`, `1!-10`), and compared as duration, else as quantity, else as
 /// text with wildcards.
 ///
@@ -30,23 +30,23 @@ enum Kind {
     Null,
     Bool(bool),
     Number(Number),
-    /// Alternatives of parts; `None` where there are too many to keep them all.
+    /// Alternatives of terms; `None` if there are too many to compile them all.
     Text {
         whole: Text,
-        prepared: Option<Vec<Vec<Part>>>,
+        compiled: Option<Vec<Vec<Term>>>,
     },
-    /// Lists match nothing here: they are no single values.
+    /// A list, which matches nothing.
     List,
-    /// An object stands for any object: its members are no matter of a single value.
+    /// An object, which matches any object.
     Object,
 }
 
-/// A text with more separators is taken apart for each value: a prepared part is large.
-const MOST_SEPARATORS: usize = 1000;
+/// A text with more separators is parsed for each value, because compiled terms are large.
+const MAX_COMPILED_SEPARATORS: usize = 1000;
 
-/// A part of a text between `|` and `&`.
+/// A term of a text, between `|` and `&`.
 #[derive(Clone, Debug)]
-enum Part {
+enum Term {
     Compare(Comparison, Operand),
     Within(Operand, Operand),
     Outside(Operand, Operand),
@@ -62,7 +62,7 @@ enum Comparison {
     LessOrEqual,
 }
 
-/// What a value is compared with, in every reading it has.
+/// The right-hand side of a comparison: as duration, quantity and text.
 #[derive(Clone, Debug)]
 struct Operand {
     duration: Option<GoDuration>,
@@ -71,13 +71,13 @@ struct Operand {
     wildcard: bool,
 }
 
-/// Whether a value fits a pattern, for a pattern that is used only once.
+/// Whether a pattern that is used only once matches a value.
 pub fn matches_leaf(value: &Value, pattern: &Value) -> bool {
     LeafPattern::prepare(pattern).matches(value)
 }
 
 impl LeafPattern {
-    /// Prepares a pattern.
+    /// Compiles a pattern.
     pub fn prepare(pattern: &Value) -> Self {
         Self(match pattern {
             Value::Null => Kind::Null,
@@ -89,72 +89,72 @@ impl LeafPattern {
         })
     }
 
-    /// Prepares a pattern that is a text.
+    /// Compiles a pattern that is a string.
     pub fn text(pattern: impl Into<Text>) -> Self {
         let whole = pattern.into();
         let separators = whole.bytes().filter(|byte| matches!(byte, b'|' | b'&')).count();
-        let prepared = (separators < MOST_SEPARATORS)
-            .then(|| whole.split('|').map(|parts| parts.split('&').map(Part::parse).collect()).collect());
-        Self(Kind::Text { whole, prepared })
+        let compiled = (separators < MAX_COMPILED_SEPARATORS)
+            .then(|| whole.split('|').map(|terms| terms.split('&').map(Term::parse).collect()).collect());
+        Self(Kind::Text { whole, compiled })
     }
 
-    /// Whether a value fits.
+    /// Whether a value matches.
     ///
-    /// Integers are compared by their digits, as Kyverno does where it holds an integer as such; where it
-    /// holds it as a float, its text is `1.2E+01`, which no policy means.
+    /// Integers are compared by their digits, as Kyverno compares integers. In Kyverno some of them are floats, whose text
+    /// is `1.2E+01`, which no policy intends.
     pub fn matches(&self, value: &Value) -> bool {
-        self.fits(match value {
-            Value::Null => Single::Null,
-            Value::Bool(value) => Single::Bool(*value),
-            Value::Number(number) => Single::Number(number),
-            Value::String(text) => Single::Text(text),
-            Value::Array(_) => Single::List,
-            Value::Object(_) => Single::Object,
+        self.matches_leaf(match value {
+            Value::Null => LeafValue::Null,
+            Value::Bool(value) => LeafValue::Bool(*value),
+            Value::Number(number) => LeafValue::Number(number),
+            Value::String(text) => LeafValue::Text(text),
+            Value::Array(_) => LeafValue::List,
+            Value::Object(_) => LeafValue::Object,
         })
     }
 
-    /// Whether a text fits, as [`LeafPattern::matches`] says for a string.
+    /// Whether a string matches, as in [`LeafPattern::matches`].
     pub fn matches_text(&self, text: &str) -> bool {
-        self.fits(Single::Text(text))
+        self.matches_leaf(LeafValue::Text(text))
     }
 
-    fn fits(&self, value: Single<'_>) -> bool {
+    fn matches_leaf(&self, value: LeafValue<'_>) -> bool {
         match &self.0 {
             Kind::Null => match value {
-                Single::Null => true,
-                Single::Bool(value) => !value,
-                Single::Number(number) => number.as_f64() == 0.0,
-                Single::Text(text) => text.is_empty(),
-                Single::List | Single::Object => false,
+                LeafValue::Null => true,
+                LeafValue::Bool(value) => !value,
+                LeafValue::Number(number) => number.as_f64() == 0.0,
+                LeafValue::Text(text) => text.is_empty(),
+                LeafValue::List | LeafValue::Object => false,
             },
-            Kind::Bool(wanted) => matches!(value, Single::Bool(value) if value == *wanted),
+            Kind::Bool(wanted) => matches!(value, LeafValue::Bool(value) if value == *wanted),
             Kind::Number(wanted) => match value {
-                Single::Number(number) => same_number(number, wanted),
-                Single::Text(text) => number_in_text(text, wanted),
-                Single::Null | Single::Bool(_) | Single::List | Single::Object => false,
+                LeafValue::Number(number) => same_number(number, wanted),
+                LeafValue::Text(text) => number_in_text(text, wanted),
+                LeafValue::Null | LeafValue::Bool(_) | LeafValue::List | LeafValue::Object => false,
             },
-            Kind::Text { whole, .. } if matches!(value, Single::Text(text) if *text == **whole) => true,
-            Kind::Text { whole, prepared } => {
+            Kind::Text { whole, .. } if matches!(value, LeafValue::Text(text) if *text == **whole) => true,
+            Kind::Text { whole, compiled } => {
                 let subject = Subject::new(value);
-                match prepared {
-                    Some(prepared) => {
-                        prepared.iter().any(|parts| parts.iter().all(|part| part.holds(&subject)))
+                match compiled {
+                    Some(alternatives) => {
+                        alternatives.iter().any(|terms| terms.iter().all(|term| term.matches(&subject)))
                     }
                     None => whole
                         .split('|')
-                        .any(|parts| parts.split('&').all(|part| Part::parse(part).holds(&subject))),
+                        .any(|terms| terms.split('&').all(|term| Term::parse(term).matches(&subject))),
                 }
             }
             Kind::List => false,
-            Kind::Object => matches!(value, Single::Object),
+            Kind::Object => matches!(value, LeafValue::Object),
         }
     }
 }
 
-impl Part {
+impl Term {
     fn parse(text: &str) -> Self {
         let text = text.trim_matches(' ');
-        // A single character is always a text, also if it is an operator.
+        // A single character is always a text, even if it is an operator.
         if text.len() < 2 {
             return Self::Compare(Comparison::Equal, Operand::new(text.trim()));
         }
@@ -176,7 +176,7 @@ impl Part {
         }
     }
 
-    fn holds(&self, subject: &Subject<'_>) -> bool {
+    fn matches(&self, subject: &Subject<'_>) -> bool {
         match self {
             Self::Compare(comparison, operand) => operand.compare(*comparison, subject),
             Self::Within(low, high) => {
@@ -224,31 +224,32 @@ impl Operand {
             return comparison.accepts(found.cmp(wanted));
         }
         match comparison {
-            Comparison::Equal => self.fits(subject) == Some(true),
-            Comparison::NotEqual => self.fits(subject) == Some(false),
+            Comparison::Equal => self.matches_text(subject) == Some(true),
+            Comparison::NotEqual => self.matches_text(subject) == Some(false),
             Comparison::Greater | Comparison::GreaterOrEqual | Comparison::Less | Comparison::LessOrEqual => {
                 false
             }
         }
     }
 
-    /// Whether the text of a value fits. `None` for values that have no text.
-    fn fits(&self, subject: &Subject<'_>) -> Option<bool> {
-        let fits = |text: &str| if self.wildcard { matches(&self.text, text) } else { *self.text == *text };
+    /// Whether the text of a value matches; `None` for values without text.
+    fn matches_text(&self, subject: &Subject<'_>) -> Option<bool> {
+        let is_match =
+            |text: &str| if self.wildcard { matches(&self.text, text) } else { *self.text == *text };
         match subject.value {
-            Single::Text(text) => Some(fits(text)),
-            Single::Bool(value) => Some(fits(if value { "true" } else { "false" })),
-            Single::Number(number) => {
-                Some(fits(&digits(number).unwrap_or_else(|| exponent_text(number.as_f64(), 'E'))))
+            LeafValue::Text(text) => Some(is_match(text)),
+            LeafValue::Bool(value) => Some(is_match(if value { "true" } else { "false" })),
+            LeafValue::Number(number) => {
+                Some(is_match(&digits(number).unwrap_or_else(|| exponent_text(number.as_f64(), 'E'))))
             }
-            Single::Null | Single::List | Single::Object => None,
+            LeafValue::Null | LeafValue::List | LeafValue::Object => None,
         }
     }
 }
 
-/// A value without what is in it.
+/// A value without the contents of lists and objects.
 #[derive(Clone, Copy)]
-enum Single<'a> {
+enum LeafValue<'a> {
     Null,
     Bool(bool),
     Number(&'a Number),
@@ -257,41 +258,41 @@ enum Single<'a> {
     Object,
 }
 
-/// A value, with its readings as duration and quantity once they were asked for.
+/// A value, with its duration and quantity, parsed on demand.
 struct Subject<'a> {
-    value: Single<'a>,
+    value: LeafValue<'a>,
     duration: OnceCell<Option<GoDuration>>,
     quantity: OnceCell<Option<Quantity>>,
 }
 
 impl<'a> Subject<'a> {
-    const fn new(value: Single<'a>) -> Self {
+    const fn new(value: LeafValue<'a>) -> Self {
         Self { value, duration: OnceCell::new(), quantity: OnceCell::new() }
     }
 
-    /// Null counts as zero, and zero is the only number that is a duration.
+    /// The value as duration: null is zero, and zero is the only number that is a duration.
     fn duration(&self) -> Option<GoDuration> {
         *self.duration.get_or_init(|| match self.value {
-            Single::Null => Some(GoDuration::ZERO),
-            Single::Number(number) => (number.as_f64() == 0.0).then_some(GoDuration::ZERO),
-            Single::Text(text) => GoDuration::read(text),
-            Single::Bool(_) | Single::List | Single::Object => None,
+            LeafValue::Null => Some(GoDuration::ZERO),
+            LeafValue::Number(number) => (number.as_f64() == 0.0).then_some(GoDuration::ZERO),
+            LeafValue::Text(text) => GoDuration::read(text),
+            LeafValue::Bool(_) | LeafValue::List | LeafValue::Object => None,
         })
     }
 
-    /// Null counts as zero, and fractions have six decimals.
+    /// The value as quantity: null is zero, and fractions have six decimals.
     fn quantity(&self) -> Option<&Quantity> {
         let quantity = self.quantity.get_or_init(|| match self.value {
-            Single::Null => Some(Quantity::from_integer(0)),
-            Single::Number(number) => match number.as_i64() {
+            LeafValue::Null => Some(Quantity::from_integer(0)),
+            LeafValue::Number(number) => match number.as_i64() {
                 Some(integer) => Some(Quantity::from_integer(integer)),
                 None => {
                     let text = number.integer_text().unwrap_or_else(|| format!("{:.6}", number.as_f64()));
                     Quantity::parse(&text).ok()
                 }
             },
-            Single::Text(text) => Quantity::parse(text).ok(),
-            Single::Bool(_) | Single::List | Single::Object => None,
+            LeafValue::Text(text) => Quantity::parse(text).ok(),
+            LeafValue::Bool(_) | LeafValue::List | LeafValue::Object => None,
         });
         quantity.as_ref()
     }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::comparison::{duration_order, equals, order};
 use super::membership::{Membership, holds};
 use super::nearest::nearest;
-use super::side::Side;
+use super::typed_operand::TypedOperand;
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::Value;
 
@@ -15,7 +15,7 @@ use crate::value::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Operator {
-    /// The key equals the value, or fits its wildcards; also spelled `Equal`.
+    /// The key equals the value, or matches its wildcards; also spelled `Equal`.
     Equals,
     /// The opposite of [`Operator::Equals`]; also spelled `NotEqual`.
     NotEquals,
@@ -50,7 +50,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// Every name there is, with its operator; the preferred spellings first.
+    /// All names and their operators; the preferred spellings first.
     pub const NAMES: &'static [(&'static str, Self)] = &[
         ("Equals", Self::Equals),
         ("NotEquals", Self::NotEquals),
@@ -90,7 +90,7 @@ impl Operator {
         !self.replacement().is_empty()
     }
 
-    /// What to use in the place of a deprecated operator; empty for the others.
+    /// The replacements of a deprecated operator; empty for the others.
     pub const fn replacement(self) -> &'static [Self] {
         match self {
             Self::In => &[Self::AllIn, Self::AnyIn],
@@ -122,7 +122,7 @@ impl Operator {
     /// assert!(!Operator::AllNotIn.evaluate(&Value::Null, &Value::from("a"), &tracker));
     /// ```
     pub fn evaluate(self, key: &Value, value: &Value, tracker: &DivergenceTracker) -> bool {
-        self.stands(Side::of(key), Side::of(value), tracker)
+        self.evaluate_typed(TypedOperand::of(key), TypedOperand::of(value), tracker)
     }
 
     /// Whether Kyverno panics on the key.
@@ -131,41 +131,41 @@ impl Operator {
             && key.as_array().is_some_and(|keys| keys.iter().any(|key| key.as_str().is_none()))
     }
 
-    /// [`Operator::evaluate`] between sides of which more is known than their values.
-    pub(super) fn stands(
+    /// As [`Operator::evaluate`], for operands whose number types are known.
+    pub(super) fn evaluate_typed(
         self,
-        key_side: Side<'_>,
-        value_side: Side<'_>,
+        key_operand: TypedOperand<'_>,
+        value_operand: TypedOperand<'_>,
         tracker: &DivergenceTracker,
     ) -> bool {
-        let (key, value) = (key_side.value, value_side.value);
+        let (key, value) = (key_operand.value, value_operand.value);
         let equal = || {
             let are_equal = equals(key, value);
             are_equal
-                && (key_side.has_numbers_like(&value_side)
+                && (key_operand.has_same_number_types(&value_operand)
                     || key.as_number().is_some()
                     || tracker.documented(Divergence::IntegersInLists))
         };
         let ordered = |accepts: fn(Ordering) -> bool| order(key, value).is_some_and(accepts);
-        let timed = |accepts: fn(Ordering) -> bool| duration_order(key, value).is_some_and(accepts);
-        let stands = |asked| holds(asked, key_side, value_side, tracker);
+        let duration = |accepts: fn(Ordering) -> bool| duration_order(key, value).is_some_and(accepts);
+        let member = |membership| holds(membership, key_operand, value_operand, tracker);
         match self {
             Self::Equals => equal(),
             Self::NotEquals => !key.is_null() && !equal(),
-            Self::In => stands(Membership::In),
-            Self::AnyIn => stands(Membership::AnyIn),
-            Self::AllIn => stands(Membership::AllIn),
-            Self::NotIn => stands(Membership::NotIn),
-            Self::AnyNotIn => stands(Membership::AnyNotIn),
-            Self::AllNotIn => stands(Membership::AllNotIn),
+            Self::In => member(Membership::In),
+            Self::AnyIn => member(Membership::AnyIn),
+            Self::AllIn => member(Membership::AllIn),
+            Self::NotIn => member(Membership::NotIn),
+            Self::AnyNotIn => member(Membership::AnyNotIn),
+            Self::AllNotIn => member(Membership::AllNotIn),
             Self::GreaterThan => ordered(Ordering::is_gt),
             Self::GreaterThanOrEquals => ordered(Ordering::is_ge),
             Self::LessThan => ordered(Ordering::is_lt),
             Self::LessThanOrEquals => ordered(Ordering::is_le),
-            Self::DurationGreaterThan => timed(Ordering::is_gt),
-            Self::DurationGreaterThanOrEquals => timed(Ordering::is_ge),
-            Self::DurationLessThan => timed(Ordering::is_lt),
-            Self::DurationLessThanOrEquals => timed(Ordering::is_le),
+            Self::DurationGreaterThan => duration(Ordering::is_gt),
+            Self::DurationGreaterThanOrEquals => duration(Ordering::is_ge),
+            Self::DurationLessThan => duration(Ordering::is_lt),
+            Self::DurationLessThanOrEquals => duration(Ordering::is_le),
         }
     }
 }
@@ -180,14 +180,13 @@ impl fmt::Display for Operator {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown operator")]
 pub struct UnknownOperator {
-    /// The name that comes nearest, if one is near.
+    /// The most similar name, if any is similar.
     pub suggestion: Option<&'static str>,
 }
 
-/// Reads an operator as Kyverno's evaluation does, whatever the letter case.
+/// Parses an operator as Kyverno's evaluation does, ignoring case.
 ///
-/// The operators of order and of durations must be spelled exactly all the same: Kyverno evaluates
-/// `greaterthan`, and it never holds; here it is refused.
+/// Comparison operators must be spelled exactly: in Kyverno `greaterthan` never holds; here it is an error.
 impl FromStr for Operator {
     type Err = UnknownOperator;
 

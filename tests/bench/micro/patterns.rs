@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use kyv::pattern::{Conditions, Integers, LeafPattern, matches};
+use kyv::pattern::{Conditions, IntegerTyping, LeafPattern, matches};
 use kyv::semantics::DivergenceTracker;
 use kyv::value::Value;
 
@@ -75,7 +75,7 @@ fn leaves() -> Work {
 fn conditions() -> Work {
     let conditions = Conditions::parse(&value(CONDITIONS)).expect("conditions");
     Work::new(move || {
-        let mut as_written = |side: &Value, _: &_| Ok::<_, Infallible>((side.clone(), Integers::AsFloats));
+        let mut as_written = |side: &Value, _: &_| Ok::<_, Infallible>((side.clone(), IntegerTyping::Floats));
         let verdict = conditions.evaluate(&mut as_written, &DivergenceTracker::default()).expect("an answer");
         // All of them were looked at.
         assert!(verdict.met);

@@ -1,6 +1,6 @@
 //! Wildcards as a plain matcher has them; patterns of single values, operators and conditions.
 
-use kyv::pattern::{self, Conditions, Integers, LeafPattern, Operator, Range};
+use kyv::pattern::{self, Conditions, IntegerTyping, LeafPattern, Operator, Range};
 use kyv::semantics::{DivergenceTracker, Semantics};
 use kyv::value::{GoDuration, MAX_DEPTH, Pointer, Quantity, Value};
 
@@ -99,7 +99,7 @@ fn conditions(block: &Value) {
     match Conditions::parse(block) {
         Err(faults) => assert!(!faults.is_empty() && faults.iter().all(|fault| !fault.message.is_empty())),
         Ok(conditions) => {
-            for integers in [Integers::AsFloats, Integers::Kept] {
+            for integers in [IntegerTyping::Floats, IntegerTyping::Integers] {
                 sides_agree(|tracker| {
                     let mut as_written =
                         |side: &Value, _: &Pointer| Ok::<_, std::fmt::Error>((side.clone(), integers));

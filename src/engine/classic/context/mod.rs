@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 
 use crate::jmespath::{Clock, Random, Runtime};
-use crate::pattern::Integers;
+use crate::pattern::IntegerTyping;
 use crate::policy::{Operation, Rule};
 use crate::report::{ConditionTrace, ElementOutcome, ExceptionTrace, Iteration, Trace, VariableTrace};
 use crate::secrets::TaintTracker;
@@ -268,9 +268,9 @@ impl<'a> Context<'a> {
     }
 
     /// What Kyverno makes of the integers that variables have given since the last call.
-    pub(in crate::engine) const fn take_integers(&mut self) -> Integers {
+    pub(in crate::engine) const fn take_integers(&mut self) -> IntegerTyping {
         let gave = std::mem::replace(&mut self.held.gave, false);
-        if gave { Integers::Kept } else { Integers::AsFloats }
+        if gave { IntegerTyping::Integers } else { IntegerTyping::Floats }
     }
 
     /// Gives the root the object.

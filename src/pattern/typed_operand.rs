@@ -1,31 +1,31 @@
-//! A side of a condition, and which of its numbers Kyverno holds as integers.
+//! Operands of conditions, with the Go types of their numbers in Kyverno.
 //!
-//! Kyverno reads a list or map that a policy writes with integers in it, a number that stands alone as a float, and
-//! what variables give as floats until a rule has patched the object. Two kinds of number are never equal inside lists
-//! and maps there, and they print differently.
+//! Kyverno decodes the integers of lists and maps in a policy as integers, single numbers as floats, and numbers from
+//! variables as floats until a rule has patched the object. Inside lists and maps an integer never equals a float, and
+//! they are formatted differently.
 
 use std::borrow::Cow;
 
 use crate::value::{Number, Value};
 
-/// A side of a condition.
+/// An operand of a condition.
 #[derive(Clone, Copy)]
-pub(super) struct Side<'a> {
-    /// What it is.
+pub(super) struct TypedOperand<'a> {
+    /// The resolved value.
     pub(super) value: &'a Value,
-    /// As the policy writes it; `None` or null for what comes from a variable.
+    /// The value as written in the policy; `None` or null if it comes from a variable.
     pub(super) written: Option<&'a Value>,
-    /// Whether variables give integers.
-    pub(super) kept: bool,
+    /// Whether numbers from variables are integers.
+    pub(super) variable_integers: bool,
 }
 
-impl<'a> Side<'a> {
-    /// A side of which only the value is known.
+impl<'a> TypedOperand<'a> {
+    /// An operand of which only the value is known.
     pub(super) const fn of(value: &'a Value) -> Self {
-        Self { value, written: None, kept: false }
+        Self { value, written: None, variable_integers: false }
     }
 
-    /// The side with the text of each integer in the place of it, as Kyverno prints it.
+    /// The value with each integer replaced by its text, as Kyverno formats it.
     pub(super) fn with_integers_as_text(&self) -> Cow<'a, Value> {
         match (self.value, self.written) {
             (Value::Number(_), Some(Value::Number(_))) => Cow::Borrowed(self.value),
@@ -54,37 +54,37 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Whether a number that stands here is held as an integer.
+    /// Whether Kyverno has a number here as an integer.
     const fn is_integer(&self) -> bool {
-        matches!(self.written, Some(Value::Number(_))) || self.kept
+        matches!(self.written, Some(Value::Number(_))) || self.variable_integers
     }
 
     fn item(&self, index: usize) -> Option<Self> {
         let written = self.written.and_then(|written| written.at(index));
-        Some(Self { value: self.value.at(index)?, written, kept: self.kept })
+        Some(Self { value: self.value.at(index)?, written, variable_integers: self.variable_integers })
     }
 
-    /// Keys may hold variables, so that the written member is found by its place.
+    /// The written member is found by index because its key may contain variables.
     fn member(&self, index: usize, key: &str) -> Option<Self> {
         let written = self.written.and_then(Value::as_object).and_then(|written| written.values().nth(index));
-        Some(Self { value: self.value.get(key)?, written, kept: self.kept })
+        Some(Self { value: self.value.get(key)?, written, variable_integers: self.variable_integers })
     }
 
-    /// Whether two equal sides have numbers of the same kinds.
-    pub(super) fn has_numbers_like(&self, other: &Self) -> bool {
+    /// Whether the numbers of two equal operands have the same types.
+    pub(super) fn has_same_number_types(&self, other: &Self) -> bool {
         match (self.value, other.value) {
             (Value::Number(a), Value::Number(_)) => {
                 integer(a).is_none() || self.is_integer() == other.is_integer()
             }
             (Value::Array(items), Value::Array(_)) => (0..items.len()).all(|index| {
                 let pair = self.item(index).zip(other.item(index));
-                pair.is_none_or(|(a, b)| a.has_numbers_like(&b))
+                pair.is_none_or(|(a, b)| a.has_same_number_types(&b))
             }),
             (Value::Object(members), Value::Object(others)) => {
                 members.keys().enumerate().all(|(index, key)| {
                     let at = others.get_index_of(key);
                     let pair = self.member(index, key).zip(at.and_then(|at| other.member(at, key)));
-                    pair.is_none_or(|(a, b)| a.has_numbers_like(&b))
+                    pair.is_none_or(|(a, b)| a.has_same_number_types(&b))
                 })
             }
             _ => true,
@@ -92,7 +92,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The text of a number that fits Kyverno's integers.
+/// The text of a number that is an integer in Kyverno.
 fn integer(number: &Number) -> Option<String> {
     number.is_integer().then(|| number.as_i64().map(|integer| integer.to_string())).flatten()
 }
