@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 
 use crate::render::{announced, harmless, harmless_name};
-use crate::report::Gaps;
+use crate::report::MissingData;
 use crate::semantics::{DivergenceSet, Semantics};
 use crate::source::SourceError;
 use crate::source::cluster::UnreadPolicies;
@@ -30,7 +30,7 @@ pub(super) struct Reporter {
     /// The last thing that a cluster said; it is not said twice in a row.
     last: String,
     /// What a cluster did not give.
-    gaps: Gaps,
+    gaps: MissingData,
 }
 
 /// What a note is about.
@@ -46,7 +46,7 @@ impl Reporter {
     /// Starts to talk.
     pub(super) fn new(verbosity: Verbosity) -> Self {
         let progress = Progress::new(!verbosity.quiet && io::stderr().is_terminal());
-        Self { verbosity, exit: Exit::Done, progress, last: String::new(), gaps: Gaps::default() }
+        Self { verbosity, exit: Exit::Done, progress, last: String::new(), gaps: MissingData::default() }
     }
 
     /// An error, and how it makes the run end.
@@ -100,7 +100,7 @@ impl Reporter {
     }
 
     /// What is missing in the answer.
-    pub(super) const fn gaps(&self) -> &Gaps {
+    pub(super) const fn gaps(&self) -> &MissingData {
         &self.gaps
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::pattern;
 use crate::render::RuleSources;
-use crate::report::Tally;
+use crate::report::Totals;
 use crate::value::{ObjectRef, Text};
 
 use super::evaluate::Evaluated;
@@ -67,7 +67,7 @@ impl Selection {
     }
 
     /// A note on patterns for objects that none fits.
-    pub(super) fn unmatched(&self, tally: &Tally) -> Option<String> {
+    pub(super) fn unmatched(&self, tally: &Totals) -> Option<String> {
         (!self.objects.is_empty() && tally.objects == 0)
             .then(|| format!("no object is called {}", self.objects.join(" or ")))
     }

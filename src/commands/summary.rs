@@ -6,7 +6,7 @@ use crate::policy::Rule;
 use crate::render::{
     Width, counted, lines, listed, missing_targets, shown_message, summary_table, trial_line, trials_line,
 };
-use crate::report::{ObjectReport, Outcome, RunningKyverno, ServerDryRun, Tally};
+use crate::report::{ObjectReport, Outcome, RunningKyverno, ServerDryRun, Totals};
 use crate::semantics::{DivergenceSet, Semantics};
 use crate::source::cluster::{InstalledKyverno, MissingSchema};
 use crate::value::{Change, Text};
@@ -29,7 +29,7 @@ const MEASURED_VERSIONS: &str = "1.19.";
 /// Counts and notes of a run.
 #[derive(Debug, Default)]
 pub(super) struct RunSummary {
-    pub(super) tally: Tally,
+    pub(super) tally: Totals,
     divergences: DivergenceSet,
     /// The rules whose changes were kept.
     patched: BTreeSet<(Text, Text)>,
@@ -92,7 +92,7 @@ impl Closing {
 impl RunSummary {
     /// A summary that does not count what changes mean for a cluster.
     pub(super) fn without_impact() -> Self {
-        Self { tally: Tally { flagless: true, ..Tally::default() }, ..Self::default() }
+        Self { tally: Totals { flagless: true, ..Totals::default() }, ..Self::default() }
     }
 
     /// Reports the errors of rules on the objects of a document.
@@ -208,7 +208,7 @@ impl RunSummary {
             reporter.announce(self.divergences, session.engine.settings().semantics);
         }
         if let Some(kyverno) = &self.tally.kyverno {
-            reporter.note(NoteKind::Other, &kyverno.told);
+            reporter.note(NoteKind::Other, &kyverno.message);
         }
         self.report_totals(style, reporter);
     }
@@ -354,11 +354,11 @@ impl RunSummary {
         };
         let number = version.strip_prefix('v').unwrap_or(&version);
         let other = if number.starts_with(MEASURED_VERSIONS) { "" } else { ", if it is like Kyverno 1.19" };
-        let told = format!(
+        let message = format!(
             "Kyverno {version} runs in the namespace {namespace} of this cluster: for {} it {instead}{other}",
             names.join(", ")
         );
-        Some(RunningKyverno { version, namespace, differences: self.divergences, told })
+        Some(RunningKyverno { version, namespace, divergences: self.divergences, message })
     }
 
     /// Reports the totals.

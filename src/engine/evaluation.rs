@@ -5,7 +5,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use crate::patch::MergeContext;
 use crate::policy::{Candidate, Candidates, FailurePolicy, Operation, Policy, Rule, other_namespace};
 use crate::report::{
-    Unknown, ObjectReport, Outcome, PolicyReport, RuleError, RuleReport, SkipReason, Undecided,
+    MissingInputs, ObjectReport, Outcome, PolicyReport, RuleError, RuleReport, SkipReason, UndecidedException,
 };
 use crate::secrets::{Secrets, TaintTracker};
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker};
@@ -121,7 +121,7 @@ pub(super) struct Evaluation<'a> {
     missed_labels: Cell<bool>,
     missed_user: Cell<bool>,
     /// Exceptions whose conditions could not be evaluated.
-    undecided: RefCell<Vec<Undecided>>,
+    undecided: RefCell<Vec<UndecidedException>>,
     /// Whether a policy has seen the request; each failure policy has a webhook and so a request of its own.
     passed: [Cell<bool>; 2],
     /// What hides the object from policies that would act on it.
@@ -243,7 +243,7 @@ impl Evaluation<'_> {
         let first = match *prematch {
             Prematch::NoMatch => return None,
             Prematch::First(first) => Some(first),
-            Prematch::Unknown => None,
+            Prematch::MissingInputs => None,
         };
         let tracker = DivergenceTracker::new(settings.semantics);
         let object = if operation == Operation::Delete { Value::Null } else { current.clone() };
@@ -376,7 +376,7 @@ impl Evaluation<'_> {
         let has_more = rules.iter().any(|index| *index >= policy.rules.len());
         let is_given = || settings.values.of(&policy.name, self.name()).next().is_some();
         if settings.trace || operation == Operation::Delete || has_more || is_given() {
-            return Prematch::Unknown;
+            return Prematch::MissingInputs;
         }
         let candidate = self.candidate(object, Some(operation));
         if !policy.admits(&candidate) {
@@ -447,8 +447,8 @@ impl Evaluation<'_> {
     }
 
     /// What of the evaluation's questions had no answer.
-    pub(super) fn unknown(&self) -> Unknown {
-        Unknown {
+    pub(super) fn unknown(&self) -> MissingInputs {
+        MissingInputs {
             namespace: self.missed_labels.get().then(|| self.placed.namespace.clone()),
             user: self.missed_user.get(),
             undecided: self.undecided.take(),
@@ -509,7 +509,7 @@ enum Prematch {
     /// This one of its standard rules is the first that takes the object.
     First(usize),
     /// Nothing.
-    Unknown,
+    MissingInputs,
 }
 
 /// Those rules of a policy that change the object they take.

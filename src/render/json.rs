@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use crate::report::{
-    Counts, Flag, Gaps, Impact, ObjectReport, Outcome, RuleReport, ServerDryRun, SkipReason, Tally,
+    Counts, Flag, Impact, MissingData, ObjectReport, Outcome, RuleReport, ServerDryRun, SkipReason, Totals,
 };
 use crate::semantics::DivergenceSet;
 use crate::value::{Pointer, Text, Value, shortest_changes};
@@ -173,7 +173,7 @@ fn counts_json<S>(name: &'static str, of: &IndexMap<Text, Counts, S>) -> Value {
     Value::array(rows.collect())
 }
 
-fn gaps_json(gaps: &Gaps) -> Value {
+fn gaps_json(gaps: &MissingData) -> Value {
     let names = |names: &[String]| Value::array(names.iter().map(|name| name.as_str().into()).collect());
     let lists = [
         ("kinds", names(&gaps.unread)),
@@ -187,7 +187,7 @@ fn gaps_json(gaps: &Gaps) -> Value {
 
 /// Counts: objects, changed, unchanged, errors, what could not be read, what the changes mean for a cluster with the
 /// first objects, and rows for each policy, each kind and each namespace. [`tally_rows`] has all of them with the rule.
-pub fn tally_json(tally: &Tally, gaps: &Gaps) -> Value {
+pub fn tally_json(tally: &Totals, gaps: &MissingData) -> Value {
     let flags = Flag::ALL.into_iter().map(|flag| {
         let first = tally.flags.get(&flag).into_iter().flat_map(|flagged| &flagged.first);
         let first = first.map(|(object, places)| {
@@ -217,12 +217,12 @@ pub fn tally_json(tally: &Tally, gaps: &Gaps) -> Value {
     .into_iter()
     .collect();
     if let Some(kyverno) = &tally.kyverno {
-        let differences = kyverno.differences.iter().map(|difference| Value::from(difference.to_string()));
+        let divergences = kyverno.divergences.iter().map(|divergence| Value::from(divergence.to_string()));
         let row = [
             ("version", Value::from(kyverno.version.as_str())),
             ("namespace", kyverno.namespace.as_str().into()),
-            ("differences", Value::array(differences.collect())),
-            ("note", kyverno.told.as_str().into()),
+            ("differences", Value::array(divergences.collect())),
+            ("note", kyverno.message.as_str().into()),
         ];
         all.insert("kyverno", row.into_iter().collect());
     }
@@ -240,7 +240,7 @@ pub fn tally_json(tally: &Tally, gaps: &Gaps) -> Value {
 }
 
 /// The rows of a tally, by policy, rule, kind and namespace: there may be many.
-pub fn tally_rows(tally: &Tally) -> impl Iterator<Item = Value> {
+pub fn tally_rows(tally: &Totals) -> impl Iterator<Item = Value> {
     tally.rows.iter().map(|(key, row)| {
         [
             ("policy", Value::String(key.policy.clone())),

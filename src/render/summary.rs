@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use indexmap::IndexMap;
 
-use crate::report::{Counts, Flag, Gaps, ServerDryRuns, Tally, TallyRow};
+use crate::report::{Counts, Flag, MissingData, ServerDryRuns, Totals, TotalsRow};
 use crate::value::Text;
 
 use super::harmless::harmless_name;
@@ -40,7 +40,7 @@ trait Counting: Clone + Default {
     fn weight(&self) -> (usize, usize);
 }
 
-impl Counting for TallyRow {
+impl Counting for TotalsRow {
     const HEADINGS: &'static [&'static str] = &["Patched", "Dropped", "No change", "Skipped", "Errors"];
 
     fn numbers(&self) -> Vec<usize> {
@@ -124,11 +124,11 @@ fn folded<C: Counting>(mut rows: Vec<(Vec<String>, C)>) -> Vec<(Vec<String>, C)>
 }
 
 /// The tables of a summary, each with what it is called.
-fn tables(tally: &Tally, width: Width) -> Vec<(&'static str, Table)> {
+fn tables(tally: &Totals, width: Width) -> Vec<(&'static str, Table)> {
     let mut tables = Vec::new();
     let is_long = tally.rows.len() > ROWS;
     if is_long {
-        let mut rules: IndexMap<Vec<String>, TallyRow> = IndexMap::new();
+        let mut rules: IndexMap<Vec<String>, TotalsRow> = IndexMap::new();
         for (key, row) in &tally.rows {
             rules.entry(vec![key.policy.to_string(), key.rule.to_string()]).or_default().add(row);
         }
@@ -137,7 +137,7 @@ fn tables(tally: &Tally, width: Width) -> Vec<(&'static str, Table)> {
         let names = |text: [&Text; 4]| text.into_iter().map(ToString::to_string).collect();
         let rows = tally.rows.iter();
         let rows = rows.map(|(key, row)| (names([&key.policy, &key.rule, &key.kind, &key.namespace]), *row));
-        let rows: Vec<(Vec<String>, TallyRow)> = rows.collect();
+        let rows: Vec<(Vec<String>, TotalsRow)> = rows.collect();
         tables.push((
             "By policy, rule, kind and namespace",
             table(&["Policy", "Rule", "Kind", "Namespace"], &rows),
@@ -159,13 +159,13 @@ fn tables(tally: &Tally, width: Width) -> Vec<(&'static str, Table)> {
 }
 
 /// Where the rows are that are not told one by one.
-fn rest(tally: &Tally) -> Option<String> {
+fn rest(tally: &Totals) -> Option<String> {
     let rows = tally.rows.len();
     (rows > ROWS).then(|| format!("all {rows} rows by policy, rule, kind and namespace: -o json"))
 }
 
 /// One line of totals.
-fn totals(tally: &Tally, gaps: &Gaps) -> String {
+fn totals(tally: &Totals, gaps: &MissingData) -> String {
     let objects = if tally.objects == 1 { "object" } else { "objects" };
     let mut line = format!("{} {objects}, {} would change", tally.objects, tally.changed);
     if tally.unchanged > 0 && tally.unchanged < tally.objects {
@@ -206,7 +206,7 @@ pub fn trials_line(server_dry_runs: &ServerDryRuns) -> String {
 }
 
 /// What the changes mean for a cluster: a line for each flag, with the first objects.
-fn meanings(tally: &Tally) -> Vec<(String, Vec<String>)> {
+fn meanings(tally: &Totals) -> Vec<(String, Vec<String>)> {
     let set = Flag::ALL.into_iter().filter_map(|flag| Some((flag, tally.flags.get(&flag)?)));
     let told = set.map(|(flag, flagged)| {
         let number = flagged.objects;
@@ -235,7 +235,7 @@ fn meanings(tally: &Tally) -> Vec<(String, Vec<String>)> {
 }
 
 /// The summary as kubectl prints tables: columns two blanks apart, totals last.
-pub fn summary_table(tally: &Tally, gaps: &Gaps, width: Width) -> String {
+pub fn summary_table(tally: &Totals, gaps: &MissingData, width: Width) -> String {
     let tables: Vec<String> = tables(tally, width).iter().map(|(_, table)| table.text()).collect();
     let mut out = tables.join("\n");
     if tables.len() > 1 {
@@ -254,7 +254,7 @@ pub fn summary_table(tally: &Tally, gaps: &Gaps, width: Width) -> String {
 }
 
 /// The summary as Markdown, fit for a pull request, with diffs and the number of objects whose diffs found no room.
-pub fn markdown(tally: &Tally, gaps: &Gaps, diffs: &str, left_out: usize) -> String {
+pub fn markdown(tally: &Totals, gaps: &MissingData, diffs: &str, left_out: usize) -> String {
     let mut out = format!("### Kyverno mutations\n\n{}\n", totals(tally, gaps));
     for (line, names) in meanings(tally) {
         let _ = writeln!(out, "\n**{}**\n", markdown_text(&line));
@@ -269,7 +269,7 @@ pub fn markdown(tally: &Tally, gaps: &Gaps, diffs: &str, left_out: usize) -> Str
     }
     out.extend(rest(tally).map(|rest| format!("\n{rest}\n")));
     if let Some(kyverno) = &tally.kyverno {
-        let _ = writeln!(out, "\n{}", markdown_text(&kyverno.told));
+        let _ = writeln!(out, "\n{}", markdown_text(&kyverno.message));
     }
     if !diffs.is_empty() {
         let fence = fence(diffs);
@@ -289,24 +289,24 @@ pub fn markdown(tally: &Tally, gaps: &Gaps, diffs: &str, left_out: usize) -> Str
 
 #[cfg(test)]
 mod tests {
-    use crate::report::{RunningKyverno, TallyKey};
+    use crate::report::{RunningKyverno, TotalsKey};
     use crate::semantics::DivergenceSet;
 
     use super::*;
 
-    fn tally(namespaces: usize) -> Tally {
-        let mut tally = Tally::default();
+    fn tally(namespaces: usize) -> Totals {
+        let mut tally = Totals::default();
         for number in 0..namespaces {
             let namespace: Text = if number == 1 { "".into() } else { format!("n{number:03}").into() };
             let kind: Text = if number == 1 { "Node".into() } else { "Pod".into() };
             let changed = usize::from(number != 1);
-            let key = TallyKey {
+            let key = TotalsKey {
                 policy: "add-labels".into(),
                 rule: "add".into(),
                 kind: kind.clone(),
                 namespace: namespace.clone(),
             };
-            let row = TallyRow { patched: changed, no_change: 1 - changed, ..TallyRow::default() };
+            let row = TotalsRow { patched: changed, no_change: 1 - changed, ..TotalsRow::default() };
             let counts = Counts { objects: 1, changed, unchanged: 1 - changed, ..Counts::default() };
             tally.rows.insert(key, row);
             tally.by_kind.entry(kind).or_default().add(&counts);
@@ -327,7 +327,7 @@ add-labels   add    Pod    n000        1         0         0           0        
 add-labels   add    Node   -           0         0         1           0         0
 ";
         let totals = "2 objects, 1 would change, 1 would not\n";
-        let gaps = Gaps::default();
+        let gaps = MissingData::default();
         assert_eq!(summary_table(&tally(2), &gaps, Width::Short), format!("{short}{totals}"));
         let more = "
 KIND   OBJECTS   WOULD CHANGE   NO CHANGE   ERRORS
@@ -344,7 +344,11 @@ n000        1         1              0           0
 
     #[test]
     fn long_tables_are_folded_and_nothing_is_lost_in_their_sums() {
-        let gaps = Gaps { unread: vec!["secrets".into()], in_part: vec!["pods".into()], ..Gaps::default() };
+        let gaps = MissingData {
+            unread: vec!["secrets".into()],
+            in_part: vec!["pods".into()],
+            ..MissingData::default()
+        };
         let expected_end = "
 n018         1         1              0           0
 n019         1         1              0           0
@@ -375,18 +379,19 @@ all 200 rows by policy, rule, kind and namespace: -o json
         let kyverno = RunningKyverno {
             version: "v1.19.0".into(),
             namespace: "kyverno".into(),
-            differences: DivergenceSet::NONE,
-            told: "Kyverno v1.19.0 runs".into(),
+            divergences: DivergenceSet::NONE,
+            message: "Kyverno v1.19.0 runs".into(),
         };
-        let text = markdown(&Tally { kyverno: Some(kyverno), ..tally(2) }, &Gaps::default(), "+ a\n", 0);
+        let text =
+            markdown(&Totals { kyverno: Some(kyverno), ..tally(2) }, &MissingData::default(), "+ a\n", 0);
         assert!(text.contains("\n\nKyverno v1.19.0 runs\n\n<details>"), "{text}");
     }
 
     #[test]
     fn markdown_fences_outlast_backticks() {
-        let text = markdown(&tally(1), &Gaps::default(), "+ ```\n", 2);
+        let text = markdown(&tally(1), &MissingData::default(), "+ ```\n", 2);
         assert!(text.ends_with("\nThe diffs of 2 more objects are left out.\n"), "{text}");
-        let one = markdown(&tally(1), &Gaps::default(), "+ a\n", 1);
+        let one = markdown(&tally(1), &MissingData::default(), "+ a\n", 1);
         assert!(one.ends_with("\nThe diff of 1 more object is left out.\n"), "{one}");
         assert!(text.contains("| add-labels | add | Pod | n000 | 1 | 0 | 0 | 0 | 0 |"), "{text}");
         assert!(text.contains("\n````diff\n+ ```\n````\n"), "{text}");

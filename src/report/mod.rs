@@ -1,15 +1,14 @@
-//! What became of objects, policies and rules: data, before anything is shown.
+//! Reports: the results of policies as data, before rendering.
 //!
-//! Every outcome that a user would name is a variant of its own. Places are pointers, not lines; nothing
-//! here knows colours, formats or exit codes.
+//! Paths are pointers, not lines; nothing here knows colors, output formats or exit codes.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod gaps;
 mod impact;
+mod missing_data;
 mod outcome;
 mod server_dry_run;
 mod suite;
-mod tally;
+mod totals;
 mod trace;
 
 use std::collections::BTreeSet;
@@ -18,63 +17,63 @@ use crate::secrets::Secrets;
 use crate::semantics::DivergenceSet;
 use crate::value::{Change, ObjectRef, Pointer, Text, Value, changes};
 
-pub use gaps::Gaps;
 pub use impact::Impact;
+pub use missing_data::MissingData;
 pub use outcome::{Outcome, RuleError, SkipReason};
 pub use server_dry_run::{ServerDryRun, ServerDryRuns};
 pub use suite::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, UnloadedSuite, Verdict};
-pub use tally::{Counts, Flag, FlagCounts, Flagged, RunningKyverno, Tally, TallyKey, TallyRow};
+pub use totals::{Counts, Flag, FlagCounts, Flagged, RunningKyverno, Totals, TotalsKey, TotalsRow};
 pub use trace::{ConditionTrace, ElementOutcome, ExceptionTrace, Iteration, Trace, VariableTrace};
 
-/// What the policies made of one object.
+/// The result of the policies for one object.
 #[derive(Clone, Debug)]
 pub struct ObjectReport {
-    /// The object's identity; `None` where it lacks `apiVersion` or `kind`, and so was not evaluated.
+    /// The object's identity; `None` if it lacks `apiVersion` or `kind`, and so was not evaluated.
     pub object: Option<ObjectRef>,
-    /// The object as it was.
+    /// The object before.
     pub before: Value,
-    /// The object as the policies leave it.
+    /// The object after all policies.
     pub after: Value,
-    /// The policies that concern the object, in the order they ran.
+    /// The policies that match the object, in the order they ran.
     pub policies: Vec<PolicyReport>,
-    /// What `match` and `exclude` of some rule ask for and nobody gave.
-    pub unknown: Unknown,
-    /// The part of Kyverno's configuration that hides the object from policies, where they act on it.
+    /// Inputs that rules needed and that were not given.
+    pub unknown: MissingInputs,
+    /// The part of Kyverno's configuration that excludes the object from policies, if one does.
     pub filter: Option<Text>,
-    /// Secrets whose values may have come into the object, and what was made of those: the object itself, the stored one of
-    /// an update, those that answered context entries or triggered a rule whose target the object is.
+    /// Secrets whose values may be in the object, and values derived from them: the object itself, the stored one of an
+    /// update, those that context entries loaded, and those that triggered a rule for this target.
     pub secrets: Secrets,
     /// Whether values of Secrets may be shown.
     pub shows_secrets: bool,
-    /// What an API server says of the object as it is, if one was asked.
+    /// The result of a dry run on an API server, if there was one.
     pub server_dry_run: Option<Box<ServerDryRun>>,
 }
 
-/// What was taken as absent because nobody gave it.
+/// Inputs that were treated as absent because they were not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unknown {
+pub struct MissingInputs {
     /// The labels of this namespace.
     pub namespace: Option<Text>,
-    /// Who sends the request.
+    /// The user of the request.
     pub user: bool,
-    /// Exceptions whose conditions cannot be evaluated, and that so do not apply.
-    pub undecided: Vec<Undecided>,
+    /// Exceptions whose conditions cannot be evaluated; they do not apply.
+    pub undecided: Vec<UndecidedException>,
 }
 
 /// An exception whose conditions cannot be evaluated for an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undecided {
+pub struct UndecidedException {
     /// Its name, as `namespace/name`.
     pub exception: Text,
-    /// The policy it is from.
+    /// The policy.
     pub policy: Text,
-    /// The rule of the policy.
+    /// The rule.
     pub rule: Text,
-    /// What is wrong.
+    /// The error.
     pub message: String,
 }
 
-impl std::fmt::Display for Undecided {
+impl std::fmt::Display for UndecidedException {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { exception, policy, rule, message } = self;
         write!(f, "exception {exception} does not apply to {policy}/{rule}: {message}")
@@ -82,14 +81,14 @@ impl std::fmt::Display for Undecided {
 }
 
 impl ObjectReport {
-    /// The report of an object that no policy concerns.
+    /// The report of an object that no policy matches.
     pub fn untouched(object: Value) -> Self {
         Self {
             object: ObjectRef::of(&object),
             before: object.clone(),
             after: object,
             policies: Vec::new(),
-            unknown: Unknown::default(),
+            unknown: MissingInputs::default(),
             filter: None,
             secrets: Secrets::default(),
             shows_secrets: false,
@@ -97,7 +96,7 @@ impl ObjectReport {
         }
     }
 
-    /// Whether the object became another.
+    /// Whether the object changed.
     pub fn is_changed(&self) -> bool {
         self.before != self.after
     }
@@ -107,12 +106,12 @@ impl ObjectReport {
         self.policies.iter().any(PolicyReport::has_error)
     }
 
-    /// What leads from the object as it was to the object as it is.
+    /// The changes of the object.
     pub fn changes(&self) -> Vec<Change> {
         changes(&self.before, &self.after)
     }
 
-    /// A place in the object, with secrets masked that stand in keys.
+    /// A path in the object, with secrets in keys masked.
     pub fn shown_place(&self, place: &Pointer) -> Pointer {
         if self.shows_secrets || self.secrets.is_empty() {
             return place.clone();
@@ -120,7 +119,7 @@ impl ObjectReport {
         self.secrets.texts_with(&[&self.before, &self.after]).shown_place(place)
     }
 
-    /// What the change of the object means for a cluster; whether the object exists already, and so is updated.
+    /// The impact of the change on a cluster. `is_update` is whether the object exists already.
     pub fn impact(&self, is_update: bool) -> Impact {
         let mut impact = Impact::of(&self.before, &self.after, is_update);
         for place in impact.immutable.iter_mut().chain(&mut impact.privilege) {
@@ -129,7 +128,7 @@ impl ObjectReport {
         impact
     }
 
-    /// Every divergence between the two semantics that the object came through.
+    /// All divergences that were reached.
     pub fn divergences(&self) -> DivergenceSet {
         let mut all = DivergenceSet::NONE;
         for policy in &self.policies {
@@ -138,7 +137,7 @@ impl ObjectReport {
         all
     }
 
-    /// The exceptions that took the object out of some rule, each once.
+    /// The exceptions that applied, each once.
     pub fn exceptions(&self) -> BTreeSet<&Text> {
         let names = self.rules().filter_map(|(_, rule)| match &rule.outcome {
             Outcome::Skipped(SkipReason::Exceptions(names)) => Some(names),
@@ -153,40 +152,39 @@ impl ObjectReport {
     }
 }
 
-/// What one policy made of one object.
+/// The result of one policy for one object.
 #[derive(Clone, Debug)]
 pub struct PolicyReport {
     /// The policy's name; `namespace/name` for a namespaced one.
     pub policy: Text,
-    /// Its rules that gave a result, in the order they ran. With a trace, also those that do not match.
+    /// The rules that matched, in the order they ran. With a trace, also those that do not match.
     pub rules: Vec<RuleReport>,
     /// The divergences that the policy reached with this object.
     pub divergences: DivergenceSet,
 }
 
 impl PolicyReport {
-    /// Whether some rule could not be evaluated: none of the policy's changes is kept then, because a
-    /// cluster would refuse the request.
+    /// Whether some rule failed: all changes of the policy are then discarded, because a cluster would refuse the request.
     pub fn has_error(&self) -> bool {
         self.rules.iter().any(|rule| matches!(rule.outcome, Outcome::Error(_)))
     }
 }
 
-/// What one rule made of one object.
+/// The result of one rule for one object.
 #[derive(Clone, Debug)]
 pub struct RuleReport {
     /// The rule's name; generated rules carry their generated name.
     pub rule: Text,
     /// The outcome.
     pub outcome: Outcome,
-    /// The object that triggered the rule, where this one is a target of it.
+    /// The trigger of the rule, if this object is a target.
     pub trigger: Option<ObjectRef>,
-    /// How it came about, if that was asked for.
+    /// How the outcome came about, if requested.
     pub trace: Option<Box<Trace>>,
 }
 
 impl RuleReport {
-    /// What the rule changed: empty unless it patched the object.
+    /// The changes of the rule.
     pub fn changes(&self) -> Vec<Change> {
         match &self.outcome {
             Outcome::Patched { before, after } => changes(before, after),

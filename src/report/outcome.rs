@@ -2,23 +2,23 @@
 
 use crate::value::{ObjectRef, Pointer, Text, Value};
 
-/// What became of one rule on one object.
+/// The outcome of one rule for one object.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// The rule changed the object.
     Patched {
-        /// The object as the rule found it.
+        /// The object before the rule.
         before: Value,
-        /// The object as the rule left it.
+        /// The object after the rule.
         after: Value,
     },
-    /// The rule applies and asks for what is already there.
+    /// The rule applies and changes nothing.
     NoChange,
-    /// The rule is one with targets, and the object triggers it: the reports of the targets tell the rest.
+    /// The object triggers a mutate-existing rule; the targets have reports of their own.
     Triggered {
         /// The objects that the rule was run on, in order.
         targets: Vec<ObjectRef>,
-        /// The targets that no object answers, in words.
+        /// Descriptions of targets for which no object exists.
         missing: Vec<Text>,
     },
     /// The rule does not apply.
@@ -47,34 +47,34 @@ pub enum SkipReason {
     NotSelected(Vec<String>),
     /// The preconditions do not hold.
     Preconditions {
-        /// The messages of the conditions that failed; empty where none was written.
+        /// The messages of the failed conditions; may be empty.
         message: String,
     },
-    /// These exceptions from the rule take the object away, named as `namespace/name`.
+    /// These policy exceptions apply, named as `namespace/name`.
     Exceptions(Vec<Text>),
     /// A condition anchor of the overlay does not hold.
     Anchor {
-        /// The anchor's place in the overlay.
+        /// The anchor's path in the overlay.
         overlay: Pointer,
-        /// The place of the object that was tested.
+        /// The path in the object that was tested.
         at: Pointer,
-        /// What is wrong there; never the value itself.
+        /// Why it does not hold; never the value itself.
         reason: String,
     },
-    /// The loops of the rule changed nothing.
+    /// The `foreach` loops of the rule changed nothing.
     NoElements {
-        /// The lists that are not there, which count as empty.
+        /// Lists that do not exist, which count as empty.
         missing: Vec<Text>,
     },
-    /// This part of Kyverno's configuration hides the object from all policies.
+    /// This part of Kyverno's configuration excludes the object from all policies.
     Filtered(Text),
-    /// An earlier rule of the policy applied, and the policy asks for one only.
+    /// An earlier rule of the policy applied, and the policy has `applyRules: One`.
     ApplyOne,
-    /// The request deletes the object, so that there is nothing to patch.
+    /// The request deletes the object.
     Deleted,
-    /// The request deletes the object, and the rule with targets does not name that operation.
+    /// The request deletes the object, and the mutate-existing rule does not match that operation.
     NotOnDelete,
-    /// The policy comes or changes, and the rule with targets does not ask to be run then.
+    /// The policy was created or updated, and `mutateExistingOnPolicyUpdate` is not set.
     NotOnPolicyUpdate,
 }
 
@@ -85,7 +85,7 @@ impl std::fmt::Display for SkipReason {
             Self::Preconditions { message } if message.is_empty() => f.write_str("preconditions not met"),
             Self::Preconditions { message } => write!(f, "preconditions not met; {message}"),
             Self::Exceptions(names) => {
-                // Kyverno's text lacks the blank before the names.
+                // Kyverno's text lacks the space before the names.
                 write!(f, "rule is skipped due to policy exceptions {}", names.join(", "))
             }
             Self::Anchor { overlay, at, reason } => {
@@ -113,9 +113,9 @@ impl std::fmt::Display for SkipReason {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RuleError {
-    /// What happened, in Kyverno's words where it has some.
+    /// The error, in Kyverno's words if possible.
     pub message: String,
-    /// What would help, such as the flag that gives a missing input.
+    /// What would help, such as the flag for a missing input.
     pub hint: Option<String>,
 }
 

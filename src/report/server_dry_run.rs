@@ -1,45 +1,45 @@
-//! What an API server says of a changed object.
+//! Dry runs of changed objects on an API server.
 
 use crate::value::Value;
 
-/// What an API server says of a changed object in a dry run.
+/// The result of a dry run of a changed object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerDryRun {
     /// It would be stored.
     Accepted {
-        /// The object as the policies leave it, without what the server keeps for itself.
+        /// The object after all policies, without fields that the server manages.
         sent: Value,
-        /// The object as it would be stored, in the same order.
+        /// The object as it would be stored, in the same key order.
         stored: Value,
     },
-    /// The server or one of its webhooks refuses it: in the server's words.
+    /// The server or one of its webhooks refuses it; the server's message.
     Refused(String),
-    /// The server does not tell, in its words: the user may not ask, or something is down.
+    /// The dry run failed, for example for lack of access; the server's message.
     Unanswered(String),
 }
 
 impl ServerDryRun {
-    /// Whether the server would store something else than it was sent.
+    /// Whether the server would store another object than it was sent.
     pub fn is_changed(&self) -> bool {
         matches!(self, Self::Accepted { sent, stored } if sent != stored)
     }
 }
 
-/// How many objects met which answer.
+/// The number of objects by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerDryRuns {
     /// Objects that would be stored.
     pub accepted: usize,
-    /// Those of them that would be stored otherwise than they were sent.
+    /// Accepted objects that the server would change.
     pub changed: usize,
     /// Objects that would be refused.
     pub refused: usize,
-    /// Objects of which the server does not tell.
+    /// Objects whose dry run failed.
     pub unanswered: usize,
 }
 
 impl ServerDryRuns {
-    /// Counts an answer.
+    /// Counts a result.
     pub fn add(&mut self, server_dry_run: &ServerDryRun) {
         match server_dry_run {
             ServerDryRun::Accepted { .. } => {
@@ -51,7 +51,7 @@ impl ServerDryRuns {
         }
     }
 
-    /// Whether nothing was asked.
+    /// Whether there was no dry run.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -1,16 +1,16 @@
-//! What became of the expectations of test suites.
+//! Results of test suites.
 
 use crate::secrets::Secrets;
 use crate::value::{ObjectRef, Text, Value};
 
-/// What became of one test suite.
+/// The result of one test suite.
 #[derive(Clone, Debug)]
 pub struct SuiteReport {
     /// The file.
     pub file: Text,
-    /// The suite's name; empty where it has none.
+    /// The suite's name; may be empty.
     pub name: Text,
-    /// A row for each expectation and each object that it is about.
+    /// One row per expectation and object.
     pub rows: Vec<SuiteRow>,
 }
 
@@ -19,52 +19,52 @@ pub struct SuiteReport {
 pub struct UnloadedSuite {
     /// The file.
     pub file: Text,
-    /// Everything that is wrong with it, or with what it names.
+    /// The errors in it and in the files it names.
     pub reasons: Vec<String>,
 }
 
-/// What became of an expectation for one object.
+/// The result of an expectation for one object.
 #[derive(Clone, Debug)]
 pub struct SuiteRow {
     /// The policy.
     pub policy: Text,
-    /// The rule that gave the result, else the one that was expected to; empty where none is named.
+    /// The rule with the result, or the expected one; may be empty.
     pub rule: Text,
-    /// What the expectation is about.
+    /// The object of the expectation.
     pub resource: Subject,
-    /// Whether it came true.
+    /// Whether the result is as expected.
     pub verdict: Verdict,
     /// Why, in a few words.
     pub reason: String,
-    /// What the rule says; empty for nothing.
+    /// The message of the rule; may be empty.
     pub message: String,
-    /// Where the object is not as expected.
+    /// The difference to the expected object.
     pub difference: Option<Difference>,
-    /// The object as it was and as the policies leave it; their secrets must not be shown.
+    /// The object before and after; secrets in them must not be shown.
     pub states: Option<(Value, Value)>,
-    /// The secrets that came into it.
+    /// The secrets in it.
     pub secrets: Secrets,
 }
 
-/// What an expectation is about.
+/// The object of an expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// An object of the suite.
     Object(ObjectRef),
-    /// Whatever the expectation names; it names all objects where this is empty.
+    /// A name in the expectation; empty for all objects.
     Named(Text),
 }
 
-/// Whether an expectation came true.
+/// Whether a result is as expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// It did.
+    /// It is.
     Pass,
-    /// It did not.
+    /// It is not.
     Fail,
-    /// No rule concerns the object. That counts as passed, whatever is expected.
+    /// No rule matches the object. That counts as passed, whatever is expected.
     Skip,
-    /// The file with expected objects does not hold the object: Kyverno says nothing about such rows.
+    /// The file with expected objects lacks the object: Kyverno omits such rows.
     Dropped,
     /// It needs something that this version does not evaluate.
     NotEvaluated,
@@ -90,27 +90,26 @@ pub struct Difference {
     pub file: Text,
     /// Which of its objects it is, from 0.
     pub index: usize,
-    /// The expected object, without what does not count.
+    /// The expected object, without ignored fields.
     pub expected: Value,
-    /// The object as it became, without what does not count, and with its keys in the order of the
-    /// expected ones.
+    /// The actual object, without ignored fields, with its keys in the order of the expected one.
     pub actual: Value,
-    /// The object as it became, as it would stand in the file.
+    /// The actual object, in the form of the file.
     pub object: Value,
 }
 
-/// How many expectations met which fate.
+/// The number of expectations by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SuiteCounts {
     /// Suites that were run.
     pub suites: usize,
-    /// Rows that came true.
+    /// Rows as expected.
     pub passed: usize,
-    /// Rows that did not.
+    /// Rows not as expected.
     pub failed: usize,
-    /// Rows that no rule concerns.
+    /// Rows that no rule matches.
     pub skipped: usize,
-    /// Rows that Kyverno says nothing about.
+    /// Rows that Kyverno omits.
     pub dropped: usize,
     /// Rows that need something that is not evaluated.
     pub not_evaluated: usize,

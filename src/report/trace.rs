@@ -1,32 +1,32 @@
-//! How the outcome of a rule came about.
+//! Traces: how the outcome of a rule came about.
 
 use crate::value::{Pointer, Text, Value};
 
 use super::SkipReason;
 
-/// What was looked at on the way to an outcome, in the order it was.
+/// What was evaluated for an outcome, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// The preconditions that were evaluated.
     pub conditions: Vec<ConditionTrace>,
-    /// The variables that were asked for.
+    /// The variables that were resolved.
     pub variables: Vec<VariableTrace>,
-    /// The target that it is of, as an index of those of the rule; `None` for what the trigger alone is asked.
+    /// The index of the target in the rule; `None` for the trigger.
     pub target: Option<usize>,
     /// The exceptions that name the rule and do not apply.
     pub exceptions: Vec<ExceptionTrace>,
-    /// The elements that loops went through.
+    /// The iterations of `foreach` loops.
     pub turns: Vec<Iteration>,
-    /// How many elements more there were, of which nothing is kept.
+    /// The number of further iterations, which are not kept.
     pub turns_left_out: usize,
 }
 
 impl Trace {
-    /// So many elements of loops are kept, beside those that fail.
+    /// How many iterations are kept, besides those that fail.
     pub const TURNS: usize = 1000;
 }
 
-/// An exception that was looked at and does not apply.
+/// An exception that does not apply.
 #[derive(Clone, Debug)]
 pub struct ExceptionTrace {
     /// Its name, as `namespace/name`.
@@ -38,60 +38,60 @@ pub struct ExceptionTrace {
 /// A precondition that was evaluated.
 #[derive(Clone, Debug)]
 pub struct ConditionTrace {
-    /// Its place below `preconditions`.
+    /// Its path below `preconditions`.
     pub pointer: Pointer,
-    /// The element it was evaluated for, as an index of [`Trace::turns`]; `None` for one of the rule.
+    /// The iteration, as an index of [`Trace::turns`]; `None` outside of loops.
     pub turn: Option<usize>,
     /// The key's value.
     pub key: Value,
     /// The operator's name.
     pub operator: Text,
-    /// The value it was compared with.
+    /// The resolved right operand.
     pub value: Value,
-    /// Whether it held.
+    /// Whether it holds.
     pub met: bool,
 }
 
-/// A variable that was asked for.
+/// A variable that was resolved.
 #[derive(Clone, Debug)]
 pub struct VariableTrace {
-    /// The element it was asked for, as an index of [`Trace::turns`]; `None` outside of loops.
+    /// The iteration, as an index of [`Trace::turns`]; `None` outside of loops.
     pub turn: Option<usize>,
     /// The expression.
     pub expression: Text,
-    /// Its value, or why it has none.
+    /// Its value, or the error.
     pub value: Result<Value, String>,
 }
 
-/// An element that a loop went through.
+/// An iteration of a loop.
 #[derive(Clone, Debug)]
 pub struct Iteration {
-    /// The place of the loop below `mutate`, such as `foreach[0]`.
+    /// The path of the loop below `mutate`, such as `foreach[0]`.
     pub place: Pointer,
     /// The loop's list.
     pub list: Text,
     /// The element's index in it.
     pub index: usize,
-    /// The element of the loop around, as an index of [`Trace::turns`].
+    /// The iteration of the outer loop, as an index of [`Trace::turns`].
     pub outer: Option<usize>,
-    /// What became of it.
+    /// Its outcome.
     pub fate: ElementOutcome,
 }
 
-/// What became of an element of a loop.
+/// The outcome of an iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ElementOutcome {
-    /// It could not be evaluated.
+    /// It failed.
     Failed,
     /// It changed the object.
     Changed,
-    /// It asks for what is already there.
+    /// It changed nothing.
     NoChange,
-    /// It was passed over.
+    /// It was skipped.
     Skipped {
         /// Why.
         reason: SkipReason,
-        /// What the object had where the reason points to.
+        /// The value in the object at the path of the reason.
         found: Option<Value>,
     },
 }

@@ -12,7 +12,7 @@ use kyv::render::{
     DiffStyle, Explanation, Origin, Palette, RuleSources, impact_json, lines, markdown, object_json,
     shown_message, tally_json, unified_diff,
 };
-use kyv::report::{Gaps, ObjectReport, Tally};
+use kyv::report::{MissingData, ObjectReport, Totals};
 use kyv::semantics::Semantics;
 use kyv::value::{Change, GroupVersionKind, Value};
 use kyv::yaml;
@@ -420,14 +420,14 @@ fn what_a_change_means_is_told_without_the_secrets_in_keys() {
     let policy = policy::parse(&yaml::parse_value(KEYS).expect("YAML"), Semantics::Documented);
     let engine = Engine::new(PolicySet::new(vec![policy.expect("a policy")]), Settings::default());
     let report = engine.mutate(&yaml::parse_value(map).expect("YAML"), None, &Cluster(secret()));
-    let mut tally = Tally::default();
+    let mut tally = Totals::default();
     tally.add(&report, true);
     let told = [
         impact_json(&report.impact(true)).expect("a refused update").to_json(),
-        tally_json(&tally, &Gaps::default()).to_json(),
+        tally_json(&tally, &MissingData::default()).to_json(),
         markdown(
             &tally,
-            &Gaps::default(),
+            &MissingData::default(),
             &unified_diff(&report, &Origin::default(), &DiffStyle::default()),
             0,
         ),

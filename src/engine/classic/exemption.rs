@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use crate::pattern::ConditionError;
 use crate::policy::{Candidate, PolicyException, PolicyExceptions, Rule};
-use crate::report::{ExceptionTrace, SkipReason, Undecided};
+use crate::report::{ExceptionTrace, SkipReason, UndecidedException};
 use crate::value::{Pointer, Text};
 use crate::variables::{Inline, SubstitutionError, Template};
 
@@ -19,7 +19,7 @@ pub(in crate::engine) struct Exemption<'a> {
     /// The object as it came to the policy.
     pub(in crate::engine) candidate: Candidate<'a>,
     /// The exceptions whose conditions could not be evaluated.
-    pub(in crate::engine) undecided: &'a RefCell<Vec<Undecided>>,
+    pub(in crate::engine) undecided: &'a RefCell<Vec<UndecidedException>>,
 }
 
 impl Exemption<'_> {
@@ -44,7 +44,7 @@ impl Exemption<'_> {
                 Err(error) => {
                     let message = format!("its conditions cannot be evaluated: {error}");
                     let name = exception.full_name();
-                    let undecided = Undecided {
+                    let undecided = UndecidedException {
                         exception: name.clone(),
                         policy: self.policy.clone(),
                         rule: rule.name.clone(),

@@ -16,7 +16,7 @@ mod yaml;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::report::{Gaps, Impact, ObjectReport, Tally};
+use crate::report::{MissingData, Impact, ObjectReport, Totals};
 use crate::value::{Pointer, Value};
 use crate::yaml::{Document, Edited};
 
@@ -160,9 +160,9 @@ impl Prepared {
 #[derive(Clone, Copy, Debug)]
 pub struct RunTotals<'a> {
     /// How many objects changed, failed and so on.
-    pub tally: &'a Tally,
+    pub tally: &'a Totals,
     /// What could not be read.
-    pub gaps: &'a Gaps,
+    pub gaps: &'a MissingData,
     /// Whether the objects are those of a cluster.
     pub is_live: bool,
 }

@@ -1,26 +1,26 @@
-//! What the change of an object means for a cluster: more than that it is another object.
+//! The impact of a change on a cluster.
 
+mod defaulting;
 mod immutable;
 mod privilege;
 mod rollout;
-mod settled;
 
 use crate::value::{GroupVersionKind, Pointer, Value};
 
-/// What a change means for a cluster.
+/// The impact of a change on a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Impact {
-    /// Whether something that runs is started anew: Pods are replaced, because their template changes, or containers
-    /// of a Pod are, because their image does.
+    /// Whether something is restarted: Pods because their template changes, or containers of a Pod because their image
+    /// changes.
     pub rollout: bool,
-    /// What changes and may not: the API server refuses the update.
+    /// Changed immutable fields: the API server refuses the update.
     pub immutable: Vec<Pointer>,
-    /// What gives somebody or something more power than before.
+    /// Fields that grant more privileges than before.
     pub privilege: Vec<Pointer>,
 }
 
 impl Impact {
-    /// What it means that an object becomes another. Only what exists is rolled out or refused for what it was.
+    /// The impact of changing an object. Rollouts and immutable fields concern only objects that exist.
     pub fn of(before: &Value, after: &Value, is_update: bool) -> Self {
         let Some(kind) = GroupVersionKind::of(before).filter(|_| before != after) else {
             return Self::default();
@@ -32,7 +32,7 @@ impl Impact {
         }
     }
 
-    /// Whether there is nothing to say.
+    /// Whether there is no impact.
     pub const fn is_none(&self) -> bool {
         !self.rollout && self.immutable.is_empty() && self.privilege.is_empty()
     }
@@ -120,7 +120,7 @@ mod tests {
                 assert_eq!(rolled_out(kind, &with("", before), &with("", after)), expected, "{kind} {after}");
             }
         }
-        // What others make of the same is not known.
+        // The semantics of other controllers are not known.
         assert!(rolled_out("Rollout", &with("", ""), &with("", r#","env":[]"#)));
     }
 

@@ -1,13 +1,13 @@
-//! Changes that restart what runs.
+//! Changes that restart Pods or containers.
 
 use crate::value::{GroupVersionKind, Number, Value};
 
-use super::settled::{self, Off};
+use super::defaulting::{self, GatedFields};
 
-/// Kinds whose Pods stay as they are when their template changes: it is for Pods to come, or refused.
+/// Kinds whose running Pods keep their template when it changes.
 const WITHOUT_ROLLOUT: [&str; 4] = ["Job", "PodTemplate", "ReplicaSet", "ReplicationController"];
 
-/// Whether an update restarts anything: Pods are replaced, or containers of a Pod start anew.
+/// Whether an update replaces Pods or restarts containers of a Pod.
 pub(super) fn restarts(kind: &GroupVersionKind, before: &Value, after: &Value) -> bool {
     match (&*kind.group, &*kind.kind) {
         ("", "Pod") => starts_containers(before, after),
@@ -15,14 +15,14 @@ pub(super) fn restarts(kind: &GroupVersionKind, before: &Value, after: &Value) -
             replaces(kind, before, after) && {
                 let (old, new) = (template(before), template(after));
                 old != new && {
-                    let off = old.map_or(Off::Dropped, Off::of_template);
-                    let settled = |template| settled::template(template, off);
-                    old.map(settled) != new.map(settled)
+                    let gated = old.map_or(GatedFields::Dropped, GatedFields::of_template);
+                    let normalized = |template| defaulting::template(template, gated);
+                    old.map(normalized) != new.map(normalized)
                 }
             }
         }
         (_, name) if WITHOUT_ROLLOUT.contains(&name) => false,
-        // What others make of their template is not known, so any difference counts.
+        // For other controllers, any change of the template counts.
         _ => {
             let has_pods = after.path(&["spec", "template", "spec", "containers"]).is_some();
             has_pods && replaces(kind, before, after) && template(before) != template(after)
@@ -34,12 +34,12 @@ fn template(object: &Value) -> Option<&Value> {
     object.path(&["spec", "template"])
 }
 
-/// Whether a new template reaches Pods that run: there are some, and their controller is not told to wait.
+/// Whether a new template replaces running Pods: there are some, and the controller is not paused.
 fn replaces(kind: &GroupVersionKind, before: &Value, after: &Value) -> bool {
     let number =
         |object: &Value, path: &[&str]| object.path(path).and_then(Value::as_number).and_then(Number::as_i64);
     let replicas = |object: &Value| number(object, &["spec", "replicas"]).unwrap_or(1);
-    // Pods that come or go anyway are not replaced.
+    // Added or removed Pods are not replaced.
     let kept = replicas(before).min(replicas(after));
     let strategy = after.path(&["spec", "updateStrategy"]);
     let is_manual =
@@ -55,7 +55,7 @@ fn replaces(kind: &GroupVersionKind, before: &Value, after: &Value) -> bool {
     has_replicas && !is_manual && !is_paused
 }
 
-/// Whether containers of a Pod that may run get another image: they are started anew where they are.
+/// Whether running containers of a Pod get another image, which restarts them in place.
 fn starts_containers(before: &Value, after: &Value) -> bool {
     let gates = before.path(&["spec", "schedulingGates"]).and_then(Value::as_array).unwrap_or_default();
     let images = |object: &Value| -> Vec<(Option<Value>, Option<Value>)> {

@@ -4,7 +4,7 @@ mod refusals;
 
 use crate::patch::MergeContext;
 use crate::policy::{MutateExisting, Mutation, Operation, Policy, Rule, Target, TargetSelector};
-use crate::report::{Unknown, Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
+use crate::report::{MissingInputs, Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
 use crate::secrets::Secrets;
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
 use crate::value::{ChangeKind, GroupVersionKind, Segment, Text, Value, changes};
@@ -32,7 +32,7 @@ pub struct Triggered {
     /// The policies, in the order they ran.
     pub policies: Vec<PolicyReport>,
     /// What `match` and `exclude` of some rule ask for and nobody gave.
-    pub unknown: Unknown,
+    pub unknown: MissingInputs,
     /// The filter of Kyverno's configuration that hides the object from policies that it triggers.
     pub filter: Option<Text>,
     /// What the rules came across of Secrets.

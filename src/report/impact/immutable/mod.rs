@@ -1,7 +1,7 @@
-//! Fields that the API server refuses to change.
+//! Immutable fields, whose change the API server refuses.
 //!
-//! Both states are settled first, then what a kind may change is set back to what it was, as Kubernetes 1.36 does it in
-//! `ValidatePodUpdate` and its like in `pkg/apis/*/validation`; what still differs may not.
+//! Both objects are normalized, then mutable fields are reset to their old values, as Kubernetes 1.36 does it in
+//! `ValidatePodUpdate` and similar functions in `pkg/apis/*/validation`; the remaining differences are refused.
 
 mod metadata;
 mod pod;
@@ -13,14 +13,14 @@ use std::collections::BTreeSet;
 
 use crate::value::{Change, GroupVersionKind, Pointer, Segment, Value, changes};
 
-use super::settled::{self, Off};
+use super::defaulting::{self, GatedFields};
 use table::{Row, TABLE};
 
-/// The places of an object that changed and may not.
+/// The paths of changed immutable fields.
 pub(super) fn changed(kind: &GroupVersionKind, before: &Value, after: &Value) -> Vec<Pointer> {
     let mut found = metadata::changed(before, after);
-    let is_here = |(group, kinds, ..): &&Row| *kind.group == **group && kinds.contains(&&*kind.kind);
-    let row = TABLE.iter().find(is_here);
+    let is_kind = |(group, kinds, ..): &&Row| *kind.group == **group && kinds.contains(&&*kind.kind);
+    let row = TABLE.iter().find(is_kind);
     let is_more = matches!(
         (&*kind.group, &*kind.kind),
         ("", "Service" | "ConfigMap") | ("networking.k8s.io", "ServiceCIDR") | ("storage.k8s.io", "CSINode")
@@ -28,9 +28,9 @@ pub(super) fn changed(kind: &GroupVersionKind, before: &Value, after: &Value) ->
     if row.is_none() && !is_more {
         return found;
     }
-    let off = Off::of(kind, before);
-    let old = settled::object(kind, before, off);
-    let mut new = settled::object(kind, after, off);
+    let gated = GatedFields::of(kind, before);
+    let old = defaulting::object(kind, before, gated);
+    let mut new = defaulting::object(kind, after, gated);
     found.extend(match (&*kind.group, &*kind.kind) {
         ("", "Pod") => pod::changed(&old, &mut new),
         ("", "Service") => service::changed(&old, &new),
@@ -67,7 +67,7 @@ pub(super) fn changed(kind: &GroupVersionKind, before: &Value, after: &Value) ->
     found
 }
 
-/// The places inside of one that differ, where it was written out before although it was as good as absent.
+/// The paths of the differences inside a field, if both objects have it.
 fn inside(before: &Value, after: &Value, place: Pointer) -> Vec<Pointer> {
     match (before.pointed(&place), after.pointed(&place)) {
         (Some(was @ Value::Object(_)), Some(is @ Value::Object(_))) if was != is => {
@@ -77,7 +77,7 @@ fn inside(before: &Value, after: &Value, place: Pointer) -> Vec<Pointer> {
     }
 }
 
-/// What an update of a `ConfigMap` or Secret that says so leaves as it is.
+/// Changed fields of an immutable `ConfigMap` or Secret.
 fn sealed(old: &Value, new: &Value) -> Vec<Pointer> {
     if old.get("immutable") != Some(&Value::Bool(true)) {
         return Vec::new();
@@ -85,25 +85,25 @@ fn sealed(old: &Value, new: &Value) -> Vec<Pointer> {
     differing(old, new, &[&["data"], &["binaryData"], &["immutable"]])
 }
 
-/// The scopes of a quota are a set.
+/// Resets the scopes of a quota, which are a set, if only their order changed.
 fn quota(old: &Value, new: &mut Value) -> Vec<Pointer> {
     let scopes = |object: &Value| {
         let list = object.path(&["spec", "scopes"]).and_then(Value::as_array).unwrap_or_default();
         list.iter().filter_map(Value::as_str).map(str::to_owned).collect::<BTreeSet<_>>()
     };
     if scopes(old) == scopes(new) {
-        set_back(old, new, &["spec", "scopes"]);
+        reset(old, new, &["spec", "scopes"]);
     }
     Vec::new()
 }
 
-/// Places that stay once they are set.
+/// Changed fields of those that are immutable once set.
 fn once(old: &Value, new: &Value, places: &[&[&str]]) -> Vec<Pointer> {
     let set: Vec<&[&str]> = places.iter().copied().filter(|place| old.path(place).is_some()).collect();
     differing(old, new, &set)
 }
 
-/// Those of these places that are not as they were.
+/// The paths of changed fields.
 fn differing(old: &Value, new: &Value, places: &[&[&str]]) -> Vec<Pointer> {
     places.iter().filter(|place| old.path(place) != new.path(place)).map(|place| pointer(place)).collect()
 }
@@ -112,8 +112,8 @@ fn pointer(place: &[&str]) -> Pointer {
     place.iter().fold(Pointer::ROOT, |at, key| at.key(*key))
 }
 
-/// Makes a place what it was. Objects above it that are not there are made, and left out again when nothing is in them.
-fn set_back(old: &Value, new: &mut Value, place: &[&str]) {
+/// Resets a field to its old value; missing parents are created if needed.
+fn reset(old: &Value, new: &mut Value, place: &[&str]) {
     put(new, place, old.path(place).cloned());
 }
 
@@ -140,13 +140,13 @@ fn put(object: &mut Value, place: &[&str], value: Option<Value>) {
     }
 }
 
-/// Whether a place is this one or below it.
+/// Whether a path is this one or below it.
 fn is_below(at: &[Segment], place: &str) -> bool {
     let mut segments = at.iter();
     place.split('.').all(|part| segments.next().is_some_and(|segment| is_called(segment, part)))
 }
 
-/// Whether a place is above this one.
+/// Whether a path is above this one.
 fn is_above(at: &[Segment], place: &str) -> bool {
     let mut parts = place.split('.');
     at.iter().all(|segment| parts.next().is_some_and(|part| is_called(segment, part)))

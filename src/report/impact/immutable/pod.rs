@@ -1,23 +1,23 @@
-//! Pods, and Jobs for the template of theirs.
+//! Pods, and the Pod templates of Jobs.
 
 use crate::value::{Pointer, Text, Value};
 
-use super::{pointer, put, set_back};
+use super::{pointer, put, reset};
 
-/// Annotations that are as good as fields.
+/// Immutable annotations.
 const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
-/// Nodes on which a Pod stays for a while by itself.
+/// Taints that every Pod tolerates for a while.
 const TOLERATED: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
-/// Sets back what a Pod may change; what it changed that it may not, although its like may.
+/// Resets the mutable fields of a Pod; returns refused changes of them.
 pub(super) fn changed(old: &Value, new: &mut Value) -> Vec<Pointer> {
     let mut found = annotations(old, new);
-    // Admission fills in what is left out.
+    // Admission sets these if missing.
     for field in ["priority", "preemptionPolicy"] {
         if new.path(&["spec", field]).is_none() {
-            set_back(old, new, &["spec", field]);
+            reset(old, new, &["spec", field]);
         }
     }
     if list(old, "tolerations") != list(new, "tolerations") && !are_kept(old, new) {
@@ -37,12 +37,12 @@ pub(super) fn changed(old: &Value, new: &mut Value) -> Vec<Pointer> {
         found.push(pointer(&["spec", "activeDeadlineSeconds"]));
     }
     for field in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
-        set_back(old, new, &["spec", field]);
+        reset(old, new, &["spec", field]);
     }
     for field in ["containers", "initContainers"] {
         let (was, is) = (list(old, field), list(new, field));
         if was.len() == is.len() {
-            set_lists_back(&was, new, &["spec", field], &["image"]);
+            reset_elements(&was, new, &["spec", field], &["image"]);
         }
     }
     if !gates.is_empty() {
@@ -51,7 +51,7 @@ pub(super) fn changed(old: &Value, new: &mut Value) -> Vec<Pointer> {
     found
 }
 
-/// A Pod that waits for its gates can be told more closely where to go.
+/// Resets the node selection of a gated Pod, which may be narrowed; returns refused changes.
 fn gated(old: &Value, new: &mut Value) -> Vec<Pointer> {
     const AFFINITY: &[&str] = &["spec", "affinity", "nodeAffinity"];
     let mut found = Vec::new();
@@ -62,7 +62,7 @@ fn gated(old: &Value, new: &mut Value) -> Vec<Pointer> {
     if was.iter().any(|(key, value)| is.get(key) != Some(value)) {
         found.push(pointer(&["spec", "nodeSelector"]));
     }
-    set_back(old, new, &["spec", "nodeSelector"]);
+    reset(old, new, &["spec", "nodeSelector"]);
     if old.path(AFFINITY) == new.path(AFFINITY) {
         return found;
     }
@@ -82,12 +82,12 @@ fn gated(old: &Value, new: &mut Value) -> Vec<Pointer> {
     if old.path(&["spec", "affinity"]).is_none() && !has_others {
         put(new, &["spec", "affinity"], None);
     } else {
-        set_back(old, new, AFFINITY);
+        reset(old, new, AFFINITY);
     }
     found
 }
 
-/// Whether a term for nodes begins with all that it had.
+/// Whether a node selector term starts with all of its old requirements.
 fn has_all(was: &Value, is: &Value) -> bool {
     let list =
         |term: &Value, field: &str| term.get(field).and_then(Value::as_array).unwrap_or_default().to_vec();
@@ -97,7 +97,7 @@ fn has_all(was: &Value, is: &Value) -> bool {
     (!was_empty || is_empty) && fields.iter().all(|field| list(is, field).starts_with(&list(was, field)))
 }
 
-/// Whether all tolerations of before are still there, but for their time.
+/// Whether all old tolerations remain, apart from `tolerationSeconds`.
 fn are_kept(old: &Value, new: &Value) -> bool {
     let timeless = |mut toleration: Value| {
         toleration.remove("tolerationSeconds");
@@ -130,22 +130,22 @@ fn annotations(old: &Value, new: &Value) -> Vec<Pointer> {
     keys.filter(is_field).filter(|key| was.get(key) != is.get(key)).map(|key| at.key(key.clone())).collect()
 }
 
-/// Sets back what a Job may change: of one that is suspended, where its Pods run and what they ask for.
+/// Resets the mutable fields of a Job: scheduling and resources of its Pods while it is suspended.
 pub(super) fn job(old: &Value, new: &mut Value) -> Vec<Pointer> {
     const POD: &[&str] = &["spec", "template", "spec"];
     let is_indexed = new.path(&["spec", "completionMode"]).and_then(Value::as_str) == Some("Indexed");
     let completions = new.path(&["spec", "completions"]);
     if is_indexed && (completions.is_none() || completions == new.path(&["spec", "parallelism"])) {
-        set_back(old, new, &["spec", "completions"]);
+        reset(old, new, &["spec", "completions"]);
     }
     if old.path(&["spec", "suspend"]) != Some(&Value::Bool(true)) {
         return Vec::new();
     }
-    let found = ties(old, new);
+    let found = changed_job_labels(old, new);
     let at = |rest: &[&'static str]| -> Vec<&'static str> { POD.iter().chain(rest).copied().collect() };
-    set_back(old, new, &["spec", "template", "metadata"]);
+    reset(old, new, &["spec", "template", "metadata"]);
     for field in ["nodeSelector", "tolerations", "schedulingGates"] {
-        set_back(old, new, &at(&[field]));
+        reset(old, new, &at(&[field]));
     }
     let (was, is) = (old.path(&at(&["affinity"])), new.path(&at(&["affinity"])));
     let other = |affinity: &Value| {
@@ -155,7 +155,7 @@ pub(super) fn job(old: &Value, new: &mut Value) -> Vec<Pointer> {
     };
     let none = Value::empty_object();
     if was.map_or_else(|| none.clone(), other) == is.map_or_else(|| none.clone(), other) {
-        set_back(old, new, &at(&["affinity"]));
+        reset(old, new, &at(&["affinity"]));
     }
     for field in ["containers", "initContainers"] {
         let place = at(&[field]);
@@ -163,27 +163,27 @@ pub(super) fn job(old: &Value, new: &mut Value) -> Vec<Pointer> {
             |object: &Value| object.path(&place).and_then(Value::as_array).unwrap_or_default().to_vec();
         let (was, is) = (list(old), list(new));
         if was.len() == is.len() {
-            set_lists_back(&was, new, &place, &["resources"]);
+            reset_elements(&was, new, &place, &["resources"]);
         }
     }
     found
 }
 
-/// Labels of a template by which a Job knows its Pods.
-fn ties(old: &Value, new: &Value) -> Vec<Pointer> {
-    const TIES: [&str; 4] =
+/// Changed labels of the template by which a Job identifies its Pods.
+fn changed_job_labels(old: &Value, new: &Value) -> Vec<Pointer> {
+    const JOB_LABELS: [&str; 4] =
         ["batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name"];
     let label = |job: &Value, key: &str| job.path(&["spec", "template", "metadata", "labels", key]).cloned();
     let is_lost = |key: &&str| label(old, key).is_some() && label(old, key) != label(new, key);
     let at = pointer(&["spec", "template", "metadata", "labels"]);
-    TIES.into_iter().filter(is_lost).map(|key| at.key(key)).collect()
+    JOB_LABELS.into_iter().filter(is_lost).map(|key| at.key(key)).collect()
 }
 
-/// Makes a member of each element what it was.
-fn set_lists_back(was: &[Value], new: &mut Value, place: &[&str], member: &[&str]) {
+/// Resets a field of each element.
+fn reset_elements(was: &[Value], new: &mut Value, place: &[&str], member: &[&str]) {
     let mut items = new.path(place).and_then(Value::as_array).unwrap_or_default().to_vec();
     for (was, is) in was.iter().zip(&mut items) {
-        set_back(was, is, member);
+        reset(was, is, member);
     }
     let items = (!items.is_empty()).then(|| Value::array(items));
     put(new, place, items);

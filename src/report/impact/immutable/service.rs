@@ -1,4 +1,4 @@
-//! Services: what was given to them stays.
+//! Services: allocated values are immutable.
 
 use crate::value::{Pointer, Value};
 
@@ -31,7 +31,8 @@ fn of_type(service: &Value) -> String {
     service.path(&["spec", "type"]).and_then(Value::as_str).unwrap_or("ClusterIP").to_owned()
 }
 
-/// Addresses and their families: what is left out stays, the first may not change, and a second one can be released.
+/// Refused changes of IP addresses and families: omitted ones are kept, the first is immutable, the second may be
+/// released.
 fn addresses(old: &Value, new: &Value) -> Vec<Pointer> {
     let mut found = Vec::new();
     let list = |service: &Value, field: &str| -> Vec<Value> {
@@ -52,7 +53,7 @@ fn addresses(old: &Value, new: &Value) -> Vec<Pointer> {
         }
     }
     let is_headless = |addresses: &[Value]| addresses.first().and_then(Value::as_str) == Some("None");
-    if !(is_headless(&was) && is_headless(&is)) && parts(&was, &is) {
+    if !(is_headless(&was) && is_headless(&is)) && differ(&was, &is) {
         found.push(pointer(&["spec", field]));
     }
     if !is_headless(&was) && !is_headless(&is) {
@@ -60,7 +61,7 @@ fn addresses(old: &Value, new: &Value) -> Vec<Pointer> {
         if are.is_empty() {
             are.clone_from(&were);
         }
-        if parts(&were, &are) {
+        if differ(&were, &are) {
             found.push(pointer(&["spec", "ipFamilies"]));
         }
         let policy = ["spec", "ipFamilyPolicy"];
@@ -72,7 +73,7 @@ fn addresses(old: &Value, new: &Value) -> Vec<Pointer> {
     found
 }
 
-/// Whether what both lists have is not the same.
-fn parts(was: &[Value], is: &[Value]) -> bool {
+/// Whether two lists differ where both have elements.
+fn differ(was: &[Value], is: &[Value]) -> bool {
     was.iter().zip(is).any(|(was, is)| was != is)
 }

@@ -1,15 +1,15 @@
-//! Claims, volumes, and the rest whose fields may change under some condition.
+//! Claims, volumes and other kinds with conditionally immutable fields.
 
 use std::cmp::Ordering;
 
 use crate::value::{Pointer, Quantity, Value};
 
-use super::{pointer, put, set_back};
+use super::{pointer, put, reset};
 
-/// The old name of a claim's class.
+/// The deprecated annotation for the storage class of a claim.
 const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 
-/// Sets back what a claim may change: its volume and class once, its size when it is bound.
+/// Resets the mutable fields of a claim: volume and class once, size when it is bound. Returns refused changes.
 pub(super) fn claim(old: &Value, new: &mut Value) -> Vec<Pointer> {
     let mut found = Vec::new();
     let class = ["spec", "storageClassName"];
@@ -27,7 +27,7 @@ pub(super) fn claim(old: &Value, new: &mut Value) -> Vec<Pointer> {
     // A claim is bound once it has a volume.
     let volume = ["spec", "volumeName"];
     if old.path(&volume).is_none() {
-        set_back(old, new, &volume);
+        reset(old, new, &volume);
         return found;
     }
     let size = ["spec", "resources", "requests", "storage"];
@@ -35,9 +35,9 @@ pub(super) fn claim(old: &Value, new: &mut Value) -> Vec<Pointer> {
         if is_less(new.path(&size), old.path(&size)) {
             found.push(pointer(&size));
         }
-        set_back(old, new, &size);
+        reset(old, new, &size);
     }
-    set_back(old, new, &["spec", "volumeAttributesClassName"]);
+    reset(old, new, &["spec", "volumeAttributesClassName"]);
     found
 }
 
@@ -47,7 +47,7 @@ fn is_less(new: Option<&Value>, old: Option<&Value>) -> bool {
     new.partial_cmp(&old) == Some(Ordering::Less)
 }
 
-/// Sets back what a volume may be given once.
+/// Resets the fields of a volume that may be set once. Returns refused changes.
 pub(super) fn volume(old: &Value, new: &mut Value) -> Vec<Pointer> {
     let secret = ["spec", "csi", "controllerExpandSecretRef"];
     if old.path(&["spec", "csi"]).is_some() && old.path(&secret).is_none() && new.path(&secret).is_some() {
@@ -61,7 +61,7 @@ pub(super) fn volume(old: &Value, new: &mut Value) -> Vec<Pointer> {
     is_lost.then(|| pointer(&class)).into_iter().collect()
 }
 
-/// Ranges of addresses: a second one can be given, of the other family.
+/// Refused changes of CIDRs: only a second one may be added.
 pub(super) fn ranges(old: &Value, new: &Value) -> Vec<Pointer> {
     let list = |object: &Value| {
         object.path(&["spec", "cidrs"]).and_then(Value::as_array).unwrap_or_default().to_vec()
@@ -71,7 +71,7 @@ pub(super) fn ranges(old: &Value, new: &Value) -> Vec<Pointer> {
     (!may).then(|| pointer(&["spec", "cidrs"])).into_iter().collect()
 }
 
-/// Drivers of a node: they come and go, and keep all but how many volumes they take.
+/// Refused changes of the drivers of a node: they may be added or removed, and only `allocatable` may change.
 pub(super) fn drivers(old: &Value, new: &Value) -> Vec<Pointer> {
     let list = |object: &Value| {
         object.path(&["spec", "drivers"]).and_then(Value::as_array).unwrap_or_default().to_vec()

@@ -1,6 +1,6 @@
-//! Kinds with fields that never change.
+//! Kinds with immutable fields.
 
-/// A kind by group and name, the places below which nothing may change, and those below them where it may.
+/// API group, kinds, immutable fields, and mutable fields inside of those.
 pub(super) type Row =
     (&'static str, &'static [&'static str], &'static [&'static str], &'static [&'static str]);
 

@@ -1,4 +1,4 @@
-//! Changes that give somebody or something more power.
+//! Changes that grant more privileges.
 
 mod restricted;
 
@@ -8,20 +8,20 @@ use crate::value::{GroupVersionKind, Pointer, Value};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// The levels of Pod security, the strictest first.
+/// The levels of the Pod Security Standards, the strictest first.
 const LEVELS: [&str; 3] = ["restricted", "baseline", "privileged"];
 
 const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
 const ENFORCE_VERSION: &str = "pod-security.kubernetes.io/enforce-version";
 
-/// Annotations that name the profile which confines a container, or a Pod; fields do that by now.
+/// Deprecated annotations for AppArmor and seccomp profiles.
 const PROFILES: [&str; 3] = [
     "container.apparmor.security.beta.kubernetes.io/",
     "container.seccomp.security.alpha.kubernetes.io/",
     "seccomp.security.alpha.kubernetes.io/pod",
 ];
 
-/// What the kernel of a node keeps apart for each Pod: Pod security lets set these.
+/// Sysctls that the Pod Security Standards allow.
 const SYSCTLS: [&str; 12] = [
     "kernel.shm_rmid_forced",
     "net.ipv4.ip_local_port_range",
@@ -37,7 +37,7 @@ const SYSCTLS: [&str; 12] = [
     "net.ipv4.tcp_wmem",
 ];
 
-/// Volumes that Pod security lets everybody have.
+/// Volume types that the Pod Security Standards allow.
 const VOLUMES: [&str; 10] = [
     "configMap",
     "csi",
@@ -51,43 +51,43 @@ const VOLUMES: [&str; 10] = [
     "secret",
 ];
 
-/// The types of processes that Pod security lets choose.
+/// SELinux types that the Pod Security Standards allow.
 const SELINUX: [&str; 4] = ["container_t", "container_init_t", "container_kvm_t", "container_engine_t"];
 
 const AGGREGATED: &str = "rbac.authorization.k8s.io/aggregate-to-";
 
-/// Where a Pod is described, by kind.
+/// The paths of Pod specs.
 const PODS: [&[&str]; 3] =
     [&["spec", "jobTemplate", "spec", "template", "spec"], &["spec", "template", "spec"], &["spec"]];
 
-/// The places of an object by which more is allowed than before.
+/// The paths of fields that grant more privileges than before.
 pub(super) fn gained(kind: &GroupVersionKind, before: &Value, after: &Value) -> Vec<Pointer> {
-    let mut gains = Gains { found: Vec::new() };
+    let mut escalations = Escalations { found: Vec::new() };
     match (&*kind.group, &*kind.kind) {
         (RBAC, "Role" | "ClusterRole") => {
-            gains.rules(before, after);
-            gains.other(before, after, &Pointer::ROOT, "aggregationRule");
-            gains.aggregated(before, after);
+            escalations.rules(before, after);
+            escalations.replaced(before, after, &Pointer::ROOT, "aggregationRule");
+            escalations.aggregated(before, after);
         }
         (RBAC, "RoleBinding" | "ClusterRoleBinding") => {
-            gains.more(before, after, &Pointer::ROOT, "subjects");
-            gains.other(before, after, &Pointer::ROOT, "roleRef");
+            escalations.added(before, after, &Pointer::ROOT, "subjects");
+            escalations.replaced(before, after, &Pointer::ROOT, "roleRef");
         }
         ("", "ServiceAccount") => {
-            gains.undone(before, after, &Pointer::ROOT, "automountServiceAccountToken", false);
+            escalations.no_longer_safe(before, after, &Pointer::ROOT, "automountServiceAccountToken", false);
         }
-        ("", "Namespace") => gains.level(before, after),
+        ("", "Namespace") => escalations.level(before, after),
         ("resource.k8s.io", "ResourceClaim") => {
-            gains.devices(before, after, &["spec", "devices", "requests"]);
+            escalations.devices(before, after, &["spec", "devices", "requests"]);
         }
         ("resource.k8s.io", "ResourceClaimTemplate") => {
-            gains.devices(before, after, &["spec", "spec", "devices", "requests"]);
+            escalations.devices(before, after, &["spec", "spec", "devices", "requests"]);
         }
         (
             "admissionregistration.k8s.io",
             "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration",
         ) => {
-            gains.webhooks(before, after);
+            escalations.webhooks(before, after);
         }
         _ => {
             let has_pod =
@@ -97,29 +97,29 @@ pub(super) fn gained(kind: &GroupVersionKind, before: &Value, after: &Value) -> 
                 let none = Value::Null;
                 let (old, new) = (before.path(path).unwrap_or(&none), after.path(path).unwrap_or(&none));
                 if !old.same_storage(new) {
-                    gains.pod(old, new, &at);
+                    escalations.pod(old, new, &at);
                 }
                 let whole = path.split_last().map_or(&path[..], |(_, whole)| whole);
                 let metadata: Vec<&str> = whole.iter().copied().chain(["metadata", "annotations"]).collect();
-                gains.profiles(before, after, &metadata);
+                escalations.profiles(before, after, &metadata);
             }
         }
     }
-    gains.found
+    escalations.found
 }
 
-/// What was found so far.
-struct Gains {
+/// Collects the paths of fields that grant more privileges.
+struct Escalations {
     found: Vec<Pointer>,
 }
 
-impl Gains {
+impl Escalations {
     fn pod(&mut self, before: &Value, after: &Value, at: &Pointer) {
         for field in ["hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace"] {
-            self.switched_on(before, after, at, field);
+            self.enabled(before, after, at, field);
         }
         for field in ["hostUsers", "automountServiceAccountToken"] {
-            self.undone(before, after, at, field, false);
+            self.no_longer_safe(before, after, at, field, false);
         }
         self.account(before, after, at);
         let none = Value::Null;
@@ -136,7 +136,7 @@ impl Gains {
                 let new = container.get("securityContext").unwrap_or(&none);
                 let place = at.key(field).index(index).key("securityContext");
                 self.context(old.unwrap_or(&none), new, &place);
-                // What a container says wins over its Pod.
+                // A container overrides its Pod.
                 let is_rooted = |context: &Value| context.get("runAsNonRoot") == Some(&Value::Bool(false));
                 let was_kept = before.path(&["securityContext", "runAsNonRoot"]) == Some(&Value::Bool(true));
                 let is_undone = was_kept && is_rooted(new) && !old.is_some_and(is_rooted);
@@ -146,13 +146,13 @@ impl Gains {
         self.restricted(before, after, at);
     }
 
-    /// What makes a Pod miss the level `restricted` whose containers met it.
+    /// Violations of the level `restricted`, if the Pod met it before.
     fn restricted(&mut self, before: &Value, after: &Value, at: &Pointer) {
-        if elements(before.get("containers")).is_empty() || !restricted::missed(before, at).is_empty() {
+        if elements(before.get("containers")).is_empty() || !restricted::violations(before, at).is_empty() {
             return;
         }
-        for place in restricted::missed(after, at) {
-            // Often a part of it, or what the whole Pod said of it, was found already.
+        for place in restricted::violations(after, at) {
+            // A field inside of it, or the same field of the Pod, may have been found already.
             let last = place.segments().last();
             let is_same = |found: &Pointer| {
                 found.segments().starts_with(place.segments())
@@ -164,7 +164,7 @@ impl Gains {
         }
     }
 
-    /// The account that a Pod acts as, by either of the field's names.
+    /// The service account of a Pod, by either of the field's names.
     fn account(&mut self, before: &Value, after: &Value, at: &Pointer) {
         let fields = ["serviceAccountName", "serviceAccount"];
         let account = |pod: &Value| {
@@ -182,7 +182,7 @@ impl Gains {
         }
     }
 
-    /// Probes and hooks that call another host than their Pod: the node calls it.
+    /// Probes and hooks that call another host than their Pod, from the node.
     fn hosts(&mut self, before: &Value, after: &Value, at: &Pointer) {
         let calls: [&[&str]; 5] = [
             &["livenessProbe"],
@@ -208,7 +208,7 @@ impl Gains {
         }
     }
 
-    /// Profiles that annotations name: one that goes, or that lets everything pass.
+    /// Profiles in annotations: one that is removed or becomes `unconfined`.
     fn profiles(&mut self, before: &Value, after: &Value, place: &[&str]) {
         let none = Value::Null;
         let (old, new) = (before.path(place).unwrap_or(&none), after.path(place).unwrap_or(&none));
@@ -223,7 +223,7 @@ impl Gains {
         }
     }
 
-    /// Requests for devices with the rights of their administrator.
+    /// Requests for devices with admin access.
     fn devices(&mut self, before: &Value, after: &Value, place: &[&str]) {
         let known = by_name(before.path(place));
         let none = Value::Null;
@@ -231,18 +231,18 @@ impl Gains {
         for (index, request) in elements(after.path(place)).iter().enumerate() {
             let old = name(request).and_then(|name| known.get(name)).and_then(|old| old.get("exactly"));
             let new = request.get("exactly").unwrap_or(&none);
-            self.switched_on(old.unwrap_or(&none), new, &at.index(index).key("exactly"), "adminAccess");
+            self.enabled(old.unwrap_or(&none), new, &at.index(index).key("exactly"), "adminAccess");
         }
     }
 
-    /// Webhooks that are asked elsewhere than before, that may be passed by, or that are gone.
+    /// Webhooks that call another service, ignore failures, or are removed.
     fn webhooks(&mut self, before: &Value, after: &Value) {
         let (old, new) = (by_name(before.get("webhooks")), by_name(after.get("webhooks")));
         let at = Pointer::ROOT.key("webhooks");
         for (index, webhook) in elements(after.get("webhooks")).iter().enumerate() {
             let known = name(webhook).and_then(|name| old.get(name)).copied();
             let none = Value::Null;
-            self.other(known.unwrap_or(&none), webhook, &at.index(index), "clientConfig");
+            self.replaced(known.unwrap_or(&none), webhook, &at.index(index), "clientConfig");
             let ignores =
                 |webhook: &Value| webhook.get("failurePolicy").and_then(Value::as_str) == Some("Ignore");
             let is_undone = known.is_some_and(|known| !ignores(known)) && ignores(webhook);
@@ -253,13 +253,13 @@ impl Gains {
 
     /// The security context of a Pod or a container.
     fn context(&mut self, before: &Value, after: &Value, at: &Pointer) {
-        self.switched_on(before, after, at, "privileged");
+        self.enabled(before, after, at, "privileged");
         let nothing = Value::Null;
         let windows = |context: &Value| context.get("windowsOptions").unwrap_or(&nothing).clone();
-        self.switched_on(&windows(before), &windows(after), &at.key("windowsOptions"), "hostProcess");
-        self.undone(before, after, at, "allowPrivilegeEscalation", false);
-        self.undone(before, after, at, "runAsNonRoot", true);
-        self.undone(before, after, at, "readOnlyRootFilesystem", true);
+        self.enabled(&windows(before), &windows(after), &at.key("windowsOptions"), "hostProcess");
+        self.no_longer_safe(before, after, at, "allowPrivilegeEscalation", false);
+        self.no_longer_safe(before, after, at, "runAsNonRoot", true);
+        self.no_longer_safe(before, after, at, "readOnlyRootFilesystem", true);
         let number = |context: &Value, field| context.get(field).map(Value::to_json);
         for field in ["runAsUser", "runAsGroup"] {
             let (old, new) = (number(before, field), number(after, field));
@@ -298,14 +298,14 @@ impl Gains {
         let mut sysctls = elements(after.get("sysctls")).iter().filter(|sysctl| is_unsafe(sysctl));
         self.note(sysctls.any(|sysctl| !known.contains(sysctl)), at, "sysctls");
         if after.get("procMount").and_then(Value::as_str) == Some("Unmasked") {
-            self.other(before, after, at, "procMount");
+            self.replaced(before, after, at, "procMount");
         }
         let none = Value::Null;
         let (old, new) =
             (before.get("capabilities").unwrap_or(&none), after.get("capabilities").unwrap_or(&none));
-        self.more(old, new, &at.key("capabilities"), "add");
-        // Less is dropped than before.
-        self.less(old, new, &at.key("capabilities"), "drop");
+        self.added(old, new, &at.key("capabilities"), "add");
+        // Fewer capabilities are dropped.
+        self.removed(old, new, &at.key("capabilities"), "drop");
     }
 
     /// Ports of the host.
@@ -319,14 +319,14 @@ impl Gains {
         }
     }
 
-    /// Rules that no rule of before grants by itself.
+    /// Rules that no single old rule grants.
     fn rules(&mut self, before: &Value, after: &Value) {
         let old = elements(before.get("rules"));
         let is_new = |rule: &Value| !old.contains(rule) && !old.iter().any(|old| grants(old, rule));
         self.note(elements(after.get("rules")).iter().any(is_new), &Pointer::ROOT, "rules");
     }
 
-    /// Labels by which other roles take in the rules of this one.
+    /// Labels by which other roles aggregate this one.
     fn aggregated(&mut self, before: &Value, after: &Value) {
         let labels = |object: &Value| object.path(&["metadata", "labels"]).cloned().unwrap_or_default();
         let (old, new) = (labels(before), labels(after));
@@ -337,7 +337,7 @@ impl Gains {
         }
     }
 
-    /// Volumes of the host, and tokens.
+    /// Host volumes, other volume types that are not allowed, and tokens.
     fn volumes(&mut self, before: &Value, after: &Value, at: &Pointer) {
         let known = by_name(before.get("volumes"));
         for (index, volume) in elements(after.get("volumes")).iter().enumerate() {
@@ -360,6 +360,7 @@ impl Gains {
         }
     }
 
+    /// The enforced level of the Pod Security Standards.
     fn level(&mut self, before: &Value, after: &Value) {
         let level = |object: &Value| {
             let label =
@@ -368,7 +369,7 @@ impl Gains {
         };
         let labels = Pointer::ROOT.key("metadata").key("labels");
         self.note(level(after) > level(before), &labels, ENFORCE);
-        // What older versions of a level ask for is less. Without a label it is the latest.
+        // Older versions of a level are less strict. Without a label it is the latest.
         let version = |object: &Value| {
             let label = object.path(&["metadata", "labels", ENFORCE_VERSION]).and_then(Value::as_str);
             let minor = label.and_then(|label| label.strip_prefix("v1."));
@@ -379,31 +380,31 @@ impl Gains {
     }
 
     /// A field that becomes true.
-    fn switched_on(&mut self, before: &Value, after: &Value, at: &Pointer, field: &str) {
+    fn enabled(&mut self, before: &Value, after: &Value, at: &Pointer, field: &str) {
         let is_on = |value: &Value| value.get(field) == Some(&Value::Bool(true));
         self.note(is_on(after) && !is_on(before), at, field);
     }
 
-    /// A field that was set to be safe and is no more.
-    fn undone(&mut self, before: &Value, after: &Value, at: &Pointer, field: &str, safe: bool) {
+    /// A field that loses its safe value.
+    fn no_longer_safe(&mut self, before: &Value, after: &Value, at: &Pointer, field: &str, safe: bool) {
         let is_safe = |value: &Value| value.get(field) == Some(&Value::Bool(safe));
         self.note(is_safe(before) && !is_safe(after), at, field);
     }
 
-    /// A field that becomes another one.
-    fn other(&mut self, before: &Value, after: &Value, at: &Pointer, field: &str) {
+    /// A field that gets another value.
+    fn replaced(&mut self, before: &Value, after: &Value, at: &Pointer, field: &str) {
         self.note(after.get(field).is_some() && before.get(field) != after.get(field), at, field);
     }
 
-    /// A list that has elements which it had not.
-    fn more(&mut self, before: &Value, after: &Value, at: &Pointer, field: &str) {
+    /// A list with new elements.
+    fn added(&mut self, before: &Value, after: &Value, at: &Pointer, field: &str) {
         let old = elements(before.get(field));
         self.note(elements(after.get(field)).iter().any(|element| !old.contains(element)), at, field);
     }
 
-    /// A list that lacks elements which it had.
-    fn less(&mut self, before: &Value, after: &Value, at: &Pointer, field: &str) {
-        self.more(after, before, at, field);
+    /// A list that lost elements.
+    fn removed(&mut self, before: &Value, after: &Value, at: &Pointer, field: &str) {
+        self.added(after, before, at, field);
     }
 
     fn note(&mut self, is_gain: bool, at: &Pointer, field: &str) {
@@ -414,7 +415,7 @@ impl Gains {
     }
 }
 
-/// Whether a rule of a role allows all that another one does.
+/// Whether a rule of a role grants all that another one grants.
 fn grants(old: &Value, new: &Value) -> bool {
     let holds = |field: &str| {
         let allowed = elements(old.get(field));

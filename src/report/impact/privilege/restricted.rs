@@ -1,4 +1,4 @@
-//! What the level `restricted` of the Pod Security Standards asks of each container, by itself or by its Pod.
+//! The level `restricted` of the Pod Security Standards, for each container.
 
 use crate::value::{Pointer, Value};
 
@@ -6,22 +6,22 @@ use super::elements;
 
 const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
-/// The places by which containers miss what the level asks for; those of a Pod that is none are no containers.
-pub(super) fn missed(pod: &Value, at: &Pointer) -> Vec<Pointer> {
+/// The paths by which containers violate the level.
+pub(super) fn violations(pod: &Value, at: &Pointer) -> Vec<Pointer> {
     let none = Value::Null;
     let own = pod.get("securityContext").unwrap_or(&none);
     let is_windows = pod.path(&["os", "name"]).and_then(Value::as_str) == Some("windows");
-    let mut missed = Vec::new();
+    let mut violations = Vec::new();
     for field in CONTAINERS {
         for (index, container) in elements(pod.get(field)).iter().enumerate() {
             let context = container.get("securityContext").unwrap_or(&none);
             let place = at.key(field).index(index).key("securityContext");
             let mut note = |is_met: bool, field: &str| {
                 if !is_met {
-                    missed.push(place.key(field));
+                    violations.push(place.key(field));
                 }
             };
-            // What a container says wins over its Pod, and null says nothing.
+            // A container overrides its Pod; null is unset.
             let either = |field: &str| {
                 let said = |context: &'_ Value| context.get(field).filter(|value| !value.is_null()).cloned();
                 said(context).or_else(|| said(own)).unwrap_or_default()
@@ -41,5 +41,5 @@ pub(super) fn missed(pod: &Value, at: &Pointer) -> Vec<Pointer> {
             note(dropped.contains(&Value::from("ALL")), "capabilities");
         }
     }
-    missed
+    violations
 }

@@ -1,7 +1,7 @@
-//! Objects as the API server settles them, so that two ways to write the same compare as equal.
+//! Objects normalized as the API server does it, so that equivalent objects are equal.
 //!
-//! A server reads an object into types and fills in what is absent. What types cannot tell apart, and what is written
-//! out although the server would fill it in, is left out here; what it fills in by looking at other members is filled in.
+//! A server decodes an object into Go types and sets defaults. Here, values that these types do not distinguish from
+//! absent ones and explicit defaults are removed; defaults that depend on other fields are set.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,13 +11,14 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::value::{GroupVersionKind, Map, Quantity, Value};
 
-/// The types by name, as the table beside this file lists them.
-static TYPES: LazyLock<BTreeMap<&'static str, Type>> = LazyLock::new(|| read(include_str!("types.txt")));
+/// The types by name, from `types.txt`.
+static TYPES: LazyLock<BTreeMap<&'static str, Type>> =
+    LazyLock::new(|| parse_types(include_str!("types.txt")));
 
-/// A type without anything to say of its members.
+/// A type of which no field is known.
 static PLAIN: Type = Type { name: "", members: BTreeMap::new() };
 
-/// The groups that the kinds of the table belong to.
+/// The API groups of the kinds in the table.
 const GROUPS: [&str; 13] = [
     "",
     "apps",
@@ -43,19 +44,19 @@ struct Type {
 #[derive(Clone, Copy, Debug)]
 struct Member {
     shape: Shape,
-    /// Whether what is empty is a value of its own.
-    counts: bool,
-    /// What the server writes where there is none, as text.
+    /// Whether an empty value differs from an absent one: the Go field is a pointer.
+    optional: bool,
+    /// The default, as text.
     default: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Shape {
     Plain,
-    /// Kept as it is.
+    /// Any value, unchanged.
     Opaque,
-    /// Of a feature that is off.
-    Off,
+    /// A field behind a feature gate.
+    Gated,
     Quantity,
     Object(&'static str),
     List(&'static str),
@@ -64,44 +65,45 @@ enum Shape {
     Objects(&'static str),
 }
 
-/// What becomes of members whose feature is off unless an operator switches it on.
+/// What the server does with fields behind feature gates that are off by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Off {
-    /// The server drops them.
+pub(super) enum GatedFields {
+    /// It drops them.
     Dropped,
-    /// Something that is stored has them, so the feature is on.
+    /// It keeps them: a stored object has them, so the feature is on.
     Kept,
 }
 
-impl Off {
-    /// What becomes of them where this object is stored.
+impl GatedFields {
+    /// What the server does that stores this object.
     pub(super) fn of(kind: &GroupVersionKind, stored: &Value) -> Self {
-        Self::told(object(kind, stored, Self::Dropped) == object(kind, stored, Self::Kept))
+        Self::from_equality(object(kind, stored, Self::Dropped) == object(kind, stored, Self::Kept))
     }
 
-    /// What becomes of them where this template is stored.
+    /// What the server does that stores this template.
     pub(super) fn of_template(stored: &Value) -> Self {
-        Self::told(template(stored, Self::Dropped) == template(stored, Self::Kept))
+        Self::from_equality(template(stored, Self::Dropped) == template(stored, Self::Kept))
     }
 
-    const fn told(has_none: bool) -> Self {
-        if has_none { Self::Dropped } else { Self::Kept }
+    /// Given whether dropping and keeping have the same result.
+    const fn from_equality(is_same: bool) -> Self {
+        if is_same { Self::Dropped } else { Self::Kept }
     }
 }
 
-/// An object of a kind of Kubernetes, settled; of another kind, as it is.
-pub(super) fn object(kind: &GroupVersionKind, object: &Value, off: Off) -> Value {
+/// A normalized object; objects of unknown kinds are unchanged.
+pub(super) fn object(kind: &GroupVersionKind, object: &Value, gated: GatedFields) -> Value {
     match (TYPES.get(&*kind.kind), object) {
         (Some(known), Value::Object(members)) if GROUPS.contains(&&*kind.group) => {
             let mut members = (**members).clone();
             if known.members.contains_key("spec") {
-                // No specification is an empty one.
+                // A missing spec is an empty one.
                 members.entry("spec".into()).or_insert_with(Value::empty_object);
             }
-            let mut object = Value::object(of_type(known, &members, off));
+            let mut object = Value::object(of_type(known, &members, gated));
             match known.name {
-                "Pod" => fill_pod(&mut object),
-                "PersistentVolumeClaim" => fill_claim(&mut object, off),
+                "Pod" => set_pod_defaults(&mut object),
+                "PersistentVolumeClaim" => set_claim_defaults(&mut object, gated),
                 _ => {}
             }
             object
@@ -110,45 +112,45 @@ pub(super) fn object(kind: &GroupVersionKind, object: &Value, off: Off) -> Value
     }
 }
 
-/// A template of Pods, settled.
-pub(super) fn template(template: &Value, off: Off) -> Value {
+/// A normalized Pod template.
+pub(super) fn template(template: &Value, gated: GatedFields) -> Value {
     match (TYPES.get("PodTemplateSpec"), template) {
-        (Some(known), Value::Object(members)) => Value::object(of_type(known, members, off)),
+        (Some(known), Value::Object(members)) => Value::object(of_type(known, members, gated)),
         _ => template.clone(),
     }
 }
 
-fn of_type(known: &Type, members: &Map, off: Off) -> Map {
-    const PLAINLY: Member = Member { shape: Shape::Plain, counts: false, default: None };
-    let mut settled = Map::default();
+fn of_type(known: &Type, members: &Map, gated: GatedFields) -> Map {
+    const UNKNOWN_MEMBER: Member = Member { shape: Shape::Plain, optional: false, default: None };
+    let mut normalized = Map::default();
     for (key, value) in members {
-        let member = known.members.get(&**key).copied().unwrap_or(PLAINLY);
-        if let Some(value) = of_member(member, value, off) {
-            settled.insert(key.clone(), value);
+        let member = known.members.get(&**key).copied().unwrap_or(UNKNOWN_MEMBER);
+        if let Some(value) = of_member(member, value, gated) {
+            normalized.insert(key.clone(), value);
         }
     }
-    fill(known.name, &mut settled);
-    settled
+    set_defaults(known.name, &mut normalized);
+    normalized
 }
 
-/// What a member becomes; `None` where it is as good as absent.
-fn of_member(member: Member, value: &Value, off: Off) -> Option<Value> {
+/// A normalized member; `None` if it is equivalent to an absent one.
+fn of_member(member: Member, value: &Value, gated: GatedFields) -> Option<Value> {
     let of_name = |name: &str| TYPES.get(name).unwrap_or(&PLAIN);
     let value = match (member.shape, value) {
         (_, Value::Null) => return None,
-        (Shape::Off, _) if off == Off::Dropped => return None,
-        (Shape::Opaque | Shape::Off, _) => value.clone(),
+        (Shape::Gated, _) if gated == GatedFields::Dropped => return None,
+        (Shape::Opaque | Shape::Gated, _) => value.clone(),
         (Shape::Quantity, _) => quantity(value),
         (Shape::Object(name), Value::Object(members)) => {
-            let settled = of_type(of_name(name), members, off);
-            if settled.is_empty() && has_off(of_name(name), members, off) {
+            let normalized = of_type(of_name(name), members, gated);
+            if normalized.is_empty() && has_dropped(of_name(name), members, gated) {
                 return None;
             }
-            Value::object(settled)
+            Value::object(normalized)
         }
         (Shape::List(name), Value::Array(items)) => {
             let item = |item: &Value| match item {
-                Value::Object(members) => Value::object(of_type(of_name(name), members, off)),
+                Value::Object(members) => Value::object(of_type(of_name(name), members, gated)),
                 _ => item.clone(),
             };
             Value::array(items.iter().map(item).collect())
@@ -158,7 +160,7 @@ fn of_member(member: Member, value: &Value, off: Off) -> Option<Value> {
         }
         (Shape::Objects(name), Value::Object(members)) => {
             let inner = |value: &Value| match value {
-                Value::Object(members) => Value::object(of_type(of_name(name), members, off)),
+                Value::Object(members) => Value::object(of_type(of_name(name), members, gated)),
                 _ => value.clone(),
             };
             members.iter().map(|(key, value)| (key.clone(), inner(value))).collect()
@@ -174,26 +176,26 @@ fn of_member(member: Member, value: &Value, off: Off) -> Option<Value> {
         Value::String(text) => **text == *default,
         value => value.to_json() == default,
     });
-    // Lists are never told apart by whether they are there, and a quantity of nothing is written as one.
-    let is_nothing = match (&value, member.shape) {
+    // An empty list always equals an absent one; a zero quantity has a text.
+    let is_absent = match (&value, member.shape) {
         (Value::Array(items), _) => items.is_empty(),
-        (Value::String(text), Shape::Quantity) => !member.counts && **text == *"0",
-        _ => !member.counts && is_zero(&value),
+        (Value::String(text), Shape::Quantity) => !member.optional && **text == *"0",
+        _ => !member.optional && is_zero(&value),
     };
-    (!is_default && !is_nothing).then_some(value)
+    (!is_default && !is_absent).then_some(value)
 }
 
-/// Whether an object has members that are dropped: what held nothing else goes with them.
-fn has_off(known: &Type, members: &Map, off: Off) -> bool {
-    let is_off = |key: &&str| matches!(known.members.get(key), Some(Member { shape: Shape::Off, .. }));
-    off == Off::Dropped && members.keys().any(|key| is_off(&&**key))
+/// Whether an object has members that are dropped: an object with no others is dropped too.
+fn has_dropped(known: &Type, members: &Map, gated: GatedFields) -> bool {
+    let is_gated = |key: &&str| matches!(known.members.get(key), Some(Member { shape: Shape::Gated, .. }));
+    gated == GatedFields::Dropped && members.keys().any(|key| is_gated(&&**key))
 }
 
 /// A value whose members are all plain.
 fn plain(value: &Value) -> Value {
     let item = |item: &Value| if item.is_null() { Value::from("") } else { plain(item) };
     match value {
-        Value::Object(members) => Value::object(of_type(&PLAIN, members, Off::Kept)),
+        Value::Object(members) => Value::object(of_type(&PLAIN, members, GatedFields::Kept)),
         Value::Array(items) => Value::array(items.iter().map(item).collect()),
         _ => value.clone(),
     }
@@ -209,7 +211,7 @@ fn quantity(value: &Value) -> Value {
         .map_or_else(|_| value.clone(), |quantity| Value::from(quantity.to_string().as_str()))
 }
 
-/// Whether a type without pointers takes it for nothing.
+/// Whether it is the zero value of a Go type without pointers.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -221,8 +223,8 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// What the server fills in by looking at other members.
-fn fill(name: &str, members: &mut Map) {
+/// Sets defaults that depend on other fields.
+fn set_defaults(name: &str, members: &mut Map) {
     match name {
         "Container" | "EphemeralContainer" => pull_policy(members, "image", "imagePullPolicy"),
         "Volume" => {
@@ -236,13 +238,13 @@ fn fill(name: &str, members: &mut Map) {
             }
         }
         "PodSpec" => {
-            // Two names of one field.
+            // An alias of the field.
             if let Some(account) = members.shift_remove("serviceAccount") {
                 members.entry("serviceAccountName".into()).or_insert(account);
             }
         }
         "NodeSpec" => {
-            // The old field wins over the new one.
+            // The deprecated field wins over the new one.
             if let Some(range) = members.shift_remove("podCIDR") {
                 let ranges = members.get("podCIDRs").and_then(|ranges| ranges.at(0));
                 if ranges != Some(&range) {
@@ -251,9 +253,9 @@ fn fill(name: &str, members: &mut Map) {
             }
         }
         "PersistentVolumeClaim" => {
-            // Claims inside of other objects carry them.
-            for bookkeeping in ["apiVersion", "kind"] {
-                members.shift_remove(bookkeeping);
+            // Claims in templates may have these.
+            for field in ["apiVersion", "kind"] {
+                members.shift_remove(field);
             }
         }
         "JobSpec" if !members.contains_key("parallelism") => {
@@ -270,7 +272,7 @@ fn fill(name: &str, members: &mut Map) {
     }
 }
 
-/// Images without a tag, and the latest ones, are pulled always.
+/// Sets the default pull policy: `Always` for images without a tag or with `latest`.
 fn pull_policy(members: &mut Map, image: &str, policy: &str) {
     if members.contains_key(policy) {
         return;
@@ -282,16 +284,17 @@ fn pull_policy(members: &mut Map, image: &str, policy: &str) {
     members.insert(policy.into(), Value::from(if is_latest { "Always" } else { "IfNotPresent" }));
 }
 
-/// What is filled in for claims, and not for their templates.
-fn fill_claim(claim: &mut Value, off: Off) {
+/// Sets defaults of claims, which their templates do not get.
+fn set_claim_defaults(claim: &mut Value, gated: GatedFields) {
     let spec = claim.as_object_mut().and_then(|members| members.get_mut("spec"));
     if let Some(members) = spec.and_then(Value::as_object_mut) {
-        data_source(members, off);
+        data_source(members, gated);
     }
 }
 
-/// The source of a claim has an old name, for claims and snapshots, and a new one; each fills in the other.
-fn data_source(members: &mut Map, off: Off) {
+/// The data source of a claim has two fields, `dataSource` for claims and snapshots, and `dataSourceRef`; each is the
+/// default of the other.
+fn data_source(members: &mut Map, gated: GatedFields) {
     let text = |source: &Value, field: &str| {
         source.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
@@ -304,7 +307,7 @@ fn data_source(members: &mut Map, off: Off) {
     if members.get("dataSource").is_some_and(|source| !is_known(source)) {
         members.shift_remove("dataSource");
     }
-    if off == Off::Dropped
+    if gated == GatedFields::Dropped
         && members.get("dataSourceRef").is_some_and(|source| !text(source, "namespace").is_empty())
     {
         members.shift_remove("dataSourceRef");
@@ -318,7 +321,7 @@ fn data_source(members: &mut Map, off: Off) {
     }
 }
 
-/// What a Secret is given as text becomes its data.
+/// Moves `stringData` of a Secret to `data`.
 fn string_data(members: &mut Map) {
     let Some(Value::Object(texts)) = members.shift_remove("stringData") else { return };
     let mut data = members.get("data").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -329,8 +332,8 @@ fn string_data(members: &mut Map) {
     members.insert("data".into(), Value::object(data));
 }
 
-/// What is filled in for Pods, and not for their templates.
-fn fill_pod(pod: &mut Value) {
+/// Sets defaults of Pods, which their templates do not get.
+fn set_pod_defaults(pod: &mut Value) {
     let Some(members) = pod.as_object_mut() else { return };
     let spec = members.entry("spec".into()).or_insert_with(Value::empty_object);
     let is_on_host = spec.get("hostNetwork") == Some(&Value::Bool(true));
@@ -339,7 +342,7 @@ fn fill_pod(pod: &mut Value) {
     for field in ["containers", "initContainers"] {
         let containers = members.get_mut(field).and_then(Value::as_array_mut);
         for container in containers.into_iter().flatten() {
-            requests(container);
+            set_requests(container);
             let ports = container.as_object_mut().and_then(|members| members.get_mut("ports"));
             for port in ports.and_then(Value::as_array_mut).into_iter().flatten().filter(|_| is_on_host) {
                 let own = port.get("containerPort").cloned();
@@ -351,8 +354,8 @@ fn fill_pod(pod: &mut Value) {
     }
 }
 
-/// What is limited is requested.
-fn requests(container: &mut Value) {
+/// Sets requests to limits where missing.
+fn set_requests(container: &mut Value) {
     let limits = container.path(&["resources", "limits"]).and_then(Value::as_object).cloned();
     let (Some(limits), Some(resources)) =
         (limits, container.as_object_mut().and_then(|members| members.get_mut("resources")))
@@ -366,8 +369,8 @@ fn requests(container: &mut Value) {
     resources.insert("requests", Value::object(requests));
 }
 
-/// Reads the table of types. A line that begins with blanks goes on with the one before.
-fn read(text: &'static str) -> BTreeMap<&'static str, Type> {
+/// Parses the table of types. An indented line continues the one before.
+fn parse_types(text: &'static str) -> BTreeMap<&'static str, Type> {
     let mut types = BTreeMap::new();
     let mut name = "";
     for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -384,12 +387,12 @@ fn read(text: &'static str) -> BTreeMap<&'static str, Type> {
 fn member(word: &'static str) -> (&'static str, Member) {
     let (word, default) = word.split_once('=').map_or((word, None), |(word, default)| (word, Some(default)));
     let (name, shape) = word.split_once(':').unwrap_or((word, ""));
-    let (counts, shape) = shape.strip_prefix('*').map_or((false, shape), |shape| (true, shape));
+    let (optional, shape) = shape.strip_prefix('*').map_or((false, shape), |shape| (true, shape));
     let inside = |open, close| shape.strip_prefix(open)?.strip_suffix(close);
     let shape = match shape {
         "" => Shape::Plain,
         "!" => Shape::Opaque,
-        "-" => Shape::Off,
+        "-" => Shape::Gated,
         "q" => Shape::Quantity,
         "{}" => Shape::Texts,
         "{q}" => Shape::Quantities,
@@ -399,5 +402,5 @@ fn member(word: &'static str) -> (&'static str, Member) {
             _ => Shape::Object(shape),
         },
     };
-    (name, Member { shape, counts, default })
+    (name, Member { shape, optional, default })
 }

@@ -1,26 +1,26 @@
-//! What is missing in an answer.
+//! Data that a cluster did not return.
 
 use std::fmt;
 
-/// So many objects and look-ups are named in words.
-const NAMED: usize = 10;
+/// How many objects and lookups are listed.
+const MAX_LISTED: usize = 10;
 
-/// What a cluster was asked for and did not give.
+/// Requested data that a cluster did not return.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Gaps {
+pub struct MissingData {
     /// Kinds that could not be read.
     pub unread: Vec<String>,
     /// Kinds of which some objects could be read.
     pub in_part: Vec<String>,
-    /// Objects that were named and are not there.
+    /// Named objects that do not exist.
     pub absent: Vec<String>,
-    /// Kinds of policies that could not be read, so that other objects may change, or change otherwise.
+    /// Kinds of policies that could not be read, so that results may be incomplete or differ.
     pub policies: Vec<String>,
-    /// What was to be looked up for an object and could not be.
+    /// Lookups for an object that failed.
     pub missed: Vec<String>,
 }
 
-impl Gaps {
+impl MissingData {
     /// Whether nothing is missing.
     pub const fn is_empty(&self) -> bool {
         self.unread.is_empty()
@@ -32,14 +32,14 @@ impl Gaps {
 }
 
 /// On one line.
-impl fmt::Display for Gaps {
+impl fmt::Display for MissingData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lists = [
             ("not read", &self.unread, usize::MAX),
             ("read in part", &self.in_part, usize::MAX),
-            ("not found", &self.absent, NAMED),
+            ("not found", &self.absent, MAX_LISTED),
             ("policies not read", &self.policies, usize::MAX),
-            ("not looked up", &self.missed, NAMED),
+            ("not looked up", &self.missed, MAX_LISTED),
         ];
         let mut separator = "";
         for (what, names, most) in lists.into_iter().filter(|(_, names, _)| !names.is_empty()) {
@@ -60,17 +60,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_is_missing_stands_on_one_line() {
+    fn all_missing_data_is_on_one_line() {
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-        let mut gaps = Gaps { unread: names(&["pods", "secrets"]), ..Gaps::default() };
-        assert_eq!(gaps.to_string(), "not read: pods, secrets");
-        gaps.in_part = names(&["nodes"]);
-        gaps.absent = names(&["pods \"a\" in web"]);
-        gaps.policies = names(&["policies.kyverno.io"]);
-        gaps.missed = (0..12).map(|number| format!("/{number}")).collect();
+        let mut missing = MissingData { unread: names(&["pods", "secrets"]), ..MissingData::default() };
+        assert_eq!(missing.to_string(), "not read: pods, secrets");
+        missing.in_part = names(&["nodes"]);
+        missing.absent = names(&["pods \"a\" in web"]);
+        missing.policies = names(&["policies.kyverno.io"]);
+        missing.missed = (0..12).map(|number| format!("/{number}")).collect();
         let all = "not read: pods, secrets; read in part: nodes; not found: pods \"a\" in web; policies not read: policies.kyverno.io; \
                    not looked up: /0, /1, /2, /3, /4, /5, /6, /7, /8, /9 and 2 more";
-        assert_eq!(gaps.to_string(), all);
-        assert!(!gaps.is_empty() && Gaps::default().is_empty());
+        assert_eq!(missing.to_string(), all);
+        assert!(!missing.is_empty() && MissingData::default().is_empty());
     }
 }

@@ -8,51 +8,51 @@ use crate::value::{ObjectRef, Pointer, Text};
 
 use super::{Impact, ObjectReport, Outcome, ServerDryRuns, SkipReason};
 
-/// So many objects are named for each flag.
+/// How many objects are listed for each flag.
 const NAMED: usize = 10;
 
-/// How many objects met which fate, in all and by rule.
+/// Totals over objects, overall and by rule.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
-    /// Whether nobody asks what the changes mean: then no flag is looked for.
+pub struct Totals {
+    /// Whether the impact of changes is not needed: then there are no flags.
     pub flagless: bool,
     /// Objects that were evaluated.
     pub objects: usize,
-    /// Objects that became others.
+    /// Changed objects.
     pub changed: usize,
     /// Objects with a rule that could not be evaluated.
     pub errors: usize,
-    /// Objects that are as the policies want them.
+    /// Objects that the policies leave unchanged.
     pub unchanged: usize,
-    /// What the changes mean for a cluster, by flag: how many objects, and the first of them.
+    /// The impact of the changes, by flag: the number of objects, and the first of them.
     pub flags: IndexMap<Flag, Flagged, RandomState>,
-    /// The Kyverno of the cluster, where one runs and differences between the semantics were reached.
+    /// The Kyverno of the cluster, if one runs and divergences were reached.
     pub kyverno: Option<RunningKyverno>,
-    /// What an API server said of changed objects.
+    /// The dry runs of changed objects on an API server.
     pub server_dry_runs: ServerDryRuns,
-    /// Objects by policy, rule, kind and namespace, in the order first met.
-    pub rows: IndexMap<TallyKey, TallyRow, RandomState>,
-    /// What each policy does to the objects that one of its rules matched.
+    /// Objects by policy, rule, kind and namespace, in the order of first occurrence.
+    pub rows: IndexMap<TotalsKey, TotalsRow, RandomState>,
+    /// Objects by policy that matched them.
     pub by_policy: IndexMap<Text, Counts, RandomState>,
-    /// What becomes of the objects of each kind.
+    /// Objects by kind.
     pub by_kind: IndexMap<Text, Counts, RandomState>,
-    /// What becomes of the objects of each namespace; the empty one stands for none.
+    /// Objects by namespace; empty for none.
     pub by_namespace: IndexMap<Text, Counts, RandomState>,
 }
 
-/// How many changed objects have which flag.
+/// The number of changed objects by flag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlagCounts {
     /// Objects whose Pods are replaced.
     pub rollouts: usize,
-    /// Objects that the API server would refuse.
+    /// Objects with changed immutable fields.
     pub immutable: usize,
-    /// Objects that gain power.
+    /// Objects with more privileges.
     pub privilege: usize,
 }
 
 impl FlagCounts {
-    /// How many objects have a flag.
+    /// The number of objects with a flag.
     pub const fn flagged(&self, flag: Flag) -> usize {
         match flag {
             Flag::Rollout => self.rollouts,
@@ -61,15 +61,15 @@ impl FlagCounts {
         }
     }
 
-    /// Adds the objects of another one.
+    /// Adds other objects.
     const fn add(&mut self, other: &Self) {
         self.rollouts += other.rollouts;
         self.immutable += other.immutable;
         self.privilege += other.privilege;
     }
 
-    /// Takes in what else is said of the same object.
-    const fn join(&mut self, other: &Self) {
+    /// Combines the flags of the same object.
+    const fn combine(&mut self, other: &Self) {
         self.rollouts |= other.rollouts;
         self.immutable |= other.immutable;
         self.privilege |= other.privilege;
@@ -85,23 +85,23 @@ impl FlagCounts {
     }
 }
 
-/// What becomes of the objects of one policy, kind or namespace.
+/// The objects of one policy, kind or namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Objects that were evaluated.
     pub objects: usize,
-    /// Objects that became others.
+    /// Changed objects.
     pub changed: usize,
-    /// Objects that stayed as they are, without errors.
+    /// Unchanged objects without errors.
     pub unchanged: usize,
     /// Objects with a rule that could not be evaluated.
     pub errors: usize,
-    /// What the changes mean.
+    /// The impact of the changes.
     pub flags: FlagCounts,
 }
 
 impl Counts {
-    /// Adds the objects of another one.
+    /// Adds other objects.
     pub const fn add(&mut self, other: &Self) {
         self.objects += other.objects;
         self.changed += other.changed;
@@ -110,16 +110,16 @@ impl Counts {
         self.flags.add(&other.flags);
     }
 
-    /// Takes in what another rule of the same policy does to the same object.
-    fn join(&mut self, other: &Self) {
+    /// Combines the results of several rules of one policy for the same object.
+    fn combine(&mut self, other: &Self) {
         self.objects = 1;
         self.changed |= other.changed;
         self.errors |= other.errors;
         self.unchanged = usize::from(self.changed == 0 && self.errors == 0);
-        self.flags.join(&other.flags);
+        self.flags.combine(&other.flags);
     }
 
-    /// The fate of one object.
+    /// The counts of one object.
     fn of(is_changed: bool, has_error: bool, impact: &Impact) -> Self {
         Self {
             objects: 1,
@@ -131,27 +131,27 @@ impl Counts {
     }
 }
 
-/// A Kyverno that runs in a cluster, and what it does where the semantics differ.
+/// A Kyverno that runs in a cluster, and its behavior where the semantics diverge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningKyverno {
     /// Its version, such as `v1.19.0`.
     pub version: String,
     /// The namespace of its controllers.
     pub namespace: String,
-    /// The differences that were reached.
-    pub differences: DivergenceSet,
-    /// What it does there, as a sentence with all of this.
-    pub told: String,
+    /// The divergences that were reached.
+    pub divergences: DivergenceSet,
+    /// A sentence for users with all of this.
+    pub message: String,
 }
 
-/// What the change of an object can mean for a cluster.
+/// A kind of impact of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Flag {
     /// Its Pods are replaced.
     Rollout,
-    /// The API server refuses it.
+    /// The API server refuses the change.
     Immutable,
-    /// It gives somebody or something more power.
+    /// It grants more privileges.
     Privilege,
 }
 
@@ -174,13 +174,13 @@ impl Flag {
 pub struct Flagged {
     /// How many.
     pub objects: usize,
-    /// The first of them, each with the places that are the reason.
+    /// The first of them, each with the paths of the fields.
     pub first: Vec<(ObjectRef, Vec<Pointer>)>,
 }
 
-/// What a row of a [`Tally`] counts.
+/// The key of a row of [`Totals`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TallyKey {
+pub struct TotalsKey {
     /// The policy.
     pub policy: Text,
     /// The rule.
@@ -191,7 +191,7 @@ pub struct TallyKey {
     pub namespace: Text,
 }
 
-/// The parts of a [`TallyKey`]: few rows are new.
+/// A borrowed [`TotalsKey`], to avoid allocations for known rows.
 #[derive(Hash)]
 struct RowKey<'a> {
     policy: &'a Text,
@@ -200,8 +200,8 @@ struct RowKey<'a> {
     namespace: &'a Text,
 }
 
-impl Equivalent<TallyKey> for RowKey<'_> {
-    fn equivalent(&self, key: &TallyKey) -> bool {
+impl Equivalent<TotalsKey> for RowKey<'_> {
+    fn equivalent(&self, key: &TotalsKey) -> bool {
         *self.rule == key.rule
             && *self.policy == key.policy
             && *self.kind == key.kind
@@ -210,28 +210,28 @@ impl Equivalent<TallyKey> for RowKey<'_> {
 }
 
 impl RowKey<'_> {
-    fn of<'t>(&self, rows: &'t mut IndexMap<TallyKey, TallyRow, RandomState>) -> &'t mut TallyRow {
+    fn of<'t>(&self, rows: &'t mut IndexMap<TotalsKey, TotalsRow, RandomState>) -> &'t mut TotalsRow {
         let index = rows.get_index_of(self).unwrap_or_else(|| {
             let (policy, rule) = (self.policy.clone(), self.rule.clone());
             let (kind, namespace) = (self.kind.clone(), self.namespace.clone());
-            rows.insert_full(TallyKey { policy, rule, kind, namespace }, TallyRow::default()).0
+            rows.insert_full(TotalsKey { policy, rule, kind, namespace }, TotalsRow::default()).0
         });
         &mut rows[index]
     }
 }
 
-/// What is counted under a name.
+/// The counts for a name.
 fn counts<'t>(all: &'t mut IndexMap<Text, Counts, RandomState>, name: &Text) -> &'t mut Counts {
     let index = all.get_index_of(name).unwrap_or_else(|| all.insert_full(name.clone(), Counts::default()).0);
     &mut all[index]
 }
 
-/// Outcomes of one rule.
+/// The outcomes of one rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TallyRow {
+pub struct TotalsRow {
     /// Objects the rule patched.
     pub patched: usize,
-    /// Objects the rule patched in vain, because another rule of its policy failed.
+    /// Objects whose patch was discarded because another rule of the policy failed.
     pub dropped: usize,
     /// Objects the rule matched without changing them.
     pub no_change: usize,
@@ -239,11 +239,11 @@ pub struct TallyRow {
     pub skipped: usize,
     /// Objects the rule failed on.
     pub errors: usize,
-    /// What the patches of the rule mean.
+    /// The impact of the patches.
     pub flags: FlagCounts,
 }
 
-impl TallyRow {
+impl TotalsRow {
     /// Adds the objects of another row.
     pub const fn add(&mut self, other: &Self) {
         self.patched += other.patched;
@@ -255,8 +255,8 @@ impl TallyRow {
     }
 }
 
-impl Tally {
-    /// How many objects have a flag.
+impl Totals {
+    /// The number of objects with a flag.
     pub fn flagged(&self, flag: Flag) -> usize {
         self.flags.get(&flag).map_or(0, |flagged| flagged.objects)
     }
@@ -279,20 +279,20 @@ impl Tally {
         }
     }
 
-    /// Counts one object; whether it exists already, and so is updated.
+    /// Counts one object. `is_update` is whether it exists already.
     pub fn add(&mut self, report: &ObjectReport, is_update: bool) {
         let Some(object) = &report.object else { return };
         let (is_changed, has_error) = (report.is_changed(), report.has_error());
         let impact = if self.flagless { Impact::default() } else { report.impact(is_update) };
-        let fate = Counts::of(is_changed, has_error, &impact);
+        let counted = Counts::of(is_changed, has_error, &impact);
         self.objects += 1;
-        self.changed += fate.changed;
-        self.errors += fate.errors;
-        self.unchanged += fate.unchanged;
+        self.changed += counted.changed;
+        self.errors += counted.errors;
+        self.unchanged += counted.unchanged;
         self.flag(object, impact);
         let namespace = object.namespace.clone().unwrap_or_default();
-        counts(&mut self.by_kind, &object.kind.kind).add(&fate);
-        counts(&mut self.by_namespace, &namespace).add(&fate);
+        counts(&mut self.by_kind, &object.kind.kind).add(&counted);
+        counts(&mut self.by_namespace, &namespace).add(&counted);
         report.server_dry_run.iter().for_each(|server_dry_run| self.server_dry_runs.add(server_dry_run));
         let matched = |outcome: &Outcome| {
             !matches!(
@@ -301,11 +301,11 @@ impl Tally {
                     | Outcome::Skipped(SkipReason::NotSelected(_) | SkipReason::ApplyOne)
             )
         };
-        // With a trace a report also names rules that were not asked.
+        // With a trace a report also contains rules that do not match.
         let mut by_policy: IndexMap<&Text, Counts, RandomState> = IndexMap::default();
         for (policy, rule) in report.rules().filter(|(_, rule)| matched(&rule.outcome)) {
             let has_error = policy.has_error();
-            let mut fate = Counts::of(false, has_error, &Impact::default());
+            let mut counted = Counts::of(false, has_error, &Impact::default());
             let key = RowKey {
                 policy: &policy.policy,
                 rule: &rule.rule,
@@ -320,16 +320,16 @@ impl Tally {
                         if self.flagless { Impact::default() } else { Impact::of(before, after, is_update) };
                     row.patched += 1;
                     row.flags.add(&FlagCounts::of(&impact));
-                    fate = Counts::of(true, false, &impact);
+                    counted = Counts::of(true, false, &impact);
                 }
                 Outcome::NoChange => row.no_change += 1,
                 Outcome::Skipped(_) | Outcome::Triggered { .. } => row.skipped += 1,
                 Outcome::Error(_) => row.errors += 1,
             }
-            by_policy.entry(&policy.policy).or_default().join(&fate);
+            by_policy.entry(&policy.policy).or_default().combine(&counted);
         }
-        for (policy, fate) in by_policy {
-            counts(&mut self.by_policy, policy).add(&fate);
+        for (policy, counted) in by_policy {
+            counts(&mut self.by_policy, policy).add(&counted);
         }
     }
 }
