@@ -138,7 +138,7 @@ impl Interpreter<'_> {
         }
         let (Value::Number(left), Value::Number(right)) = (left, right) else { return Ok(Value::Null) };
         self.runtime.weigh();
-        if left.is_held() || right.is_held() {
+        if left.is_typed_integer() || right.is_typed_integer() {
             return Ok(Value::Null);
         }
         let order = left.cmp(right);

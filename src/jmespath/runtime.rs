@@ -238,7 +238,7 @@ impl<'a> Runtime<'a> {
             }
             (Value::Number(a), Value::Number(b)) => {
                 self.weigh();
-                Ok(a == b && a.is_held() == b.is_held())
+                Ok(a == b && a.is_typed_integer() == b.is_typed_integer())
             }
             _ => Ok(left == right),
         }

@@ -1,37 +1,36 @@
-//! What changed between two values.
+//! The differences between two values.
 
 use super::{Pointer, Value};
 
-/// One change; a list of them leads from one value to another when made in order.
+/// One change; a list of them, applied in order, turns one value into another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// The node that changed. Indexes count in the list as the earlier changes left it.
+    /// The path of the node. Indexes are those after the earlier changes.
     pub pointer: Pointer,
-    /// What happened to it.
+    /// The kind of change.
     pub kind: ChangeKind,
 }
 
-/// What happened to a node.
+/// The kind of a change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChangeKind {
-    /// It was set, or inserted into its list.
+    /// The node was set, or inserted into its list.
     Add(Value),
-    /// It was removed.
+    /// The node was removed.
     Remove(Value),
-    /// It became another value.
+    /// The node got another value.
     Replace {
-        /// What it was.
+        /// The old value.
         before: Value,
-        /// What it became.
+        /// The new value.
         after: Value,
     },
 }
 
-/// Lists what leads from `before` to `after`.
+/// The changes from `before` to `after`.
 ///
-/// Members are compared by key, in the order they stand in; what is equal at both ends of a list is
-/// left alone and the rest is compared by position. Surplus elements are removed from the end, so that
-/// the changes can be made one after the other.
+/// Members are compared by key, in their order. Lists are compared by position after common elements at both ends;
+/// surplus elements are removed from the end, so that the changes can be applied in order.
 pub fn changes(before: &Value, after: &Value) -> Vec<Change> {
     let mut found = Vec::new();
     compare(&mut Pointer::default(), before, after, &mut found);

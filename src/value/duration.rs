@@ -1,8 +1,8 @@
-//! Spans of time, as Go reads and prints them.
+//! Durations, as Go parses and formats them.
 
 use std::fmt;
 
-/// A span of time: 64 bits of nanoseconds, as Go's `time.Duration` holds it.
+/// A duration: 64 bits of nanoseconds, like Go's `time.Duration`.
 ///
 /// ```
 /// use kyv::value::GoDuration;
@@ -19,15 +19,15 @@ const SECOND: i64 = 1_000_000_000;
 const LIMIT: u64 = 1 << 63;
 
 impl GoDuration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// A span of so many nanoseconds.
+    /// A duration in nanoseconds.
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
 
-    /// A span of so many seconds, cut to whole nanoseconds. `None` for NaN and what is out of range.
+    /// A duration in seconds, truncated to nanoseconds. `None` for NaN and out of range.
     pub fn from_seconds(seconds: f64) -> Option<Self> {
         let nanos = seconds * 1e9;
         // Every float below 2^63 is at most 2^63 - 1024, so the bounds are exact.
@@ -36,8 +36,7 @@ impl GoDuration {
         in_range.then_some(Self(nanos as i64))
     }
 
-    /// A span of so many whole seconds; a fraction is cut off, and what is out of range is the nearest
-    /// duration there is.
+    /// A duration in whole seconds: fractions are truncated, and values out of range saturate.
     pub fn from_whole_seconds(seconds: f64) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "the fraction is to be cut")]
         Self((seconds as i64).saturating_mul(SECOND))
@@ -64,16 +63,16 @@ impl GoDuration {
         self.0.checked_sub(other.0).map(Self)
     }
 
-    /// The rest of a division, with the sign of the dividend; `None` for a divisor of zero.
+    /// The remainder of a division, with the sign of the dividend; `None` for a divisor of zero.
     pub fn checked_rem(self, divisor: Self) -> Option<Self> {
         if divisor.0 == 0 { None } else { Some(Self(self.0.wrapping_rem(divisor.0))) }
     }
 
-    /// Reads a duration such as `1h30m`, as Go's `time.ParseDuration` does.
+    /// Parses a duration such as `1h30m`, as Go's `time.ParseDuration` does.
     ///
     /// # Errors
     ///
-    /// Text that is no duration, or one of more than 64 bits of nanoseconds; with Go's words.
+    /// Other text, and durations of more than 64 bits of nanoseconds; with the messages of Go.
     pub fn parse(text: &str) -> Result<Self, DurationError> {
         scan(text).map_err(|fault| match fault {
             Fault::Invalid => DurationError::Invalid { text: quoted(text) },
@@ -82,17 +81,17 @@ impl GoDuration {
         })
     }
 
-    /// Reads a duration, as [`GoDuration::parse`] does, where the reason of a failure is of no interest.
+    /// Parses a duration as [`GoDuration::parse`] does, without the cost of an error message.
     pub fn read(text: &str) -> Option<Self> {
         scan(text).ok()
     }
 }
 
-/// Why a text is no duration. The texts of Go's own errors.
+/// Why a text is not a duration, in the words of Go.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DurationError {
-    /// It does not read as a duration, or is out of range.
+    /// It is not a duration, or out of range.
     #[error("time: invalid duration {text}")]
     Invalid {
         /// The text, in quotes.
@@ -104,7 +103,7 @@ pub enum DurationError {
         /// The text, in quotes.
         text: String,
     },
-    /// A unit that there is not.
+    /// An unknown unit.
     #[error("time: unknown unit {unit} in duration {text}")]
     UnknownUnit {
         /// The unit, in quotes.
@@ -170,8 +169,8 @@ fn whole_number(digits: &str) -> Option<u64> {
     })
 }
 
-/// The nanoseconds of a decimal fraction of a unit. Go takes as many digits as fit 63 bits, and
-/// multiplies floats.
+/// The nanoseconds of a decimal fraction of a unit. As in Go, only as many digits as fit 63 bits count, and floats are
+/// multiplied.
 #[expect(clippy::cast_precision_loss, reason = "Go rounds the same way")]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and to be cut")]
 fn part_of(fraction: &str, nanos: u64) -> u64 {
@@ -203,10 +202,11 @@ fn nanos_of(unit: &str) -> Option<u64> {
     })
 }
 
-/// A text in quotes, as Go's package `time` quotes it in its errors; cut when it is long.
+/// A text in quotes, as Go's package `time` quotes it in errors; truncated if long.
 fn quoted(text: &str) -> String {
-    const LONGEST: usize = 200;
-    let end = if text.len() <= LONGEST { text.len() } else { text.floor_char_boundary(LONGEST) };
+    const MAX_QUOTED_BYTES: usize = 200;
+    let end =
+        if text.len() <= MAX_QUOTED_BYTES { text.len() } else { text.floor_char_boundary(MAX_QUOTED_BYTES) };
     let mut out = String::from('"');
     for c in text[..end].chars() {
         if c < ' ' || !c.is_ascii() {
@@ -228,7 +228,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// As Go prints a duration: `1h0m0s`, `1.5s`, `100ms`.
+/// As Go formats a duration: `1h0m0s`, `1.5s`, `100ms`.
 impl fmt::Display for GoDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = self.0.unsigned_abs();
@@ -254,7 +254,7 @@ impl fmt::Display for GoDuration {
     }
 }
 
-/// Writes `nanos / unit` without zeros at the end of the fraction.
+/// Writes `nanos / unit` without trailing zeros.
 fn write_decimal(f: &mut fmt::Formatter<'_>, nanos: u64, unit: u64, name: &str) -> fmt::Result {
     write!(f, "{}", nanos / unit)?;
     let mut fraction = nanos % unit;

@@ -1,22 +1,22 @@
 //! The escapes of JSON strings.
 
-/// Why an escape cannot be read, with the place behind its backslash.
+/// Why an escape is invalid, with the position after its backslash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EscapeError {
-    /// No escape begins like this.
+    /// There is no such escape.
     #[error("unknown escape")]
     Unknown,
-    /// Four hexadecimal digits do not stand where they should.
+    /// Four hexadecimal digits are missing.
     #[error("expected four hexadecimal digits")]
     Digits(usize),
 }
 
-/// Reads the escape that a text begins with, behind its backslash; gives the character and the length of the
-/// escape. A pair of surrogates is one character, a lone surrogate becomes U+FFFD.
+/// Parses an escape at the start of a text, after its backslash; returns the character and the length of the escape in
+/// bytes. A surrogate pair is one character, a lone surrogate becomes U+FFFD.
 ///
 /// # Errors
 ///
-/// There is no such escape.
+/// An invalid escape.
 pub fn json_escape(text: &str) -> Result<(char, usize), EscapeError> {
     let escaped = match text.as_bytes().first() {
         Some(&c @ (b'"' | b'\\' | b'/')) => char::from(c),

@@ -1,7 +1,7 @@
-//! Floats as text, the way Go prints them.
+//! Floats as text, as Go formats them.
 
-/// The text of a float as Go's `%v` prints it: the shortest digits that read back as the same float,
-/// plain from 1e-4 up to a million, in exponent form elsewhere.
+/// The text of a float as Go's `%v` formats it: the shortest digits that parse to the same float, plain from 1e-4 up to
+/// a million, otherwise with an exponent.
 ///
 /// ```
 /// assert_eq!(kyv::value::float_text(123456.0), "123456");

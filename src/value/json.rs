@@ -1,58 +1,58 @@
-//! JSON text, read and written.
+//! Parsing and formatting JSON.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use super::{EscapeError, Map, Number, Value, json_escape};
 
-/// How deep JSON text may be nested.
+/// The maximum nesting depth.
 pub const MAX_DEPTH: usize = 256;
 
-/// Why a text is no JSON document.
+/// Why a text is not a JSON document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct JsonError {
-    /// What was wrong, and what was expected.
+    /// What is wrong, and what was expected.
     pub message: String,
-    /// Where in the text, in bytes.
+    /// The offset in the text, in bytes.
     pub offset: usize,
 }
 
-/// Where in a text something stands, in bytes.
+/// Ranges in a text, in bytes.
 pub type Places = Vec<Range<usize>>;
 
-/// Reads one JSON document.
+/// A parser of one JSON document.
 #[derive(Debug)]
 pub struct JsonReader<'a> {
     text: &'a str,
     offset: usize,
     depth: usize,
     last_wins: bool,
-    /// The list of the outermost object whose elements are not read.
+    /// The member of the root whose elements are not parsed.
     around: Option<String>,
-    /// Where they stand.
+    /// The ranges of these elements.
     places: Option<Places>,
 }
 
 impl<'a> JsonReader<'a> {
-    /// A reader that refuses a member that stands twice.
+    /// A parser that refuses duplicate members.
     pub const fn new(text: &'a str) -> Self {
         Self { text, offset: 0, depth: 0, last_wins: false, around: None, places: None }
     }
 
-    /// Lets the last of several members of one name win, as Go's decoder does.
+    /// Makes the last of duplicate members win, as in Go's decoder.
     #[must_use]
     pub const fn last_wins(mut self) -> Self {
         self.last_wins = true;
         self
     }
 
-    /// Reads the whole text as one document.
+    /// Parses the whole text as one document.
     ///
     /// # Errors
     ///
-    /// Text that is no JSON, or nested deeper than [`MAX_DEPTH`].
+    /// Text that is not JSON, or nested deeper than [`MAX_DEPTH`].
     pub fn read(mut self) -> Result<Value, JsonError> {
         let value = self.value()?;
         self.blanks();
@@ -63,12 +63,12 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Reads the whole text as one document, but for the elements of the list `name` of the object that it is: of
-    /// these it gives the places in the text, each of one element that is sound JSON. `None` if there is no such list.
+    /// Parses the whole text as one document, except for the elements of the root's list `name`: these are only validated,
+    /// and their ranges are returned. `None` if there is no such list.
     ///
     /// # Errors
     ///
-    /// Text that is no JSON, or nested deeper than [`MAX_DEPTH`].
+    /// Text that is not JSON, or nested deeper than [`MAX_DEPTH`].
     pub fn read_around(mut self, name: &str) -> Result<(Value, Option<Places>), JsonError> {
         self.around = Some(name.to_owned());
         let value = self.value()?;
@@ -146,7 +146,7 @@ impl<'a> JsonReader<'a> {
             let is_passed_over = self.depth == 1 && self.around.as_ref() == Some(&key);
             let value = if is_passed_over && self.peek() == Some(b'[') {
                 let mut places = Places::new();
-                self.pass_nested(b']', Some(&mut places))?;
+                self.skip_nested(b']', Some(&mut places))?;
                 self.places = Some(places);
                 Value::array(Vec::new())
             } else {
@@ -184,18 +184,18 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Passes over a value that has to be sound.
-    fn pass(&mut self) -> Result<(), JsonError> {
+    /// Validates and skips a value.
+    fn skip(&mut self) -> Result<(), JsonError> {
         self.blanks();
         match self.peek() {
-            Some(b'{') => self.pass_nested(b'}', None),
-            Some(b'[') => self.pass_nested(b']', None),
+            Some(b'{') => self.skip_nested(b'}', None),
+            Some(b'[') => self.skip_nested(b']', None),
             _ => self.value().map(drop),
         }
     }
 
-    /// Passes over an object or a list, and notes where its elements stand.
-    fn pass_nested(&mut self, close: u8, mut places: Option<&mut Places>) -> Result<(), JsonError> {
+    /// Validates and skips an object or a list, and collects the ranges of its elements.
+    fn skip_nested(&mut self, close: u8, mut places: Option<&mut Places>) -> Result<(), JsonError> {
         if self.depth == MAX_DEPTH {
             return self.fault(format!("nested deeper than {MAX_DEPTH} levels"));
         }
@@ -216,7 +216,7 @@ impl<'a> JsonReader<'a> {
                 }
             }
             let start = self.offset;
-            self.pass()?;
+            self.skip()?;
             if let Some(places) = &mut places {
                 places.push(start..self.offset);
             }
@@ -291,14 +291,14 @@ impl<'a> JsonReader<'a> {
     }
 }
 
-/// How JSON is written.
+/// How JSON is formatted.
 #[derive(Clone, Copy, Debug)]
 struct Style {
-    /// Keys in byte order, as Go's encoder writes maps.
+    /// Keys in byte order, like Go's encoder.
     sorted: bool,
-    /// `<`, `>`, `&` and the line separators as escapes, as Go's encoder writes them.
+    /// `<`, `>`, `&` and line separators escaped, like Go's encoder.
     html_safe: bool,
-    /// Blanks a level; `None` writes everything on one line without blanks.
+    /// Spaces per level; `None` for compact JSON.
     indent: Option<usize>,
 }
 
@@ -308,7 +308,7 @@ impl Value {
         self.json(Style { sorted: false, html_safe: false, indent: None })
     }
 
-    /// Compact JSON as Go's encoder writes it: sorted keys, `<`, `>` and `&` escaped.
+    /// Compact JSON like Go's encoder: sorted keys, `<`, `>` and `&` escaped.
     pub fn to_go_json(&self) -> String {
         self.json(Style { sorted: true, html_safe: true, indent: None })
     }
@@ -330,7 +330,7 @@ fn write_value(out: &mut String, value: &Value, style: Style, level: usize) {
         Value::Null => out.push_str("null"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         Value::Number(number) if style.html_safe && !number.is_written_as_integer() => {
-            // Go has read it as a float.
+            // Go has parsed it as a float.
             let float = Number::from_f64(number.as_f64());
             let _ = write!(out, "{}", float.as_ref().unwrap_or(number));
         }

@@ -10,32 +10,31 @@ use indexmap::IndexSet;
 
 use super::{Text, Value};
 
-/// So many members are sooner compared with each other than looked up.
-const FEW: usize = 16;
+/// Up to this length, linear search is faster than hashing.
+const LINEAR_SEARCH_MAX: usize = 16;
 
-/// The members of an object, in their written order; each key stands once.
+/// The members of an object, in written order, with unique keys.
 ///
-/// Objects of Kubernetes have few members in each place: what few members there are is looked through, and only
-/// where there are many a table tells the place of a key.
+/// Most Kubernetes objects have few members: small maps use linear search, only large ones have a hash index.
 #[derive(Clone)]
 pub struct Map<V = Value> {
     members: Vec<(Text, V)>,
-    /// The keys, at the same places, where there are many.
+    /// The keys, at the same indexes, if there are many.
     places: Option<Box<IndexSet<Text, RandomState>>>,
 }
 
 impl<V> Map<V> {
-    /// A map with room for so many members.
+    /// An empty map with this capacity.
     pub fn with_capacity(capacity: usize) -> Self {
         Self { members: Vec::with_capacity(capacity), places: None }
     }
 
-    /// Makes room for so many more members.
+    /// Reserves capacity for additional members.
     pub fn reserve(&mut self, more: usize) {
         self.members.reserve(more);
     }
 
-    /// A copy with room for so many more members.
+    /// A copy with capacity for additional members.
     #[must_use]
     pub fn with_room(&self, more: usize) -> Self
     where
@@ -46,17 +45,17 @@ impl<V> Map<V> {
         Self { members, places: self.places.clone() }
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub const fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether there are none.
+    /// Whether the map is empty.
     pub const fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// The place of a key.
+    /// The index of a key.
     pub fn get_index_of(&self, key: &str) -> Option<usize> {
         match &self.places {
             None => self.members.iter().position(|(known, _)| **known == *key),
@@ -64,17 +63,17 @@ impl<V> Map<V> {
         }
     }
 
-    /// The member at a place.
+    /// The member at an index.
     pub fn get_index(&self, index: usize) -> Option<(&Text, &V)> {
         self.members.get(index).map(|(key, value)| (key, value))
     }
 
-    /// Whether there is a member of this name.
+    /// Whether there is a member with this key.
     pub fn contains_key(&self, key: &str) -> bool {
         self.get_index_of(key).is_some()
     }
 
-    /// The member of this name.
+    /// The value of this key.
     pub fn get(&self, key: &str) -> Option<&V> {
         match &self.places {
             None => self.members.iter().find(|(known, _)| **known == *key).map(|(_, value)| value),
@@ -82,18 +81,18 @@ impl<V> Map<V> {
         }
     }
 
-    /// The member at a place, for a change of its value.
+    /// The member at an index, with a mutable value.
     pub fn get_index_mut(&mut self, index: usize) -> Option<(&Text, &mut V)> {
         self.members.get_mut(index).map(|(key, value)| (&*key, value))
     }
 
-    /// The member of this name, with its place and its key.
+    /// The member with this key, with its index and its key.
     pub fn get_full(&self, key: &str) -> Option<(usize, &Text, &V)> {
         let index = self.get_index_of(key)?;
         self.get_index(index).map(|(key, value)| (index, key, value))
     }
 
-    /// The member of this name, with its key.
+    /// The member with this key, with its key.
     pub fn get_key_value(&self, key: &str) -> Option<(&Text, &V)> {
         self.get_index(self.get_index_of(key)?)
     }
@@ -103,13 +102,13 @@ impl<V> Map<V> {
         self.members.last().map(|(key, value)| (key, value))
     }
 
-    /// The member of this name, for a change.
+    /// The mutable value of this key.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut V> {
         let index = self.get_index_of(key)?;
         self.members.get_mut(index).map(|(_, value)| value)
     }
 
-    /// The place of a key, for a change of what stands there.
+    /// The entry of a key, for changes in place.
     pub fn entry(&mut self, key: Text) -> Entry<'_, V> {
         match self.get_index_of(&key) {
             Some(index) => Entry::Occupied(OccupiedEntry { map: self, index }),
@@ -117,7 +116,7 @@ impl<V> Map<V> {
         }
     }
 
-    /// Sets a member, in its place or last; what it was before.
+    /// Sets a member in place, or appends it; returns the old value.
     pub fn insert(&mut self, key: Text, value: V) -> Option<V> {
         match self.get_index_of(&key) {
             Some(index) => Some(std::mem::replace(&mut self.members[index].1, value)),
@@ -128,21 +127,22 @@ impl<V> Map<V> {
         }
     }
 
-    /// Sets a member in this place, wherever it stood before; what it was before.
+    /// Sets a member and moves it to this index; returns the old value.
     pub fn shift_insert(&mut self, index: usize, key: Text, value: V) -> Option<V> {
         let before = self.shift_remove(&key);
         let index = index.min(self.members.len());
         self.members.insert(index, (key, value));
-        self.places = (self.members.len() > FEW).then(|| Box::new(self.keys().cloned().collect()));
+        self.places =
+            (self.members.len() > LINEAR_SEARCH_MAX).then(|| Box::new(self.keys().cloned().collect()));
         before
     }
 
-    /// Puts a member last that is not there; its place.
+    /// Appends a member whose key is new; returns its index.
     fn push(&mut self, key: Text, value: V) -> usize {
         let index = self.members.len();
         if let Some(places) = &mut self.places {
             places.insert(key.clone());
-        } else if index == FEW {
+        } else if index == LINEAR_SEARCH_MAX {
             let keys = self.members.iter().map(|(key, _)| key);
             self.places = Some(Box::new(keys.chain([&key]).cloned().collect()));
         }
@@ -150,12 +150,12 @@ impl<V> Map<V> {
         index
     }
 
-    /// Removes a member, the order of the others kept.
+    /// Removes a member and keeps the order of the others.
     pub fn shift_remove(&mut self, key: &str) -> Option<V> {
         self.shift_remove_full(key).map(|(_, _, value)| value)
     }
 
-    /// The same; gives the place where it stood and its key too.
+    /// As [`Map::shift_remove`]; returns the index and the key too.
     pub fn shift_remove_full(&mut self, key: &str) -> Option<(usize, Text, V)> {
         let index = self.get_index_of(key)?;
         if let Some(places) = &mut self.places {
@@ -165,7 +165,7 @@ impl<V> Map<V> {
         Some((index, key, value))
     }
 
-    /// Keeps the members that fit.
+    /// Keeps the members that satisfy the predicate.
     pub fn retain(&mut self, mut keep: impl FnMut(&Text, &mut V) -> bool) {
         self.members.retain_mut(|(key, value)| keep(key, value));
         if self.places.is_some() {
@@ -173,27 +173,27 @@ impl<V> Map<V> {
         }
     }
 
-    /// The members, in their order.
+    /// The members in order.
     pub fn iter(&self) -> MapIter<'_, V> {
         MapIter(self.members.iter())
     }
 
-    /// The members, in their order, for a change of their values.
+    /// The members in order, with mutable values.
     pub fn iter_mut(&mut self) -> MapIterMut<'_, V> {
         MapIterMut(self.members.iter_mut())
     }
 
-    /// The keys, in their order.
+    /// The keys in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Text> + ExactSizeIterator + Clone {
         self.members.iter().map(|(key, _)| key)
     }
 
-    /// The values, in the order of their keys.
+    /// The values in order.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + ExactSizeIterator + Clone {
         self.members.iter().map(|(_, value)| value)
     }
 
-    /// The values, in the order of their keys, for a change.
+    /// The mutable values in order.
     pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut V> + ExactSizeIterator {
         self.members.iter_mut().map(|(_, value)| value)
     }
@@ -211,13 +211,13 @@ impl<V: fmt::Debug> fmt::Debug for Map<V> {
     }
 }
 
-/// The same members, whatever their order.
+/// Equal members in any order.
 impl<V: PartialEq> PartialEq for Map<V> {
     fn eq(&self, other: &Self) -> bool {
         if self.len() != other.len() {
             return false;
         }
-        // Mostly the order is the same.
+        // Fast path: usually the order is the same.
         let mut pairs = self.members.iter().zip(&other.members);
         pairs.all(
             |((key, value), (place, at))| {
@@ -259,7 +259,7 @@ impl<V> FromIterator<(Text, V)> for Map<V> {
     }
 }
 
-/// The members of a [`Map`], in their order.
+/// An iterator over the members of a [`Map`].
 #[derive(Debug)]
 pub struct MapIter<'a, V = Value>(slice::Iter<'a, (Text, V)>);
 
@@ -300,7 +300,7 @@ impl<'a, V> IntoIterator for &'a Map<V> {
     }
 }
 
-/// The members of a [`Map`], in their order, for a change of their values.
+/// An iterator over the members of a [`Map`], with mutable values.
 #[derive(Debug)]
 pub struct MapIterMut<'a, V = Value>(slice::IterMut<'a, (Text, V)>);
 
@@ -334,23 +334,23 @@ impl<V> IntoIterator for Map<V> {
     }
 }
 
-/// The place of a key in a [`Map`].
+/// The entry of a key in a [`Map`].
 #[derive(Debug)]
 pub enum Entry<'a, V = Value> {
-    /// A member stands there.
+    /// The key exists.
     Occupied(OccupiedEntry<'a, V>),
-    /// None does.
+    /// The key does not exist.
     Vacant(VacantEntry<'a, V>),
 }
 
-/// A member that is there.
+/// An existing member.
 #[derive(Debug)]
 pub struct OccupiedEntry<'a, V = Value> {
     map: &'a mut Map<V>,
     index: usize,
 }
 
-/// A member that may be put last.
+/// A member that may be appended.
 #[derive(Debug)]
 pub struct VacantEntry<'a, V = Value> {
     map: &'a mut Map<V>,
@@ -358,12 +358,12 @@ pub struct VacantEntry<'a, V = Value> {
 }
 
 impl<'a, V> Entry<'a, V> {
-    /// The value that is there, or this one.
+    /// The existing value, or else this one.
     pub fn or_insert(self, value: V) -> &'a mut V {
         self.or_insert_with(|| value)
     }
 
-    /// The value that is there, or one that is made.
+    /// The existing value, or else a computed one.
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
         match self {
             Self::Occupied(entry) => entry.into_mut(),
@@ -371,7 +371,7 @@ impl<'a, V> Entry<'a, V> {
         }
     }
 
-    /// The value that is there, or the default of values.
+    /// The existing value, or else the default.
     pub fn or_default(self) -> &'a mut V
     where
         V: Default,
@@ -381,7 +381,7 @@ impl<'a, V> Entry<'a, V> {
 }
 
 impl<'a, V> OccupiedEntry<'a, V> {
-    /// Its place.
+    /// Its index.
     pub const fn index(&self) -> usize {
         self.index
     }
@@ -391,14 +391,14 @@ impl<'a, V> OccupiedEntry<'a, V> {
         &mut self.map.members[self.index].1
     }
 
-    /// Sets the value; what it was before.
+    /// Sets the value; returns the old one.
     pub fn insert(&mut self, value: V) -> V {
         std::mem::replace(&mut self.map.members[self.index].1, value)
     }
 }
 
 impl<'a, V> VacantEntry<'a, V> {
-    /// Puts the member last.
+    /// Appends the member.
     pub fn insert(self, value: V) -> &'a mut V {
         let index = self.map.push(self.key, value);
         &mut self.map.members[index].1
@@ -419,7 +419,7 @@ mod tests {
         map.keys().map(|key| key.parse().unwrap()).collect()
     }
 
-    /// The members of a map are found where they stand, and no others.
+    /// The members of a map are found, and no others.
     fn check(map: &Map) {
         for (index, (key, value)) in map.iter().enumerate() {
             assert_eq!(map.get_full(key), Some((index, key, value)));
@@ -429,7 +429,9 @@ mod tests {
 
     #[test]
     fn few_and_many_members_behave_alike() {
-        for size in [0, 1, FEW - 1, FEW, FEW + 1, 10 * FEW] {
+        for size in
+            [0, 1, LINEAR_SEARCH_MAX - 1, LINEAR_SEARCH_MAX, LINEAR_SEARCH_MAX + 1, 10 * LINEAR_SEARCH_MAX]
+        {
             let mut map = of(0..size);
             check(&map);
             assert_eq!(map.len(), size);
@@ -449,7 +451,7 @@ mod tests {
 
     #[test]
     fn a_member_removed_from_the_middle_leaves_the_order() {
-        for size in [4, 4 * FEW] {
+        for size in [4, 4 * LINEAR_SEARCH_MAX] {
             let mut map = of(0..size);
             map.shift_remove("1");
             map.insert("1".into(), Value::Null);
@@ -460,7 +462,7 @@ mod tests {
 
     #[test]
     fn a_member_is_put_in_the_place_that_is_asked_for() {
-        for size in [4, FEW, 4 * FEW] {
+        for size in [4, LINEAR_SEARCH_MAX, 4 * LINEAR_SEARCH_MAX] {
             let mut map = of(0..size);
             map.shift_insert(1, "3".into(), Value::Null);
             map.shift_insert(1, "x".into(), Value::Null);
@@ -474,7 +476,7 @@ mod tests {
 
     #[test]
     fn the_order_does_not_count_and_the_keys_do() {
-        for size in [3, 3 * FEW] {
+        for size in [3, 3 * LINEAR_SEARCH_MAX] {
             assert_eq!(of(0..size), of((0..size).rev()));
             assert_ne!(of(0..size), of(1..=size));
             assert_ne!(of(0..size), of(0..=size));

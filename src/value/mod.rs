@@ -1,9 +1,8 @@
 //! Values: the JSON data model as Kubernetes objects use it.
 //!
-//! Keys keep their order, numbers keep their exact value and text, and clones share what they hold: to
-//! clone a [`Value`] costs a counter, to change a clone copies only the path that changes. Knows objects'
-//! identity, pointers into them, differences, quantities and durations; knows nothing of text formats
-//! other than JSON, and nothing of policies.
+//! Keys keep their order, numbers keep their exact value and text, and clones share their contents: cloning a [`Value`]
+//! increments a counter, changing a clone copies only the changed path. Also identities of objects, pointers, changes,
+//! quantities, durations and versions.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod change;
@@ -79,11 +78,11 @@ impl Value {
         Self::object(Map::default())
     }
 
-    /// Reads JSON text; a member that stands twice is an error.
+    /// Parses JSON; duplicate members are an error.
     ///
     /// # Errors
     ///
-    /// Text that is no JSON, or nested deeper than [`MAX_DEPTH`].
+    /// Text that is not JSON, or nested deeper than [`MAX_DEPTH`].
     pub fn from_json(text: &str) -> Result<Self, JsonError> {
         JsonReader::new(text).read()
     }
@@ -135,32 +134,32 @@ impl Value {
         if let Self::Object(members) = self { Some(members) } else { None }
     }
 
-    /// The elements for a change, copied first when they are shared.
+    /// The mutable elements; copied first if shared.
     pub fn as_array_mut(&mut self) -> Option<&mut Vec<Self>> {
         if let Self::Array(items) = self { Some(Arc::make_mut(items)) } else { None }
     }
 
-    /// The members for a change, copied first when they are shared.
+    /// The mutable members; copied first if shared.
     pub fn as_object_mut(&mut self) -> Option<&mut Map> {
         if let Self::Object(members) = self { Some(Arc::make_mut(members)) } else { None }
     }
 
-    /// The member of this name; `None` for anything that is no object.
+    /// The member with this name; `None` if this is not an object.
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.as_object()?.get(key)
     }
 
-    /// The element at this index; `None` for anything that is no list.
+    /// The element at this index; `None` if this is not a list.
     pub fn at(&self, index: usize) -> Option<&Self> {
         self.as_array()?.get(index)
     }
 
-    /// Follows member names from here.
+    /// The descendant at a path of member names.
     pub fn path(&self, keys: &[&str]) -> Option<&Self> {
         keys.iter().try_fold(self, |node, key| node.get(key))
     }
 
-    /// The node a pointer leads to.
+    /// The node at a pointer.
     pub fn pointed(&self, pointer: &Pointer) -> Option<&Self> {
         pointer.segments().iter().try_fold(self, |node, segment| match segment {
             Segment::Key(key) => node.get(key),
@@ -168,9 +167,9 @@ impl Value {
         })
     }
 
-    /// About how many bytes it takes as JSON.
+    /// The approximate number of bytes as JSON.
     pub fn weight(&self) -> usize {
-        /// The weight of a scalar; others are left for later.
+        /// The bytes of a scalar.
         fn weigh<'v>(node: &'v Value, open: &mut Vec<&'v Value>) -> usize {
             match node {
                 Value::String(text) => text.len() + 2,
@@ -201,20 +200,20 @@ impl Value {
         sum
     }
 
-    /// Sets a member; nothing happens to a value that is no object.
+    /// Sets a member; does nothing if this is not an object.
     pub fn insert(&mut self, key: impl Into<Text>, value: Self) {
         if let Some(members) = self.as_object_mut() {
             members.insert(key.into(), value);
         }
     }
 
-    /// Removes a member, the order of the others kept; a value that is no object has none.
+    /// Removes a member and keeps the order of the others.
     pub fn remove(&mut self, key: &str) -> Option<Self> {
         self.get(key)?;
         self.as_object_mut()?.shift_remove(key)
     }
 
-    /// Whether two values share the same storage, which proves them equal at no cost.
+    /// Whether two values share the same storage, and so are equal.
     pub fn same_storage(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Array(a), Self::Array(b)) => Arc::ptr_eq(a, b),
@@ -224,7 +223,7 @@ impl Value {
         }
     }
 
-    /// How deep lists and objects are nested: 0 for a scalar.
+    /// The nesting depth: 0 for a scalar.
     pub fn depth(&self) -> usize {
         let mut deepest = 0;
         let mut open = vec![(self, 0)];
@@ -240,7 +239,7 @@ impl Value {
     }
 }
 
-/// Equal content: numbers by value, objects whatever the order of their keys.
+/// Equal content: numbers by value, objects in any order of keys.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         if self.same_storage(other) {

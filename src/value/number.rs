@@ -7,8 +7,8 @@ use super::Text;
 
 /// A number of the JSON data model.
 ///
-/// It keeps the text it was written with, so that big integers and decimals come out as they went in;
-/// numbers are equal when their exact values are.
+/// It keeps its written text, so that big integers and decimals are preserved; numbers are equal if their exact values
+/// are equal.
 #[derive(Clone, Debug)]
 pub struct Number(Repr);
 
@@ -16,14 +16,14 @@ pub struct Number(Repr);
 enum Repr {
     /// An integer of 64 bits, written canonically.
     Int(i64),
-    /// The same, held as an integer where Kyverno holds others as floats.
-    Held(i64),
+    /// The same, marked as having an integer type in Kyverno, where other numbers are floats.
+    Typed(i64),
     /// Any other number, as valid JSON text.
     Text(Text),
 }
 
 impl Number {
-    /// Reads a JSON number. `None` for other text and for values beyond the range of a 64-bit float.
+    /// Parses a JSON number. `None` for other text and for values beyond the range of a 64-bit float.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         let digits = usize::from(bytes.first() == Some(&b'-'));
@@ -38,7 +38,7 @@ impl Number {
         text.parse::<f64>().ok()?.is_finite().then(|| Self(Repr::Text(text.into())))
     }
 
-    /// A number from a float, written as Go's JSON encoder writes it. `None` for infinities and NaN.
+    /// A number from a float, in the format of Go's JSON encoder. `None` for infinities and NaN.
     pub fn from_f64(value: f64) -> Option<Self> {
         if !value.is_finite() {
             return None;
@@ -58,7 +58,7 @@ impl Number {
     pub fn as_f64(&self) -> f64 {
         match &self.0 {
             #[expect(clippy::cast_precision_loss, reason = "the nearest float is asked for")]
-            Repr::Int(value) | Repr::Held(value) => *value as f64,
+            Repr::Int(value) | Repr::Typed(value) => *value as f64,
             Repr::Text(text) => text.parse().unwrap_or(0.0),
         }
     }
@@ -66,20 +66,20 @@ impl Number {
     /// The value as a 64-bit integer, if it is one: `3`, `3.0` and `3e0` all are.
     pub fn as_i64(&self) -> Option<i64> {
         match &self.0 {
-            Repr::Int(value) | Repr::Held(value) => Some(*value),
+            Repr::Int(value) | Repr::Typed(value) => Some(*value),
             Repr::Text(_) => self.integer_text()?.parse().ok(),
         }
     }
 
     /// Whether the value has no fraction.
     pub fn is_integer(&self) -> bool {
-        matches!(self.0, Repr::Int(_) | Repr::Held(_)) || self.decimal().exponent >= 0
+        matches!(self.0, Repr::Int(_) | Repr::Typed(_)) || self.decimal().exponent >= 0
     }
 
     /// Whether it is written as an integer, without point and exponent.
     pub fn is_written_as_integer(&self) -> bool {
         match &self.0 {
-            Repr::Int(_) | Repr::Held(_) => true,
+            Repr::Int(_) | Repr::Typed(_) => true,
             Repr::Text(text) => !text.contains(['.', 'e', 'E']),
         }
     }
@@ -92,26 +92,26 @@ impl Number {
         Some(format!("{sign}{}{}", decimal.digits, "0".repeat(zeros)))
     }
 
-    /// The number as an integer that is held as one; a number that is none of 64 bits stays as it is.
+    /// The number, marked as having an integer type; unchanged unless it is an integer of 64 bits.
     #[must_use]
-    pub fn held(&self) -> Self {
-        self.as_i64().map_or_else(|| self.clone(), |value| Self(Repr::Held(value)))
+    pub fn typed(&self) -> Self {
+        self.as_i64().map_or_else(|| self.clone(), |value| Self(Repr::Typed(value)))
     }
 
-    /// The number without such a mark.
+    /// The number without this mark.
     #[must_use]
-    pub fn unheld(&self) -> Self {
-        if let Repr::Held(value) = &self.0 { Self(Repr::Int(*value)) } else { self.clone() }
+    pub fn untyped(&self) -> Self {
+        if let Repr::Typed(value) = &self.0 { Self(Repr::Int(*value)) } else { self.clone() }
     }
 
-    /// Whether it is an integer that is held as one. Equality and order do not ask.
-    pub const fn is_held(&self) -> bool {
-        matches!(self.0, Repr::Held(_))
+    /// Whether it is marked as having an integer type. Equality and order ignore the mark.
+    pub const fn is_typed_integer(&self) -> bool {
+        matches!(self.0, Repr::Typed(_))
     }
 
     fn decimal(&self) -> Decimal {
         match &self.0 {
-            Repr::Int(value) | Repr::Held(value) => Decimal::parse(&value.to_string()),
+            Repr::Int(value) | Repr::Typed(value) => Decimal::parse(&value.to_string()),
             Repr::Text(text) => Decimal::parse(text),
         }
     }
@@ -126,7 +126,7 @@ impl From<i64> for Number {
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Repr::Int(value) | Repr::Held(value) => write!(f, "{value}"),
+            Repr::Int(value) | Repr::Typed(value) => write!(f, "{value}"),
             Repr::Text(text) => f.write_str(text),
         }
     }
@@ -150,7 +150,7 @@ impl PartialOrd for Number {
 impl Ord for Number {
     fn cmp(&self, other: &Self) -> Ordering {
         match (&self.0, &other.0) {
-            (Repr::Int(a) | Repr::Held(a), Repr::Int(b) | Repr::Held(b)) => a.cmp(b),
+            (Repr::Int(a) | Repr::Typed(a), Repr::Int(b) | Repr::Typed(b)) => a.cmp(b),
             _ => self.decimal().cmp(&other.decimal()),
         }
     }
@@ -165,13 +165,13 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// Reads a valid JSON number within the range of a float, which bounds the exponent.
+    /// Parses a valid JSON number within the range of a float, which bounds the exponent.
     fn parse(text: &str) -> Self {
         let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let digits = format!("{whole}{fraction}");
-        // An exponent beyond 64 bits is one far below zero, for the number is finite.
+        // An exponent beyond 64 bits is negative, because the number is finite.
         let mut exponent = exponent.parse().unwrap_or(i64::MIN).saturating_sub(fraction.len() as i64);
         let significant = digits.trim_start_matches('0');
         let trimmed = significant.trim_end_matches('0');
@@ -261,14 +261,16 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_that_is_held_as_one_is_the_same_number() {
-        for (text, is_held) in [("3", true), ("3.0", true), ("1.5", false), ("12345678901234567890", false)] {
-            let held = number(text).held();
-            assert_eq!((held.is_held(), &held), (is_held, &number(text)), "{text}");
-            assert!(!held.unheld().is_held());
+    fn an_integer_that_is_typed_integer_as_one_is_the_same_number() {
+        for (text, is_typed_integer) in
+            [("3", true), ("3.0", true), ("1.5", false), ("12345678901234567890", false)]
+        {
+            let held = number(text).typed();
+            assert_eq!((held.is_typed_integer(), &held), (is_typed_integer, &number(text)), "{text}");
+            assert!(!held.untyped().is_typed_integer());
         }
-        assert_eq!(number("1e3").held().to_string(), "1000");
-        assert!(number("2").held() < number("3"));
+        assert_eq!(number("1e3").typed().to_string(), "1000");
+        assert!(number("2").typed() < number("3"));
     }
 
     #[test]

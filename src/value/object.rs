@@ -1,22 +1,22 @@
-//! What a Kubernetes object is called.
+//! Identities of Kubernetes objects.
 
 use std::fmt;
 
 use super::{Text, Value};
 
-/// A kind of object, with its API group and version.
+/// The group, version and kind of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GroupVersionKind {
     /// The API group; empty for the core group.
     pub group: Text,
-    /// The version inside the group.
+    /// The version in the group.
     pub version: Text,
     /// The kind.
     pub kind: Text,
 }
 
 impl GroupVersionKind {
-    /// Splits an `apiVersion` and takes the kind.
+    /// From an `apiVersion` and a kind.
     pub fn new(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         Self { group: group.into(), version: version.into(), kind: kind.into() }
@@ -28,7 +28,7 @@ impl GroupVersionKind {
         Some(Self::new(field("apiVersion")?, field("kind")?))
     }
 
-    /// The `apiVersion` that objects of this kind carry.
+    /// The `apiVersion` of objects of this kind.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_string()
@@ -66,14 +66,14 @@ impl fmt::Display for GroupVersionKind {
 pub struct ObjectRef {
     /// Its kind.
     pub kind: GroupVersionKind,
-    /// Its namespace as written; `None` where none is.
+    /// Its namespace as written, if any.
     pub namespace: Option<Text>,
-    /// Its name, or its `generateName` where it has no name; empty where it has neither.
+    /// Its name, or else its `generateName`; empty if it has neither.
     pub name: Text,
 }
 
 impl ObjectRef {
-    /// The identity of an object; `None` where [`GroupVersionKind::of`] finds no kind.
+    /// The identity of an object; `None` if [`GroupVersionKind::of`] returns `None`.
     pub fn of(object: &Value) -> Option<Self> {
         let text = |name| {
             object.path(&["metadata", name]).and_then(Value::as_text).filter(|text| !text.is_empty()).cloned()

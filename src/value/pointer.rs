@@ -1,21 +1,21 @@
-//! Pointers to a node of a value.
+//! Paths to the nodes of a value.
 
 use std::fmt;
 
 use super::Text;
 
-/// One step of a [`Pointer`].
+/// One segment of a [`Pointer`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Segment {
-    /// To a member of an object.
+    /// A member of an object.
     Key(Text),
-    /// To an element of a list.
+    /// An element of a list.
     Index(usize),
 }
 
-/// The way from the root of a value to one of its nodes.
+/// The path from the root of a value to one of its nodes.
 ///
-/// `Display` writes the field path people know from kubectl, such as `spec.containers[0].image`;
+/// `Display` writes a field path as in kubectl, such as `spec.containers[0].image`;
 /// [`Pointer::to_json_pointer`] writes RFC 6901.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pointer(Vec<Segment>);
@@ -24,7 +24,7 @@ impl Pointer {
     /// The root.
     pub const ROOT: Self = Self(Vec::new());
 
-    /// The steps, from the root.
+    /// The segments, from the root.
     pub fn segments(&self) -> &[Segment] {
         &self.0
     }
@@ -34,17 +34,17 @@ impl Pointer {
         self.0.is_empty()
     }
 
-    /// Adds a step to a member.
+    /// Appends a key.
     pub fn push_key(&mut self, key: impl Into<Text>) {
         self.0.push(Segment::Key(key.into()));
     }
 
-    /// Adds a step to an element.
+    /// Appends an index.
     pub fn push_index(&mut self, index: usize) {
         self.0.push(Segment::Index(index));
     }
 
-    /// Takes the last step back.
+    /// Removes the last segment.
     pub fn pop(&mut self) -> Option<Segment> {
         self.0.pop()
     }
@@ -65,7 +65,7 @@ impl Pointer {
         child
     }
 
-    /// The pointer to the node that holds this one; the root holds itself.
+    /// The pointer to the parent; the root is its own parent.
     #[must_use]
     pub fn parent(&self) -> Self {
         let mut parent = self.clone();
@@ -73,13 +73,13 @@ impl Pointer {
         parent
     }
 
-    /// This pointer, continued by another.
+    /// The concatenation of two pointers.
     #[must_use]
     pub fn join(&self, rest: &Self) -> Self {
         Self(self.0.iter().chain(&rest.0).cloned().collect())
     }
 
-    /// Whether the other node is this one or lies below it.
+    /// Whether the other node is this one or a descendant.
     pub fn contains(&self, other: &Self) -> bool {
         other.0.starts_with(&self.0)
     }
@@ -106,14 +106,14 @@ impl FromIterator<Segment> for Pointer {
 
 impl fmt::Display for Pointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// The longest key of a label, its prefix included.
-        const LONGEST_KEY: usize = 317;
+        /// The maximum length of a label key, with its prefix.
+        const MAX_LABEL_KEY_BYTES: usize = 317;
         let plain = |key: &str| !key.is_empty() && !key.contains(['.', '[', ']', '"', ' ', '\n', '\t']);
         for (position, segment) in self.0.iter().enumerate() {
             match segment {
                 Segment::Index(index) => write!(f, "[{index}]")?,
                 Segment::Key(key) => {
-                    let end = key.char_indices().nth(LONGEST_KEY).map_or(key.len(), |(end, _)| end);
+                    let end = key.char_indices().nth(MAX_LABEL_KEY_BYTES).map_or(key.len(), |(end, _)| end);
                     let (shown, rest) = (&key[..end], if end < key.len() { "…" } else { "" });
                     if !plain(key) {
                         write!(f, "[{shown:?}{rest}]")?;

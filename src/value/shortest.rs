@@ -1,35 +1,33 @@
-//! The shortest JSON patch between two values.
+//! Short JSON patches between two values.
 
 use super::{Change, ChangeKind, Pointer, Value};
 
-/// So many nodes are compared for a better way; after them the plain one is taken.
-const STEPS: usize = 1 << 18;
+/// After this many comparisons the search for a shorter patch ends.
+const MAX_STEPS: usize = 1 << 18;
 
-/// Lists whose differing parts make more pairs than this are compared by position.
-const MOST_PAIRS: usize = 1 << 16;
+/// Lists with more pairs of differing elements than this are compared by position.
+const MAX_PAIRS: usize = 1 << 16;
 
-/// What the words of an operation take, without its path and value.
+/// The bytes of an operation without its path and value.
 const ADD: usize = r#"{"op":"add","path":"","value":},"#.len();
 const REMOVE: usize = r#"{"op":"remove","path":""},"#.len();
 const REPLACE: usize = r#"{"op":"replace","path":"","value":},"#.len();
 
-/// Lists what leads from `before` to `after` so that a JSON patch of it is short: elements of lists are removed and
-/// inserted where they are, and what holds many changes becomes another value as a whole where that says it in
-/// fewer words. The root is replaced only if it becomes another type. The changes stand in the order of the
-/// members of `before`, then of the new ones; they are made one after the other.
+/// The changes from `before` to `after` that make a short JSON patch: list elements are removed and inserted in place, and
+/// a node with many changes is replaced if that is shorter. The root is replaced only if its type changes. The changes
+/// are in the order of the members of `before`, then of the new ones, to be applied in order.
 pub fn shortest_changes(before: &Value, after: &Value) -> Vec<Change> {
     let mut found = Vec::new();
-    let mut search = Search { steps: STEPS, by_name: false };
+    let mut search = Search { steps: MAX_STEPS, by_name: false };
     search.changes(&mut Pointer::default(), 0, before, after, &mut found);
     found
 }
 
-/// For each element of a new list the old one that it was, in the order of both. Elements with other names are
-/// others.
+/// The index of the old element for each element of a new list, in order. Elements with different names are different.
 pub fn aligned(old: &[Value], new: &[Value]) -> Vec<Option<usize>> {
     let mut origins = vec![None; new.len()];
     let (mut at, mut place) = (0, 0);
-    for step in (Search { steps: STEPS, by_name: true }).alignment(0, old, new) {
+    for step in (Search { steps: MAX_STEPS, by_name: true }).alignment(0, old, new) {
         match step {
             Step::Pair => {
                 origins[place] = Some(at);
@@ -42,26 +40,26 @@ pub fn aligned(old: &[Value], new: &[Value]) -> Vec<Option<usize>> {
     origins
 }
 
-/// What becomes of the next elements of two lists.
+/// One step of the alignment of two lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Step {
-    /// The old one becomes the new one.
+    /// The old element becomes the new one.
     #[default]
     Pair,
-    /// The old one goes.
+    /// The old element is removed.
     Remove,
-    /// The new one comes.
+    /// The new element is added.
     Add,
 }
 
 struct Search {
     steps: usize,
-    /// Whether elements with different names never become each other.
+    /// Whether elements with different names are never matched.
     by_name: bool,
 }
 
 impl Search {
-    /// Adds the changes of a node whose path takes so many bytes; gives what they take.
+    /// Appends the changes of a node, given the bytes of its path; returns the bytes of the changes.
     fn changes(
         &mut self,
         at: &mut Pointer,
@@ -122,7 +120,7 @@ impl Search {
             }
             _ => taken = usize::MAX,
         }
-        // What replaces a whole object says nothing of what changed.
+        // Replacing a whole object hides what changed.
         let whole =
             if at.is_root() && taken != usize::MAX { usize::MAX } else { REPLACE + path + length(after) };
         if whole < taken {
@@ -133,7 +131,7 @@ impl Search {
         taken.min(whole)
     }
 
-    /// What the changes of a node take, about. The length of the new value is known.
+    /// The approximate bytes of the changes of a node, given the bytes of the new value.
     fn cost(&mut self, path: usize, before: &Value, after: &Value, new_length: usize) -> usize {
         if before.same_storage(after) || before == after {
             return 0;
@@ -165,7 +163,7 @@ impl Search {
         parts.min(whole)
     }
 
-    /// The steps from one list to another.
+    /// The steps that align two lists.
     fn alignment(&mut self, path: usize, old: &[Value], new: &[Value]) -> Vec<Step> {
         let head = old.iter().zip(new).take_while(|(was, is)| was == is).count();
         let tail =
@@ -185,9 +183,9 @@ impl Search {
         steps
     }
 
-    /// What it takes to get from the rest of one list to the rest of another; `None` for lists that are too long.
+    /// The cost table of aligning the rests of two lists; `None` if the lists are too long.
     fn table(&mut self, path: usize, old: &[Value], new: &[Value]) -> Option<Table> {
-        if old.len().saturating_mul(new.len()) > MOST_PAIRS {
+        if old.len().saturating_mul(new.len()) > MAX_PAIRS {
             return None;
         }
         let path = path + index_length(old.len().max(new.len()));
@@ -221,7 +219,7 @@ impl Search {
     }
 }
 
-/// The cheapest way from every pair of rests of two lists, with its first step.
+/// The lowest cost for every pair of rests of two lists, with the first step.
 struct Table {
     cells: Vec<(usize, Step)>,
     width: usize,
@@ -251,7 +249,7 @@ fn names_differ(was: &Value, is: &Value) -> bool {
     name(was).zip(name(is)).is_some_and(|(was, is)| was != is)
 }
 
-/// How many bytes a key takes in a path.
+/// The bytes of a key in a path.
 fn key_length(key: &str) -> usize {
     1 + key.len() + key.bytes().filter(|byte| matches!(byte, b'~' | b'/')).count()
 }
@@ -260,7 +258,7 @@ fn index_length(index: usize) -> usize {
     2 + index.checked_ilog10().map_or(0, |digits| digits as usize)
 }
 
-/// How many bytes a value takes as JSON, about.
+/// The approximate bytes of a value as JSON.
 fn length(value: &Value) -> usize {
     match value {
         Value::Null => 4,

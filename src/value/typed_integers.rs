@@ -1,25 +1,25 @@
-//! Integers that are held as integers.
+//! Numbers that have an integer type in Kyverno.
 //!
-//! Kyverno decodes numbers as floats where it reads JSON by itself, and as integers where Kubernetes reads it; its
-//! expressions and conditions tell the two apart. Here all numbers are alike, but for those that are marked.
+//! Kyverno decodes numbers as floats with its own JSON decoder, and integers as integers with that of Kubernetes; its
+//! expressions and conditions distinguish the two. Here all numbers have one type, and such integers are marked.
 
 use super::{Map, Number, Value};
 
 impl Value {
-    /// The value with each integer in it held as one.
+    /// The value with all its integers marked.
     #[must_use]
-    pub fn with_held_integers(&self) -> Self {
-        self.with_numbers(&|number| !number.is_held() && number.as_i64().is_some(), &Number::held)
+    pub fn with_typed_integers(&self) -> Self {
+        self.with_numbers(&|number| !number.is_typed_integer() && number.as_i64().is_some(), &Number::typed)
     }
 
-    /// The value without such marks.
+    /// The value without these marks.
     #[must_use]
-    pub fn without_held_integers(&self) -> Self {
-        self.with_numbers(&Number::is_held, &Number::unheld)
+    pub fn without_typed_integers(&self) -> Self {
+        self.with_numbers(&Number::is_typed_integer, &Number::untyped)
     }
 
-    /// The value with other numbers in the place of some. Parts without any are shared. The depth of the recursion is
-    /// that of the value, which the readers bound.
+    /// The value with some numbers replaced. Unchanged nodes are shared. The recursion is bounded by the depth of the value,
+    /// which parsers limit.
     fn with_numbers(&self, is_other: &dyn Fn(&Number) -> bool, other: &dyn Fn(&Number) -> Number) -> Self {
         self.replaced(is_other, other).unwrap_or_else(|| self.clone())
     }
@@ -65,18 +65,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_come_and_go_and_parts_without_integers_are_shared() {
+    fn integers_are_marked_and_nodes_without_integers_are_shared() {
         let value = Value::from_json(r#"{"a":[1,2.5,{"b":3}],"c":{"d":"4"}}"#).unwrap();
-        let held = value.with_held_integers();
-        let is_held = |value: &Value| -> Vec<bool> {
+        let typed = value.with_typed_integers();
+        let is_typed_integer = |value: &Value| -> Vec<bool> {
             let list = value.get("a").unwrap();
             let numbers = [list.at(0), list.at(1), list.at(2).unwrap().get("b")];
-            numbers.map(|number| number.and_then(Value::as_number).unwrap().is_held()).to_vec()
+            numbers.map(|number| number.and_then(Value::as_number).unwrap().is_typed_integer()).to_vec()
         };
-        assert_eq!(is_held(&value), [false, false, false]);
-        assert_eq!(is_held(&held), [true, false, true]);
-        assert!(held.get("c").unwrap().same_storage(value.get("c").unwrap()));
-        assert_eq!((&held, held.to_json()), (&value, value.to_json()));
-        assert_eq!(is_held(&held.without_held_integers()), [false, false, false]);
+        assert_eq!(is_typed_integer(&value), [false, false, false]);
+        assert_eq!(is_typed_integer(&typed), [true, false, true]);
+        assert!(typed.get("c").unwrap().same_storage(value.get("c").unwrap()));
+        assert_eq!((&typed, typed.to_json()), (&value, value.to_json()));
+        assert_eq!(is_typed_integer(&typed.without_typed_integers()), [false, false, false]);
     }
 }

@@ -49,7 +49,7 @@ fn operand(call: &Invocation<'_>, value: &Value) -> Result<Operand, EvalError> {
     match value {
         Value::Number(number) => {
             call.runtime().weigh();
-            if number.is_held() {
+            if number.is_typed_integer() {
                 Err(call.fail("invalid operand"))
             } else {
                 Ok(Operand::Number(number.clone()))

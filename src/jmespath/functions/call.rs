@@ -160,7 +160,7 @@ impl Invocation<'_> {
             let Argument::Value(node) = argument else { return None };
             let types = *self.function.parameters.get(index).or(self.function.parameters.last())?;
             if let Some(Given::Value(Value::Number(number))) = self.given.get(index)
-                && number.is_held()
+                && number.is_typed_integer()
             {
                 return self.with_odd_number(index, types);
             }

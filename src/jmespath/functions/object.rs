@@ -97,7 +97,7 @@ fn lookup(call: &Invocation<'_>) -> Answer {
     let found = match (call.value(0), call.value(1)) {
         (Value::Object(members), Value::String(key)) => members.get(key),
         (Value::Object(_), _) => return Err(call.fail("argument #2 is not of type String")),
-        (list, Value::Number(index)) if !index.is_held() => {
+        (list, Value::Number(index)) if !index.is_typed_integer() => {
             let index = integer(index).map_err(|why| call.fail(format_args!("argument #2: {why}")))?;
             usize::try_from(index).ok().and_then(|index| list.at(index))
         }

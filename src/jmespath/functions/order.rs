@@ -59,7 +59,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 fn order(left: &Value, right: &Value) -> Option<Ordering> {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => {
-            (!left.is_held() && !right.is_held()).then(|| left.cmp(right))
+            (!left.is_typed_integer() && !right.is_typed_integer()).then(|| left.cmp(right))
         }
         (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
         _ => None,
@@ -121,7 +121,7 @@ fn extreme_by(call: &Invocation<'_>, wanted: Ordering) -> Answer {
 fn extreme_of(call: &Invocation<'_>, keyed: &[(Value, &Value)], wanted: Ordering) -> Answer {
     let Some((mut best, rest)) = keyed.split_first() else { return Ok(Value::Null) };
     let must_be = match &best.0 {
-        Value::Number(number) if !number.is_held() => "invalid type, must be number",
+        Value::Number(number) if !number.is_typed_integer() => "invalid type, must be number",
         Value::String(_) => "invalid type, must be string",
         _ => "invalid type, must be number of string",
     };

@@ -54,7 +54,7 @@ impl Type {
 
 /// Functions take no integers that are held as integers.
 fn is_float(value: &Value) -> bool {
-    value.as_number().is_some_and(|number| !number.is_held())
+    value.as_number().is_some_and(|number| !number.is_typed_integer())
 }
 
 fn all(value: &Value, holds: fn(&Value) -> bool) -> bool {

@@ -5,33 +5,33 @@ use std::iter;
 
 use num_bigint::{BigInt, Sign};
 
-/// `digits` × 10^−`scale`. Zeros at the end count: the scale says how many decimals were written.
+/// `digits` × 10^−`scale`. Trailing zeros count: the scale is the number of written decimals.
 #[derive(Clone, Debug)]
 pub(super) struct Amount {
     digits: Digits,
     scale: i32,
 }
 
-/// An integer: nearly always one of 128 bits, which costs no allocation.
+/// An integer: usually of 128 bits, without allocation.
 #[derive(Clone, Debug)]
 enum Digits {
     Small(i128),
     Big(BigInt),
 }
 
-/// What becomes of decimals that are dropped.
+/// How surplus decimals are rounded.
 #[derive(Clone, Copy)]
 pub(super) enum Rounding {
-    /// They are cut.
+    /// Toward zero.
     Down,
     /// Away from zero.
     Up,
 }
 
-/// The largest number of bits of a result: room for any two operands, and an end to endless growth.
+/// The maximum number of bits of a result.
 const MAX_BITS: u64 = 1 << 15;
 
-/// The largest scale of a result, so that two amounts can always be brought to the same scale.
+/// The maximum scale of a result, so that two amounts can always be converted to the same scale.
 const MAX_SCALE: i32 = 4000;
 
 impl Amount {
@@ -80,7 +80,7 @@ impl Amount {
         Self { digits, scale: self.scale }
     }
 
-    /// With exactly this scale; zero keeps its own. `None` where that takes too many digits.
+    /// With exactly this scale; zero keeps its own. `None` if that needs too many digits.
     pub(super) fn rounded(&self, scale: i32, rounding: Rounding) -> Option<Self> {
         if self.is_zero() {
             return Some(self.clone());
@@ -126,7 +126,7 @@ impl Amount {
         self.rounded(0, Rounding::Down).is_some_and(|whole| whole.compare(self) == Ordering::Equal)
     }
 
-    /// The integer this is. `None` for an amount with a fraction.
+    /// The integer value; `None` if there is a fraction.
     fn whole(&self) -> Option<BigInt> {
         if self.is_zero() {
             return Some(BigInt::ZERO);
@@ -183,8 +183,8 @@ impl Amount {
         Self::big_bounded(self.whole()? % divisor, 0)
     }
 
-    /// The digits of a whole amount of at least 1024 and how often 1024 was taken out of it. `None` for
-    /// other amounts.
+    /// A whole amount of at least 1024, divided by the largest power of 1024 that divides it, and the exponent of that power.
+    /// `None` for other amounts.
     pub(super) fn binary_digits(&self, largest: usize) -> Option<(String, usize)> {
         let mut number = self.whole()?;
         if number.bits() <= 10 {

@@ -1,4 +1,4 @@
-//! Quantities of Kubernetes: exact decimals with a suffix.
+//! Kubernetes quantities: exact decimals with a suffix.
 
 mod amount;
 mod parse;
@@ -10,7 +10,7 @@ use amount::{Amount, Rounding};
 
 use super::float_text;
 
-/// A quantity such as `500m`, `1.5Gi` or `1e3`: an exact decimal that remembers how to be written.
+/// A quantity such as `500m`, `1.5Gi` or `1e3`: an exact decimal with its format.
 ///
 /// Quantities compare by value, whatever their format. `Display` writes the canonical form.
 ///
@@ -28,7 +28,7 @@ pub struct Quantity {
     format: QuantityFormat,
 }
 
-/// How a [`Quantity`] is written.
+/// The format of a [`Quantity`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuantityFormat {
     /// With suffixes for powers of ten: `500m`, `2k`.
@@ -39,11 +39,11 @@ pub enum QuantityFormat {
     DecimalExponent,
 }
 
-/// Why a text is no quantity. The texts of Kubernetes' own errors, but for the last.
+/// Why a text is not a quantity, in the words of Kubernetes except for the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuantityError {
-    /// The text has not the shape of a quantity.
+    /// The text does not have the format of a quantity.
     #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
     Shape,
     /// The number has no digits.
@@ -52,7 +52,7 @@ pub enum QuantityError {
     /// There is no such suffix.
     #[error("unable to parse quantity's suffix")]
     Suffix,
-    /// The quantity has more digits than are worth their work, or a wild exponent.
+    /// The quantity has too many digits, or too large an exponent.
     #[error(
         "quantity has more than {} digits or an exponent beyond {}",
         parse::MAX_DIGITS,
@@ -61,17 +61,17 @@ pub enum QuantityError {
     OutOfRange,
 }
 
-/// The decimals a quantity is rounded to when it is read: it is exact to the nano.
+/// The decimals that a parsed quantity is rounded to.
 const NANO: i32 = 9;
 
 impl Quantity {
-    /// Reads a quantity as Kubernetes does: what is finer than nano is rounded away from zero, and binary
-    /// values are capped at 2^63 − 1.
+    /// Parses a quantity as Kubernetes does: digits below nano are rounded away from zero, and binary values are capped at
+    /// 2^63 − 1.
     ///
     /// # Errors
     ///
-    /// Text that is no quantity; also more than 1000 digits or an exponent beyond 1000, which Kubernetes
-    /// takes and which would make arithmetic arbitrarily costly.
+    /// Other text; also more than 1000 digits or an exponent beyond 1000, which Kubernetes accepts and which would make
+    /// arithmetic arbitrarily expensive.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         parse::parse(text)
     }
@@ -81,7 +81,7 @@ impl Quantity {
         Self { amount: Amount::small(value as i128, 0), format: QuantityFormat::DecimalSi }
     }
 
-    /// A float as quantity, by way of the text that Go's `%v` gives it, hence rounded to nano.
+    /// From a float, through its text in Go's `%v`, so rounded to nano.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ impl Quantity {
         Self::parse(&float_text(value))
     }
 
-    /// How it is written.
+    /// Its format.
     pub const fn format(&self) -> QuantityFormat {
         self.format
     }
@@ -112,7 +112,7 @@ impl Quantity {
     }
 
     /// The exact sum, in the format of the left side, or of the right side when the left is zero. `None`
-    /// when it would have more digits than are worth their work.
+    /// if it would have too many digits.
     pub fn checked_add(&self, other: &Self) -> Option<Self> {
         let format = if self.is_zero() { other.format } else { self.format };
         Some(Self { amount: self.amount.checked_add(&other.amount)?, format })
@@ -129,8 +129,7 @@ impl Quantity {
         Some(Self { amount: self.amount.checked_mul(&other.amount)?, format: self.format })
     }
 
-    /// The quotient, cut after as many decimals as the side with more of them was written with, in the
-    /// format of the left side. `None` for a divisor of zero, and as for a sum.
+    /// The quotient, truncated to the larger number of decimals of both sides, in the format of the left side. `None` for a divisor of zero, and as for a sum.
     ///
     /// ```
     /// # use kyv::value::Quantity;
@@ -142,7 +141,7 @@ impl Quantity {
         Some(Self { amount: self.amount.checked_div(&divisor.amount)?, format: self.format })
     }
 
-    /// The rest of the division of two whole quantities, with the sign of the left side and in its
+    /// The remainder of two whole quantities, with the sign of the left side and in its
     /// format. `None` for a divisor of zero, for fractions, and as for a sum.
     pub fn checked_rem(&self, divisor: &Self) -> Option<Self> {
         Some(Self { amount: self.amount.checked_rem(&divisor.amount)?, format: self.format })
@@ -192,7 +191,8 @@ impl fmt::Display for Quantity {
             };
         }
         let rounded = self.amount.rounded(NANO, Rounding::Up);
-        let (sign, digits, exponent) = rounded.as_ref().unwrap_or(&self.amount).decimal_digits(LARGEST);
+        let (sign, digits, exponent) =
+            rounded.as_ref().unwrap_or(&self.amount).decimal_digits(MAX_DECIMAL_EXPONENT);
         let suffix = DECIMAL.iter().find(|(_, power)| *power == exponent).map_or("", |(suffix, _)| suffix);
         write!(f, "{sign}{digits}{suffix}")
     }
@@ -212,11 +212,11 @@ const DECIMAL: [(&str, i32); 10] = [
     ("G", 9),
     ("T", 12),
     ("P", 15),
-    ("E", LARGEST),
+    ("E", MAX_DECIMAL_EXPONENT),
 ];
 
 /// The exponent of the largest decimal suffix.
-const LARGEST: i32 = 18;
+const MAX_DECIMAL_EXPONENT: i32 = 18;
 
 #[cfg(test)]
 mod tests;

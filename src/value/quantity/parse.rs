@@ -1,18 +1,18 @@
-//! The text of quantities.
+//! Parsing quantities.
 
 use std::cmp::Ordering;
 
 use super::amount::{Amount, Rounding};
 use super::{BINARY, DECIMAL, NANO, Quantity, QuantityError, QuantityFormat};
 
-/// How many digits a quantity may be written with.
+/// The maximum number of digits of a quantity.
 pub(super) const MAX_DIGITS: usize = 1000;
 
-/// How far an exponent may be from zero.
+/// The maximum absolute value of an exponent.
 pub(super) const MAX_EXPONENT: i32 = 1000;
 
-/// How many digits Kubernetes keeps in 64 bits; with more it works with 9 decimals.
-const SHORT: usize = 18;
+/// The number of digits that Kubernetes stores in 64 bits; longer quantities have 9 decimals.
+const MAX_I64_DIGITS: usize = 18;
 
 pub(super) fn parse(text: &str) -> Result<Quantity, QuantityError> {
     if text.is_empty() {
@@ -28,7 +28,7 @@ pub(super) fn parse(text: &str) -> Result<Quantity, QuantityError> {
     let (whole, rest) = split_digits(significant);
     let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), split_digits);
     let suffix = Suffix::parse(suffix)?;
-    // Kubernetes counts a number without significant digits as one of one digit.
+    // For Kubernetes, a number without significant digits has one digit.
     let whole_digits = whole.len().max(1);
     if whole_digits + fraction.len() > MAX_DIGITS {
         return Err(QuantityError::OutOfRange);
@@ -39,7 +39,7 @@ pub(super) fn parse(text: &str) -> Result<Quantity, QuantityError> {
         Suffix::Decimal { exponent, format } => {
             let scale = decimals - exponent;
             let amount = Amount::from_digits(negative, digits, scale);
-            if whole_digits + fraction.len() <= SHORT && scale <= NANO {
+            if whole_digits + fraction.len() <= MAX_I64_DIGITS && scale <= NANO {
                 return Ok(Quantity { amount, format });
             }
             require_digit(zeros, whole, fraction)?;
@@ -105,7 +105,7 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
 }
 
-/// Kubernetes takes a number without any digit for zero, unless it has to look closely.
+/// In Kubernetes, a number without digits is zero, except on its slow path.
 const fn require_digit(zeros: usize, whole: &str, fraction: &str) -> Result<(), QuantityError> {
     if zeros == 0 && whole.is_empty() && fraction.is_empty() { Err(QuantityError::Number) } else { Ok(()) }
 }

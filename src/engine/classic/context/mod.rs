@@ -500,7 +500,7 @@ impl<'a> Context<'a> {
         }
         let called = self.random.call.replace(calls);
         let root = self.held.root(&self.root, &self.object, &self.runtime).map_err(QueryError::Failed)?;
-        let in_cluster = expression.search(&root, &self.runtime).map(|value| value.without_held_integers());
+        let in_cluster = expression.search(&root, &self.runtime).map(|value| value.without_typed_integers());
         let is_same = match (&found, &in_cluster) {
             (Ok(found), Ok(other)) => found == other,
             (Err(found), Err(other)) => found == other,

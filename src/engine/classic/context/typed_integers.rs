@@ -23,9 +23,9 @@ pub(super) struct TypedIntegers {
 }
 
 impl TypedIntegers {
-    pub(super) fn name(&mut self, name: &Text, is_held: bool) {
+    pub(super) fn name(&mut self, name: &Text, is_typed: bool) {
         self.names.retain(|known| known != name);
-        if is_held {
+        if is_typed {
             self.names.push(name.clone());
         }
     }
@@ -50,13 +50,13 @@ impl TypedIntegers {
                 request.insert("object", self.marked(object, runtime)?);
             }
             if self.old_object
-                && let Some(old) = request.get("oldObject").map(Value::with_held_integers)
+                && let Some(old) = request.get("oldObject").map(Value::with_typed_integers)
             {
                 request.insert("oldObject", old);
             }
         }
         for name in &self.names {
-            if let Some(value) = root.get(name).map(Value::with_held_integers) {
+            if let Some(value) = root.get(name).map(Value::with_typed_integers) {
                 root.insert(name.clone(), value);
             }
         }
@@ -70,7 +70,7 @@ impl TypedIntegers {
             return Ok(marked.clone());
         }
         runtime.spend((object.weight() / Limits::LOOP_BYTES) as u64)?;
-        let marked = object.with_held_integers();
+        let marked = object.with_typed_integers();
         self.cached = Some((object.clone(), marked.clone()));
         Ok(marked)
     }

@@ -17,7 +17,7 @@ fn pod(fields: &str, container: &str) -> String {
 }
 
 #[test]
-fn a_pod_that_is_held_less_tightly_is_told() {
+fn a_pod_that_is_typed_integer_less_tightly_is_told() {
     let c = "spec.containers[0].securityContext";
     for (before, after, expected) in [
         (
