@@ -1,0 +1,264 @@
+//! The pages of `docs/divergences`: the table of divergences has one page for each entry, each page says what the table
+//! says, and the example of each page gives the results that the page shows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kyv::engine::{Engine, Settings, Targets};
+use kyv::patch::Schemas;
+use kyv::policy::{self, Fault, Operation, PolicyException, PolicyExceptions, PolicySet, RequestFilters};
+use kyv::report::{Outcome, PolicyReport};
+use kyv::semantics::{Divergence, DivergenceSet, Semantics};
+use kyv::source::{GivenLoader, OfflineWorld};
+use kyv::value::{Pointer, Value};
+use kyv::yaml::{Document, Limits, Source, read};
+
+#[test]
+fn pages_say_what_the_table_says() {
+    let index = fs::read_to_string(folder().join("README.md")).unwrap();
+    let mut faults = Vec::new();
+    for page in pages() {
+        let entry = page.entry;
+        let title = entry.title();
+        let sides = format!(
+            "| semantics | result |\n|---|---|\n| `documented` | {} |\n| `kyverno` | {} |\n",
+            entry.documented(),
+            entry.kyverno()
+        );
+        if !page.text.starts_with(&format!("# {entry}: {title}\n\n{sides}")) {
+            faults.push(format!("{entry}: the page should begin with\n# {entry}: {title}\n\n{sides}"));
+        }
+        let row = format!("| [{entry}]({entry}.md) | {title} |");
+        if !index.lines().any(|line| line == row) {
+            faults.push(format!("README.md lacks the row\n{row}"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn what_pages_name_of_the_tree_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let named = |text: &str| -> Vec<String> {
+        let quoted = text.split('`').skip(1).step_by(2);
+        quoted
+            .filter(|quoted| quoted.starts_with("tests/") || quoted.starts_with("src/"))
+            .map(str::to_owned)
+            .collect()
+    };
+    for page in pages() {
+        let paths = named(&page.text);
+        assert!(!paths.is_empty(), "{} does not say which test covers it", page.entry);
+        for path in paths {
+            assert!(root.join(&path).exists(), "{} names {path}, which is not there", page.entry);
+        }
+    }
+}
+
+#[test]
+fn examples_give_the_results_that_their_pages_show() {
+    let mut faults = Vec::new();
+    for page in pages() {
+        for semantics in [Semantics::Documented, Semantics::Kyverno] {
+            let run = page.run(semantics);
+            let expected = page.expected(semantics);
+            let name = format!("{}, {semantics}", page.entry);
+            if run.errors != expected.errors {
+                faults.push(format!(
+                    "{name}: the page shows {:?}, the run has {:?}",
+                    expected.errors, run.errors
+                ));
+            }
+            if run.objects != expected.objects {
+                let shown = |objects: &[Value]| {
+                    objects.iter().map(|object| object.to_pretty_json(1)).collect::<String>()
+                };
+                let (page, run) = (shown(&expected.objects), shown(&run.objects));
+                faults.push(format!("{name}: the page shows\n{page}\nthe run has\n{run}"));
+            }
+            // A policy may be refused for another reason, and is not run then.
+            if !run.reached.contains(page.entry) && !run.is_refused {
+                faults.push(format!("{name}: the run does not announce it"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/divergences")
+}
+
+/// The pages, in the order of their numbers. A page of no entry is an error.
+fn pages() -> Vec<Page> {
+    let files = fs::read_dir(folder()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: BTreeSet<String> = files.collect();
+    assert!(names.remove("README.md"), "the folder has an index");
+    let entry = |name: &String| {
+        let found = Divergence::ALL.iter().find(|entry| *name == format!("{entry}.md"));
+        *found.unwrap_or_else(|| panic!("{name} is the page of no entry"))
+    };
+    names.iter().map(|name| Page::read(entry(name))).collect()
+}
+
+/// A page with its fenced blocks by their info strings: the language and what the block is.
+struct Page {
+    entry: Divergence,
+    text: String,
+    blocks: BTreeMap<String, String>,
+}
+
+/// What became of the objects of a page.
+#[derive(Default)]
+struct Run {
+    /// The objects, then the targets that changed.
+    objects: Vec<Value>,
+    /// `error: MESSAGE` of rules, `refused: MESSAGE` of policies.
+    errors: Vec<String>,
+    /// Whether the policy is refused, and so not run.
+    is_refused: bool,
+    reached: DivergenceSet,
+}
+
+impl Page {
+    fn read(entry: Divergence) -> Self {
+        let path = folder().join(format!("{entry}.md"));
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let mut blocks = BTreeMap::new();
+        let mut lines = text.lines();
+        while let Some(line) = lines.next() {
+            let Some(info) = line.strip_prefix("```") else { continue };
+            let body: String =
+                lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n")).collect();
+            let before = blocks.insert(info.to_owned(), body);
+            assert!(before.is_none(), "{entry}: two blocks `{info}`");
+        }
+        Self { entry, text, blocks }
+    }
+
+    fn documents(&self, name: &str) -> Vec<Document> {
+        let text = self.blocks.get(&format!("yaml {name}")).cloned().unwrap_or_default();
+        let source = Arc::new(Source::new(format!("{}, {name}", self.entry), text));
+        read(&source, &Limits::default()).unwrap()
+    }
+
+    fn values(&self, name: &str) -> Vec<Value> {
+        self.documents(name).iter().filter_map(|document| document.value().cloned()).collect()
+    }
+
+    /// The results as the page shows them: errors and `unchanged` in a block of text, changed objects in one of YAML.
+    fn expected(&self, semantics: Semantics) -> Run {
+        let text = self.blocks.get(&format!("text {semantics}")).map(String::as_str).unwrap_or_default();
+        let errors: Vec<String> =
+            text.lines().filter(|line| *line != "unchanged").map(str::to_owned).collect();
+        let shown = self.values(&semantics.to_string());
+        assert!(!text.is_empty() || !shown.is_empty(), "{}: no result for `{semantics}`", self.entry);
+        let is_refused = errors.iter().any(|error| error.starts_with("refused: "));
+        let objects = match (shown.is_empty(), is_refused) {
+            (false, _) => shown,
+            (true, false) => self.values("object"),
+            (true, true) => Vec::new(),
+        };
+        Run { objects, errors, is_refused, reached: DivergenceSet::NONE }
+    }
+
+    /// Runs the example.
+    fn run(&self, semantics: Semantics) -> Run {
+        let mut run = Run::default();
+        let mut policies = Vec::new();
+        for document in self.values("policy") {
+            match policy::parse(&document, semantics) {
+                Ok(policy) => {
+                    run.reached.extend(policy.divergences);
+                    run.refuse(&policy.refused);
+                    policies.push(policy);
+                }
+                Err(faults) => run.refuse(&faults),
+            }
+        }
+        if !run.is_refused {
+            let engine = Engine::new(PolicySet::new(policies), self.settings(semantics));
+            self.mutate(&engine, &mut run);
+        }
+        run
+    }
+
+    fn settings(&self, semantics: Semantics) -> Settings {
+        let mut schemas = Schemas::kubernetes();
+        self.values("crds").iter().for_each(|definition| schemas.add_crd(definition).unwrap());
+        let exceptions = self.values("exceptions");
+        let exceptions =
+            exceptions.iter().map(|exception| PolicyException::parse(exception, semantics).unwrap());
+        let configuration = self.values("configuration");
+        let configuration = configuration.first().and_then(|configuration| configuration.get("data"));
+        Settings {
+            semantics,
+            schemas,
+            exceptions: PolicyExceptions::new(exceptions.collect()),
+            filters: configuration.map(RequestFilters::read).unwrap_or_default(),
+            operation: self.blocks.contains_key("text operation").then_some(Operation::Delete),
+            ..Settings::default()
+        }
+    }
+
+    /// A world that answers context entries from the page.
+    fn world(&self) -> OfflineWorld {
+        let mut given = GivenLoader::new("default", &[], Limits::default());
+        let documents = self.documents("context");
+        documents.iter().for_each(|document| given.node(document, &Pointer::ROOT));
+        let mut world = OfflineWorld::new(Timestamp::UNIX_EPOCH, 0);
+        world.set_objects(given.finish().unwrap());
+        world
+    }
+
+    /// Evaluates the rules without targets on each object, then those with targets.
+    fn mutate(&self, engine: &Engine, run: &mut Run) {
+        let world = self.world();
+        let before = self.values("object");
+        let mut targets = Targets::new();
+        for object in &before {
+            let report = engine.mutate(object, None, &world);
+            run.add(&report.policies);
+            targets.add(engine, &report.after, &world);
+            run.objects.push(report.after);
+        }
+        self.values("targets").iter().for_each(|target| targets.add(engine, target, &world));
+        for (object, after) in before.iter().zip(run.objects.clone()) {
+            let triggered = engine.mutate_targets((object, &after), None, &mut targets, &world);
+            run.add(&triggered.policies);
+        }
+        for number in 0..targets.len() {
+            let Some(taken) = targets.take(number) else { continue };
+            run.add(&taken.policies);
+            match run.objects.get_mut(number) {
+                Some(object) => *object = taken.after,
+                None if taken.before != taken.after => run.objects.push(taken.after),
+                None => {}
+            }
+        }
+    }
+}
+
+impl Run {
+    fn refuse(&mut self, faults: &[Fault]) {
+        for fault in faults {
+            self.is_refused = true;
+            self.errors.push(format!("refused: {fault}"));
+            fault.difference.into_iter().for_each(|entry| self.reached.insert(entry));
+        }
+    }
+
+    fn add(&mut self, policies: &[PolicyReport]) {
+        for policy in policies {
+            self.reached.extend(policy.divergences);
+            for rule in &policy.rules {
+                if let Outcome::Error(error) = &rule.outcome {
+                    self.errors.push(format!("error: {}", error.message));
+                }
+            }
+        }
+    }
+}

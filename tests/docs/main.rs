@@ -1,0 +1,4 @@
+//! The documents below `docs/`: what they show is what the program does.
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
+
+mod divergences;
