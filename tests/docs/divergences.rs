@@ -17,6 +17,12 @@ use kyv::value::{Pointer, Value};
 use kyv::yaml::{Document, Limits, Source, read};
 
 #[test]
+fn every_entry_of_the_table_has_a_page() {
+    let pages: Vec<Divergence> = pages().iter().map(|page| page.entry).collect();
+    assert_eq!(pages, Divergence::ALL);
+}
+
+#[test]
 fn pages_say_what_the_table_says() {
     let index = fs::read_to_string(folder().join("README.md")).unwrap();
     let mut faults = Vec::new();
