@@ -243,7 +243,7 @@ impl Evaluation<'_> {
         let first = match *prematch {
             Prematch::NoMatch => return None,
             Prematch::First(first) => Some(first),
-            Prematch::MissingInputs => None,
+            Prematch::Unknown => None,
         };
         let tracker = DivergenceTracker::new(settings.semantics);
         let object = if operation == Operation::Delete { Value::Null } else { current.clone() };
@@ -376,7 +376,7 @@ impl Evaluation<'_> {
         let has_more = rules.iter().any(|index| *index >= policy.rules.len());
         let is_given = || settings.values.of(&policy.name, self.name()).next().is_some();
         if settings.trace || operation == Operation::Delete || has_more || is_given() {
-            return Prematch::MissingInputs;
+            return Prematch::Unknown;
         }
         let candidate = self.candidate(object, Some(operation));
         if !policy.admits(&candidate) {
@@ -509,7 +509,7 @@ enum Prematch {
     /// This one of its standard rules is the first that takes the object.
     First(usize),
     /// Nothing.
-    MissingInputs,
+    Unknown,
 }
 
 /// Those rules of a policy that change the object they take.

@@ -16,7 +16,7 @@ mod yaml;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::report::{MissingData, Impact, ObjectReport, Totals};
+use crate::report::{Impact, MissingData, ObjectReport, Totals};
 use crate::value::{Pointer, Value};
 use crate::yaml::{Document, Edited};
 
