@@ -19,8 +19,8 @@ mod wildcard;
 pub use condition::{
     Condition, ConditionError, ConditionFault, Conditions, Evaluated, IntegerTyping, Resolver, Verdict,
 };
-pub use leaf::{LeafPattern, matches_leaf};
+pub use leaf::LeafPattern;
 pub use nearest::nearest;
-pub use operator::{Operator, UnknownOperator};
+pub use operator::Operator;
 pub use range::Range;
 pub use wildcard::{is_wildcard, matches};

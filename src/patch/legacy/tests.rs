@@ -14,7 +14,7 @@ fn json(text: &str) -> Value {
     Value::from_json(text).unwrap()
 }
 
-/// What an overlay makes of an object: its JSON, `unmet at …`, or an error.
+/// The result of an overlay: its JSON, `unmet at …`, or an error.
 fn overlaid(overlay: &str, object: &str, behavior: LegacyBehavior) -> String {
     let overlay = match LegacyOverlay::prepare(&json(overlay), behavior) {
         Ok(overlay) => overlay,
@@ -30,7 +30,7 @@ fn overlaid(overlay: &str, object: &str, behavior: LegacyBehavior) -> String {
 }
 
 #[test]
-fn documented_overlays_do_what_the_text_says() {
+fn documented_overlays_follow_the_documentation() {
     for (overlay, object, expected) in [
         (r#"{"a":{"b":1}}"#, r#"{}"#, r#"{"a":{"b":1}}"#),
         (r#"{"a":{"b":1}}"#, r#"{"a":5}"#, r#"{"a":{"b":1}}"#),
@@ -105,7 +105,7 @@ fn documented_overlays_do_what_the_text_says() {
 }
 
 #[test]
-fn native_overlays_do_what_the_engine_did() {
+fn native_overlays_follow_kyverno_1_1() {
     for (overlay, object, expected) in [
         (r#"{"a":["x"]}"#, r#"{"a":["x"]}"#, r#"{"a":["x","x"]}"#),
         (
@@ -130,7 +130,7 @@ fn native_overlays_do_what_the_engine_did() {
 }
 
 #[test]
-fn a_map_over_a_list_is_announced_where_it_changes_something() {
+fn a_map_applied_to_a_list_is_a_divergence_if_it_changes_something() {
     let overlay = LegacyOverlay::prepare(&json(r#"{"a":{"+(b)":1}}"#), LegacyBehavior::Documented).unwrap();
     for (object, announced) in
         [(r#"{"a":[{"c":1}]}"#, true), (r#"{"a":[{"b":1}]}"#, false), (r#"{"a":{"c":1}}"#, false)]
@@ -182,7 +182,7 @@ fn patched(patches: &str, object: &str, behavior: LegacyBehavior) -> String {
 }
 
 #[test]
-fn documented_patches_do_what_the_text_says() {
+fn documented_patches_follow_the_documentation() {
     for (patches, object, expected) in [
         (r#"[{"op":"add","path":"/l/0","value":[1,2]}]"#, r#"{}"#, r#"{"l":[1,2]}"#),
         (r#"[{"op":"add","path":"/l/-/","value":[1,2]}]"#, r#"{"l":[2,3]}"#, r#"{"l":[2,3,1]}"#),
@@ -288,7 +288,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_values_are_no_patches_or_are(patches in any_value()) {
+    fn arbitrary_values_never_panic_as_patches(patches in any_value()) {
         for behavior in BEHAVIORS {
             let _read = LegacyPatches::from_value(&patches, behavior);
         }

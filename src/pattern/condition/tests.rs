@@ -41,7 +41,7 @@ fn block(any: Option<&[(bool, &str)]>, all: Option<&[(bool, &str)]>) -> String {
 }
 
 #[test]
-fn messages_are_those_of_the_conditions_that_decided() {
+fn messages_are_those_of_the_decisive_conditions() {
     type Part<'a> = Option<&'a [(bool, &'a str)]>;
     let table: &[(Part<'_>, Part<'_>, bool, &str)] = &[
         (Some(&[(false, "invalid name"), (false, "invalid foo")]), None, false, "invalid name; invalid foo"),
@@ -67,7 +67,7 @@ fn messages_are_those_of_the_conditions_that_decided() {
 }
 
 #[test]
-fn a_list_must_hold_altogether() {
+fn all_conditions_of_a_list_must_hold() {
     for (conditions, met, message) in [
         (&[(true, "a"), (true, "b")][..], true, "a;b"),
         (&[(true, "a"), (false, "b"), (false, "c")], false, "b"),
@@ -81,7 +81,7 @@ fn a_list_must_hold_altogether() {
 }
 
 #[test]
-fn only_what_decides_is_evaluated() {
+fn evaluation_stops_at_the_decisive_condition() {
     for (any, all, seen, failed) in [
         (&[(false, ""), (true, ""), (true, "")][..], &[(true, "")][..], "any[0] any[1] all[0]", None),
         (&[(false, ""), (false, "")], &[(true, "")], "any[0] any[1] all[0]", Some("any[1]")),
@@ -99,7 +99,7 @@ fn only_what_decides_is_evaluated() {
 }
 
 #[test]
-fn sides_are_resolved_lazily_and_the_key_first() {
+fn operands_are_resolved_lazily_and_the_key_first() {
     let condition =
         |key: &str, value: &str| format!(r#"{{"key":"{key}","operator":"Equals","value":"{value}"}}"#);
     let (met, unmet, bad) = (condition("a", "a"), condition("a", "b"), condition("fail", "fail"));
@@ -121,7 +121,7 @@ fn sides_are_resolved_lazily_and_the_key_first() {
 }
 
 #[test]
-fn exceptions_look_at_all_first_and_ignore_an_empty_any() {
+fn exceptions_evaluate_all_first_and_ignore_an_empty_any() {
     type Part<'a> = Option<&'a [(bool, &'a str)]>;
     let table: &[(Part<'_>, Part<'_>, bool)] = &[
         (None, None, true),
@@ -143,7 +143,7 @@ fn exceptions_look_at_all_first_and_ignore_an_empty_any() {
 }
 
 #[test]
-fn sides_are_prepared_with_their_places() {
+fn operands_are_mapped_with_their_paths() {
     let conditions = parse(&block(Some(&[(true, "")]), Some(&[(true, ""), (false, "")]))).unwrap();
     let mut places = Vec::new();
     let prepared = conditions.map(|side, at| {
@@ -160,7 +160,7 @@ fn sides_are_prepared_with_their_places() {
 }
 
 #[test]
-fn conditions_are_read_strictly() {
+fn conditions_are_parsed_strictly() {
     let good = r#"{"key":"a","operator":"Equals","value":"b"}"#;
     for json in [
         "null",
@@ -179,7 +179,7 @@ fn conditions_are_read_strictly() {
 }
 
 #[test]
-fn faults_name_the_place_and_the_name_that_was_meant() {
+fn errors_have_paths_and_suggestions() {
     let list = "expected a list of conditions, or an object with `any` and `all`, found ";
     let operation = "expected CREATE, UPDATE, DELETE or CONNECT, as the key is the operation of the request";
     let blocks = "expected a condition, found `any` or `all`: a list of such blocks is not supported here";

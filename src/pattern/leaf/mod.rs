@@ -71,11 +71,6 @@ struct Operand {
     wildcard: bool,
 }
 
-/// Whether a pattern that is used only once matches a value.
-pub fn matches_leaf(value: &Value, pattern: &Value) -> bool {
-    LeafPattern::prepare(pattern).matches(value)
-}
-
 impl LeafPattern {
     /// Compiles a pattern.
     pub fn prepare(pattern: &Value) -> Self {

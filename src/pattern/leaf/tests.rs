@@ -7,7 +7,7 @@ fn check(table: &str) {
         let (pair, expected) = line.rsplit_once(" → ").unwrap();
         let (value, pattern) = pair.split_once(" · ").unwrap();
         let json = |text| Value::from_json(text).unwrap();
-        assert_eq!(matches_leaf(&json(value), &json(pattern)), expected == "T", "{line}");
+        assert_eq!(LeafPattern::prepare(&json(pattern)).matches(&json(value)), expected == "T", "{line}");
         checked += 1;
     }
     assert!(checked > 0);
@@ -21,7 +21,7 @@ fn leaf_patterns_match_as_documented() {
 /// Kyverno's controllers hold integers as integers, and so do these; where Kyverno holds them as floats, it
 /// gives the opposite of each line.
 #[test]
-fn integers_are_texts_of_digits() {
+fn integers_match_as_digits() {
     check(
         r#"
         12 · "1?" → T
@@ -134,7 +134,7 @@ fn numbers_match_numbers() {
 }
 
 #[test]
-fn many_alternatives_match_all_the_same() {
+fn many_alternatives_match() {
     let pattern = LeafPattern::text(format!("{}>5&<7|x*", "a|".repeat(5_000)));
     for (value, expected) in [("6", true), ("5", false), ("xyz", true), ("a", true), ("b", false)] {
         assert_eq!(pattern.matches_text(value), expected, "{value}");
@@ -142,7 +142,7 @@ fn many_alternatives_match_all_the_same() {
 }
 
 #[test]
-fn odd_text_is_no_trouble() {
+fn odd_patterns_do_not_panic() {
     for pattern in ["|", "&", "|&|", "!", ">=", "!!", "é-1", "1-é", "١-٢", ">=é", "\u{a0}"] {
         for value in ["", "é", "|", "x"] {
             let _ = LeafPattern::text(pattern).matches(&Value::from(value));

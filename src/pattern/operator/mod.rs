@@ -2,11 +2,9 @@
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::str::FromStr;
 
 use super::comparison::{duration_order, equals, order};
 use super::membership::{Membership, holds};
-use super::nearest::nearest;
 use super::typed_operand::TypedOperand;
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::Value;
@@ -173,56 +171,6 @@ impl Operator {
 impl fmt::Display for Operator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-/// There is no operator of this name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown operator")]
-pub struct UnknownOperator {
-    /// The most similar name, if any is similar.
-    pub suggestion: Option<&'static str>,
-}
-
-/// Parses an operator as Kyverno's evaluation does, ignoring case.
-///
-/// Comparison operators must be spelled exactly: in Kyverno `greaterthan` never holds; here it is an error.
-impl FromStr for Operator {
-    type Err = UnknownOperator;
-
-    fn from_str(name: &str) -> Result<Self, UnknownOperator> {
-        let found = Self::NAMES.iter().find(|(spelling, _)| spelling.eq_ignore_ascii_case(name));
-        match found {
-            Some((spelling, operator)) if *spelling == name || operator.ignores_case() => Ok(*operator),
-            Some((spelling, _)) => Err(UnknownOperator { suggestion: Some(spelling) }),
-            None => {
-                let names = Self::NAMES.iter().map(|(spelling, _)| *spelling);
-                Err(UnknownOperator { suggestion: nearest(name, names) })
-            }
-        }
-    }
-}
-
-impl Operator {
-    const fn ignores_case(self) -> bool {
-        match self {
-            Self::Equals
-            | Self::NotEquals
-            | Self::In
-            | Self::AnyIn
-            | Self::AllIn
-            | Self::NotIn
-            | Self::AnyNotIn
-            | Self::AllNotIn => true,
-            Self::GreaterThan
-            | Self::GreaterThanOrEquals
-            | Self::LessThan
-            | Self::LessThanOrEquals
-            | Self::DurationGreaterThan
-            | Self::DurationGreaterThanOrEquals
-            | Self::DurationLessThan
-            | Self::DurationLessThanOrEquals => false,
-        }
     }
 }
 

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_template_replaces_pods_unless_told_to_wait() {
+    fn a_changed_template_replaces_pods_unless_paused() {
         let with = |rest: &str, label: &str| {
             format!(
                 r#"{{{rest}"template":{{"metadata":{{"labels":{{"a":"{label}"}}}},"spec":{{"containers":[]}}}}}}"#
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_would_write_itself_replaces_nothing() {
+    fn explicit_defaults_replace_nothing() {
         let with = |pod: &str, container: &str| {
             format!(
                 r#"{{"template":{{"spec":{{{pod}"containers":[{{"name":"a","image":"i:1"{container}}}]}}}}}}"#
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_of_a_pod_start_anew_with_another_image() {
+    fn another_image_restarts_containers_of_a_pod() {
         let pod = |first: &str, main: &str, gates: &str| {
             let text = format!(
                 r#"{{"apiVersion":"v1","kind":"Pod","spec":{{{gates}
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_yet_is_neither_rolled_out_nor_refused() {
+    fn new_objects_are_neither_rolled_out_nor_refused() {
         let object = |name: &str| {
             let text = format!(
                 r#"{{"apiVersion":"apps/v1","kind":"Deployment","spec":{{"selector":{{"matchLabels":{{"a":"{name}"}}}},

@@ -5,7 +5,7 @@ fn quantity(text: &str) -> Quantity {
 }
 
 #[test]
-fn quantities_are_written_canonically() {
+fn quantities_are_formatted_canonically() {
     for (text, canonical) in [
         ("0", "0"),
         ("-0", "0"),
@@ -57,7 +57,7 @@ fn quantities_are_written_canonically() {
 }
 
 #[test]
-fn other_text_is_refused_with_the_words_of_kubernetes() {
+fn other_texts_are_refused_with_the_messages_of_kubernetes() {
     use QuantityError::{Number, OutOfRange, Shape, Suffix};
     for (text, error) in [
         ("", Shape),
@@ -98,7 +98,7 @@ fn other_text_is_refused_with_the_words_of_kubernetes() {
 }
 
 #[test]
-fn size_has_an_end() {
+fn size_is_limited() {
     assert!(Quantity::parse(&"9".repeat(1000)).is_ok());
     assert_eq!(Quantity::parse(&"9".repeat(1001)).unwrap_err(), QuantityError::OutOfRange);
     assert_eq!(Quantity::parse(&format!("0.{}1", "0".repeat(1000))).unwrap_err(), QuantityError::OutOfRange);
@@ -221,7 +221,7 @@ fn products_and_quotients_with_a_scalar() {
 }
 
 #[test]
-fn a_rest_needs_whole_quantities() {
+fn a_remainder_needs_whole_quantities() {
     for (a, b, rest) in
         [("12Ki", "5Ki", "2Ki"), ("10Gi", "3Gi", "1Gi"), ("-10", "3", "-1"), ("0.0", "3", "0")]
     {

@@ -46,9 +46,8 @@ fn applied_value(
     (result, reached.join(" "))
 }
 
-/// Checks examples, set apart by empty lines. Each holds the kind of an object and the object, a `patch`,
-/// what is `documented`, what `kyverno` does if that is something else, and the `differences` to be
-/// named. `=` stands for an object that stays as it is.
+/// Checks examples, separated by empty lines. Each has the kind of an object and the object, a `patch`, the `documented`
+/// result, the result of `kyverno` if it differs, and the expected `differences`. `=` is an unchanged object.
 fn check(examples: &str) {
     let mut wrong = Vec::new();
     for example in examples.split("\n\n") {
@@ -80,23 +79,23 @@ fn check(examples: &str) {
 }
 
 #[test]
-fn both_sides_merge_alike() {
-    check(include_str!("alike.txt"));
+fn both_semantics_agree() {
+    check(include_str!("agreeing.txt"));
 }
 
 #[test]
-fn the_sides_part_where_the_table_of_differences_says() {
-    check(include_str!("parting.txt"));
+fn the_semantics_diverge_as_listed() {
+    check(include_str!("diverging.txt"));
 }
 
-/// The policies that the documentation shows.
+/// Policies of Kyverno's documentation.
 #[test]
-fn documented_policies_do_what_they_promise() {
+fn policies_of_the_documentation_work() {
     check(include_str!("documentation.txt"));
 }
 
 #[test]
-fn a_failed_condition_is_told_by_place_and_reason() {
+fn a_failed_condition_has_paths_and_a_reason() {
     for (base, overlay, expected) in [
         (
             "{spec: {a: 1}}",
@@ -161,7 +160,7 @@ fn a_failed_condition_is_told_by_place_and_reason() {
 }
 
 #[test]
-fn values_of_conditions_are_compared_as_the_pattern_language_says() {
+fn values_of_conditions_are_patterns() {
     for (value, pattern, holds) in [
         ("3", "'>1'", true),
         ("3", "3", true),
@@ -225,7 +224,7 @@ fn values_of_conditions_are_compared_as_the_pattern_language_says() {
 }
 
 #[test]
-fn new_keys_stand_behind_old_ones_in_the_order_of_the_overlay() {
+fn new_keys_follow_old_ones_in_the_order_of_the_overlay() {
     let base = Value::from_json(r#"{"apiVersion":"v1","kind":"Pod","z":{"b":1,"a":2}}"#).unwrap();
     let overlay = "{z: {x: 1, b: 2, +(c): {k: 1, j: 2}}, o: 1, m: [{q: 1, p: 2}]}";
     for semantics in [Semantics::Documented, Semantics::Kyverno] {
@@ -238,7 +237,7 @@ fn new_keys_stand_behind_old_ones_in_the_order_of_the_overlay() {
 }
 
 #[test]
-fn what_does_not_change_is_shared() {
+fn unchanged_nodes_are_shared() {
     let base = object("Pod", "{metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: i}]}}");
     for overlay in ["{}", "{metadata: {labels: {a: b}}}", "{spec: {containers: [{name: a, image: i}]}}"] {
         let Ok(Merged::Patched(same)) = applied(&base, overlay, Semantics::Documented).0 else {
@@ -263,7 +262,7 @@ impl InlineResolver for InPlace {
         at: &Pointer,
         base: Option<&Value>,
     ) -> Option<Result<Value, InlineError>> {
-        // The leaves that stand for a value are those under a key `image` or `tag`.
+        // The leaves under a key `image` or `tag` are references.
         let last = overlay.segments().last()?;
         if !matches!(last, Segment::Key(key) if key.contains("image") || key.contains("tag")) {
             return None;
@@ -291,7 +290,7 @@ fn inlined(kind: &str, base: &str, overlay: &str, semantics: Semantics) -> (Stri
 }
 
 #[test]
-fn in_line_values_are_those_of_the_patched_element() {
+fn references_resolve_to_the_patched_element() {
     for (kind, base, overlay, documented, kyverno, difference) in [
         ("Pod", "{spec: {image: a}}", "{spec: {image: '@'}}", r#"{"image":"reg/a"}"#, "", ""),
         (
@@ -404,7 +403,7 @@ fn work_on_large_lists_is_bounded() {
 }
 
 #[test]
-fn overlays_that_no_object_fits_are_refused() {
+fn invalid_overlays_are_refused() {
     let tracker = DivergenceTracker::default();
     let refused = |overlay: &Value| Overlay::prepare(overlay, &tracker).unwrap_err();
     assert_eq!(refused(&yaml("[a]")).to_string(), "a strategic merge patch must be an object, found array");

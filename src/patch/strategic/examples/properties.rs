@@ -1,4 +1,4 @@
-//! What holds for all objects and overlays.
+//! Properties of all objects and overlays.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn without_anchors_a_second_time_changes_nothing(base in object(), overlay in document(false)) {
+    fn overlays_without_anchors_are_idempotent(base in object(), overlay in document(false)) {
         for semantics in BOTH {
             let tracker = DivergenceTracker::new(semantics);
             let overlay = Overlay::prepare(&overlay, &tracker).unwrap();
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn a_failed_condition_leaves_no_trace(base in object(), mut overlay in document(true)) {
+    fn a_failed_condition_changes_nothing(base in object(), mut overlay in document(true)) {
         let failing: Value = [("(nowhere)", Value::from("*"))].into_iter().collect();
         overlay.insert("status", failing);
         for semantics in BOTH {
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn where_the_sides_part_a_difference_is_named(base in object(), overlay in document(true)) {
+    fn divergent_results_have_a_divergence(base in object(), overlay in document(true)) {
         let run = |semantics| {
             let tracker = DivergenceTracker::new(semantics);
             let overlay = Overlay::prepare(&overlay, &tracker).unwrap();

@@ -44,11 +44,6 @@ impl Schemas {
         Ok(())
     }
 
-    /// Whether lists of this kind can merge.
-    pub fn knows(&self, kind: &GroupVersionKind) -> bool {
-        builtin::kind(&kind.group, &kind.version, &kind.kind).is_some() || self.definitions.contains_key(kind)
-    }
-
     /// The position of an object's root. The kind is that of the object, or of the patch if the object has none.
     pub(in crate::patch) fn root(&self, base: &Value, patch: &Value) -> Position<'_> {
         let text = |name: &str| {

@@ -88,7 +88,7 @@ fn equality_depends_on_the_kind_of_the_key() {
 }
 
 #[test]
-fn order_is_of_durations_then_quantities_then_numbers_then_versions() {
+fn order_compares_durations_then_quantities_then_numbers_then_versions() {
     check(
         &ORDER,
         r#"
@@ -274,7 +274,7 @@ fn membership_follows_the_matrix() {
 }
 
 #[test]
-fn null_and_objects_are_in_nothing_and_out_of_nothing() {
+fn null_and_objects_are_neither_members_nor_not() {
     for key in ["null", r#"{"a":1}"#] {
         for value in ["null", "1", r#""a""#, "[]", r#"["<nil>"]"#, r#"["map[a:1]"]"#, "{}"] {
             for operator in MEMBERSHIP {
@@ -363,7 +363,7 @@ fn large_sets_are_searched_quickly() {
 }
 
 #[test]
-fn large_numbers_have_plain_digits_unless_read_as_kyverno_does() {
+fn large_numbers_have_plain_digits_except_in_kyverno() {
     let expected = [(Semantics::Documented, "TTTFFF"), (Semantics::Kyverno, "FFFTTT")];
     for (semantics, expected) in expected {
         for (key, value) in [
@@ -384,7 +384,7 @@ fn large_numbers_have_plain_digits_unless_read_as_kyverno_does() {
 }
 
 #[test]
-fn large_numbers_are_no_corner_where_their_text_does_not_matter() {
+fn large_numbers_are_no_divergence_if_their_text_does_not_matter() {
     for (key, value) in [
         ("1000000", "[1000000]"),
         (r#""a""#, "[1000000]"),
@@ -405,22 +405,9 @@ fn operators_have_names() {
     assert_eq!(Operator::NAMES.len(), 18);
     for (name, operator) in Operator::NAMES {
         assert_eq!(Operator::from_name(name), Some(*operator));
-        assert_eq!(name.parse(), Ok(*operator));
         assert!(operator.to_string() == *name || matches!(*name, "Equal" | "NotEqual"));
     }
-    assert_eq!("aLLnOTin".parse(), Ok(Operator::AllNotIn));
-    assert_eq!("equal".parse(), Ok(Operator::Equals));
     assert_eq!(Operator::from_name("equals"), None);
-}
-
-#[test]
-fn operators_of_order_must_be_spelled_exactly() {
-    let suggestion = |name: &str| name.parse::<Operator>().unwrap_err().suggestion;
-    assert_eq!(suggestion("greaterthan"), Some("GreaterThan"));
-    assert_eq!(suggestion("durationlessthan"), Some("DurationLessThan"));
-    assert_eq!(suggestion("GreaterThen"), Some("GreaterThan"));
-    assert_eq!(suggestion("Matches"), None);
-    assert_eq!(suggestion(""), None);
 }
 
 #[test]

@@ -9,7 +9,7 @@ fn found(api_version: &str, kind: &str, before: &str, after: &str) -> Vec<String
 }
 
 #[test]
-fn a_pod_takes_images_tolerations_and_shorter_deadlines() {
+fn images_tolerations_and_shorter_deadlines_of_pods_are_mutable() {
     let before = r#"{"containers":[{"name":"a","image":"i:1"}],"tolerations":[{"key":"x"}],"activeDeadlineSeconds":9}"#;
     for (after, expected) in [
         (
@@ -34,7 +34,7 @@ fn a_pod_takes_images_tolerations_and_shorter_deadlines() {
 }
 
 #[test]
-fn a_pod_that_waits_for_its_gates_can_be_told_where_to_go() {
+fn node_selection_of_gated_pods_can_be_narrowed() {
     let pod = |fields: &str| {
         format!(r#"{{"schedulingGates":[{{"name":"g"}},{{"name":"h"}}],"containers":[]{fields}}}"#)
     };
@@ -68,7 +68,7 @@ fn a_pod_that_waits_for_its_gates_can_be_told_where_to_go() {
 }
 
 #[test]
-fn a_job_that_waits_can_be_told_where_to_run_and_what_it_gets() {
+fn scheduling_and_resources_of_suspended_jobs_are_mutable() {
     let job = |suspend: bool, template: &str| {
         format!(
             r#"{{"suspend":{suspend},"template":{{"metadata":{{"labels":{{"a":"b"}}}},"spec":{{"containers":[{{"name":"a"{template}}}}}}}"#
@@ -95,7 +95,7 @@ fn a_job_that_waits_can_be_told_where_to_run_and_what_it_gets() {
 }
 
 #[test]
-fn who_an_object_is_does_not_change() {
+fn the_identity_is_immutable() {
     let object = |metadata: &str, rest: &str| {
         Value::from_json(&format!(r#"{{"apiVersion":"v1","kind":"Wheel","metadata":{{{metadata}}}{rest}}}"#))
             .unwrap()
@@ -127,7 +127,7 @@ fn who_an_object_is_does_not_change() {
 }
 
 #[test]
-fn conditions_decide_where_the_table_cannot() {
+fn conditionally_immutable_fields() {
     for (api_version, kind, before, after, expected) in [
         (
             "v1",

@@ -14,7 +14,7 @@ const LEVELS: [&str; 3] = ["restricted", "baseline", "privileged"];
 const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
 const ENFORCE_VERSION: &str = "pod-security.kubernetes.io/enforce-version";
 
-/// Deprecated annotations for AppArmor and seccomp profiles.
+/// Deprecated annotations for `AppArmor` and seccomp profiles.
 const PROFILES: [&str; 3] = [
     "container.apparmor.security.beta.kubernetes.io/",
     "container.seccomp.security.alpha.kubernetes.io/",
@@ -51,7 +51,7 @@ const VOLUMES: [&str; 10] = [
     "secret",
 ];
 
-/// SELinux types that the Pod Security Standards allow.
+/// `SELinux` types that the Pod Security Standards allow.
 const SELINUX: [&str; 4] = ["container_t", "container_init_t", "container_kvm_t", "container_engine_t"];
 
 const AGGREGATED: &str = "rbac.authorization.k8s.io/aggregate-to-";

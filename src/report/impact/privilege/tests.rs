@@ -17,7 +17,7 @@ fn pod(fields: &str, container: &str) -> String {
 }
 
 #[test]
-fn a_pod_that_is_typed_integer_less_tightly_is_told() {
+fn less_restricted_pods_are_found() {
     let c = "spec.containers[0].securityContext";
     for (before, after, expected) in [
         (
@@ -66,7 +66,7 @@ fn a_pod_that_is_typed_integer_less_tightly_is_told() {
 }
 
 #[test]
-fn what_pod_security_forbids_is_told() {
+fn fields_against_pod_security_are_found() {
     let c = "spec.containers[0]";
     let container = |fields: &str| format!(r#"{{"spec":{{"containers":[{{"name":"a"{fields}}}]}}}}"#);
     let annotated = |annotations: &str| {
@@ -145,7 +145,7 @@ fn what_pod_security_forbids_is_told() {
 }
 
 #[test]
-fn webhooks_and_devices_can_let_more_pass() {
+fn webhooks_and_devices_can_grant_more() {
     let gained = |api_version: &str, kind: &str, before: &str, after: &str| -> Vec<String> {
         let value = |text| Value::from_json(text).unwrap();
         let kind = GroupVersionKind::new(api_version, kind);
@@ -237,7 +237,7 @@ fn restricted_pod(container: &str, more: &str) -> String {
 }
 
 #[test]
-fn a_pod_that_misses_the_restricted_level_from_now_on_is_told() {
+fn new_violations_of_the_restricted_level_are_found() {
     let whole = r#","securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}}"#;
     let added = |rest: &str| restricted_pod("", &format!(r#",{{"name":"b"{rest}}}"#));
     let (a, b) = ("spec.containers[0].securityContext", "spec.containers[1].securityContext");
