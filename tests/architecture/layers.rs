@@ -1,0 +1,122 @@
+//! The rooms and the doors between them: the DAG of the architecture page, checked.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::source_tree::src;
+
+/// Room, rooms it may use, whether it may touch the outside.
+const ROOMS: &[(&str, &[&str], bool)] = &[
+    ("value", &[], false),
+    ("secrets", &["value"], false),
+    ("semantics", &[], false),
+    ("yaml", &["semantics", "value"], false),
+    ("pattern", &["semantics", "value"], false),
+    ("jmespath", &["secrets", "semantics", "pattern", "yaml", "value"], false),
+    ("variables", &["secrets", "semantics", "jmespath", "value"], false),
+    ("patch", &["semantics", "pattern", "yaml", "value"], false),
+    ("policy", &["semantics", "jmespath", "patch", "variables", "pattern", "yaml", "value"], false),
+    ("report", &["secrets", "semantics", "value"], false),
+    (
+        "engine",
+        &[
+            "secrets",
+            "semantics",
+            "policy",
+            "patch",
+            "variables",
+            "jmespath",
+            "pattern",
+            "report",
+            "yaml",
+            "value",
+        ],
+        false,
+    ),
+    ("suite", &["secrets", "semantics", "engine", "policy", "report", "yaml", "value"], false),
+    ("argocd", &["pattern", "yaml", "value"], false),
+    ("krm", &["secrets", "semantics", "policy", "report", "yaml", "value"], false),
+    ("render", &["secrets", "semantics", "report", "yaml", "value"], false),
+    ("source", &["secrets", "semantics", "engine", "policy", "yaml", "value"], true),
+    (
+        "commands",
+        &[
+            "secrets",
+            "semantics",
+            "source",
+            "argocd",
+            "krm",
+            "render",
+            "suite",
+            "engine",
+            "policy",
+            "patch",
+            "variables",
+            "jmespath",
+            "pattern",
+            "report",
+            "yaml",
+            "value",
+        ],
+        true,
+    ),
+];
+const OUTSIDE: &[&str] = &["std::fs", "std::env", "std::net", "std::process", "tokio::", "kube::"];
+
+#[test]
+fn rooms_use_only_the_rooms_below_them() {
+    let src = src();
+    let is_room = |name: &str| ROOMS.iter().any(|room| room.0 == name);
+    let mut faults = Vec::new();
+    for (room, below, outside) in ROOMS {
+        for file in rust_files(&src.join(room)) {
+            let top = file.ends_with("mod.rs") || file.parent() == Some(src.as_path());
+            for (index, line) in fs::read_to_string(&file).unwrap().lines().enumerate() {
+                let code = line.split("//").next().unwrap_or_default();
+                let mut fault = |text: String| {
+                    faults.push(format!("{}:{}: `{room}` {text}", file.display(), index + 1));
+                };
+                for used in names_after(code, "crate::") {
+                    if used.is_empty() {
+                        fault("writes `crate::{…}`: one `use crate::<room>` per room".into());
+                    } else if used != *room && !below.contains(&used) {
+                        fault(format!("may not use `{used}`"));
+                    }
+                }
+                let by_super = top && names_after(code, "super::").any(is_room);
+                if by_super || code.contains("super::super::") {
+                    fault("leaves by `super`: write `crate::<room>`".into());
+                }
+                if let Some(word) = OUTSIDE.iter().find(|word| !outside && code.contains(**word)) {
+                    fault(format!("may not touch `{word}`"));
+                }
+            }
+        }
+    }
+    for entry in fs::read_dir(&src).unwrap() {
+        let name = entry.unwrap().path().file_stem().unwrap().display().to_string();
+        if !is_room(&name) && name != "lib" && name != "main" {
+            faults.push(format!("`{name}` is in src/ but not in ROOMS"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The identifier after each `prefix` in a line of code.
+fn names_after<'a>(code: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    code.split(prefix).skip(1).map(move |rest| rest.split(|c| !word(c)).next().unwrap_or(rest))
+}
+
+/// The files of a room, whether it is a folder or still one file.
+pub(crate) fn rust_files(room: &Path) -> Vec<PathBuf> {
+    let mut files = vec![room.with_extension("rs")];
+    let mut folders = vec![room.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.retain(|path| path.is_file());
+    files
+}
