@@ -14,6 +14,7 @@ use std::sync::Arc;
 use kyv::value::Value;
 use kyv::yaml::{Limits, Source, read};
 use tempfile::TempDir;
+use test_support::conformance_folder;
 
 /// Adds a label, changes a value, removes another.
 const POLICIES: &str = r#"apiVersion: kyverno.io/v1
@@ -456,10 +457,7 @@ fn generated_files_are_changed_as_in_place() {
 /// The policies and manifests of people, in a folder: those that can be read. `None` after saying that the test
 /// was left out.
 fn of_people() -> Option<(TempDir, Vec<String>)> {
-    let Some(root) = std::env::var_os("KYV_CONFORMANCE").map(PathBuf::from) else {
-        writeln!(std::io::stderr(), "left out: KYV_CONFORMANCE names no folder of policies and suites").ok();
-        return None;
-    };
+    let root = conformance_folder("diffs of Kyverno's documents")?;
     let folder = tempfile::tempdir().unwrap();
     let mut policies = Vec::new();
     let mut taken = 0;

@@ -173,12 +173,12 @@ fn a_folder_that_cannot_be_written_is_named() {
         Command::new(PROGRAM)
     };
     let Ok(output) = command.args(files.arguments()).stdin(Stdio::null()).output() else {
-        return eprintln!("left out: a folder that root cannot write");
+        return eprintln!("skipped: a folder that root cannot write");
     };
     set(&files.path().join("in"), 0o755);
     let said = String::from_utf8(output.stderr).unwrap();
     if is_root && output.status.code() != Some(2) && output.stdout.is_empty() && said.contains("setpriv") {
-        return eprintln!("left out: {said}");
+        return eprintln!("skipped: {said}");
     }
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]), "{said}");
     assert!(said.contains("in/0.yaml: ") && said.contains("ermission denied"), "{said}");
@@ -242,7 +242,7 @@ fn the_owner_of_a_file_stays() {
     let files = Files::new([10]);
     let path = &files.files[0].0;
     if chown(path, Some(65_534), Some(65_534)).is_err() {
-        return eprintln!("left out: a file of somebody else, which only root can make");
+        return eprintln!("skipped: a file of somebody else, which only root can make");
     }
     assert!(files.start().wait().unwrap().success());
     let now = fs::metadata(path).unwrap();

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use kyv::value::{Map, Pointer, Segment, Value, aligned};
 use kyv::yaml::{Document, Limits, Source, read};
+use test_support::conformance_folder;
 
 /// So many files, and so many policies for each.
 const FILES: usize = 200;
@@ -474,10 +475,7 @@ fn lines_that_a_change_needs_are_counted() {
 
 #[test]
 fn diffs_of_peoples_manifests_have_no_line_too_many() {
-    let Some(root) = std::env::var_os("KYV_CONFORMANCE").map(PathBuf::from) else {
-        writeln!(std::io::stderr(), "left out: KYV_CONFORMANCE names no folder of policies and suites").ok();
-        return;
-    };
+    let Some(root) = conformance_folder("minimal diffs of Kyverno's documents") else { return };
     let mut paths = Vec::new();
     files(&root, &mut paths);
     let folder = tempfile::tempdir().unwrap();

@@ -17,6 +17,7 @@ use test_support::files::files_below;
 
 use crate::nodes::{at, is_shared, lines_of, lost_comments, places, with_above, with_below};
 use crate::random_documents::{Dice, Maker, written};
+use test_support::conformance_folder;
 
 fn document(text: &str) -> Result<Document, TestCaseError> {
     let source = Arc::new(Source::new("t", text));
@@ -237,8 +238,8 @@ fn documents_of_people_keep_what_did_not_change() {
     for folder in ["corpus", "suites", "cli/explain_cases"] {
         files.extend(documents_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder)));
     }
-    if let Some(folder) = std::env::var_os("KYV_CONFORMANCE") {
-        files.extend(documents_below(Path::new(&folder)));
+    if let Some(folder) = conformance_folder("edits of Kyverno's documents") {
+        files.extend(documents_below(&folder));
     }
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut faults = Vec::new();
@@ -338,8 +339,8 @@ fn list_step(document: &Document, value: &Value) -> Option<usize> {
 #[test]
 fn new_lists_stand_where_those_of_people_do() {
     let mut files = documents_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus"));
-    if let Some(folder) = std::env::var_os("KYV_CONFORMANCE") {
-        files.extend(documents_below(Path::new(&folder)));
+    if let Some(folder) = conformance_folder("new lists in Kyverno's documents") {
+        files.extend(documents_below(&folder));
     }
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     for path in files {
@@ -435,11 +436,8 @@ impl Runs {
 
 #[test]
 fn a_second_run_on_documents_of_people_changes_nothing() {
-    let Some(root) = std::env::var_os("KYV_CONFORMANCE") else {
-        writeln!(std::io::stderr(), "left out: KYV_CONFORMANCE names no folder of policies and suites").ok();
-        return;
-    };
-    let files = documents_below(Path::new(&root));
+    let Some(root) = conformance_folder("a second run on Kyverno's documents") else { return };
+    let files = documents_below(&root);
     let texts: Vec<(String, String)> = files
         .iter()
         .filter_map(|path| Some((path.display().to_string(), fs::read_to_string(path).ok()?)))

@@ -1,20 +1,21 @@
 //! Against `sigs.k8s.io/yaml`, the library by which Kubernetes and Kyverno read and write YAML.
 //! Runs when `KYV_REAL_PROGRAMS` is 1.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::go_yaml_texts::{KNOWN, PARTS, SCALARS, TEXTS};
 use kyv::value::Value;
 use kyv::yaml::{self, Limits, Source};
 use serde_json::json;
+use test_support::conformance_folder;
 use test_support::files::files_below;
 use test_support::go_yaml::ask;
 
 /// What is asked, the mode, and what Go answers; guards the rig, for an oracle that answers nothing proves nothing.
 #[test]
 fn the_oracle_tells_what_go_reads_and_writes() {
-    if test_support::left_out("the Go oracle") {
+    if test_support::skip_without_real_programs("the Go oracle") {
         return;
     }
     let texts: &[(&str, &str, Result<&str, &str>)] = &[
@@ -40,7 +41,7 @@ fn the_oracle_tells_what_go_reads_and_writes() {
 
 #[test]
 fn the_oracle_answers_thousands_of_questions_in_order() {
-    if test_support::left_out("the Go oracle in bulk") {
+    if test_support::skip_without_real_programs("the Go oracle in bulk") {
         return;
     }
     let questions: Vec<_> = (0..20_000).map(|n| json!(format!("count: {n}")).to_string()).collect();
@@ -102,7 +103,7 @@ fn compare(
 
 #[test]
 fn texts_are_read_as_go_reads_them() {
-    if test_support::left_out("YAML read as Go reads it") {
+    if test_support::skip_without_real_programs("YAML read as Go reads it") {
         return;
     }
     let mut texts: Vec<String> = TEXTS.iter().map(ToString::to_string).collect();
@@ -164,7 +165,7 @@ fn values() -> Vec<Value> {
 
 #[test]
 fn what_we_print_is_read_by_go_as_it_was() {
-    if test_support::left_out("YAML printed and read by Go") {
+    if test_support::skip_without_real_programs("YAML printed and read by Go") {
         return;
     }
     let values = values();
@@ -186,7 +187,7 @@ fn what_we_print_is_read_by_go_as_it_was() {
 
 #[test]
 fn what_go_prints_is_read_as_it_was() {
-    if test_support::left_out("YAML printed by Go and read by us") {
+    if test_support::skip_without_real_programs("YAML printed by Go and read by us") {
         return;
     }
     // Go writes the first two without escapes and the third without quotes, and does not read them back.
@@ -209,14 +210,11 @@ fn what_go_prints_is_read_as_it_was() {
 /// Reads every YAML file below the folder that `KYV_CONFORMANCE` names, as Go and as we do.
 #[test]
 fn files_are_read_as_go_reads_them() {
-    if test_support::left_out("YAML files read as Go reads them") {
+    if test_support::skip_without_real_programs("YAML files read as Go reads them") {
         return;
     }
-    let Some(folder) = std::env::var_os("KYV_CONFORMANCE") else {
-        eprintln!("left out: no folder in KYV_CONFORMANCE");
-        return;
-    };
-    let files = files_below(Path::new(&folder), &["yaml", "yml"]);
+    let Some(folder) = conformance_folder("Kyverno's YAML files read as Go reads them") else { return };
+    let files = files_below(&folder, &["yaml", "yml"]);
     let texts: Vec<(PathBuf, String)> = files
         .into_iter()
         .filter_map(|path| Some((path.clone(), String::from_utf8(std::fs::read(path).ok()?).ok()?)))

@@ -575,7 +575,7 @@ fn build<'a>(path: &'a str, parameters: &'a str) -> Vec<(&'a str, &'a str)> {
 
 #[test]
 fn the_example_s_applications_are_generated_by_the_real_server() {
-    if test_support::left_out("the Argo CD plugin in the real plugin server") {
+    if test_support::skip_without_real_programs("the Argo CD plugin in the real plugin server") {
         return;
     }
     let server = PluginServer::start(&plugin(&example().join("policies"), &[]), PROGRAM.as_ref(), None);
@@ -639,7 +639,9 @@ fn the_example_s_applications_are_generated_by_the_real_server() {
 
 #[test]
 fn the_real_server_tells_the_parameters_and_discovers_nothing() {
-    if test_support::left_out("the parameters of the Argo CD plugin in the real plugin server") {
+    if test_support::skip_without_real_programs(
+        "the parameters of the Argo CD plugin in the real plugin server",
+    ) {
         return;
     }
     let server = PluginServer::start(&plugin(&example().join("policies"), &[]), PROGRAM.as_ref(), None);
@@ -667,7 +669,7 @@ fn the_real_server_tells_the_parameters_and_discovers_nothing() {
 
 #[test]
 fn what_goes_wrong_reaches_argo_cd_as_an_error() {
-    if test_support::left_out("errors of the Argo CD plugin in the real plugin server") {
+    if test_support::skip_without_real_programs("errors of the Argo CD plugin in the real plugin server") {
         return;
     }
     let place = Place::new(&[
@@ -744,7 +746,7 @@ fn what_goes_wrong_reaches_argo_cd_as_an_error() {
 
 #[test]
 fn the_flags_of_the_plugin_say_what_applications_may() {
-    if test_support::left_out("the flags of the Argo CD plugin in the real plugin server") {
+    if test_support::skip_without_real_programs("the flags of the Argo CD plugin in the real plugin server") {
         return;
     }
     let chart = "apiVersion: v2\nname: chart\nversion: 0.1.0\n\
@@ -770,7 +772,8 @@ fn the_flags_of_the_plugin_say_what_applications_may() {
 
 #[test]
 fn when_the_time_is_over_nothing_goes_on() {
-    if test_support::left_out("time limits of the Argo CD plugin in the real plugin server") {
+    if test_support::skip_without_real_programs("time limits of the Argo CD plugin in the real plugin server")
+    {
         return;
     }
     let place = Place::new(&[("kustomization.yaml", "")]);
@@ -798,7 +801,7 @@ fn when_the_time_is_over_nothing_goes_on() {
 
 #[test]
 fn the_sidecar_is_built_into_argo_cd_by_the_real_kustomize() {
-    if test_support::left_out("the sidecar of the Argo CD plugin") {
+    if test_support::skip_without_real_programs("the sidecar of the Argo CD plugin") {
         return;
     }
     let place = Place::new(&[]);

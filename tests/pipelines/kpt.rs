@@ -26,7 +26,7 @@ fn expected(folder: &Folder) -> BTreeMap<String, String> {
 
 #[test]
 fn eval_changes_what_policies_mean_and_nothing_else_and_a_second_run_nothing() {
-    if test_support::left_out("the function in kpt") {
+    if test_support::skip_without_real_programs("the function in kpt") {
         return;
     }
     let folder = Folder::example("kpt");
@@ -44,7 +44,7 @@ fn eval_changes_what_policies_mean_and_nothing_else_and_a_second_run_nothing() {
 
 #[test]
 fn eval_gives_its_output_elsewhere() {
-    if test_support::left_out("the output of kpt") {
+    if test_support::skip_without_real_programs("the output of kpt") {
         return;
     }
     let folder = Folder::example("kpt");
@@ -66,7 +66,7 @@ fn eval_gives_its_output_elsewhere() {
 
 #[test]
 fn source_and_sink_are_joined_by_hand() {
-    if test_support::left_out("kpt's source and sink") {
+    if test_support::skip_without_real_programs("kpt's source and sink") {
         return;
     }
     let folder = Folder::example("kpt");
@@ -84,7 +84,7 @@ fn source_and_sink_are_joined_by_hand() {
 
 #[test]
 fn render_runs_the_pipeline_of_the_kptfile_with_its_selectors() {
-    if test_support::left_out("kpt's pipeline") {
+    if test_support::skip_without_real_programs("kpt's pipeline") {
         return;
     }
     let folder = Folder::example("kpt");
@@ -137,7 +137,7 @@ fn render_runs_the_pipeline_of_the_kptfile_with_its_selectors() {
 
 #[test]
 fn a_function_that_fails_leaves_the_package_untouched_and_saves_its_reasons() {
-    if test_support::left_out("the failing function in kpt") {
+    if test_support::skip_without_real_programs("the failing function in kpt") {
         return;
     }
     let folder = Folder::example("kpt");
@@ -160,7 +160,7 @@ fn a_function_that_fails_leaves_the_package_untouched_and_saves_its_reasons() {
 /// Items that do not come back are files that kpt deletes.
 #[test]
 fn a_validator_leaves_the_files_where_they_are() {
-    if test_support::left_out("the validator in kpt") {
+    if test_support::skip_without_real_programs("the validator in kpt") {
         return;
     }
     let folder = Folder::example("kpt");
@@ -179,7 +179,7 @@ fn a_validator_leaves_the_files_where_they_are() {
 
 #[test]
 fn generated_objects_become_files_once() {
-    if test_support::left_out("the generator in kpt") {
+    if test_support::skip_without_real_programs("the generator in kpt") {
         return;
     }
     let folder = Folder::example("kpt");
@@ -204,7 +204,7 @@ fn generated_objects_become_files_once() {
 
 #[test]
 fn layouts_that_people_have_are_kept() {
-    if test_support::left_out("layouts of files in kpt") {
+    if test_support::skip_without_real_programs("layouts of files in kpt") {
         return;
     }
     let folder = Folder::example("kpt");
@@ -236,7 +236,7 @@ fn layouts_that_people_have_are_kept() {
 
 #[test]
 fn arguments_of_the_command_line_are_a_configuration() {
-    if test_support::left_out("kpt's arguments") {
+    if test_support::skip_without_real_programs("kpt's arguments") {
         return;
     }
     let folder = Folder::example("kpt");

@@ -34,7 +34,7 @@ fn policy(name: &str, kind: &str, mutate: &str) -> String {
 
 #[test]
 fn the_example_is_built_with_names_hashes_and_references_intact_and_twice_the_same() {
-    if test_support::left_out("the function in kustomize") {
+    if test_support::skip_without_real_programs("the function in kustomize") {
         return;
     }
     let folder = Folder::example("kustomize");
@@ -44,7 +44,7 @@ fn the_example_is_built_with_names_hashes_and_references_intact_and_twice_the_sa
 
 #[test]
 fn kubectl_builds_the_same_with_the_program_as_a_plugin() {
-    if test_support::left_out("the plugin in kubectl kustomize") {
+    if test_support::skip_without_real_programs("the plugin in kubectl kustomize") {
         return;
     }
     let folder = Folder::example("kustomize");
@@ -77,7 +77,7 @@ fn kubectl_builds_the_same_with_the_program_as_a_plugin() {
 /// kubectl has no `--enable-exec`, but it runs functions in containers: a `docker` of ours stands in for the image.
 #[test]
 fn kubectl_builds_the_same_objects_with_the_program_in_a_container() {
-    if test_support::left_out("the function as a container in kubectl kustomize") {
+    if test_support::skip_without_real_programs("the function as a container in kubectl kustomize") {
         return;
     }
     let folder = Folder::example("kustomize");
@@ -129,7 +129,7 @@ fn kubectl_builds_the_same_objects_with_the_program_in_a_container() {
 
 #[test]
 fn a_validator_fails_the_build_with_its_reasons() {
-    if test_support::left_out("the validator in kustomize") {
+    if test_support::skip_without_real_programs("the validator in kustomize") {
         return;
     }
     let folder = Folder::example("kustomize");
@@ -151,7 +151,7 @@ fn a_validator_fails_the_build_with_its_reasons() {
 
 #[test]
 fn a_function_that_fails_fails_the_build_with_its_reasons() {
-    if test_support::left_out("the failing function in kustomize") {
+    if test_support::skip_without_real_programs("the failing function in kustomize") {
         return;
     }
     let folder = Folder::example("kustomize");
@@ -169,7 +169,7 @@ fn a_function_that_fails_fails_the_build_with_its_reasons() {
 /// kustomize keeps names, references and hashes in annotations that no policy may see or lose.
 #[test]
 fn policies_cannot_break_what_kustomize_keeps_in_annotations() {
-    if test_support::left_out("kustomize's annotations") {
+    if test_support::skip_without_real_programs("kustomize's annotations") {
         return;
     }
     let folder = Folder::example("kustomize");
@@ -209,7 +209,7 @@ fn policies_cannot_break_what_kustomize_keeps_in_annotations() {
 
 #[test]
 fn generated_objects_may_ask_for_a_hash_and_stand_in_for_others() {
-    if test_support::left_out("the generator in kustomize") {
+    if test_support::skip_without_real_programs("the generator in kustomize") {
         return;
     }
     let spec = "  mode: generate\n  manifests: [conf.yaml]\n  policies:\n  - apiVersion: kyverno.io/v1\n    kind: ClusterPolicy\n    \
@@ -235,7 +235,7 @@ fn generated_objects_may_ask_for_a_hash_and_stand_in_for_others() {
 /// Without `--enable-exec` kustomize leaves functions out and says nothing: the README tells how to notice.
 #[test]
 fn a_function_that_was_left_out_is_noticed_by_diff() {
-    if test_support::left_out("the function that kustomize leaves out") {
+    if test_support::skip_without_real_programs("the function that kustomize leaves out") {
         return;
     }
     let folder = Folder::example("kustomize");
@@ -253,7 +253,7 @@ fn a_function_that_was_left_out_is_noticed_by_diff() {
 /// said on stderr; a debug build is no measure.
 #[test]
 fn three_applications_and_thirty_policies_give_the_same_bytes_twice() {
-    if test_support::left_out("an overlay of three applications and thirty policies") {
+    if test_support::skip_without_real_programs("an overlay of three applications and thirty policies") {
         return;
     }
     let folder = Folder::with(&[("kyv.yaml", &kyv("kyv", "  policies: [policies/]\n"))]);

@@ -1,7 +1,7 @@
 //! Kyverno's own policies and suites, where `KYV_CONFORMANCE` points to a folder of them: every classic
 //! policy loads, and the suites' resources become the suites' patched resources.
 //!
-//! What needs a part of the language that is not there yet is left out, printed with its reason and counted.
+//! What needs a part of the language that is not there yet is skipped, printed with its reason and counted.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
 
 use std::collections::BTreeMap;
@@ -14,17 +14,9 @@ use std::sync::Arc;
 use kyv::policy::{DocumentKind, kind_of};
 use kyv::value::{ObjectRef, Value};
 use kyv::yaml::{Limits, Source, print, read};
+use test_support::conformance_folder;
 use test_support::files::files_below;
 use test_support::normalize::tidy;
-
-/// The folder, or `None` after saying that the test was left out.
-fn conformance() -> Option<PathBuf> {
-    let folder = std::env::var_os("KYV_CONFORMANCE").map(PathBuf::from);
-    if folder.is_none() {
-        writeln!(std::io::stderr(), "left out: KYV_CONFORMANCE names no folder of policies and suites").ok();
-    }
-    folder
-}
 
 fn documents(path: &Path) -> Result<Vec<Value>, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -64,7 +56,7 @@ fn kyv(arguments: &[&str], folder: &Path) -> (Option<i32>, String, String) {
 
 #[test]
 fn every_classic_policy_loads() {
-    let Some(folder) = conformance() else { return };
+    let Some(folder) = conformance_folder("loading Kyverno's policies") else { return };
     let files = files_below(&folder, &["yaml", "yml"]);
     let (mut loaded, mut faults) = (0, Vec::new());
     for file in files {
@@ -94,16 +86,16 @@ struct Row {
 
 #[test]
 fn the_suites_resources_become_their_patched_resources() {
-    let Some(folder) = conformance() else { return };
+    let Some(folder) = conformance_folder("Kyverno's suites through the engine") else { return };
     let files = files_below(&folder, &["yaml", "yml"]);
     let suites = files.into_iter().filter(|file| {
         file.file_name().is_some_and(|name| name == "kyverno-test.yaml" || name == "kyverno-test.yml")
     });
-    let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+    let mut skipped: BTreeMap<String, usize> = BTreeMap::new();
     let (mut rows, mut faults) = (0, Vec::new());
     for suite in suites {
         for document in documents(&suite).unwrap() {
-            match run_suite(&suite, &document, &mut left_out) {
+            match run_suite(&suite, &document, &mut skipped) {
                 Ok(passed) => rows += passed,
                 Err(found) => faults.extend(found),
             }
@@ -111,8 +103,8 @@ fn the_suites_resources_become_their_patched_resources() {
     }
     let mut out = std::io::stderr();
     writeln!(out, "{rows} patched resources are as expected").ok();
-    for (reason, count) in &left_out {
-        writeln!(out, "left out: {count} × {reason}").ok();
+    for (reason, count) in &skipped {
+        writeln!(out, "skipped: {count} × {reason}").ok();
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(rows > 0, "no row could be checked");
@@ -121,7 +113,7 @@ fn the_suites_resources_become_their_patched_resources() {
 fn run_suite(
     suite: &Path,
     document: &Value,
-    left_out: &mut BTreeMap<String, usize>,
+    skipped: &mut BTreeMap<String, usize>,
 ) -> Result<usize, Vec<String>> {
     let folder = suite.parent().unwrap();
     let list = |field: &str| -> Vec<PathBuf> {
@@ -157,7 +149,7 @@ fn run_suite(
         options.extend(["--userinfo".into(), folder.join(file).display().to_string()]);
     }
 
-    let mut leave = |reason: &str| *left_out.entry(reason.to_owned()).or_default() += 1;
+    let mut leave = |reason: &str| *skipped.entry(reason.to_owned()).or_default() += 1;
     let mut wanted = Vec::new();
     for result in document.get("results").and_then(Value::as_array).unwrap_or_default() {
         let text = |field: &str| result.get(field).and_then(Value::as_str).unwrap_or_default();

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use kyv::policy::{DocumentKind, kind_of};
 use kyv::value::{ObjectRef, Value};
 use kyv::yaml::{Limits, Source, print, read};
+use test_support::conformance_folder;
 use test_support::files::files_below;
 use test_support::kyverno_cli::Applied;
 use test_support::kyverno_cli::artefacts::{ARTEFACTS, with_whole_numbers};
@@ -75,12 +76,12 @@ impl Objects {
     }
 }
 
-/// All that the folder gives, and what is left out with the reason.
+/// The policies and objects of the folder, and what is skipped, by reason.
 #[derive(Default)]
 struct Pool {
     policies: Vec<Policy>,
     objects: Objects,
-    left_out: BTreeMap<&'static str, usize>,
+    skipped: BTreeMap<&'static str, usize>,
 }
 
 impl Pool {
@@ -121,7 +122,7 @@ impl Pool {
     }
 
     fn leave_out(&mut self, reason: &'static str) {
-        *self.left_out.entry(reason).or_default() += 1;
+        *self.skipped.entry(reason).or_default() += 1;
     }
 }
 
@@ -320,13 +321,10 @@ fn compare(program: &Path, policy: &Policy, objects: &[Vec<Value>]) -> Result<Fo
 
 #[test]
 fn every_policy_makes_of_every_object_what_kyverno_makes_of_it() {
-    if test_support::left_out("Kyverno's policies through Kyverno's CLI") {
+    if test_support::skip_without_real_programs("Kyverno's policies through Kyverno's CLI") {
         return;
     }
-    let Some(folder) = std::env::var_os("KYV_CONFORMANCE") else {
-        writeln!(std::io::stderr(), "left out: KYV_CONFORMANCE names no folder of policies and suites").ok();
-        return;
-    };
+    let Some(folder) = conformance_folder("Kyverno's policies through Kyverno's CLI") else { return };
     let pool = Pool::of(Path::new(&folder));
     let objects = &pool.objects.layers;
     let (program, next, all) =
@@ -364,8 +362,8 @@ fn every_policy_makes_of_every_object_what_kyverno_makes_of_it() {
         let pairs = found.artefacts.get(artefact.name).copied().unwrap_or_default();
         writeln!(told, "artefact of the CLI: {pairs} × {}: {}", artefact.name, artefact.reason).unwrap();
     }
-    for (reason, count) in &pool.left_out {
-        writeln!(told, "left out: {count} × {reason}").unwrap();
+    for (reason, count) in &pool.skipped {
+        writeln!(told, "skipped: {count} × {reason}").unwrap();
     }
     std::io::stderr().write_all(told.as_bytes()).unwrap();
 

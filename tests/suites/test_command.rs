@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use kyv::value::Value;
+use test_support::conformance_folder;
 
 struct Ended {
     code: Option<i32>,
@@ -508,18 +509,9 @@ fn what_is_written_for_a_target_is_what_the_diff_shows() {
     assert_eq!(fs::read_to_string(&patched).unwrap(), expected("b"));
 }
 
-/// The folder of Kyverno's suites, or `None` after saying that the test was left out.
-fn conformance() -> Option<PathBuf> {
-    let folder = std::env::var_os("KYV_CONFORMANCE").map(PathBuf::from);
-    if folder.is_none() {
-        writeln!(std::io::stderr(), "left out: KYV_CONFORMANCE names no folder of policies and suites").ok();
-    }
-    folder
-}
-
 #[test]
 fn kyvernos_own_suites_pass() {
-    let Some(folder) = conformance() else { return };
+    let Some(folder) = conformance_folder("Kyverno's suites through `test`") else { return };
     let ended = kyv(&folder, &[".", "-o", "json", "-q"]);
     let report = Value::from_json(&ended.stdout).unwrap();
     let summary = report.get("summary").unwrap();

@@ -14,7 +14,8 @@ use serde_json::Value;
 use super::corpus_case::{self, Case, completed};
 use super::mutate_output::{Ours, Question};
 use test_support::api_server::ApiServer;
-use test_support::kyverno::{Kyverno, say};
+use test_support::kyverno::Kyverno;
+use test_support::log;
 use test_support::objects::{parting, without_bookkeeping};
 use test_support::policy_installer::Force;
 use test_support::rest::{Answer, Refusal, Rest};
@@ -66,7 +67,7 @@ struct Count {
 
 #[test]
 fn a_cluster_does_what_the_cases_expect() {
-    if test_support::left_out("the cases of the corpus against Kyverno's controllers") {
+    if test_support::skip_without_real_programs("the cases of the corpus against Kyverno's controllers") {
         return;
     }
     let start = Instant::now();
@@ -80,14 +81,14 @@ fn a_cluster_does_what_the_cases_expect() {
             None => within.push(case),
         }
     }
-    say(&format!("{} cases, {} of them for a cluster; not the others: {left:?}", cases.len(), within.len()));
+    log(&format!("{} cases, {} of them for a cluster; not the others: {left:?}", cases.len(), within.len()));
     assert!(within.len() >= LEAST_CASES || std::env::var_os("KYV_CASES").is_some(), "too few cases");
 
     let server = ApiServer::start();
     let rest = Rest::open(&server);
     let namespaces = corpus_case::make_namespaces(&rest, &within);
     let prepared: Vec<Prepared> = within.iter().map(|case| prepare(&rest, case, &namespaces)).collect();
-    say(&format!("prepared after {:?}", start.elapsed()));
+    log(&format!("prepared after {:?}", start.elapsed()));
 
     let _kyverno = Kyverno::start(&server);
     let mut force = Force::new(&rest);
@@ -96,7 +97,7 @@ fn a_cluster_does_what_the_cases_expect() {
     for prepared in &prepared {
         run(prepared, &rest, &mut force, &mut count, &mut faults);
     }
-    say(&format!(
+    log(&format!(
         "{} cases, {:?}: {} objects as the case expects, {} denied as expected, {} refused by the server as \
          expected, {} policies refused as expected",
         prepared.len(),
@@ -106,12 +107,12 @@ fn a_cluster_does_what_the_cases_expect() {
         count.invalid,
         count.refused
     ));
-    say(&format!(
+    log(&format!(
         "{} as we say of the object with its defaults: {:?}",
         count.by_defaults.len(),
         count.by_defaults
     ));
-    say(&format!("{} not taken by the server: {:?}", count.not_taken.len(), count.not_taken));
+    log(&format!("{} not taken by the server: {:?}", count.not_taken.len(), count.not_taken));
     assert!(faults.is_empty(), "{} disagreements:\n{}", faults.len(), faults.join("\n"));
 }
 
@@ -252,7 +253,7 @@ fn run(prepared: &Prepared, rest: &Rest, force: &mut Force, count: &mut Count, f
                 match verdict {
                     Ok(verdict) => verdict.add(name, count),
                     Err(fault) => {
-                        say(&format!("{name}: {fault}"));
+                        log(&format!("{name}: {fault}"));
                         faults.push(format!("{name}: {fault}"));
                     }
                 }

@@ -29,7 +29,7 @@ const CONNECTIONS: usize = 8;
 
 #[test]
 fn flags_are_what_the_api_server_does() {
-    if test_support::left_out("flags of changes against an API server") {
+    if test_support::skip_without_real_programs("flags of changes against an API server") {
         return;
     }
     let server = ApiServer::start();

@@ -187,7 +187,7 @@ fn done(stdout: &str, what: &str) -> usize {
 
 #[test]
 fn what_is_printed_of_live_objects_is_taken_by_the_cluster() {
-    if test_support::left_out("live objects, changed and given back") {
+    if test_support::skip_without_real_programs("live objects, changed and given back") {
         return;
     }
     let server = stored();
@@ -275,7 +275,7 @@ fn what_is_printed_of_live_objects_is_taken_by_the_cluster() {
 
 #[test]
 fn what_the_cluster_does_not_take_is_told_beside_what_is_printed() {
-    if test_support::left_out("refusals of what is printed") {
+    if test_support::skip_without_real_programs("refusals of what is printed") {
         return;
     }
     let server = filled();

@@ -48,7 +48,7 @@ fn account(server: &ApiServer) -> tempfile::TempDir {
 
 #[test]
 fn a_program_in_a_pod_reaches_the_cluster_around_it() {
-    if test_support::left_out("the service account of a Pod") {
+    if test_support::skip_without_real_programs("the service account of a Pod") {
         return;
     }
     let server = filled();
@@ -122,7 +122,7 @@ fn a_program_in_a_pod_reaches_the_cluster_around_it() {
 #[test]
 fn what_is_wrong_with_the_kubeconfig_is_told_in_kubectls_words() {
     use std::os::unix::fs::PermissionsExt as _;
-    if test_support::left_out("faults of kubeconfigs") {
+    if test_support::skip_without_real_programs("faults of kubeconfigs") {
         return;
     }
     let server = ApiServer::start();
@@ -225,7 +225,7 @@ fn what_is_wrong_with_the_kubeconfig_is_told_in_kubectls_words() {
 #[test]
 fn files_say_as_whom_the_server_is_asked() {
     use std::os::unix::fs::PermissionsExt as _;
-    if test_support::left_out("users of kubeconfigs") {
+    if test_support::skip_without_real_programs("users of kubeconfigs") {
         return;
     }
     let server = ApiServer::start();
@@ -331,7 +331,7 @@ fn files_say_as_whom_the_server_is_asked() {
 
 #[test]
 fn certificates_names_and_tokens_are_checked_and_proxies_are_used() {
-    if test_support::left_out("the connection to a real API server") {
+    if test_support::skip_without_real_programs("the connection to a real API server") {
         return;
     }
     let server = filled();
@@ -427,7 +427,7 @@ fn config(server: &ApiServer, folder: &Path, user: &str) -> String {
 
 #[test]
 fn a_client_is_known_by_its_certificate() {
-    if test_support::left_out("certificates of clients") {
+    if test_support::skip_without_real_programs("certificates of clients") {
         return;
     }
     let server = filled();

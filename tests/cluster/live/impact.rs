@@ -151,7 +151,7 @@ const CHANGES: [(&str, &str, &str, bool); 41] = [
 
 #[test]
 fn what_the_server_refuses_to_change_is_told_before() {
-    if test_support::left_out("fields that may not change") {
+    if test_support::skip_without_real_programs("fields that may not change") {
         return;
     }
     let server = filled();
@@ -187,7 +187,7 @@ fn on_the_host(policies: &Policies, fields: &str, labels: &str) -> String {
 
 #[test]
 fn the_summary_says_what_changes_mean() {
-    if test_support::left_out("what changes mean") {
+    if test_support::skip_without_real_programs("what changes mean") {
         return;
     }
     let server = filled();
@@ -224,7 +224,7 @@ fn the_summary_says_what_changes_mean() {
 
 #[test]
 fn what_a_change_means_is_explained() {
-    if test_support::left_out("what changes of live objects mean") {
+    if test_support::skip_without_real_programs("what changes of live objects mean") {
         return;
     }
     let server = filled();
@@ -272,7 +272,7 @@ spec:
 
 #[test]
 fn a_definition_of_custom_resources_keeps_what_it_is_stored_by() {
-    if test_support::left_out("definitions of custom resources on a real API server") {
+    if test_support::skip_without_real_programs("definitions of custom resources on a real API server") {
         return;
     }
     let server = test_support::api_server::ApiServer::start();
@@ -326,7 +326,7 @@ spec:
 
 #[test]
 fn a_pod_that_misses_the_restricted_level_is_one_that_the_api_server_refuses() {
-    if test_support::left_out("Pod security on a real API server") {
+    if test_support::skip_without_real_programs("Pod security on a real API server") {
         return;
     }
     let server = test_support::api_server::ApiServer::start();

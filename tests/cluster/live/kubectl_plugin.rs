@@ -7,7 +7,7 @@ use super::{Policies, changed, filled};
 #[cfg(unix)]
 #[test]
 fn kubectl_runs_the_plugin_and_completes_its_words() {
-    if test_support::left_out("the plugin of a real kubectl") {
+    if test_support::skip_without_real_programs("the plugin of a real kubectl") {
         return;
     }
     let server = filled();

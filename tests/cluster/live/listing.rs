@@ -4,7 +4,7 @@ use super::{Policies, asked, changed, filled, kyv};
 
 #[test]
 fn the_diff_of_live_objects_is_shown_and_nothing_is_written() {
-    if test_support::left_out("the diff of live objects") {
+    if test_support::skip_without_real_programs("the diff of live objects") {
         return;
     }
     let server = filled();

@@ -8,7 +8,7 @@ use super::{Policies, asked, changed, filled, kyv};
 
 #[test]
 fn manifests_are_evaluated_in_the_cluster() {
-    if test_support::left_out("manifests in a real cluster") {
+    if test_support::skip_without_real_programs("manifests in a real cluster") {
         return;
     }
     let server = filled();
@@ -154,7 +154,7 @@ metadata: {name: a, namespace: web}
 
 #[test]
 fn what_the_cluster_does_not_have_of_manifests_is_told_once() {
-    if test_support::left_out("manifests that a real cluster has no place for") {
+    if test_support::skip_without_real_programs("manifests that a real cluster has no place for") {
         return;
     }
     let server = filled();

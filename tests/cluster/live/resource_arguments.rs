@@ -6,7 +6,7 @@ use super::{Policies, asked, changed, filled, kyv};
 
 #[test]
 fn what_the_cluster_refuses_is_told_in_kubectls_words() {
-    if test_support::left_out("the cluster's refusals") {
+    if test_support::skip_without_real_programs("the cluster's refusals") {
         return;
     }
     let server = filled();
@@ -102,7 +102,7 @@ const NAMED: [&[&str]; 39] = [
 
 #[test]
 fn names_are_read_and_refused_as_kubectl_does() {
-    if test_support::left_out("kubectl's grammar") {
+    if test_support::skip_without_real_programs("kubectl's grammar") {
         return;
     }
     let server = filled();

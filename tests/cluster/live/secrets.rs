@@ -76,7 +76,7 @@ fn holds_no_secret(folder: &Path, but: &[&str]) {
 
 #[test]
 fn what_policies_make_of_secrets_is_not_recorded_and_a_replay_prints_the_same_bytes() {
-    if test_support::left_out("what policies make of secrets") {
+    if test_support::skip_without_real_programs("what policies make of secrets") {
         return;
     }
     let server = filled();

@@ -33,7 +33,7 @@ fn held(server: &ApiServer) -> String {
 
 #[test]
 fn the_server_is_asked_what_it_would_store_and_stores_nothing() {
-    if test_support::left_out("dry runs on a real API server") {
+    if test_support::skip_without_real_programs("dry runs on a real API server") {
         return;
     }
     let server = filled();

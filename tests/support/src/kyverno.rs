@@ -1,7 +1,5 @@
 //! The real Kyverno beside a real API server.
 
-use std::io::Write as _;
-
 use crate::api_server::ApiServer;
 use crate::service_script::Keeper;
 
@@ -16,9 +14,4 @@ impl Kyverno {
         let keeper = Keeper::start("kyverno-controllers", &[server.kubeconfig().as_os_str()]);
         Self { _keeper: keeper }
     }
-}
-
-/// A line past the test harness, which keeps the output of a passing test to itself.
-pub fn say(line: &str) {
-    drop(std::io::stderr().write_all(format!("{line}\n").as_bytes()));
 }

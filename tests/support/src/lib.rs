@@ -1,6 +1,7 @@
 //! What several test programs share: the real programs that `tests/tools/` builds, stub servers, files, comparisons.
 //!
-//! A test that needs real programs begins with `if test_support::left_out("what is tested") { return; }`.
+//! A test that needs real programs begins with `if skip_without_real_programs("what is tested") { return; }`, one that
+//! needs Kyverno's own policies and suites with `let Some(folder) = conformance_folder("what is tested") else { … }`.
 
 pub mod api_server;
 pub mod argocd;
@@ -22,17 +23,34 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Whether the tests with real programs are to be left out, said on stderr past the test harness, which keeps the
-/// output of a passing test to itself.
-pub fn left_out(what: &str) -> bool {
-    let wanted = std::env::var_os("KYV_REAL_PROGRAMS").is_some_and(|value| value == "1");
-    if !wanted {
-        let line = format!(
-            "left out: {what} (needs real programs: set KYV_REAL_PROGRAMS=1, takes Go and minutes)\n"
-        );
-        io::stderr().write_all(line.as_bytes()).expect("stderr takes a line");
+/// Whether `KYV_REAL_PROGRAMS` is not 1, which is said on stderr: the caller skips its test.
+pub fn skip_without_real_programs(what: &str) -> bool {
+    let is_wanted = std::env::var_os("KYV_REAL_PROGRAMS").is_some_and(|value| value == "1");
+    if !is_wanted {
+        skipped(what, "real programs: set KYV_REAL_PROGRAMS=1; takes Go and minutes");
     }
-    !wanted
+    !is_wanted
+}
+
+/// The folder of Kyverno's own policies and suites, which `KYV_CONFORMANCE` names. Without the variable this says on
+/// stderr what is skipped; a variable that names no folder fails the test.
+pub fn conformance_folder(what: &str) -> Option<PathBuf> {
+    let Some(folder) = std::env::var_os("KYV_CONFORMANCE").map(PathBuf::from) else {
+        skipped(what, "Kyverno's policies and suites: set KYV_CONFORMANCE to their folder");
+        return None;
+    };
+    assert!(folder.is_dir(), "KYV_CONFORMANCE: {}: no folder", folder.display());
+    Some(folder)
+}
+
+fn skipped(what: &str, needed: &str) {
+    log(&format!("skipped: {what} (needs {needed})"));
+}
+
+/// Writes a line to stderr past the test harness, which shows the output of a test only if it fails.
+pub fn log(line: &str) {
+    // A closed stderr is no failure of a test.
+    drop(io::stderr().write_all(format!("{line}\n").as_bytes()));
 }
 
 /// The path of a program of `tests/tools/`, built if need be.

@@ -10,7 +10,6 @@ mod predictions;
 mod stored_objects;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -19,7 +18,9 @@ use super::sample_objects;
 use predictions::{Operation, Said, Sides, Types};
 use stored_objects::{Answer, Key, Objects, held, remove, send};
 use test_support::api_server::ApiServer;
-use test_support::kyverno::{Kyverno, say};
+use test_support::conformance_folder;
+use test_support::kyverno::Kyverno;
+use test_support::log;
 use test_support::objects::{parting, without_bookkeeping};
 use test_support::policy_installer::Force;
 use test_support::rest::{Refusal, Rest};
@@ -50,13 +51,16 @@ impl Count {
     }
 }
 
+/// What is skipped without real programs and without Kyverno's policies.
+const WHAT: &str = "Kyverno's policies against its controllers";
+
 #[test]
 fn a_cluster_with_kyverno_does_what_we_say() {
-    if test_support::left_out("what we say against Kyverno's controllers") {
+    if test_support::skip_without_real_programs(WHAT) {
         return;
     }
-    let folder = std::env::var_os("KYV_CONFORMANCE").map(PathBuf::from);
-    let folder = Folder::read(&folder.expect("KYV_CONFORMANCE names a folder of policies"));
+    let Some(folder) = conformance_folder(WHAT) else { return };
+    let folder = Folder::read(&folder);
     let policies: Vec<&Policy> =
         folder.policies.iter().filter(|policy| !policy.has_targets() && !policy.has_other_rules()).collect();
     assert!(policies.len() >= LEAST_POLICIES, "only {} policies", policies.len());
@@ -111,7 +115,7 @@ fn a_cluster_with_kyverno_does_what_we_say() {
         })
         .map(|(key, object)| (key.clone(), object.clone()))
         .collect();
-    say(&format!("{} objects; {} of them can be made again as they were", stored.len(), creatable.len()));
+    log(&format!("{} objects; {} of them can be made again as they were", stored.len(), creatable.len()));
     let defaulted = defaults(&server, &["create", "--dry-run=server"], said.iter().map(|[_, create]| create));
     for ((policy, [_, create]), defaulted) in policies.iter().zip(&said).zip(&defaulted) {
         if force.install(std::slice::from_ref(&policy.value)).is_err() {
@@ -141,13 +145,13 @@ fn a_cluster_with_kyverno_does_what_we_say() {
 
     let mut total = Count::default();
     for (origin, count) in &counts {
-        say(&format!(
+        log(&format!(
             "{origin}: {} pairs, {} changed, {} denied, {} announced",
             count.pairs, count.changed, count.denied, count.announced
         ));
         total.add(*count);
     }
-    say(&format!(
+    log(&format!(
         "{} policies: {} pairs, {} changed, {} denied, {} announced as differences of the default semantics",
         counts.len(),
         total.pairs,
@@ -171,7 +175,7 @@ fn last_of_rounds(
         if found.is_empty() {
             return (count, found);
         }
-        say(&format!("{origin}: {} disagreements, asked again; the first: {}", found.len(), found[0]));
+        log(&format!("{origin}: {} disagreements, asked again; the first: {}", found.len(), found[0]));
     }
     force.settle_webhooks();
     round()

@@ -4,7 +4,6 @@
 //! said of that one trigger before there was a policy. What triggers nothing as we say is sent all at once.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -13,7 +12,9 @@ use super::predictions::{Event, Foreseen, Operation, Said};
 use super::test_cluster::{BACKGROUND, Stage, held, key, turn};
 use crate::controllers::conformance_policies::{Folder, Policy};
 use test_support::api_server::ApiServer;
-use test_support::kyverno::{Kyverno, say};
+use test_support::conformance_folder;
+use test_support::kyverno::Kyverno;
+use test_support::log;
 use test_support::objects::{parting, without_bookkeeping};
 use test_support::rest::Rest;
 
@@ -34,14 +35,17 @@ struct Count {
     announced: usize,
 }
 
+/// What is skipped without real programs and without Kyverno's policies.
+const WHAT: &str = "Kyverno's policies with targets against its controllers";
+
 #[test]
 fn the_conformance_policies_change_what_exists_as_we_say() {
-    if test_support::left_out("the conformance policies with targets against Kyverno's controllers") {
+    if test_support::skip_without_real_programs(WHAT) {
         return;
     }
     let _turn = turn();
-    let folder = std::env::var_os("KYV_CONFORMANCE").map(PathBuf::from);
-    let folder = Folder::read(&folder.expect("KYV_CONFORMANCE names a folder of policies"));
+    let Some(folder) = conformance_folder(WHAT) else { return };
+    let folder = Folder::read(&folder);
     let policies: Vec<&Policy> = folder.policies.iter().filter(|policy| policy.has_targets()).collect();
     assert!(policies.len() >= LEAST_POLICIES, "only {} policies", policies.len());
 
@@ -60,7 +64,7 @@ fn the_conformance_policies_change_what_exists_as_we_say() {
         let mut count = Count::default();
         let before = faults.len();
         play.policy(policy, foreseen, &mut stage, &mut count, &mut faults);
-        say(&format!(
+        log(&format!(
             "{}: {} pairs of trigger and operation, {} of them triggering; {} objects compared, {} changed, {} announced as \
              differences of the default semantics, {} disagreements",
             policy.origin,
@@ -109,7 +113,7 @@ impl<'a> Play<'a> {
         play.again.retain(|key, object| made.get(key) == Some(object));
         play.stored = made;
         assert!(play.stored.len() >= LEAST_OBJECTS, "only {} objects", play.stored.len());
-        say(&format!(
+        log(&format!(
             "{} objects; {} of them can be made again as they were",
             play.stored.len(),
             play.again.len()

@@ -9,7 +9,8 @@ use super::test_cluster::{Stage, held, key, turn};
 use crate::controllers::corpus_case::{Case, completed, make_namespaces};
 use crate::controllers::mutate_output::foretold;
 use test_support::api_server::ApiServer;
-use test_support::kyverno::{Kyverno, say};
+use test_support::kyverno::Kyverno;
+use test_support::log;
 use test_support::objects::{parting, without_bookkeeping};
 use test_support::rest::{Refusal, Rest};
 
@@ -42,7 +43,7 @@ struct Count {
 
 #[test]
 fn the_background_controller_does_what_we_say() {
-    if test_support::left_out("rules with targets against Kyverno's controllers") {
+    if test_support::skip_without_real_programs("rules with targets against Kyverno's controllers") {
         return;
     }
     let _turn = turn();
@@ -66,11 +67,11 @@ fn the_background_controller_does_what_we_say() {
     let mut faults = Vec::new();
     for case in &cases {
         if let Err(fault) = play.case(case, &mut count) {
-            say(&format!("{}: {fault}", case.name));
+            log(&format!("{}: {fault}", case.name));
             faults.push(format!("{}: {fault}", case.name));
         }
     }
-    say(&format!(
+    log(&format!(
         "{} cases, {:?}: {} objects compared, {} of them changed, {} policies refused as expected, {} failed requests \
          with our words; repeated patches as announced: {:?}; not taken by the server: {:?}",
         cases.len(),
