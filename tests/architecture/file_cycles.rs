@@ -45,7 +45,7 @@ const KNOWN: &[&[&str]] = &[
 type Graph = BTreeMap<PathBuf, BTreeMap<PathBuf, BTreeSet<String>>>;
 
 #[test]
-fn no_files_of_a_room_use_each_other_in_a_circle() {
+fn no_circular_uses_between_files() {
     let mut graph = graph(&SourceTree::read("lib.rs"));
     graph.extend(self::graph(&SourceTree::read("main.rs")));
     let circles = circles(&graph);

@@ -63,7 +63,7 @@ const ROOMS: &[(&str, &[&str], bool)] = &[
 const OUTSIDE: &[&str] = &["std::fs", "std::env", "std::net", "std::process", "tokio::", "kube::"];
 
 #[test]
-fn rooms_use_only_the_rooms_below_them() {
+fn modules_use_only_the_modules_below_them() {
     let src = src();
     let is_room = |name: &str| ROOMS.iter().any(|room| room.0 == name);
     let mut faults = Vec::new();

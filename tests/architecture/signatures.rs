@@ -46,7 +46,7 @@ const KNOWN: &[&str] = &[
 ];
 
 #[test]
-fn errors_that_others_see_are_no_strings() {
+fn no_string_errors_in_visible_signatures() {
     let mut found = BTreeSet::new();
     for tree in [SourceTree::read("lib.rs"), SourceTree::read("main.rs")] {
         tree.modules.iter().for_each(|module| collect(module, &mut found));

@@ -1,4 +1,4 @@
-//! The benchmark works: on tiny numbers, with the real programs, and without a word about how long they take.
+//! The benchmark runs: on tiny numbers, with the real programs, and with no expectation of times.
 
 mod compare;
 
@@ -29,17 +29,17 @@ const AXES: [&str; 10] = [
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if let Some(code) = compare::errand(&arguments) {
+    if let Some(code) = compare::subcommand(&arguments) {
         return code;
     }
     if arguments.first().is_some_and(|first| first == RUN) {
         return compare::main(arguments[1..].to_vec());
     }
     let trials = vec![
-        Trial::test("a run compares, measures, and tells it all", || left_out().map_or_else(whole, Ok)),
-        Trial::test("a difference stops the run", || left_out().map_or_else(difference, Ok)),
+        Trial::test("a quick run compares, measures and reports", || left_out().map_or_else(whole, Ok)),
+        Trial::test("different output stops the run", || left_out().map_or_else(difference, Ok)),
         Trial::test("the policies use features in the shares of the catalogue", shares),
-        Trial::test("what cannot be asked for is refused", unknown),
+        Trial::test("invalid arguments are refused", unknown),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use test_support::api_server::ApiServer;
-use test_support::process_usage::Gauge;
+use test_support::process_usage::ProcessUsage;
 use test_support::rest::Rest;
 use test_support::sample_objects::{NAMESPACES, namespace, object, write_policies};
 
@@ -57,7 +57,7 @@ fn main() {
             command.arg(server.kubeconfig()).env_clear().stdin(Stdio::null());
             command.stdout(File::create(&out).unwrap());
             command.stderr(File::create(folder.path().join("said")).unwrap());
-            let run = Gauge::of(&mut command);
+            let run = ProcessUsage::measure(&mut command);
             println!(
                 "{number:>7}  {format:<8} {:>8.2} {:>7.2} {:>10.1} {:>10} {:>8.0}% {:>12.1}   {}",
                 run.wall.as_secs_f64(),

@@ -1,5 +1,5 @@
-//! The wiring of the command line: arguments, streams, exit codes, files. What policies do to objects is
-//! shown by the case corpus; the policies here are as small as they can be.
+//! Arguments, streams, exit codes and files of the commands. What policies do to objects is tested by the case corpus;
+//! the policies here are as small as possible.
 
 use std::fs;
 use std::io::Write as _;
@@ -40,7 +40,7 @@ const SERVICE: &str = "# a service\nkind:   Service # odd\napiVersion: 'v1'\nmet
 
 struct Folder(TempDir);
 
-struct Ended {
+struct RunOutput {
     code: Option<i32>,
     stdout: String,
     stderr: String,
@@ -75,11 +75,11 @@ impl Folder {
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Ended {
+    fn run(&self, arguments: &[&str]) -> RunOutput {
         end(self.command(arguments), "")
     }
 
-    fn run_with(&self, arguments: &[&str], stdin: &str) -> Ended {
+    fn run_with(&self, arguments: &[&str], stdin: &str) -> RunOutput {
         end(self.command(arguments), stdin)
     }
 }
@@ -89,7 +89,7 @@ fn write(path: &Path, text: &str) {
     fs::create_dir_all(folder).and_then(|()| fs::write(path, text)).expect("the file can be written");
 }
 
-fn end(mut command: Command, stdin: &str) -> Ended {
+fn end(mut command: Command, stdin: &str) -> RunOutput {
     if !stdin.is_empty() {
         command.stdin(Stdio::piped());
     }
@@ -99,14 +99,14 @@ fn end(mut command: Command, stdin: &str) -> Ended {
         let _written = pipe.write_all(stdin.as_bytes());
     }
     let output = child.wait_with_output().expect("the program ends");
-    Ended {
+    RunOutput {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).expect("UTF-8"),
         stderr: String::from_utf8(output.stderr).expect("UTF-8"),
     }
 }
 
-impl Ended {
+impl RunOutput {
     /// Asserts exit code and standard output, and that standard error names these.
     #[track_caller]
     fn is(&self, code: i32, stdout: &str, named: &[&str]) {
@@ -120,7 +120,7 @@ impl Ended {
 }
 
 #[test]
-fn objects_are_mutated_and_what_is_left_alone_comes_out_byte_for_byte() {
+fn unchanged_documents_are_printed_byte_for_byte() {
     let folder = Folder::new(&[
         ("policy.yaml", LABEL),
         ("in.yaml", &format!("{SERVICE}---\n{MAP}--- # next\n{SERVICE}---\n# end\n")),
@@ -134,7 +134,7 @@ fn objects_are_mutated_and_what_is_left_alone_comes_out_byte_for_byte() {
 }
 
 #[test]
-fn several_files_make_one_stream() {
+fn several_files_are_printed_as_one_stream() {
     let unterminated = SERVICE.trim_end();
     let folder = Folder::new(&[
         ("policy.yaml", LABEL),
@@ -178,7 +178,7 @@ fn globs_and_repeated_arguments_keep_their_order() {
 }
 
 #[test]
-fn policies_and_objects_come_from_standard_input_once() {
+fn standard_input_is_read_for_one_argument_only() {
     let folder = Folder::new(&[("policy.yaml", LABEL), ("map.yaml", MAP)]);
     folder.run_with(&["mutate", "-p", "policy.yaml", "-f", "-"], MAP).is(0, LABELLED, &[]);
     folder.run_with(&["mutate", "-p", "-", "-f", "map.yaml"], LABEL).is(0, LABELLED, &[]);
@@ -200,7 +200,7 @@ fn policies_and_objects_come_from_standard_input_once() {
 }
 
 #[test]
-fn every_error_of_the_input_is_named_and_nothing_is_printed() {
+fn input_errors_are_all_reported_and_nothing_is_printed() {
     let folder = Folder::new(&[
         ("policy.yaml", &LABEL.replace("mutate:", "mutat:")),
         ("good.yaml", MAP),
@@ -235,7 +235,7 @@ fn every_error_of_the_input_is_named_and_nothing_is_printed() {
 }
 
 #[test]
-fn a_failing_rule_is_named_and_the_rest_is_printed() {
+fn a_failing_rule_is_reported_and_other_objects_are_printed() {
     let folder = Folder::new(&[
         ("p/label.yaml", LABEL),
         ("p/failing.yaml", FAILING),
@@ -253,7 +253,7 @@ fn a_failing_rule_is_named_and_the_rest_is_printed() {
 }
 
 #[test]
-fn exit_codes_have_an_order() {
+fn the_most_severe_exit_code_wins() {
     let folder = Folder::new(&[
         ("label.yaml", LABEL),
         ("failing.yaml", FAILING),
@@ -273,7 +273,7 @@ fn exit_codes_have_an_order() {
 }
 
 #[test]
-fn who_names_no_objects_is_told_every_way_to_do_so() {
+fn usage_error_without_objects_lists_every_input_flag() {
     let folder = Folder::new(&[("label.yaml", LABEL)]);
     let words = "error: no objects are given: manifests come from -f or -k, objects of the cluster that the kubeconfig names \
                  from TYPE [NAME], or from -A, -n, -l or --field-selector for all kinds that the policies can match\n";
@@ -286,7 +286,7 @@ fn who_names_no_objects_is_told_every_way_to_do_so() {
 }
 
 #[test]
-fn formats_of_mutate() {
+fn mutate_output_formats() {
     let folder = Folder::new(&[
         ("policy.yaml", LABEL),
         ("map.yaml", MAP),
@@ -320,7 +320,7 @@ fn formats_of_mutate() {
 }
 
 #[test]
-fn a_value_in_place_is_one_replacement() {
+fn json_patch_replaces_a_changed_value_once() {
     let map = |key: &str, value: &str| {
         format!(
             "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map\n  labels: {{app: web, {key}: {value}}}\n"
@@ -345,7 +345,7 @@ fn a_value_in_place_is_one_replacement() {
 }
 
 #[test]
-fn formats_of_diff() {
+fn diff_output_formats() {
     let folder = Folder::new(&[("policy.yaml", LABEL), ("in.yaml", &format!("{MAP}---\n{SERVICE}"))]);
     let run = |output| folder.run(&["diff", "-p", "policy.yaml", "-f", "in.yaml", "-o", output]);
     let diff = run("diff");
@@ -364,7 +364,7 @@ fn formats_of_diff() {
 }
 
 #[test]
-fn colour_is_for_terminals_or_on_demand() {
+fn colour_only_on_terminals_or_on_request() {
     let folder = Folder::new(&[("policy.yaml", LABEL), ("map.yaml", MAP)]);
     let run = |color| folder.run(&["diff", "-p", "policy.yaml", "-f", "map.yaml", "--color", color]).stdout;
     assert!(!run("auto").contains('\u{1b}'));
@@ -372,7 +372,7 @@ fn colour_is_for_terminals_or_on_demand() {
 }
 
 #[test]
-fn items_of_lists_are_evaluated_one_by_one() {
+fn list_items_are_evaluated_separately() {
     let list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Service\n- apiVersion: v1\n  kind: ConfigMap\n\
                 \x20 metadata:\n    name: in-list\n";
     let typed =
@@ -390,7 +390,7 @@ fn items_of_lists_are_evaluated_one_by_one() {
 }
 
 #[test]
-fn files_are_edited_in_place() {
+fn in_place_rewrites_files() {
     let folder = Folder::new(&[
         ("policy.yaml", LABEL),
         ("in/a.yaml", &format!("# lead\n---\n{MAP}---\n{SERVICE}")),
@@ -410,7 +410,7 @@ fn files_are_edited_in_place() {
 }
 
 #[test]
-fn edited_files_keep_all_that_no_rule_touched() {
+fn in_place_keeps_comments_and_untouched_documents() {
     let map = "# lead\napiVersion:   v1 # odd\nkind: 'ConfigMap'\nmetadata:\n    name: \"one\"  # named\n\ndata: {a: 'b'}";
     let folder = Folder::new(&[
         ("policy.yaml", LABEL),
@@ -437,7 +437,7 @@ fn edited_files_keep_all_that_no_rule_touched() {
 }
 
 #[test]
-fn nothing_is_edited_when_anything_fails() {
+fn in_place_writes_nothing_after_an_error() {
     let folder = Folder::new(&[
         ("p/label.yaml", LABEL),
         ("p/failing.yaml", FAILING),
@@ -464,7 +464,7 @@ fn nothing_is_edited_when_anything_fails() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_with_several_names_is_edited_once() {
+fn in_place_edits_a_linked_file_once() {
     let folder = Folder::new(&[("policy.yaml", LABEL), ("in/map.yaml", MAP)]);
     std::os::unix::fs::symlink("map.yaml", folder.path().join("in/other.yaml")).unwrap();
     let run = |more: &[&str]| {
@@ -482,7 +482,7 @@ fn a_file_with_several_names_is_edited_once() {
 }
 
 #[test]
-fn only_files_are_edited_in_place() {
+fn in_place_refuses_other_inputs_than_files() {
     let folder = Folder::new(&[("policy.yaml", LABEL)]);
     let run = |arguments: &[&str]| {
         folder.run_with(&[&["mutate", "-i", "-p", "policy.yaml"], arguments].concat(), MAP)
@@ -498,7 +498,7 @@ fn only_files_are_edited_in_place() {
 }
 
 #[test]
-fn nobody_reading_on_is_no_error() {
+fn broken_pipe_is_no_error() {
     let many: String = (0..5000).map(|number| format!("{MAP}  number: \"{number}\"\n---\n")).collect();
     let folder = Folder::new(&[("policy.yaml", LABEL), ("in.yaml", &many)]);
     let mut child = folder.command(&["mutate", "-p", "policy.yaml", "-f", "in.yaml"]).spawn().unwrap();
@@ -511,7 +511,7 @@ fn nobody_reading_on_is_no_error() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_an_error() {
+fn full_disk_is_an_error() {
     let folder = Folder::new(&[("policy.yaml", LABEL), ("map.yaml", MAP)]);
     let mut command = folder.command(&["mutate", "-p", "policy.yaml", "-f", "map.yaml"]);
     command.stdout(fs::File::options().write(true).open("/dev/full").unwrap());
@@ -521,7 +521,7 @@ fn a_full_disk_is_an_error() {
 }
 
 #[test]
-fn the_number_of_threads_does_not_show() {
+fn output_does_not_depend_on_thread_count() {
     let many: String = (0..3000)
         .map(|number| match number % 3 {
             0 => format!("---\n{SERVICE}"),
@@ -541,7 +541,7 @@ fn the_number_of_threads_does_not_show() {
 }
 
 #[test]
-fn strictness_fails_for_what_was_left_out() {
+fn strict_fails_for_skipped_documents() {
     let with_validate = LABEL.to_owned()
         + "  - name: check
     match:
@@ -581,7 +581,7 @@ fn strictness_fails_for_what_was_left_out() {
 }
 
 #[test]
-fn kinds_of_policies_that_are_not_run_are_never_passed_over() {
+fn unsupported_policy_kinds_are_reported() {
     let planned = "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {name: later}\n";
     let other = "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: ns}\n";
     let folder = Folder::new(&[
@@ -604,7 +604,7 @@ fn kinds_of_policies_that_are_not_run_are_never_passed_over() {
 }
 
 #[test]
-fn a_second_run_that_would_change_more_is_reported() {
+fn check_idempotent_reports_changes_of_a_second_run() {
     let growing = "apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata:
@@ -639,7 +639,7 @@ spec:
 }
 
 #[test]
-fn arguments_that_give_values_are_checked() {
+fn value_arguments_are_validated() {
     let folder = Folder::new(&[("policy.yaml", LABEL), ("map.yaml", MAP)]);
     let run =
         |more: &[&str]| folder.run(&[&["mutate", "-p", "policy.yaml", "-f", "map.yaml"], more].concat());
@@ -656,7 +656,7 @@ fn arguments_that_give_values_are_checked() {
 
 #[cfg(unix)]
 #[test]
-fn kustomizations_are_built_by_the_kubectl_at_hand() {
+fn kustomizations_are_built_with_kubectl_from_path() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = Folder::new(&[("policy.yaml", LABEL), ("overlay/kustomization.yaml", "")]);
     let program = |name: &str, script: &str| {
@@ -682,7 +682,7 @@ fn kustomizations_are_built_by_the_kubectl_at_hand() {
 }
 
 #[test]
-fn namespaces_among_the_inputs_are_known_before_their_turn() {
+fn namespaces_in_later_inputs_are_used() {
     let policy = LABEL.replace(
         "kinds: [ConfigMap]",
         "kinds: [ConfigMap]\n          namespaceSelector: {matchLabels: {tier: gold}}",
@@ -704,7 +704,7 @@ fn namespaces_among_the_inputs_are_known_before_their_turn() {
 }
 
 #[test]
-fn what_is_given_about_the_request_reaches_the_policies() {
+fn request_flags_reach_the_policies() {
     let policy = |match_more: &str| {
         format!(
             "apiVersion: kyverno.io/v1
@@ -796,7 +796,7 @@ spec:
 }
 
 #[test]
-fn the_version_is_told() {
+fn version_is_printed() {
     let folder = Folder::new(&[]);
     let text = folder.run(&["version"]).stdout;
     assert!(text.starts_with(env!("CARGO_PKG_VERSION")), "{text}");
@@ -807,7 +807,7 @@ fn the_version_is_told() {
 }
 
 #[test]
-fn there_is_a_page_of_the_manual_for_each_command() {
+fn every_command_has_a_man_page() {
     let folder = Folder::new(&[]);
     let listed = folder.run(&["man", "--list"]);
     let pages: Vec<Vec<&str>> = listed.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -836,7 +836,7 @@ fn there_is_a_page_of_the_manual_for_each_command() {
 }
 
 #[test]
-fn shells_are_completed() {
+fn shell_completions_are_generated() {
     let folder = Folder::new(&[]);
     for shell in ["bash", "zsh", "fish", "powershell"] {
         let ended = folder.run(&["completion", shell]);
@@ -846,7 +846,7 @@ fn shells_are_completed() {
 
 /// `UPDATE=1` writes what is printed to the snapshots.
 #[test]
-fn help_texts_are_as_they_were_last_read() {
+fn help_texts_match_snapshots() {
     let folder = Folder::new(&[]);
     let snapshots = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/help");
     for command in [
@@ -881,7 +881,7 @@ fn help_texts_are_as_they_were_last_read() {
 }
 
 #[test]
-fn a_scalar_of_100_megabytes_passes_changed_and_untouched() {
+fn a_100_megabyte_scalar_is_read_and_printed() {
     let folder = Folder::new(&[("policy.yaml", LABEL)]);
     let text = "x".repeat(100 << 20);
     for (kind, label) in [("Widget", ""), ("ConfigMap", "  labels:\n    a: b\n")] {
@@ -895,7 +895,7 @@ fn a_scalar_of_100_megabytes_passes_changed_and_untouched() {
 }
 
 #[test]
-fn an_expression_nested_10_000_deep_is_refused() {
+fn an_expression_nested_10_000_deep_is_an_error() {
     let deep = format!("{}a{}", "(".repeat(10_000), ")".repeat(10_000));
     for expression in [deep, "!".repeat(10_000) + "a", "[".repeat(10_000), "abs(".repeat(10_000)] {
         let policy = LABEL.replace("a: b", &format!("a: \"{{{{ {expression} }}}}\""));
@@ -907,7 +907,7 @@ fn an_expression_nested_10_000_deep_is_refused() {
 }
 
 #[test]
-fn loops_over_very_long_lists_end_at_a_limit() {
+fn foreach_over_long_lists_stops_at_the_limit() {
     let policy = |looped: &str| {
         format!(
             "apiVersion: kyverno.io/v1
@@ -964,7 +964,7 @@ spec:
 ";
 
 #[test]
-fn targets_are_edited_where_they_stand() {
+fn in_place_edits_files_of_targets() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     write("p.yaml", LABEL_SECRETS);
@@ -999,7 +999,7 @@ fn targets_are_edited_where_they_stand() {
 }
 
 #[test]
-fn secrets_that_answer_context_entries_are_masked_wherever_they_go() {
+fn secrets_loaded_by_context_entries_are_masked() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: db, namespace: shop}\n\
                   data: {password: c3VwZXJzZWNyZXQtcGFzcw==}\n";
     let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: copy}\nspec:\n  rules:\n  - name: copy\n    \
@@ -1049,7 +1049,7 @@ fn secrets_that_answer_context_entries_are_masked_wherever_they_go() {
 }
 
 #[test]
-fn values_of_the_stored_secret_are_masked_in_the_new_one() {
+fn values_of_the_old_secret_are_masked_in_the_new_one() {
     let old = "apiVersion: v1\nkind: Secret\nmetadata: {name: db, namespace: shop}\nstringData: {password: before-rotation}\n";
     let new = old.replace("before-rotation", "after-rotation");
     let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: keep}\nspec:\n  rules:\n  - name: keep\n    \
@@ -1064,7 +1064,7 @@ fn values_of_the_stored_secret_are_masked_in_the_new_one() {
 }
 
 #[test]
-fn messages_name_the_inputs_that_the_face_has() {
+fn messages_name_the_inputs_of_the_command() {
     let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: ask}\nspec:\n  rules:\n  - name: ask\n    \
                   match: {any: [{resources: {kinds: [Pod]}}]}\n    context:\n    - name: teams\n      \
                   configMap: {name: teams, namespace: shop}\n    mutate:\n      patchStrategicMerge:\n        \
@@ -1092,7 +1092,7 @@ fn messages_name_the_inputs_that_the_face_has() {
 }
 
 #[test]
-fn values_of_secrets_stay_out_of_hints_and_names_of_targets() {
+fn secrets_are_masked_in_hints_and_target_names() {
     let policy = "apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: named}

@@ -156,7 +156,7 @@ fn has_patch() -> bool {
 }
 
 #[test]
-fn cases_show_what_they_expect() {
+fn cases_print_the_expected_diff() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/diff_cases");
     let mut cases: Vec<PathBuf> = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()).collect();
     cases.sort();
@@ -190,7 +190,7 @@ fn map(name: &str) -> String {
 }
 
 #[test]
-fn awkward_files_are_changed_as_in_place() {
+fn diffs_of_unusual_files_apply_as_in_place() {
     let long: String = (0..40).map(|number| format!("  key-{number}: value\n")).collect();
     let json =
         r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"NAME"},"data":{"mode":"x","gone":"y"}}"#;
@@ -247,7 +247,7 @@ fn awkward_files_are_changed_as_in_place() {
 }
 
 #[test]
-fn a_diff_names_files_from_the_folder_of_the_run() {
+fn diff_paths_are_relative_to_the_working_directory() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     write(&at("policy.yaml"), POLICIES);
@@ -278,7 +278,7 @@ fn a_diff_names_files_from_the_folder_of_the_run() {
 }
 
 #[test]
-fn objects_that_are_in_no_file_are_printed_canonically() {
+fn objects_without_a_file_are_printed_canonically() {
     let folder = tempfile::tempdir().unwrap();
     write(&folder.path().join("policy.yaml"), POLICIES);
     let program = env!("CARGO_BIN_EXE_kubectl-kyv");
@@ -292,7 +292,7 @@ fn objects_that_are_in_no_file_are_printed_canonically() {
 }
 
 #[test]
-fn annotations_that_have_no_diff_to_stand_in_are_said_to_be_lost() {
+fn annotate_is_noted_where_no_diff_is_printed() {
     let folder = tempfile::tempdir().unwrap();
     write(&folder.path().join("policy.yaml"), POLICIES);
     write(&folder.path().join("a.yaml"), map("a"));
@@ -315,7 +315,7 @@ fn annotations_that_have_no_diff_to_stand_in_are_said_to_be_lost() {
 }
 
 #[test]
-fn hunks_of_objects_that_are_in_no_file_name_their_rules() {
+fn hunks_of_objects_without_a_file_name_their_rules() {
     let folder = tempfile::tempdir().unwrap();
     write(&folder.path().join("policy.yaml"), POLICIES);
     let program = env!("CARGO_BIN_EXE_kubectl-kyv");
@@ -339,7 +339,7 @@ fn hunks_of_objects_that_are_in_no_file_name_their_rules() {
 }
 
 #[test]
-fn masked_values_are_never_written_into_a_file() {
+fn masked_values_are_never_written_to_files() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\nstringData:\n  password: hunter2hunter2 # hunter2hunter2\n";
     let near =
         format!("{secret}---\n{}", map("a").replace("metadata:\n  name: a\n", "metadata: {name: a}\n"));
@@ -441,7 +441,7 @@ fn generated(dice: &mut Dice) -> String {
 }
 
 #[test]
-fn generated_files_are_changed_as_in_place() {
+fn diffs_of_generated_files_apply_as_in_place() {
     let folder = tempfile::tempdir().unwrap();
     write(&folder.path().join("policy.yaml"), POLICIES);
     let mut dice = Dice(11);
@@ -456,7 +456,7 @@ fn generated_files_are_changed_as_in_place() {
 
 /// The policies and manifests of people, in a folder: those that can be read. `None` after saying that the test
 /// was left out.
-fn of_people() -> Option<(TempDir, Vec<String>)> {
+fn conformance_manifests() -> Option<(TempDir, Vec<String>)> {
     let root = conformance_folder("diffs of Kyverno's documents")?;
     let folder = tempfile::tempdir().unwrap();
     let mut policies = Vec::new();
@@ -486,8 +486,8 @@ fn of_people() -> Option<(TempDir, Vec<String>)> {
 }
 
 #[test]
-fn manifests_of_people_are_changed_as_in_place() {
-    let Some((folder, policies)) = of_people() else { return };
+fn diffs_of_conformance_manifests_apply_as_in_place() {
+    let Some((folder, policies)) = conformance_manifests() else { return };
     let mut hunks = 0;
     for (number, some) in policies.chunks(20).enumerate() {
         let some: Vec<&str> = some.iter().map(String::as_str).collect();

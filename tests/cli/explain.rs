@@ -1,5 +1,5 @@
-//! What `explain` shows: each folder of `tests/cli/explain_cases` holds `policy.yaml`, `input.yaml` and the screen that
-//! was written for them, `expected.txt`; where they are needed, `options` (one argument a line) and `exit`.
+//! The output of `explain`: each folder of `tests/cli/explain_cases` holds `policy.yaml`, `input.yaml` and
+//! `expected.txt`; where needed `options` (one argument a line) and `exit` (the exit code).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn case(name: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn screens_are_as_they_were_written() {
+fn explain_output_matches_snapshots() {
     let cases = cases();
     assert!(cases.len() >= 15, "{cases:?}");
     let mut failed = Vec::new();
@@ -54,7 +54,7 @@ fn screens_are_as_they_were_written() {
 }
 
 #[test]
-fn objects_and_rules_are_found_by_name() {
+fn explain_selects_objects_and_rules_by_name() {
     let case = |arguments: &[&str]| case("rules-for-other-kinds-listed", arguments);
     let (code, shown, _) = case(&["--object", "configmap/b"]);
     assert_eq!(code, Some(0));
@@ -70,7 +70,7 @@ fn objects_and_rules_are_found_by_name() {
 }
 
 #[test]
-fn colours_are_for_terminals_and_those_who_ask() {
+fn colour_only_on_terminals_or_on_request() {
     let plain = case("a-condition-anchor-that-does-not-hold", &[]).1;
     assert!(!plain.contains('\u{1b}'));
     let coloured = case("a-condition-anchor-that-does-not-hold", &["--color", "always"]).1;
@@ -87,7 +87,7 @@ fn secrets_are_masked_in_json_too() {
 }
 
 #[test]
-fn strictness_ends_the_run_as_it_does_elsewhere() {
+fn strict_exit_code_is_that_of_other_commands() {
     let (code, _, said) = case("a-difference-that-was-reached", &["--strict"]);
     assert!(code == Some(3) && said.contains("KYV-D02"), "{said}");
     let (code, _, said) = case("rules-for-other-kinds-in-one-line", &["--strict"]);

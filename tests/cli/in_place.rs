@@ -1,5 +1,4 @@
-//! Files edited in place while the worst happens: after every interruption each file is whole, as it was or as it
-//! should become.
+//! `mutate -i` under failures: after every interruption each file is complete, either old or new.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
 
 use std::fs;
@@ -99,7 +98,7 @@ impl Files {
 }
 
 #[test]
-fn a_killed_run_leaves_whole_files() {
+fn killed_runs_leave_complete_files() {
     let files = Files::new((0..8).map(|index| index * 2_000));
     let start = Instant::now();
     assert!(files.start().wait().unwrap().success());
@@ -132,7 +131,7 @@ fn a_killed_run_leaves_whole_files() {
 
 #[test]
 #[cfg(unix)]
-fn a_full_disk_leaves_the_file_as_it_was() {
+fn full_disk_leaves_files_unchanged() {
     // The small ones fit below the limit of 8 KiB, the last does not.
     let files = Files::new([100, 20_000]);
     // A write past the limit fails as on a full disk, once the signal that comes with it is ignored.
@@ -155,7 +154,7 @@ fn a_full_disk_leaves_the_file_as_it_was() {
 
 #[test]
 #[cfg(unix)]
-fn a_folder_that_cannot_be_written_is_named() {
+fn read_only_folders_are_reported() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let files = Files::new([10]);
@@ -186,7 +185,7 @@ fn a_folder_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn what_is_no_text_is_refused_with_its_place() {
+fn non_utf8_files_are_reported_with_position() {
     let files = Files::new([10]);
     let odd: [(&str, &[u8], &str); 4] = [
         ("latin.yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: caf\xe9}\n", ":3:21: "),
@@ -209,7 +208,7 @@ fn what_is_no_text_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_somebody_else_writes_meanwhile_is_never_lost() {
+fn concurrent_writes_are_not_overwritten() {
     use std::io::Write as _;
 
     const THEIRS: &str = "# theirs\n";
@@ -236,7 +235,7 @@ fn what_somebody_else_writes_meanwhile_is_never_lost() {
 
 #[test]
 #[cfg(unix)]
-fn the_owner_of_a_file_stays() {
+fn file_owner_is_kept() {
     use std::os::unix::fs::{MetadataExt as _, chown};
 
     let files = Files::new([10]);

@@ -28,7 +28,7 @@ fn prints(arguments: &[&str], stdin: &str, expected: &str) {
 }
 
 #[test]
-fn results_are_printed_in_the_format_that_was_asked_for() {
+fn results_are_printed_in_the_requested_format() {
     const INPUT: &str = "a: {b: [1, x]}\n";
     prints(&["a"], INPUT, "{\n  \"b\": [\n    1,\n    \"x\"\n  ]\n}\n");
     prints(&["a", "--compact"], INPUT, "{\"b\":[1,\"x\"]}\n");
@@ -40,7 +40,7 @@ fn results_are_printed_in_the_format_that_was_asked_for() {
 }
 
 #[test]
-fn every_document_gives_a_result() {
+fn every_document_is_queried() {
     prints(&["a"], "a: 1\n---\n# nothing\n---\na: 2\n", "1\n2\n");
     prints(&["a", "-o", "yaml"], "a: 1\n---\na: [2]\n", "---\n1\n---\n- 2\n");
     let (code, printed, said) = query(&["a"], "a: 1\n---\nb: 2\n");
@@ -59,7 +59,7 @@ fn a_file_is_read() {
 }
 
 #[test]
-fn a_syntax_error_shows_its_place() {
+fn syntax_errors_show_their_position() {
     let (code, printed, said) = query(&["a.b[?c == ]"], "a: 1\n");
     assert_eq!((code, &*printed), (Some(2), ""));
     let mut lines = said.lines().skip(1);
@@ -68,7 +68,7 @@ fn a_syntax_error_shows_its_place() {
 }
 
 #[test]
-fn bad_input_is_named() {
+fn invalid_input_is_reported() {
     let (code, printed, said) = query(&["a"], "a: [\n");
     assert!(code == Some(2) && printed.is_empty() && said.contains("stdin:1:4: unclosed bracket"), "{said}");
     let (code, _, said) = query(&["a"], "");
@@ -78,7 +78,7 @@ fn bad_input_is_named() {
 }
 
 #[test]
-fn evaluations_fail_with_their_own_code() {
+fn evaluation_errors_have_their_own_exit_code() {
     let (code, _, said) = query(&["-n", "no_such(@)"], "");
     assert!(code == Some(3) && said.contains("unknown function: no_such"), "{said}");
     let (code, _, said) = query(&["a[*].b[*].c", "--limit", "steps=3"], "a: [{b: [{c: 1}, {c: 2}]}]\n");
@@ -86,7 +86,7 @@ fn evaluations_fail_with_their_own_code() {
 }
 
 #[test]
-fn time_and_chance_are_repeatable() {
+fn time_and_random_are_repeatable_with_flags() {
     prints(&["-n", "time_now_utc()", "--now", "2026-01-31T12:00:00Z"], "", "\"2026-01-31T12:00:00Z\"\n");
     let random = |seed| query(&["-n", "random('[a-z]{20}')", "--seed", seed], "").1;
     assert_eq!(random("1"), random("1"));
@@ -94,7 +94,7 @@ fn time_and_chance_are_repeatable() {
 }
 
 #[test]
-fn differences_between_the_semantics_are_announced() {
+fn divergences_are_announced() {
     let (code, printed, said) = query(&["join(',' @)", "--semantics", "kyverno", "-u"], "[a, b]\n");
     assert_eq!((code, &*printed), (Some(0), "a,b\n"));
     assert!(said.contains("note: KYV-D"), "{said}");

@@ -1,4 +1,4 @@
-//! What must hold for every policy and every object, whatever they are.
+//! Properties of `mutate` on the corpus and on generated documents.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
 
 use std::collections::BTreeSet;
@@ -58,7 +58,7 @@ fn options(case: &Path) -> Vec<String> {
 /// Mutating twice changes nothing the second time, for every case of the corpus but those listed with their
 /// reason; and `--check-idempotent` names exactly these.
 #[test]
-fn a_second_run_changes_nothing_unless_listed() {
+fn mutating_twice_changes_nothing_unless_listed() {
     let list = fs::read_to_string(corpus().join("not-idempotent.txt")).unwrap();
     let listed: BTreeSet<&str> = list
         .lines()
@@ -142,7 +142,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_no_rule_matches_comes_out_byte_for_byte(
+    fn unmatched_documents_are_printed_byte_for_byte(
         documents in proptest::collection::vec(document(), 1..5),
         separator in prop_oneof![Just("---\n"), Just("--- # next\n"), Just("---\r\n"), Just("...\n---\n")],
         crlf in any::<bool>(),
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn order_is_kept_and_threads_do_not_matter(kinds in proptest::collection::vec(any::<bool>(), 1..120)) {
+    fn order_is_kept_with_any_thread_count(kinds in proptest::collection::vec(any::<bool>(), 1..120)) {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("policy.yaml"), POLICY).unwrap();
         let documents: Vec<String> = kinds

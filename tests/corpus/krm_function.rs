@@ -25,15 +25,15 @@ pub(crate) fn tests() -> Vec<Trial> {
             trials.push(Trial::test(format!("{name} ({way})"), move || check(&case, arguments)));
         }
     }
-    trials.push(Trial::test("without a ResourceList the bare name is bad usage", bare));
-    trials.push(Trial::test("nothing but one ResourceList is answered", one_document));
-    trials.push(Trial::test("an answer that nobody reads is a failure", unread));
-    trials.push(Trial::test("an answer for a full disk is a failure", full));
-    trials.push(Trial::test("one item of a hundred that fails is the one that is told of", one_of_a_hundred));
-    trials.push(Trial::test("fifty megabytes of items are no limit", large));
-    trials.push(Trial::test("one that is ended has not answered", terminated));
-    trials.push(Trial::test("help wins over a ResourceList", help));
-    trials.push(Trial::test("the schema is that of the type", schema));
+    trials.push(Trial::test("no arguments and no ResourceList is a usage error", bare));
+    trials.push(Trial::test("input other than one ResourceList is refused", one_document));
+    trials.push(Trial::test("closed stdout is a failure", unread));
+    trials.push(Trial::test("full disk is a failure", full));
+    trials.push(Trial::test("only the failing item of a hundred is reported", one_of_a_hundred));
+    trials.push(Trial::test("fifty megabytes of items are accepted", large));
+    trials.push(Trial::test("a terminated run prints nothing", terminated));
+    trials.push(Trial::test("--help wins over a ResourceList", help));
+    trials.push(Trial::test("the schema matches the configuration type", schema));
     trials
 }
 

@@ -1,5 +1,5 @@
-//! Diffs of people's manifests against the fewest lines that the change needs. The change is the engine's: what an
-//! object was and what it is; the lines are those that its nodes take in the file.
+//! Diffs of real manifests have the fewest lines that the change needs, counted from the value before and after and
+//! the lines that its nodes take in the file.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,13 +84,13 @@ fn relative(at: &Pointer, base: &Pointer) -> Pointer {
     })
 }
 
-struct Least<'a> {
+struct MinimalDiff<'a> {
     document: &'a Document,
     text: &'a str,
     breaks: Vec<usize>,
 }
 
-impl<'a> Least<'a> {
+impl<'a> MinimalDiff<'a> {
     fn of(document: &'a Document) -> Self {
         let text = document.source().text();
         let breaks = text.match_indices('\n').map(|(at, _)| at).collect();
@@ -365,9 +365,9 @@ fn ends_anew(before: &Value, after: &Value) -> bool {
 }
 
 /// Whether a node is a member, and so its first line that of a key.
-fn first_is_key(least: &Least<'_>, at: &Pointer) -> bool {
-    let key = least.document.key_span(at).map(|key| key.start);
-    key != least.document.span(at).map(|span| span.start)
+fn first_is_key(minimal: &MinimalDiff<'_>, at: &Pointer) -> bool {
+    let key = minimal.document.key_span(at).map(|key| key.start);
+    key != minimal.document.span(at).map(|span| span.start)
 }
 
 fn kyv(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -435,7 +435,7 @@ fn counted(diff: &str) -> BTreeMap<String, Vec<(usize, bool)>> {
 }
 
 #[test]
-fn lines_that_a_change_needs_are_counted() {
+fn minimal_line_counts() {
     for (text, after, expected) in [
         ("a: 1\nb: 2\n", r#"{"a":1,"b":3}"#, (1, 1)),
         ("a: 1\n", r#"{"a":1,"b":{"c":[1,{"d":2,"e":3}]}}"#, (0, 5)),
@@ -463,7 +463,8 @@ fn lines_that_a_change_needs_are_counted() {
         let documents = documents(text);
         let document = &documents[0];
         let after = Value::from_json(after).unwrap();
-        let lines = Least::of(document).change(&Pointer::ROOT, document.value().unwrap(), &after).unwrap();
+        let lines =
+            MinimalDiff::of(document).change(&Pointer::ROOT, document.value().unwrap(), &after).unwrap();
         assert_eq!((lines.removed(), lines.added()), expected, "{text}");
         let edited = document.edited(&after).text;
         let diff = similar::TextDiff::from_lines(text, edited.as_str());
@@ -474,7 +475,7 @@ fn lines_that_a_change_needs_are_counted() {
 }
 
 #[test]
-fn diffs_of_peoples_manifests_have_no_line_too_many() {
+fn diffs_of_conformance_manifests_are_minimal() {
     let Some(root) = conformance_folder("minimal diffs of Kyverno's documents") else { return };
     let mut paths = Vec::new();
     files(&root, &mut paths);
@@ -544,16 +545,16 @@ fn diffs_of_peoples_manifests_have_no_line_too_many() {
                     continue;
                 }
                 changed += 1;
-                let least = Least::of(was);
+                let minimal = MinimalDiff::of(was);
                 let range = was.range();
-                let (first, last) = (least.line(range.start), least.line(range.end.max(1) - 1));
+                let (first, last) = (minimal.line(range.start), minimal.line(range.end.max(1) - 1));
                 // What is added at the end of a document stands at the line behind it.
                 let own = edits.iter().filter(|(line, gone)| {
                     (first..=last).contains(line) && (*gone || *line > first || first == 0)
                         || !gone && *line == last + 1
                 });
                 let shown = own.count();
-                match least.all(before, after) {
+                match minimal.all(before, after) {
                     Some(least) if shown <= least => {
                         met += 1;
                         fewer += usize::from(shown < least);

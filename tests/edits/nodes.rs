@@ -1,4 +1,4 @@
-//! The places of a value and of a document: all of them, one of them to be changed, and what stands around it.
+//! Nodes of a document: their pointers, the lines that they take, and the comments around them.
 
 use std::ops::Range;
 
@@ -6,14 +6,14 @@ use kyv::value::{Pointer, Segment, Value};
 use kyv::yaml::Document;
 
 /// All places of a value, its root first, children after their parents.
-pub(crate) fn places(value: &Value) -> Vec<Pointer> {
+pub(crate) fn all_pointers(value: &Value) -> Vec<Pointer> {
     let mut found = Vec::new();
-    gather(value, &mut Pointer::default(), &mut found);
+    collect(value, &mut Pointer::default(), &mut found);
     found
 }
 
 /// The node a pointer leads to, to be changed.
-pub(crate) fn at<'v>(value: &'v mut Value, pointer: &Pointer) -> Option<&'v mut Value> {
+pub(crate) fn node_mut<'v>(value: &'v mut Value, pointer: &Pointer) -> Option<&'v mut Value> {
     pointer.segments().iter().try_fold(value, |node, segment| match segment {
         Segment::Key(key) => node.as_object_mut()?.get_mut(key),
         Segment::Index(index) => node.as_array_mut()?.get_mut(*index),
@@ -62,7 +62,7 @@ pub(crate) fn with_below(document: &Document, lines: Range<usize>) -> Range<usiz
 pub(crate) fn comments(document: &Document) -> Vec<(usize, &str)> {
     let text = document.source().text();
     let mut scalars: Vec<Range<usize>> = Vec::new();
-    for at in document.value().map(places).unwrap_or_default() {
+    for at in document.value().map(all_pointers).unwrap_or_default() {
         let value = document.value().and_then(|value| value.pointed(&at));
         let is_scalar = value.is_some_and(|value| value.as_array().is_none() && value.as_object().is_none());
         scalars
@@ -128,17 +128,17 @@ pub(crate) fn is_shared(document: &Document, at: &Pointer, part: &Range<usize>) 
     false
 }
 
-fn gather(value: &Value, at: &mut Pointer, found: &mut Vec<Pointer>) {
+fn collect(value: &Value, at: &mut Pointer, found: &mut Vec<Pointer>) {
     found.push(at.clone());
     match value {
         Value::Array(items) => items.iter().enumerate().for_each(|(index, item)| {
             at.push_index(index);
-            gather(item, at, found);
+            collect(item, at, found);
             at.pop();
         }),
         Value::Object(members) => members.iter().for_each(|(key, member)| {
             at.push_key(key.clone());
-            gather(member, at, found);
+            collect(member, at, found);
             at.pop();
         }),
         _ => {}

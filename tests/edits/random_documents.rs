@@ -1,4 +1,4 @@
-//! Documents at random: trees that are changed, and texts of them in many styles.
+//! Random documents: trees to change, written as text in many styles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ impl Dice {
     }
 }
 
-pub(crate) struct Maker {
+pub(crate) struct Generator {
     pub(crate) dice: Dice,
     next: usize,
     /// Nodes that are written as aliases, and what they stand for.
@@ -41,7 +41,7 @@ pub(crate) struct Maker {
     merges: BTreeMap<usize, (usize, usize)>,
 }
 
-impl Maker {
+impl Generator {
     pub(crate) fn new(seed: u64) -> Self {
         Self { dice: Dice(seed), next: 0, aliases: BTreeMap::new(), merges: BTreeMap::new() }
     }
@@ -468,16 +468,16 @@ impl Writer {
 }
 
 /// Writes a tree in some layout.
-pub(crate) fn written(maker: &mut Maker, tree: &Tree, seed: u64) -> Writer {
-    let step = 1 + maker.dice.roll(4);
+pub(crate) fn write_document(generator: &mut Generator, tree: &Tree, seed: u64) -> Writer {
+    let step = 1 + generator.dice.roll(4);
     let mut writer = Writer {
         step,
-        list_step: maker.dice.roll(step + 1),
-        dash: 2 + maker.dice.roll(2),
+        list_step: generator.dice.roll(step + 1),
+        dash: 2 + generator.dice.roll(2),
         out: String::new(),
         comments: BTreeSet::new(),
-        aliases: maker.aliases.clone(),
-        merges: maker.merges.clone(),
+        aliases: generator.aliases.clone(),
+        merges: generator.merges.clone(),
         in_brackets: BTreeSet::new(),
         keeps: false,
         dice: Dice(seed ^ 0x5555),

@@ -1,4 +1,4 @@
-//! Edited documents: what did not change stays byte for byte, over documents and changes made at random.
+//! Random changes of documents: whatever does not change stays byte for byte.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,8 +15,8 @@ use kyv::yaml::{Document, Limits, Source, parse_value, read};
 use proptest::prelude::*;
 use test_support::files::files_below;
 
-use crate::nodes::{at, is_shared, lines_of, lost_comments, places, with_above, with_below};
-use crate::random_documents::{Dice, Maker, written};
+use crate::nodes::{all_pointers, is_shared, lines_of, lost_comments, node_mut, with_above, with_below};
+use crate::random_documents::{Dice, Generator, write_document};
 use test_support::conformance_folder;
 
 fn document(text: &str) -> Result<Document, TestCaseError> {
@@ -33,21 +33,22 @@ fn lines(text: &str) -> BTreeSet<&str> {
 }
 
 fn check(seed: u64) -> Result<(), TestCaseError> {
-    let mut maker = Maker::new(seed);
-    maker.dice.roll(2);
-    let before = maker.root();
-    let writer = written(&mut maker, &before, seed);
+    let mut generator = Generator::new(seed);
+    generator.dice.roll(2);
+    let before = generator.root();
+    let writer = write_document(&mut generator, &before, seed);
     let mut text = writer.out.clone();
-    if maker.dice.one_in(8) && !text.ends_with("\n\n") {
+    if generator.dice.one_in(8) && !text.ends_with("\n\n") {
         text = text.trim_end_matches('\n').to_owned();
     }
-    if maker.dice.one_in(6) {
+    if generator.dice.one_in(6) {
         text.insert_str(
             0,
-            ["---\n", "--- # head\n", "\u{feff}", "# head\n---\n", "%YAML 1.1\n---\n"][maker.dice.roll(5)],
+            ["---\n", "--- # head\n", "\u{feff}", "# head\n---\n", "%YAML 1.1\n---\n"]
+                [generator.dice.roll(5)],
         );
     }
-    if maker.dice.one_in(6) {
+    if generator.dice.one_in(6) {
         text = text.replace('\n', "\r\n");
     }
     let original = document(&text)?;
@@ -55,8 +56,8 @@ fn check(seed: u64) -> Result<(), TestCaseError> {
     prop_assert_eq!(&original.edited(&before.value()).text, &text);
 
     let mut after = before.clone();
-    for _ in 0..=maker.dice.roll(4) {
-        maker.change(&mut after, true);
+    for _ in 0..=generator.dice.roll(4) {
+        generator.change(&mut after, true);
     }
     let edited = original.edited(&after.value());
     let shown = format!(
@@ -114,14 +115,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn generated_documents_are_edited(seed in any::<u64>()) {
+    fn edits_keep_the_rest_of_generated_documents(seed in any::<u64>()) {
         check(seed)?;
     }
 }
 
-/// What is done to a document of somebody.
+/// A kind of change.
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+enum Edit {
     Label,
     Scalar,
     Remove,
@@ -129,24 +130,24 @@ enum Deed {
     Move,
 }
 
-/// A value with something done to it.
-struct Done {
+/// A value after a change.
+struct Edited {
     after: Value,
-    /// How many lines of its document may go.
+    /// How many lines of the document may be removed.
     lines: usize,
-    /// The part whose comments may go.
+    /// The part whose comments may be removed.
     gone: Range<usize>,
-    /// Whether other users of an anchor are concerned.
+    /// Whether other aliases of an anchor are affected.
     is_shared: bool,
 }
 
-fn done(deed: Deed, document: &Document, value: &Value, dice: &mut Dice) -> Option<Done> {
+fn edited(edit: Edit, document: &Document, value: &Value, dice: &mut Dice) -> Option<Edited> {
     let mut after = value.clone();
-    if matches!(deed, Deed::Label) {
+    if matches!(edit, Edit::Label) {
         let metadata = value.get("metadata")?.as_object()?;
         let mut metadata = Value::object(metadata.clone());
         let mut labels = metadata.get("labels").filter(|labels| labels.as_object().is_some()).cloned();
-        // Brackets and scalars are written anew.
+        // Flow collections and scalars are written anew.
         let of = |pointer: &Pointer| document.span(pointer).map_or(0, |span| rewritten(document, span));
         let metadata_at = Pointer::ROOT.key("metadata");
         let may_go = of(&metadata_at) + of(&metadata_at.key("labels"));
@@ -156,17 +157,17 @@ fn done(deed: Deed, document: &Document, value: &Value, dice: &mut Dice) -> Opti
         after.insert("metadata", metadata);
         let part = lines_of(document, &metadata_at)?;
         let is_shared = is_shared(document, &metadata_at, &part);
-        return Some(Done { after, lines: may_go, gone: 0..0, is_shared });
+        return Some(Edited { after, lines: may_go, gone: 0..0, is_shared });
     }
-    let pointers = places(value);
+    let pointers = all_pointers(value);
     let fits = |pointer: &&Pointer| {
         let node = value.pointed(pointer);
-        match deed {
-            Deed::Label => false,
-            Deed::Scalar => node.is_some_and(|node| node.as_array().is_none() && node.as_object().is_none()),
-            Deed::Remove => !pointer.is_root(),
-            Deed::Append => node.and_then(Value::as_array).is_some_and(|items| !items.is_empty()),
-            Deed::Move => node
+        match edit {
+            Edit::Label => false,
+            Edit::Scalar => node.is_some_and(|node| node.as_array().is_none() && node.as_object().is_none()),
+            Edit::Remove => !pointer.is_root(),
+            Edit::Append => node.and_then(Value::as_array).is_some_and(|items| !items.is_empty()),
+            Edit::Move => node
                 .and_then(Value::as_array)
                 .is_some_and(|items| items.len() > 1 && items.first() != items.last()),
         }
@@ -178,47 +179,47 @@ fn done(deed: Deed, document: &Document, value: &Value, dice: &mut Dice) -> Opti
         document.source().text()[span].lines().count().max(1)
     };
     let length = value.pointed(pointer).and_then(Value::as_array).map_or(0, <[Value]>::len);
-    let lines = match deed {
-        Deed::Label => 0,
-        Deed::Append => document.span(pointer).map_or(0, |span| rewritten(document, span)),
+    let lines = match edit {
+        Edit::Label => 0,
+        Edit::Append => document.span(pointer).map_or(0, |span| rewritten(document, span)),
         // The first line of a text of several lines stands above it.
-        Deed::Scalar => span(pointer) + 1,
-        Deed::Remove => usize::MAX,
-        Deed::Move => span(&pointer.index(length - 1)) + 1,
+        Edit::Scalar => span(pointer) + 1,
+        Edit::Remove => usize::MAX,
+        Edit::Move => span(&pointer.index(length - 1)) + 1,
     };
     let parent = pointer.parent();
-    match deed {
-        Deed::Remove => {
-            let holder = at(&mut after, &parent)?;
+    match edit {
+        Edit::Remove => {
+            let holder = node_mut(&mut after, &parent)?;
             match pointer.segments().last()? {
                 Segment::Key(key) => drop(holder.remove(key)),
                 Segment::Index(index) => drop(holder.as_array_mut()?.remove(*index)),
             }
         }
-        Deed::Scalar => *at(&mut after, pointer)? = Value::from("edited: #1"),
-        Deed::Append => at(&mut after, pointer)?
+        Edit::Scalar => *node_mut(&mut after, pointer)? = Value::from("edited: #1"),
+        Edit::Append => node_mut(&mut after, pointer)?
             .as_array_mut()?
             .push([("name", Value::from("new"))].into_iter().collect()),
-        Deed::Move => {
-            let items = at(&mut after, pointer)?.as_array_mut()?;
+        Edit::Move => {
+            let items = node_mut(&mut after, pointer)?.as_array_mut()?;
             let last = items.pop()?;
             items.insert(0, last);
         }
-        Deed::Label => {}
+        Edit::Label => {}
     }
     let part = lines_of(document, pointer)?;
     let is_shared = is_shared(document, pointer, &part);
     // An element with another name is another element.
     let names_element = matches!(pointer.segments(), [.., Segment::Index(_), Segment::Key(_)]);
-    let gone = match deed {
-        Deed::Remove => with_below(document, with_above(document, part)),
-        Deed::Scalar if names_element => {
+    let gone = match edit {
+        Edit::Remove => with_below(document, with_above(document, part)),
+        Edit::Scalar if names_element => {
             with_below(document, with_above(document, lines_of(document, &parent)?))
         }
-        Deed::Scalar => part,
-        Deed::Label | Deed::Append | Deed::Move => 0..0,
+        Edit::Scalar => part,
+        Edit::Label | Edit::Append | Edit::Move => 0..0,
     };
-    Some(Done { after, lines, gone, is_shared })
+    Some(Edited { after, lines, gone, is_shared })
 }
 
 /// How many lines of a node go when something is added to it: none of one that consists of lines.
@@ -233,7 +234,7 @@ fn documents_below(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn documents_of_people_keep_what_did_not_change() {
+fn edits_keep_the_rest_of_real_documents() {
     let mut files = Vec::new();
     for folder in ["corpus", "suites", "cli/explain_cases"] {
         files.extend(documents_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder)));
@@ -254,11 +255,11 @@ fn documents_of_people_keep_what_did_not_change() {
             else {
                 continue;
             };
-            let all = [Deed::Label, Deed::Scalar, Deed::Remove, Deed::Append, Deed::Move];
-            let deeds = [all[dice.roll(5)], all[dice.roll(5)]];
-            for deed in deeds {
-                let Some(Done { after, lines: may_go, gone: part, is_shared }) =
-                    done(deed, original, value, &mut dice)
+            let all = [Edit::Label, Edit::Scalar, Edit::Remove, Edit::Append, Edit::Move];
+            let edits = [all[dice.roll(5)], all[dice.roll(5)]];
+            for edit in edits {
+                let Some(Edited { after, lines: may_go, gone: part, is_shared }) =
+                    edited(edit, original, value, &mut dice)
                 else {
                     continue;
                 };
@@ -268,7 +269,7 @@ fn documents_of_people_keep_what_did_not_change() {
                     .or_default() += 1;
                 if edited.fallback.is_some() {
                     if counts.len() < 30 {
-                        writeln!(std::io::stderr(), "{}: {deed:?}: {:?}", path.display(), edited.fallback)
+                        writeln!(std::io::stderr(), "{}: {edit:?}: {:?}", path.display(), edited.fallback)
                             .ok();
                     }
                     continue;
@@ -292,11 +293,11 @@ fn documents_of_people_keep_what_did_not_change() {
                 let lost = lost_comments(original, again[0], &part);
                 // A last line without an end may get one.
                 let may_go = may_go.saturating_add(usize::from(!original.text().ends_with('\n')));
-                let much = gone > may_go || (matches!(deed, Deed::Remove) && new > 2);
+                let much = gone > may_go || (matches!(edit, Edit::Remove) && new > 2);
                 // Where an anchor changes, its other users do, too.
                 if !lost.is_empty() || much && !is_shared {
                     faults.push(format!(
-                        "{}: {deed:?}: {gone} of {may_go} gone, {new} new, {lost:?} lost\n{}",
+                        "{}: {edit:?}: {gone} of {may_go} gone, {new} new, {lost:?} lost\n{}",
                         path.display(),
                         diff.unified_diff().context_radius(3)
                     ));
@@ -318,7 +319,7 @@ fn list_step(document: &Document, value: &Value) -> Option<usize> {
         (line, at - line)
     };
     let mut steps = BTreeSet::new();
-    for at in places(value) {
+    for at in all_pointers(value) {
         let Some(Segment::Key(_)) = at.segments().last() else { continue };
         if value.pointed(&at).and_then(Value::as_array).is_none_or(<[Value]>::is_empty) {
             continue;
@@ -337,7 +338,7 @@ fn list_step(document: &Document, value: &Value) -> Option<usize> {
 }
 
 #[test]
-fn new_lists_stand_where_those_of_people_do() {
+fn new_lists_follow_the_indentation_of_the_document() {
     let mut files = documents_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus"));
     if let Some(folder) = conformance_folder("new lists in Kyverno's documents") {
         files.extend(documents_below(&folder));
@@ -435,7 +436,7 @@ impl Runs {
 }
 
 #[test]
-fn a_second_run_on_documents_of_people_changes_nothing() {
+fn mutating_real_documents_twice_changes_nothing() {
     let Some(root) = conformance_folder("a second run on Kyverno's documents") else { return };
     let files = documents_below(&root);
     let texts: Vec<(String, String)> = files
@@ -490,21 +491,22 @@ spec:
 "#;
 
 #[test]
-fn a_second_run_on_generated_documents_changes_nothing() {
+fn mutating_generated_documents_twice_changes_nothing() {
     let engine = Engine::new(PolicySet::new(compiled(POLICIES)), Settings::default());
     let mut runs = Runs::default();
     for seed in 0..1000 {
-        let mut maker = Maker::new(seed);
-        maker.dice.roll(2);
-        let tree = maker.root();
-        let body = written(&mut maker, &tree, seed).out;
+        let mut generator = Generator::new(seed);
+        generator.dice.roll(2);
+        let tree = generator.root();
+        let body = write_document(&mut generator, &tree, seed).out;
         let head = [
             "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x # name\n",
             "kind: ConfigMap\napiVersion: v1\nmetadata: {name: x, labels: {app: y}}\n",
             "# head\nmetadata:\n    # labels\n    labels:\n        # app\n        app: x\n    name: x\nkind: ConfigMap\napiVersion: v1\n",
-        ][maker.dice.roll(3)];
-        let mut text = if maker.dice.one_in(2) { format!("{head}{body}") } else { format!("{body}{head}") };
-        if maker.dice.one_in(4) {
+        ][generator.dice.roll(3)];
+        let mut text =
+            if generator.dice.one_in(2) { format!("{head}{body}") } else { format!("{body}{head}") };
+        if generator.dice.one_in(4) {
             text = text.replace('\n', "\r\n");
         }
         let documents = read(&Arc::new(Source::new("", text.as_str())), &Limits::default());

@@ -1,4 +1,4 @@
-//! What is printed is read back as it was: by our reader, and by one that is not ours.
+//! Printed values are read back unchanged, by this parser and by another one.
 
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 /// Equal; the other reader has floats of 64 bits.
-fn alike(ours: &Value, theirs: &serde_json::Value) -> bool {
+fn same_value(ours: &Value, theirs: &serde_json::Value) -> bool {
     match (ours, theirs) {
         (Value::Null, serde_json::Value::Null) => true,
         (Value::Bool(a), serde_json::Value::Bool(b)) => a == b,
@@ -116,10 +116,10 @@ fn alike(ours: &Value, theirs: &serde_json::Value) -> bool {
         }
         (Value::String(a), serde_json::Value::String(b)) => **a == **b,
         (Value::Array(a), serde_json::Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b))
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_value(a, b))
         }
         (Value::Object(a), serde_json::Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(&**key).is_some_and(|b| alike(a, b)))
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(&**key).is_some_and(|b| same_value(a, b)))
         }
         _ => false,
     }
@@ -129,7 +129,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn printed_values_are_read_back_by_us_and_by_others(value in value()) {
+    fn printed_values_are_read_back_by_two_parsers(value in value()) {
         let mut text = String::new();
         yaml::print(&value, &mut text);
         let source = Arc::new(Source::new("t", text.as_str()));
@@ -141,11 +141,11 @@ proptest! {
 
         let theirs: serde_json::Value = serde_saphyr::from_str(&text)
             .map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
-        prop_assert!(alike(&value, &theirs), "{}\n{}\n{}", text, value.to_json(), theirs);
+        prop_assert!(same_value(&value, &theirs), "{}\n{}\n{}", text, value.to_json(), theirs);
     }
 
     #[test]
-    fn documents_printed_one_behind_the_other_stay_apart(values in vec(value(), 1..5)) {
+    fn printed_streams_keep_their_documents(values in vec(value(), 1..5)) {
         let mut text = String::new();
         for value in &values {
             yaml::print_document(value, &mut text);
@@ -159,7 +159,7 @@ proptest! {
 
     /// Whatever the text: no panic, and what is read gives the text back.
     #[test]
-    fn any_text_is_answered(parts in vec(prop_oneof![
+    fn any_text_is_parsed_or_refused(parts in vec(prop_oneof![
         proptest::sample::select(PARTS),
         proptest::sample::select(&["---\n", "...\n", "--- ", "\n  ", "a: ", "b:\n", "- ", "{\"a\": ", "[1, ", "\"", "|\n", "}\n", "# c\n"][..]),
     ], 0..30)) {

@@ -1,5 +1,5 @@
-//! The test suite of YAML: what is read of it is edited and nothing else of it changes, and what is refused is
-//! refused with its place. Runs when `KYV_REAL_PROGRAMS` is 1, for its texts come with a Go module.
+//! The YAML test suite: edits of its valid documents change nothing else, and invalid ones are refused with a position.
+//! Runs when `KYV_REAL_PROGRAMS` is 1, because its texts come with a Go module.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use kyv::value::{Segment, Value};
 use kyv::yaml::{Document, Fallback, Limits, Source, read};
 
-use crate::nodes::{at, is_shared, lines_of, lost_comments, places, with_above, with_below};
+use crate::nodes::{all_pointers, is_shared, lines_of, lost_comments, node_mut, with_above, with_below};
 
 /// A text of the suite.
 struct Text {
@@ -46,7 +46,7 @@ impl Counts {
         *self.0.entry(what.into()).or_default() += 1;
     }
 
-    fn tell(&self) {
+    fn log(&self) {
         for (what, count) in &self.0 {
             writeln!(std::io::stderr(), "{count:6} {what}").ok();
         }
@@ -67,7 +67,7 @@ fn documents(text: &str) -> Result<Vec<Document>, String> {
 }
 
 /// A change of one node: the value that comes of it, and the part of the text that may become another one.
-struct Deed {
+struct Edit {
     what: &'static str,
     after: Value,
     part: Range<usize>,
@@ -77,9 +77,9 @@ struct Deed {
     gone: Range<usize>,
 }
 
-fn deeds(document: &Document, value: &Value) -> Vec<Deed> {
-    let mut deeds = Vec::new();
-    for place in &places(value) {
+fn edits(document: &Document, value: &Value) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for place in &all_pointers(value) {
         let Some(node) = value.pointed(place) else { continue };
         let Some(mut lines) = lines_of(document, place) else { continue };
         let parent = place.parent();
@@ -97,11 +97,11 @@ fn deeds(document: &Document, value: &Value) -> Vec<Deed> {
         let removed = lines.clone();
         let mut add = |what, part: Range<usize>, change: &dyn Fn(&mut Value)| {
             let mut after = value.clone();
-            if let Some(node) = at(&mut after, place) {
+            if let Some(node) = node_mut(&mut after, place) {
                 change(node);
                 let is_shared = is_shared(document, place, &part);
                 let gone = if names_element || what == "a mapping" { part.clone() } else { 0..0 };
-                deeds.push(Deed { what, after, part, is_shared, gone });
+                edits.push(Edit { what, after, part, is_shared, gone });
             }
         };
         match node {
@@ -121,7 +121,7 @@ fn deeds(document: &Document, value: &Value) -> Vec<Deed> {
         let Some(last) = place.segments().last() else { continue };
         let Some(around) = lines_of(document, &parent) else { continue };
         let mut after = value.clone();
-        if let Some(holder) = at(&mut after, &parent) {
+        if let Some(holder) = node_mut(&mut after, &parent) {
             match last {
                 Segment::Key(key) => drop(holder.remove(key)),
                 Segment::Index(index) => drop(holder.as_array_mut().unwrap().remove(*index)),
@@ -129,15 +129,15 @@ fn deeds(document: &Document, value: &Value) -> Vec<Deed> {
             let part = with_above(document, around);
             let is_shared = is_shared(document, place, &part);
             let gone = with_below(document, with_above(document, removed));
-            deeds.push(Deed { what: "remove", after, part, is_shared, gone });
+            edits.push(Edit { what: "remove", after, part, is_shared, gone });
         }
     }
-    deeds
+    edits
 }
 
 /// Makes a change and holds what came of it against what must stay.
-fn hold(name: &str, document: &Document, deed: &Deed, counts: &mut Counts, faults: &mut Vec<String>) {
-    let Deed { what, after, part, is_shared, gone } = deed;
+fn check(name: &str, document: &Document, edit: &Edit, counts: &mut Counts, faults: &mut Vec<String>) {
+    let Edit { what, after, part, is_shared, gone } = edit;
     let edited = document.edited(after);
     let old = document.text();
     let mut fault = |why: String| {
@@ -186,7 +186,7 @@ fn hold(name: &str, document: &Document, deed: &Deed, counts: &mut Counts, fault
 }
 
 #[test]
-fn texts_of_the_suite_are_edited() {
+fn edits_keep_the_rest_of_each_text() {
     if test_support::skip_without_real_programs("editing the test suite of YAML") {
         return;
     }
@@ -215,18 +215,18 @@ fn texts_of_the_suite_are_edited() {
                 || value.as_object().is_some_and(|members| !members.is_empty());
             counts.add(if is_nested { "documents of lists and mappings" } else { "documents of a scalar" });
             if is_nested {
-                for deed in deeds(document, value) {
-                    hold(&name, document, &deed, &mut counts, &mut faults);
+                for edit in edits(document, value) {
+                    check(&name, document, &edit, &mut counts, &mut faults);
                 }
             }
         }
     }
-    counts.tell();
+    counts.log();
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n\n"));
 }
 
 #[test]
-fn texts_that_are_refused_stay_as_they_are() {
+fn invalid_texts_are_refused_with_position() {
     if test_support::skip_without_real_programs("refusing what is no YAML") {
         return;
     }

@@ -1,4 +1,4 @@
-//! The fuzz targets on fixed seeds: every case of the corpus, and changes of them that a seed decides.
+//! The fuzz targets on fixed seeds: every case of the corpus, and reproducible changes of each.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

@@ -12,9 +12,9 @@ use test_support::conformance_folder;
 use test_support::files::files_below;
 use test_support::go_yaml::ask;
 
-/// What is asked, the mode, and what Go answers; guards the rig, for an oracle that answers nothing proves nothing.
+/// What is asked, the mode, and what Go answers; checks the oracle: one that answers nothing proves nothing.
 #[test]
-fn the_oracle_tells_what_go_reads_and_writes() {
+fn the_go_oracle_answers_known_questions() {
     if test_support::skip_without_real_programs("the Go oracle") {
         return;
     }
@@ -40,7 +40,7 @@ fn the_oracle_tells_what_go_reads_and_writes() {
 }
 
 #[test]
-fn the_oracle_answers_thousands_of_questions_in_order() {
+fn the_go_oracle_keeps_the_order_of_many_questions() {
     if test_support::skip_without_real_programs("the Go oracle in bulk") {
         return;
     }
@@ -63,14 +63,14 @@ fn read(text: &str) -> Result<Value, String> {
 }
 
 /// Equal, where Go has floats within the precision of one.
-fn alike(ours: &Value, go: &Value) -> bool {
+fn same_value(ours: &Value, go: &Value) -> bool {
     match (ours, go) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64() && a.as_i64().is_none(),
         (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| alike(a, b))
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same_value(a, b))
         }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| alike(a, b)))
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same_value(a, b)))
         }
         (a, b) => a == b,
     }
@@ -89,7 +89,7 @@ fn compare(
         let go = go.map(|json| Value::from_json(&json).expect("Go writes JSON"));
         let ours = ours(text);
         let same = match (&ours, &go) {
-            (Ok(ours), Ok(go)) => alike(ours, go),
+            (Ok(ours), Ok(go)) => same_value(ours, go),
             (ours, go) => ours.is_err() && go.is_err(),
         };
         let known = KNOWN.iter().any(|(known, _)| known == text);
@@ -102,7 +102,7 @@ fn compare(
 }
 
 #[test]
-fn texts_are_read_as_go_reads_them() {
+fn texts_are_read_like_go() {
     if test_support::skip_without_real_programs("YAML read as Go reads it") {
         return;
     }
@@ -164,7 +164,7 @@ fn values() -> Vec<Value> {
 }
 
 #[test]
-fn what_we_print_is_read_by_go_as_it_was() {
+fn printed_yaml_is_read_by_go() {
     if test_support::skip_without_real_programs("YAML printed and read by Go") {
         return;
     }
@@ -179,14 +179,14 @@ fn what_we_print_is_read_by_go_as_it_was() {
     for ((value, text), go) in values.iter().zip(&texts).zip(ask("parse-strict", &questions)) {
         let go = go.unwrap_or_else(|error| panic!("{text:?}: {error}"));
         let go = Value::from_json(&go).expect("Go writes JSON");
-        assert!(alike(value, &go), "{text:?}\n{}\n{}", value.to_json(), go.to_json());
+        assert!(same_value(value, &go), "{text:?}\n{}\n{}", value.to_json(), go.to_json());
         let ours = read(text).unwrap_or_else(|error| panic!("{error}"));
         assert!(ours == *value, "{text:?}\n{}\n{}", value.to_json(), ours.to_json());
     }
 }
 
 #[test]
-fn what_go_prints_is_read_as_it_was() {
+fn yaml_printed_by_go_is_read() {
     if test_support::skip_without_real_programs("YAML printed by Go and read by us") {
         return;
     }
@@ -201,7 +201,7 @@ fn what_go_prints_is_read_as_it_was() {
         let Ok(go) = go else { continue };
         let text: String = serde_json::from_str(&go).expect("a JSON string");
         let ours = read(&text).unwrap_or_else(|error| panic!("{text:?}: {error}"));
-        assert!(alike(value, &ours), "{text:?}\n{}\n{}", value.to_json(), ours.to_json());
+        assert!(same_value(value, &ours), "{text:?}\n{}\n{}", value.to_json(), ours.to_json());
         read_back += 1;
     }
     assert!(read_back > 5000, "only {read_back} values were printed");
@@ -209,7 +209,7 @@ fn what_go_prints_is_read_as_it_was() {
 
 /// Reads every YAML file below the folder that `KYV_CONFORMANCE` names, as Go and as we do.
 #[test]
-fn files_are_read_as_go_reads_them() {
+fn conformance_files_are_read_like_go() {
     if test_support::skip_without_real_programs("YAML files read as Go reads them") {
         return;
     }
@@ -245,7 +245,7 @@ fn files_are_read_as_go_reads_them() {
                 let ours: Vec<_> =
                     ours.iter().filter_map(yaml::Document::value).filter(|v| !v.is_null()).collect();
                 documents += ours.len();
-                if ours.len() != go.len() || !ours.iter().zip(&go).all(|(ours, go)| alike(ours, go)) {
+                if ours.len() != go.len() || !ours.iter().zip(&go).all(|(ours, go)| same_value(ours, go)) {
                     faults.push(format!(
                         "{}: another value ({} and {} documents)",
                         path.display(),

@@ -1,4 +1,4 @@
-//! What the YAML library of Kubernetes is asked: texts, scalars, strings.
+//! Inputs for the comparison with the YAML library of Kubernetes: texts, scalars, strings.
 
 /// Texts of one document each, as many forms of YAML as fit; written by hand.
 pub(crate) const TEXTS: &[&str] = &[

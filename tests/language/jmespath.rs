@@ -8,7 +8,7 @@ use kyv::value::{JsonReader, Number, Value};
 use proptest::prelude::*;
 
 #[test]
-fn the_suite_passes_but_for_the_listed_differences() {
+fn compliance_suite_passes_except_listed() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language/jmespath_cases");
     let mut listed = listed(&fs::read_to_string(folder.join("differences.txt")).unwrap());
     let mut faults = Vec::new();
@@ -54,36 +54,36 @@ fn check(given: &Value, expression: &str, case: &Value) -> Result<(), String> {
     match (outcome, case.get("result"), case.get("error").and_then(Value::as_str)) {
         (Ok(found), Some(wanted), _) if found == *wanted => Ok(()),
         (Ok(found), Some(wanted), _) => Err(format!("gives {}, not {}", found.to_json(), wanted.to_json())),
-        (Err(Fault::Evaluation(error)), Some(wanted), _) => {
+        (Err(Failure::Evaluation(error)), Some(wanted), _) => {
             Err(format!("fails with {error}, not {}", wanted.to_json()))
         }
-        (Err(Fault::Syntax(error)), Some(_), _) => Err(format!("is refused: {error}")),
-        (Err(Fault::Syntax(_)), _, Some("syntax")) => Ok(()),
-        (Err(Fault::Evaluation(_)), _, Some(kind)) if kind != "syntax" => Ok(()),
-        (Err(Fault::Syntax(_)), _, Some(kind)) => Err(format!("is refused, not {kind}")),
+        (Err(Failure::Syntax(error)), Some(_), _) => Err(format!("is refused: {error}")),
+        (Err(Failure::Syntax(_)), _, Some("syntax")) => Ok(()),
+        (Err(Failure::Evaluation(_)), _, Some(kind)) if kind != "syntax" => Ok(()),
+        (Err(Failure::Syntax(_)), _, Some(kind)) => Err(format!("is refused, not {kind}")),
         (Ok(found), None, _) => Err(format!("gives {}, not an error", found.to_json())),
         (Err(fault), _, kind) => Err(format!("fails with {fault:?}, not {kind:?}")),
     }
 }
 
 #[derive(Debug)]
-enum Fault {
+enum Failure {
     Syntax(String),
     Evaluation(EvalError),
 }
 
-fn search(given: &Value, text: &str) -> Result<Value, Fault> {
+fn search(given: &Value, text: &str) -> Result<Value, Failure> {
     let expression = Expression::parse(text, Semantics::Documented);
-    let expression = expression.map_err(|error| Fault::Syntax(error.to_string()))?;
+    let expression = expression.map_err(|error| Failure::Syntax(error.to_string()))?;
     let tracker = DivergenceTracker::default();
     let random = SeededRandom::new(0);
     let runtime = Runtime::new(&FixedClock::EPOCH, &random, &tracker);
-    expression.search(given, &runtime).map_err(Fault::Evaluation)
+    expression.search(given, &runtime).map_err(Failure::Evaluation)
 }
 
 /// The lines of `functions.txt`: a document, then expressions and what Kyverno gives for them.
 #[test]
-fn functions_give_what_kyverno_gives() {
+fn functions_return_what_kyverno_returns() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language/jmespath_cases/functions.txt");
     let text = fs::read_to_string(path).unwrap();
     let mut lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -94,8 +94,8 @@ fn functions_give_what_kyverno_gives() {
         let (expression, expected) = line.rsplit_once(" => ").expect(line);
         let same = match (search(&document, expression), expected.strip_prefix("error: ")) {
             (Ok(found), None) => found == Value::from_json(expected).expect(line),
-            (Err(Fault::Syntax(text)), Some(expected)) => text == expected,
-            (Err(Fault::Evaluation(error)), Some(expected)) => error.to_string() == expected,
+            (Err(Failure::Syntax(text)), Some(expected)) => text == expected,
+            (Err(Failure::Evaluation(error)), Some(expected)) => error.to_string() == expected,
             _ => false,
         };
         if same {
@@ -138,7 +138,7 @@ fn deepest() -> Vec<String> {
 }
 
 #[test]
-fn the_deepest_expressions_need_little_stack() {
+fn deeply_nested_expressions_need_little_stack() {
     for size in [8, 2] {
         let work = || {
             for text in deepest() {
@@ -152,7 +152,7 @@ fn the_deepest_expressions_need_little_stack() {
 }
 
 #[test]
-fn what_grows_without_end_meets_a_limit() {
+fn unbounded_expressions_hit_a_limit() {
     let twice = "[@,@] | ".repeat(5_000);
     let joined = "join('', [@,@]) | ".repeat(3_000);
     let deeper = "[@] | ".repeat(10_000);
@@ -175,7 +175,7 @@ fn what_grows_without_end_meets_a_limit() {
     ] {
         match (search(&Value::from(1), &text), limit) {
             (Ok(_), "") => {}
-            (Err(Fault::Evaluation(error)), limit) if error.is_limit() => {
+            (Err(Failure::Evaluation(error)), limit) if error.is_limit() => {
                 assert!(error.to_string().contains(limit), "{limit}: {error}");
             }
             (outcome, _) => panic!("{}: {outcome:?}", &text[..40]),
@@ -184,7 +184,7 @@ fn what_grows_without_end_meets_a_limit() {
 }
 
 #[test]
-fn steps_are_shared_by_the_searches_of_a_runtime() {
+fn the_step_limit_is_shared_by_all_searches_of_a_runtime() {
     let items = format!("[{}]", vec!["1"; 1000].join(","));
     let given = Value::from_json(&items).unwrap();
     let expression = Expression::parse("map(&length(to_string(@)), @)", Semantics::Documented).unwrap();
@@ -196,7 +196,7 @@ fn steps_are_shared_by_the_searches_of_a_runtime() {
 }
 
 #[test]
-fn certificates_and_requests_are_decoded_as_kyverno_decodes_them() {
+fn x509_decode_matches_kyverno() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language/jmespath_cases/x509");
     for name in ["certificate", "request"] {
         let read = |end| fs::read_to_string(folder.join(name).with_extension(end)).unwrap();
@@ -266,12 +266,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_text_makes_the_parser_or_the_interpreter_panic(words in proptest::collection::vec(word(), 0..24)) {
+    fn random_expressions_do_not_panic(words in proptest::collection::vec(word(), 0..24)) {
         let _outcome = search(&Value::from_json(r#"{"a":[{"b":1},null],"b":"x"}"#).unwrap(), &words.concat());
     }
 
     #[test]
-    fn no_arguments_make_a_function_panic(
+    fn random_arguments_do_not_panic(
         choice in any::<proptest::sample::Index>(),
         arguments in proptest::collection::vec(argument(), 4),
     ) {
@@ -289,7 +289,7 @@ proptest! {
     }
 
     #[test]
-    fn no_damage_to_a_certificate_makes_decoding_panic(
+    fn corrupted_certificates_do_not_panic(
         place in any::<proptest::sample::Index>(),
         with in any::<u8>(),
         name in proptest::sample::select(vec!["certificate", "request"]),

@@ -1,5 +1,4 @@
-//! JSON patches between objects: another program makes of the one object the other by them, and nothing obvious is
-//! shorter.
+//! JSON patches between objects: another implementation applies them, and none is obviously longer than needed.
 
 use kyv::render::json_patch;
 use kyv::value::{Pointer, Segment, Value, shortest_changes};
@@ -19,7 +18,7 @@ fn patched(before: &Value, after: &Value) -> (String, serde_json::Value) {
 }
 
 #[test]
-fn patches_are_what_a_person_would_write() {
+fn patches_are_minimal() {
     for (before, after, expected) in [
         (r#"{"a":1}"#, r#"{"a":1}"#, "[]"),
         (
@@ -166,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn patches_of_values_close_to_each_other_apply(before in value(), other in value(), seed in any::<u64>()) {
+    fn patches_of_similar_values_apply(before in value(), other in value(), seed in any::<u64>()) {
         let after = near(&before, &other, &mut Dice(seed));
         check(&before, &after)?;
     }

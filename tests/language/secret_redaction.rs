@@ -1,5 +1,5 @@
-//! What policies make of the values of Secrets is shown nowhere: a table of all functions, in every way to write their
-//! results down.
+//! Values derived from Secrets are never printed: all JMESPath functions, in every place of a rule that can hold their
+//! results.
 
 use std::fmt::Write as _;
 
@@ -38,7 +38,7 @@ const VALUES: [(&str, &str); 16] = [
 ];
 
 /// Each function with what is made of the Secret by it; `$key` stands for a decoded value.
-const MADE: [(&str, &str); 78] = [
+const EXPRESSIONS: [(&str, &str); 78] = [
     ("abs", "abs(to_number($number))"),
     ("add", "add(to_number($integer), `1`)"),
     ("avg", "avg([to_number($integer), `5`])"),
@@ -179,7 +179,7 @@ fn written(expression: &str, of: &str) -> String {
 }
 
 /// The ways to write a result down. `EXPR` is the expression.
-const WAYS: [(&str, &str, &str); 10] = [
+const RULES: [(&str, &str, &str); 10] = [
     ("overlay", "[]", r#"{patchStrategicMerge: {metadata: {annotations: {made: "{{ to_string(EXPR) }}"}}}}"#),
     ("inside", "[]", r#"{patchStrategicMerge: {metadata: {annotations: {made: "pre {{ EXPR }} post"}}}}"#),
     ("value", "[]", r#"{patchStrategicMerge: {data: {made: "{{ EXPR }}"}}}"#),
@@ -270,7 +270,7 @@ fn texts(value: &Value, into: &mut Vec<String>) {
 }
 
 /// What tells too much.
-fn telling(report: &ObjectReport, before: &Value) -> Vec<String> {
+fn tainted_texts(report: &ObjectReport, before: &Value) -> Vec<String> {
     let mut hidden: Vec<String> = Vec::new();
     for (_, value) in VALUES {
         hidden.extend([value.trim().to_owned(), STANDARD.encode(value)]);
@@ -302,12 +302,12 @@ fn telling(report: &ObjectReport, before: &Value) -> Vec<String> {
 }
 
 /// What tells nothing of a Secret although it is made of one, or has none in it.
-fn tells_nothing(function: &str) -> bool {
+fn reveals_nothing(function: &str) -> bool {
     ["length", "compare", "type", "time_now", "time_now_utc", "random", "keys"].contains(&function)
 }
 
 #[test]
-fn nothing_that_functions_make_of_a_secret_is_shown() {
+fn results_of_every_function_on_secrets_are_masked() {
     let map = yaml::parse_value("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop, annotations: {a: b}}, data: {a: b}}")
         .expect("YAML");
     let call = "{name: secret, apiCall: {urlPath: /api/v1/namespaces/shop/secrets/db}}";
@@ -316,14 +316,14 @@ fn nothing_that_functions_make_of_a_secret_is_shown() {
         .insert("annotations", yaml::parse_value("{a: b}").expect("YAML"));
     let mut leaks = Vec::new();
     let mut changed = 0;
-    for (function, expression) in MADE.into_iter().chain(MORE) {
+    for (function, expression) in EXPRESSIONS.into_iter().chain(MORE) {
         for (context, of, object) in [(call, "secret", &map), ("", "request.object", &own)] {
-            for way in WAYS {
+            for way in RULES {
                 let expression = written(expression, of);
                 let Some(report) = report(context, way, &expression, object) else { continue };
                 changed += usize::from(report.is_changed());
-                let mut hidden = telling(&report, object);
-                if tells_nothing(function) {
+                let mut hidden = tainted_texts(&report, object);
+                if reveals_nothing(function) {
                     hidden.truncate(2 * VALUES.len());
                 }
                 for (format, text) in shown(&report) {
@@ -381,7 +381,7 @@ spec:
 "#;
 
 #[test]
-fn keys_that_are_made_of_a_secret_stay_apart() {
+fn masked_keys_stay_distinct() {
     let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}, data: {a: LONG, Zq7Hunter-Sesame: zero}}";
     // It takes more to write it again than to change it.
     let map = yaml::parse_value(&map.replace("LONG", &"b".repeat(400))).expect("YAML");
@@ -415,7 +415,7 @@ fn keys_that_are_made_of_a_secret_stay_apart() {
 }
 
 #[test]
-fn what_a_change_means_is_told_without_the_secrets_in_keys() {
+fn impact_masks_secrets_in_keys() {
     let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}, immutable: true, data: {a: b}}";
     let policy = policy::parse(&yaml::parse_value(KEYS).expect("YAML"), Semantics::Documented);
     let engine = Engine::new(PolicySet::new(vec![policy.expect("a policy")]), Settings::default());
@@ -438,9 +438,9 @@ fn what_a_change_means_is_told_without_the_secrets_in_keys() {
 }
 
 #[test]
-fn every_function_is_in_the_table() {
+fn every_function_is_covered() {
     for signature in kyv::jmespath::functions() {
-        let is_there = MADE.iter().chain(&MORE).any(|(function, _)| *function == signature.name);
+        let is_there = EXPRESSIONS.iter().chain(&MORE).any(|(function, _)| *function == signature.name);
         assert!(is_there, "{} is missing", signature.name);
     }
 }

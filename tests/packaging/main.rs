@@ -1,5 +1,4 @@
-//! The packages: the archive of this platform as a release would hold it, and the real krew that judges its manifest,
-//! installs it and lets the real kubectl run it. Needs real programs; `KYV_PROFILE=dist` tries the build of a release.
+//! The release archive of this platform: built, validated and installed by the real krew, run by the real kubectl. Needs real programs; `KYV_PROFILE=dist` tries the build of a release.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
 
@@ -65,6 +64,17 @@ fn manifest(sums: &BTreeMap<String, String>) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
+/// That a CycloneDX document lists the crates that were compiled in.
+fn assert_lists_components(document: &Path) {
+    let document = Value::from_json(&fs::read_to_string(document).unwrap()).unwrap();
+    assert_eq!(document.path(&["bomFormat"]).and_then(Value::as_str), Some("CycloneDX"));
+    let components = document.get("components").and_then(Value::as_array).unwrap();
+    for name in ["clap", "indexmap", "kube"] {
+        let is_listed = |found: &Value| found.get("name").and_then(Value::as_str) == Some(name);
+        assert!(components.iter().any(is_listed), "{name}");
+    }
+}
+
 #[test]
 fn the_archive_is_installed_by_krew_and_run_by_kubectl() {
     if test_support::skip_without_real_programs("the packages") {
@@ -96,12 +106,7 @@ fn the_archive_is_installed_by_krew_and_run_by_kubectl() {
         .map(|(sum, file)| (file.to_owned(), sum.to_owned()))
         .collect();
     assert!(sums.iter().all(|(file, sum)| sha256(&out.join(file)) == *sum), "{sums:?}");
-    let bill = Value::from_json(&fs::read_to_string(out.join(format!("{name}.cdx.json"))).unwrap()).unwrap();
-    assert_eq!(bill.path(&["bomFormat"]).and_then(Value::as_str), Some("CycloneDX"));
-    let parts = bill.get("components").and_then(Value::as_array).unwrap();
-    for part in ["clap", "indexmap", "kube"] {
-        assert!(parts.iter().any(|found| found.get("name").and_then(Value::as_str) == Some(part)), "{part}");
-    }
+    assert_lists_components(&out.join(format!("{name}.cdx.json")));
 
     let (listed, _) = done(Command::new("tar").arg("-tzf").arg(&archive));
     for file in ["kubectl-kyv", "LICENSE", "README.md", "man/kubectl-kyv.1", "man/kubectl-kyv-diff.1"] {

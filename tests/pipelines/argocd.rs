@@ -1,5 +1,4 @@
-//! The Argo CD plugin: what the program does in the folder of an application, and what Argo CD's own server and
-//! client make of it.
+//! The Argo CD plugin: alone in the folder of an application, and in Argo CD's real plugin server.
 #![cfg(unix)]
 
 use std::fs;
@@ -29,25 +28,25 @@ fn label(kind: &str, label: &str, value: &str) -> String {
 }
 
 /// The folder of an application, and beside it what belongs to the plugin.
-struct Place(TempDir);
+struct Workspace(TempDir);
 
-struct Ended {
+struct RunOutput {
     code: Option<i32>,
     stdout: String,
     stderr: String,
 }
 
-impl Place {
+impl Workspace {
     /// The application has these files; there is one policy, for `ConfigMap` objects.
     fn new(files: &[(&str, &str)]) -> Self {
-        let place = Self(tempfile::tempdir().expect("a folder"));
-        place.write("policies/label.yaml", &label("ConfigMap", "a", "b"));
-        fs::create_dir_all(place.path("tree/app")).expect("a folder");
-        fs::create_dir_all(place.path("bin")).expect("a folder");
+        let workspace = Self(tempfile::tempdir().expect("a folder"));
+        workspace.write("policies/label.yaml", &label("ConfigMap", "a", "b"));
+        fs::create_dir_all(workspace.path("tree/app")).expect("a folder");
+        fs::create_dir_all(workspace.path("bin")).expect("a folder");
         for (name, text) in files {
-            place.write(&format!("tree/app/{name}"), text);
+            workspace.write(&format!("tree/app/{name}"), text);
         }
-        place
+        workspace
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -76,24 +75,24 @@ impl Place {
         command
     }
 
-    fn run(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
+    fn run(&self, arguments: &[&str], variables: &[(&str, &str)]) -> RunOutput {
         let output = self.command(arguments, variables).output().expect("the program runs");
-        Ended {
+        RunOutput {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).expect("UTF-8"),
             stderr: String::from_utf8(output.stderr).expect("UTF-8"),
         }
     }
 
-    /// Generates with the place's policies.
-    fn generate(&self, flags: &[&str], variables: &[(&str, &str)]) -> Ended {
+    /// Generates with the workspace's policies.
+    fn generate(&self, flags: &[&str], variables: &[(&str, &str)]) -> RunOutput {
         let policies = self.path("policies");
         let policies = policies.to_str().expect("UTF-8");
         self.run(&[&["generate", "-p", policies], flags].concat(), variables)
     }
 }
 
-impl Ended {
+impl RunOutput {
     #[track_caller]
     fn is(&self, stdout: &str) -> &Self {
         assert_eq!((self.code, &*self.stdout), (Some(0), stdout), "{}", self.stderr);
@@ -117,7 +116,7 @@ fn parameters(json: &str) -> [(&str, &str); 1] {
 #[test]
 fn plain_manifests_are_printed_as_one_stream() {
     let json = r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "json"}}"#;
-    let place = Place::new(&[
+    let workspace = Workspace::new(&[
         ("a.json", json),
         ("b.yaml", &format!("# first\n{MAP}---\n# nothing\n---\nnull\n")),
         ("c.yml", "kind: Service\r\napiVersion: v1\r\nmetadata: {name: svc}\r\n"),
@@ -128,164 +127,168 @@ fn plain_manifests_are_printed_as_one_stream() {
         "{}{LABELLED}---\nkind: Service\napiVersion: v1\nmetadata:\n  name: svc\n",
         LABELLED.replace("map", "json")
     );
-    let ended = place.generate(&[], &[]);
+    let ended = workspace.generate(&[], &[]);
     ended.is(&expected);
     assert!(ended.stderr.ends_with("3 objects, 2 changed by 1 rule\n"), "{}", ended.stderr);
     let below = format!("{expected}{}", LABELLED.replace("map", "below"));
-    place.generate(&[], &parameters(r#"[{"name":"recurse","string":"true"}]"#)).is(&below);
-    place.generate(&["-q"], &parameters("null")).is(&expected);
+    workspace.generate(&[], &parameters(r#"[{"name":"recurse","string":"true"}]"#)).is(&below);
+    workspace.generate(&["-q"], &parameters("null")).is(&expected);
 }
 
 #[test]
-fn what_is_no_object_is_left_out_of_plain_manifests_and_said() {
-    let place = Place::new(&[("a.yaml", MAP), ("values.yaml", "replicas: 3\n")]);
-    let ended = place.generate(&[], &[]);
+fn documents_without_kind_are_skipped_with_a_note() {
+    let workspace = Workspace::new(&[("a.yaml", MAP), ("values.yaml", "replicas: 3\n")]);
+    let ended = workspace.generate(&[], &[]);
     ended.is(LABELLED);
     assert!(ended.stderr.contains("1 document without apiVersion and kind left out: "), "{}", ended.stderr);
-    place.write("tree/app/half.yaml", "kind: ConfigMap\n");
-    place.generate(&[], &[]).fails(2, "half.yaml:1: an object needs both apiVersion and kind");
+    workspace.write("tree/app/half.yaml", "kind: ConfigMap\n");
+    workspace.generate(&[], &[]).fails(2, "half.yaml:1: an object needs both apiVersion and kind");
 }
 
 #[test]
-fn no_objects_are_never_an_answer() {
-    let place = Place::new(&[]);
-    place.generate(&[], &[]).fails(2, "no kustomization, no chart");
-    place.generate(&["--allow-empty"], &[]).is("");
-    place.write("tree/app/a.yaml", "# nothing\n---\nnull\n");
-    place.generate(&[], &[]).fails(2, "no object was rendered");
-    place.generate(&["--allow-empty"], &[]).is("");
-    place.write("tree/app/kustomization.yaml", "");
-    place.program("kustomize", "exit 0");
-    place.generate(&[], &[]).fails(2, "no object was rendered");
+fn no_objects_is_an_error() {
+    let workspace = Workspace::new(&[]);
+    workspace.generate(&[], &[]).fails(2, "no kustomization, no chart");
+    workspace.generate(&["--allow-empty"], &[]).is("");
+    workspace.write("tree/app/a.yaml", "# nothing\n---\nnull\n");
+    workspace.generate(&[], &[]).fails(2, "no object was rendered");
+    workspace.generate(&["--allow-empty"], &[]).is("");
+    workspace.write("tree/app/kustomization.yaml", "");
+    workspace.program("kustomize", "exit 0");
+    workspace.generate(&[], &[]).fails(2, "no object was rendered");
 }
 
 #[test]
-fn the_application_s_namespace_counts_and_is_not_written() {
-    let place = Place::new(&[("a.yaml", MAP)]);
+fn application_namespace_is_used_and_not_written() {
+    let workspace = Workspace::new(&[("a.yaml", MAP)]);
     let policy =
         label("ConfigMap", "a", "{{ request.namespace }}").replace("kinds:", "namespaces: [shop], kinds:");
-    place.write("policies/label.yaml", &policy);
-    place.generate(&[], &[("ARGOCD_APP_NAMESPACE", "shop")]).is(&LABELLED.replace("a: b", "a: shop"));
-    place.generate(&[], &[("ARGOCD_APP_NAMESPACE", "")]).is(&format!("---\n{MAP}"));
+    workspace.write("policies/label.yaml", &policy);
+    workspace.generate(&[], &[("ARGOCD_APP_NAMESPACE", "shop")]).is(&LABELLED.replace("a: b", "a: shop"));
+    workspace.generate(&[], &[("ARGOCD_APP_NAMESPACE", "")]).is(&format!("---\n{MAP}"));
 }
 
 #[test]
-fn a_policy_that_fails_fails_the_application() {
+fn failing_policies_fail_the_application() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: hunter22}\n";
-    let place = Place::new(&[("a.yaml", MAP), ("b.yaml", secret)]);
-    place.write(
+    let workspace = Workspace::new(&[("a.yaml", MAP), ("b.yaml", secret)]);
+    workspace.write(
         "policies/failing.yaml",
         &label("Secret", "x", "{{ parse_json(request.object.stringData.password) }}"),
     );
-    let ended = place.generate(&[], &[]);
+    let ended = workspace.generate(&[], &[]);
     ended.fails(3, "Secret");
     // The user interface shows this: the reason and nothing else, and no secret.
     assert!(ended.stderr.starts_with("error: ") && !ended.stderr.contains("note: "), "{}", ended.stderr);
     assert!(!ended.stderr.contains("hunter22"), "{}", ended.stderr);
-    place.write(
+    workspace.write(
         "policies/failing.yaml",
         "kind: ClusterPolicy\napiVersion: kyverno.io/v1\nmetadata: {name: x}\nspec: {rulez: []}\n",
     );
-    place.generate(&[], &[]).fails(2, "did you mean");
+    workspace.generate(&[], &[]).fails(2, "did you mean");
     let cel = "kind: MutatingPolicy\napiVersion: policies.kyverno.io/v1\nmetadata: {name: x}\nspec: {}\n";
-    place.write("policies/failing.yaml", cel);
-    place.generate(&[], &[]).fails(3, "MutatingPolicy");
-    place.write("tree/app/b.yaml", "a: [\n");
-    place.generate(&[], &[]).fails(2, "b.yaml:1:4: unclosed bracket");
+    workspace.write("policies/failing.yaml", cel);
+    workspace.generate(&[], &[]).fails(3, "MutatingPolicy");
+    workspace.write("tree/app/b.yaml", "a: [\n");
+    workspace.generate(&[], &[]).fails(2, "b.yaml:1:4: unclosed bracket");
 }
 
 #[test]
-fn the_plugin_s_own_paths_lead_out_of_the_application() {
-    let place = Place::new(&[("a.yaml", MAP), ("policies/p.yaml", &label("ConfigMap", "c", "d"))]);
-    place.run(&["generate", "-p", "policies"], &[]).fails(2, "--policy policies: not absolute");
-    let inside = place.path("tree/app/policies");
+fn plugin_paths_may_leave_the_application() {
+    let workspace = Workspace::new(&[("a.yaml", MAP), ("policies/p.yaml", &label("ConfigMap", "c", "d"))]);
+    workspace.run(&["generate", "-p", "policies"], &[]).fails(2, "--policy policies: not absolute");
+    let inside = workspace.path("tree/app/policies");
     let inside = inside.to_str().expect("UTF-8");
-    place.run(&["generate", "-p", inside], &[]).fails(2, "leads into the application");
-    let beside = place.path("tree/other");
+    workspace.run(&["generate", "-p", inside], &[]).fails(2, "leads into the application");
+    let beside = workspace.path("tree/other");
     fs::create_dir(&beside).expect("a folder");
     let variables = [("ARGOCD_APP_SOURCE_PATH", "app")];
     let beside = beside.to_str().expect("UTF-8");
-    place.run(&["generate", "-p", beside], &variables).fails(2, "leads into the application");
-    place.generate(&["--userinfo", inside], &[]).fails(2, "--userinfo");
+    workspace.run(&["generate", "-p", beside], &variables).fails(2, "leads into the application");
+    workspace.generate(&["--userinfo", inside], &[]).fails(2, "--userinfo");
     let glob = format!("{inside}/../policies/*.yaml");
-    place.run(&["generate", "-p", &glob], &[]).fails(2, "leads into the application");
+    workspace.run(&["generate", "-p", &glob], &[]).fails(2, "leads into the application");
     let around = format!("{inside}/../../../policies");
-    place.run(&["generate", "-p", &around], &[]).is(LABELLED);
-    place.generate(&["-p", "/nowhere/at/all"], &[]).fails(2, "/nowhere/at/all: cannot be read");
-    place.run(&["generate"], &[]).fails(2, "--policy <PATH>");
+    workspace.run(&["generate", "-p", &around], &[]).is(LABELLED);
+    workspace.generate(&["-p", "/nowhere/at/all"], &[]).fails(2, "/nowhere/at/all: cannot be read");
+    workspace.run(&["generate"], &[]).fails(2, "--policy <PATH>");
 }
 
 #[test]
-fn applications_add_policies_only_where_they_may() {
-    let place = Place::new(&[("a.yaml", MAP), ("own/p.yaml", &label("ConfigMap", "a", "own"))]);
-    place.write("tree/app/own/q.yaml", &label("ConfigMap", "c", "d"));
+fn application_policies_need_permission() {
+    let workspace = Workspace::new(&[("a.yaml", MAP), ("own/p.yaml", &label("ConfigMap", "a", "own"))]);
+    workspace.write("tree/app/own/q.yaml", &label("ConfigMap", "c", "d"));
     let own = parameters(r#"[{"name":"policies","array":["own"]}]"#);
-    place.generate(&[], &own).fails(2, "parameter policies: this plugin takes no policies of applications");
+    workspace
+        .generate(&[], &own)
+        .fails(2, "parameter policies: this plugin takes no policies of applications");
     // Those of the plugin have the last word.
-    place.generate(&["--app-policies"], &own).is(&format!("{LABELLED}    c: d\n"));
+    workspace.generate(&["--app-policies"], &own).is(&format!("{LABELLED}    c: d\n"));
     for (path, reason) in
         [("../x", "leads upwards"), ("/etc", "absolute"), ("none", "cannot be read"), ("", "not a path")]
     {
         let list = format!(r#"[{{"name":"policies","array":["{path}"]}}]"#);
-        place.generate(&["--app-policies"], &parameters(&list)).fails(2, reason);
+        workspace.generate(&["--app-policies"], &parameters(&list)).fails(2, reason);
     }
 }
 
 #[test]
-fn links_must_not_leave_what_was_unpacked() {
-    let place = Place::new(&[("a.yaml", MAP)]);
-    let link = place.path("tree/app/link.yaml");
-    place.write("tree/shared/b.yaml", &MAP.replace("map", "shared"));
-    place.write("secret.yaml", &MAP.replace("map", "secret"));
+fn links_out_of_the_repository_are_refused() {
+    let workspace = Workspace::new(&[("a.yaml", MAP)]);
+    let link = workspace.path("tree/app/link.yaml");
+    workspace.write("tree/shared/b.yaml", &MAP.replace("map", "shared"));
+    workspace.write("secret.yaml", &MAP.replace("map", "secret"));
     let both = format!("{LABELLED}{}", LABELLED.replace("map", "shared"));
     let in_repository = [("ARGOCD_APP_SOURCE_PATH", "app")];
     symlink("../shared/b.yaml", &link).expect("a link");
-    place.generate(&[], &in_repository).is(&both);
-    place.generate(&[], &[]).fails(2, "link.yaml: a link that leads out");
+    workspace.generate(&[], &in_repository).is(&both);
+    workspace.generate(&[], &[]).fails(2, "link.yaml: a link that leads out");
     for target in ["../../secret.yaml", "/etc/passwd", "../../nothing", "../../policies"] {
         fs::remove_file(&link).expect("the link goes");
         symlink(target, &link).expect("a link");
-        place.generate(&[], &in_repository).fails(2, "link.yaml: a link that leads out");
+        workspace.generate(&[], &in_repository).fails(2, "link.yaml: a link that leads out");
     }
     // What is read from it may never end.
-    let made = Command::new("mkfifo").arg(place.path("tree/app/f.yaml")).status().expect("mkfifo starts");
+    let made = Command::new("mkfifo").arg(workspace.path("tree/app/f.yaml")).status().expect("mkfifo starts");
     assert!(made.success());
     fs::remove_file(&link).expect("the link goes");
-    place.generate(&[], &in_repository).fails(2, "f.yaml: neither a file nor a folder");
-    fs::remove_file(place.path("tree/app/f.yaml")).expect("it goes");
+    workspace.generate(&[], &in_repository).fails(2, "f.yaml: neither a file nor a folder");
+    fs::remove_file(workspace.path("tree/app/f.yaml")).expect("it goes");
     symlink("../../nothing", &link).expect("a link");
     // Programs would follow it wherever it is.
-    fs::rename(&link, place.path("tree/shared/link.yaml")).expect("it can be moved");
-    place.generate(&[], &in_repository).fails(2, "shared/link.yaml: a link that leads out");
+    fs::rename(&link, workspace.path("tree/shared/link.yaml")).expect("it can be moved");
+    workspace.generate(&[], &in_repository).fails(2, "shared/link.yaml: a link that leads out");
 }
 
 #[test]
-fn programs_get_plain_arguments_and_no_secrets() {
-    let place = Place::new(&[("kustomization.yaml", ""), ("a.yaml", "a: [")]);
-    place.program(
+fn renderers_get_plain_arguments_and_no_secrets() {
+    let workspace = Workspace::new(&[("kustomization.yaml", ""), ("a.yaml", "a: [")]);
+    workspace.program(
         "kustomize",
         "printf 'apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: map, annotations: {a: \"%s\"}}\\n' \"$* $TOKEN$ARGOCD_ENV_X\"\n\
          echo a warning >&2",
     );
-    let ended = place.generate(&[], &[("TOKEN", "x"), ("ARGOCD_ENV_X", "y")]);
+    let ended = workspace.generate(&[], &[("TOKEN", "x"), ("ARGOCD_ENV_X", "y")]);
     ended.is(&LABELLED.replace("  labels:", "  annotations:\n    a: 'build . '\n  labels:"));
     assert!(ended.stderr.contains("note: kustomize: a warning\n"), "{}", ended.stderr);
-    place.program("kustomize", "echo 'kind: ConfigMap'; echo no such base >&2; exit 3");
-    place.generate(&[], &[]).fails(2, "error: `kustomize build` failed: exit status: 3: no such base\n");
-    place.program("kustomize", "yes 'a: b'");
-    place.generate(&["--limit", "yaml-bytes=1000"], &[]).fails(2, "more than 1000 bytes (limit yaml-bytes)");
-    place.program("kustomize", "echo 'a: b'");
-    place.generate(&[], &[]).fails(2, "kustomize build:1: neither apiVersion nor kind");
-    fs::remove_file(place.path("bin/kustomize")).expect("it goes");
-    place.generate(&[], &[]).fails(2, "`kustomize` is not on the PATH");
+    workspace.program("kustomize", "echo 'kind: ConfigMap'; echo no such base >&2; exit 3");
+    workspace.generate(&[], &[]).fails(2, "error: `kustomize build` failed: exit status: 3: no such base\n");
+    workspace.program("kustomize", "yes 'a: b'");
+    workspace
+        .generate(&["--limit", "yaml-bytes=1000"], &[])
+        .fails(2, "more than 1000 bytes (limit yaml-bytes)");
+    workspace.program("kustomize", "echo 'a: b'");
+    workspace.generate(&[], &[]).fails(2, "kustomize build:1: neither apiVersion nor kind");
+    fs::remove_file(workspace.path("bin/kustomize")).expect("it goes");
+    workspace.generate(&[], &[]).fails(2, "`kustomize` is not on the PATH");
 }
 
 #[test]
-fn charts_get_what_argo_cd_and_the_application_say() {
-    let place = Place::new(&[("Chart.yaml", ""), ("values/prod.yaml", ""), ("odd,name.yaml", "")]);
+fn helm_gets_values_of_argo_cd_and_application() {
+    let workspace = Workspace::new(&[("Chart.yaml", ""), ("values/prod.yaml", ""), ("odd,name.yaml", "")]);
     let script = "printf 'apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: map}\\ndata:\\n  a: |\\n'\n\
                   for a; do printf '    <%s>\\n' \"$a\"; done; sed 's/^/    /'";
-    place.program("helm", script);
+    workspace.program("helm", script);
     let list = r#"[{"name":"helm-value-files","array":["values/prod.yaml"]},{"name":"helm-values","string":"x: $(id)"},
         {"name":"helm-parameters","map":{"a.b":"; touch /tmp/x `id` $(id),\\"}}]"#;
     let variables = [
@@ -295,8 +298,8 @@ fn charts_get_what_argo_cd_and_the_application_say() {
         ("KUBE_API_VERSIONS", "v1,apps/v1"),
         ("ARGOCD_APP_PARAMETERS", list),
     ];
-    let ended = place.generate(&[], &variables);
-    let tree = fs::canonicalize(place.path("tree/app")).expect("it is there");
+    let ended = workspace.generate(&[], &variables);
+    let tree = fs::canonicalize(workspace.path("tree/app")).expect("it is there");
     let expected = format!(
         "<template>\n    <web>\n    <.>\n    <--include-crds>\n    <--skip-schema-validation>\n    <--namespace=shop>\n    <--kube-version=1.36>\n    \
          <--api-versions=v1>\n    <--api-versions=apps/v1>\n    <--values={}/values/prod.yaml>\n    <--values=->\n    \
@@ -304,7 +307,7 @@ fn charts_get_what_argo_cd_and_the_application_say() {
         tree.display()
     );
     assert!(ended.code == Some(0) && ended.stdout.contains(&expected), "{}{}", ended.stdout, ended.stderr);
-    place.generate(&[], &[]).fails(2, "ARGOCD_APP_NAME: not set");
+    workspace.generate(&[], &[]).fails(2, "ARGOCD_APP_NAME: not set");
     for (list, reason) in [
         (r#"[{"name":"helm-value-files","array":["../../policies/label.yaml"]}]"#, "leads upwards"),
         (r#"[{"name":"helm-value-files","array":["odd,name.yaml"]}]"#, "a comma"),
@@ -313,22 +316,25 @@ fn charts_get_what_argo_cd_and_the_application_say() {
         (r#"[{"name":"helm-value-file","array":[]}]"#, "did you mean helm-value-files?"),
         ("[", "ARGOCD_APP_PARAMETERS: not JSON"),
     ] {
-        place.generate(&[], &[("ARGOCD_APP_NAME", "web"), ("ARGOCD_APP_PARAMETERS", list)]).fails(2, reason);
+        workspace
+            .generate(&[], &[("ARGOCD_APP_NAME", "web"), ("ARGOCD_APP_PARAMETERS", list)])
+            .fails(2, reason);
     }
     // The application may say otherwise than its folder.
-    place.write("tree/app/a.yaml", MAP);
+    workspace.write("tree/app/a.yaml", MAP);
     let plain = parameters(r#"[{"name":"renderer","string":"plain"}]"#);
-    let ended = place.generate(&[], &plain);
+    let ended = workspace.generate(&[], &plain);
     assert_eq!(ended.stdout, LABELLED, "{}", ended.stderr);
     let both = r#"[{"name":"renderer","string":"plain"},{"name":"helm-parameters","map":{"a":"b"}}]"#;
     let reason = "parameters for helm were given, and the application is rendered as plain";
-    place.generate(&[], &parameters(both)).fails(2, reason);
+    workspace.generate(&[], &parameters(both)).fails(2, reason);
     // A chart beside the application is not its own.
-    place.write("Chart.yaml", "");
+    workspace.write("Chart.yaml", "");
     for (address, is_refused) in [("file://../../", true), ("file:///etc", true), ("file://./values", false)]
     {
-        place.write("tree/app/Chart.yaml", &format!("dependencies: [{{name: x, repository: '{address}'}}]"));
-        let ended = place.generate(&["--remote"], &[("ARGOCD_APP_NAME", "web")]);
+        workspace
+            .write("tree/app/Chart.yaml", &format!("dependencies: [{{name: x, repository: '{address}'}}]"));
+        let ended = workspace.generate(&["--remote"], &[("ARGOCD_APP_NAME", "web")]);
         let reason = format!("dependency {address}: a chart out of what was unpacked");
         assert_eq!(ended.stderr.contains(&reason), is_refused, "{address}: {}", ended.stderr);
         assert_eq!(ended.code == Some(2), is_refused, "{address}: {}", ended.stderr);
@@ -336,10 +342,10 @@ fn charts_get_what_argo_cd_and_the_application_say() {
 }
 
 #[test]
-fn parameters_are_announced_for_what_is_there() {
-    let place = Place::new(&[("a.yaml", MAP)]);
+fn parameters_are_announced_for_the_source_type() {
+    let workspace = Workspace::new(&[("a.yaml", MAP)]);
     let names = |flags: &[&str]| {
-        let ended = place.run(&[&["parameters"], flags].concat(), &[]);
+        let ended = workspace.run(&[&["parameters"], flags].concat(), &[]);
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         let list: serde_json::Value = serde_json::from_str(&ended.stdout).expect("JSON");
         let entries = list.as_array().expect("a list").iter();
@@ -347,23 +353,23 @@ fn parameters_are_announced_for_what_is_there() {
     };
     assert_eq!(names(&[]), ["recurse"]);
     assert_eq!(names(&["--app-policies"]), ["recurse", "policies"]);
-    place.write("tree/app/kustomization.yaml", "");
+    workspace.write("tree/app/kustomization.yaml", "");
     assert_eq!(names(&[]), [""; 0]);
-    place.write("tree/app/Chart.yaml", "");
+    workspace.write("tree/app/Chart.yaml", "");
     assert_eq!(names(&[]), ["helm-value-files", "helm-values", "helm-parameters"]);
 }
 
 #[test]
-fn an_answer_that_nobody_takes_is_a_failure() {
-    let place = Place::new(&[("a.yaml", MAP)]);
-    let policies = place.path("policies");
+fn closed_stdout_is_a_failure() {
+    let workspace = Workspace::new(&[("a.yaml", MAP)]);
+    let policies = workspace.path("policies");
     let arguments = ["generate", "-p", policies.to_str().expect("UTF-8")];
-    let mut full = place.command(&arguments, &[]);
+    let mut full = workspace.command(&arguments, &[]);
     full.stdout(fs::File::create("/dev/full").expect("a device"));
     let output = full.output().expect("the program runs");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(2) && stderr.contains("cannot be written"), "{stderr}");
-    let mut child = place.command(&arguments, &[]).spawn().expect("the program starts");
+    let mut child = workspace.command(&arguments, &[]).spawn().expect("the program starts");
     drop(child.stdout.take());
     assert_eq!(child.wait().expect("it ends").code(), Some(2));
 }
@@ -394,7 +400,7 @@ fn ends(id: &str) -> bool {
 }
 
 /// A program that starts another one and does not listen to either.
-const STUBBORN: &str =
+const IGNORES_SIGNALS: &str =
     "trap '' TERM\nsleep 60 &\necho 'kind: half'; echo $! > ../child; echo $$ > ../own; wait; sleep 60";
 
 fn signal(name: &str, child: &Child) {
@@ -410,34 +416,34 @@ fn finished(mut child: Child) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn a_signal_ends_the_run_and_what_it_started() {
-    let place = Place::new(&[("kustomization.yaml", "")]);
-    place.program("kustomize", STUBBORN);
-    let policies = place.path("policies");
+fn signals_end_the_run_and_its_children() {
+    let workspace = Workspace::new(&[("kustomization.yaml", "")]);
+    workspace.program("kustomize", IGNORES_SIGNALS);
+    let policies = workspace.path("policies");
     for signal in ["TERM", "INT"] {
         let arguments = ["generate", "-p", policies.to_str().expect("UTF-8")];
-        let child = place.command(&arguments, &[]).spawn().expect("the program starts");
-        let (own, below) = (awaited(&place.path("tree/own")), awaited(&place.path("tree/child")));
+        let child = workspace.command(&arguments, &[]).spawn().expect("the program starts");
+        let (own, below) = (awaited(&workspace.path("tree/own")), awaited(&workspace.path("tree/child")));
         let start = Instant::now();
         self::signal(signal, &child);
         let (code, out, err) = finished(child);
         assert_eq!((code, &*out, &*err), (Some(130), "", "error: told to end before it was done\n"));
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
         assert!(ends(&own) && ends(&below));
-        fs::remove_file(place.path("tree/own"))
-            .and_then(|()| fs::remove_file(place.path("tree/child")))
+        fs::remove_file(workspace.path("tree/own"))
+            .and_then(|()| fs::remove_file(workspace.path("tree/child")))
             .expect("files");
     }
 }
 
 #[test]
-fn a_signal_ends_the_reading_of_inputs() {
-    let place = Place::new(&[("a.yaml", MAP)]);
-    let pipe = place.path("policies/pipe.yaml");
+fn signals_end_reading_inputs() {
+    let workspace = Workspace::new(&[("a.yaml", MAP)]);
+    let pipe = workspace.path("policies/pipe.yaml");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
-    let policies = place.path("policies");
+    let policies = workspace.path("policies");
     let arguments = ["generate", "-p", policies.to_str().expect("UTF-8")];
-    let child = place.command(&arguments, &[]).spawn().expect("the program starts");
+    let child = workspace.command(&arguments, &[]).spawn().expect("the program starts");
     // It waits until somebody reads.
     let writer = fs::OpenOptions::new().write(true).open(&pipe).expect("a pipe");
     signal("TERM", &child);
@@ -447,13 +453,13 @@ fn a_signal_ends_the_reading_of_inputs() {
 }
 
 #[test]
-fn a_signal_does_not_cut_an_answer_that_is_being_taken() {
+fn signals_do_not_cut_output() {
     let many: String = (0..2000).map(|_| format!("---\n{MAP}")).collect();
-    let place = Place::new(&[("a.yaml", &many)]);
-    let policies = place.path("policies");
+    let workspace = Workspace::new(&[("a.yaml", &many)]);
+    let policies = workspace.path("policies");
     let arguments = ["generate", "-q", "-p", policies.to_str().expect("UTF-8")];
     let start = || {
-        let mut child = place.command(&arguments, &[]).spawn().expect("the program starts");
+        let mut child = workspace.command(&arguments, &[]).spawn().expect("the program starts");
         // More than a pipe holds is to come.
         child.stdout.as_mut().expect("a pipe").read_exact(&mut [0]).expect("something is printed");
         signal("TERM", &child);
@@ -469,31 +475,31 @@ fn a_signal_does_not_cut_an_answer_that_is_being_taken() {
 }
 
 #[test]
-fn a_program_has_its_time() {
-    let place = Place::new(&[("kustomization.yaml", "")]);
-    place.program("kustomize", STUBBORN);
+fn renderers_have_a_timeout() {
+    let workspace = Workspace::new(&[("kustomization.yaml", "")]);
+    workspace.program("kustomize", IGNORES_SIGNALS);
     let start = Instant::now();
-    place
+    workspace
         .generate(&["--timeout", "500ms"], &[])
         .fails(2, "`kustomize build` was ended: rendering took more than 0.5 seconds (--timeout)");
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
-    assert!(ends(&awaited(&place.path("tree/own"))) && ends(&awaited(&place.path("tree/child"))));
-    place.program("kustomize", &format!("sleep 0.3; printf '{}'", MAP.replace('\n', "\\n")));
-    place.generate(&["--timeout", "0"], &[]).is(LABELLED);
-    place.program("kustomize", "exec sleep 60");
+    assert!(ends(&awaited(&workspace.path("tree/own"))) && ends(&awaited(&workspace.path("tree/child"))));
+    workspace.program("kustomize", &format!("sleep 0.3; printf '{}'", MAP.replace('\n', "\\n")));
+    workspace.generate(&["--timeout", "0"], &[]).is(LABELLED);
+    workspace.program("kustomize", "exec sleep 60");
     let start = Instant::now();
-    place.generate(&[], &[("ARGOCD_EXEC_TIMEOUT", "200ms")]).fails(2, "more than 0.2 seconds");
+    workspace.generate(&[], &[("ARGOCD_EXEC_TIMEOUT", "200ms")]).fails(2, "more than 0.2 seconds");
     assert!(start.elapsed() < Duration::from_secs(2), "a program that listens ends at once");
 }
 
 #[test]
-fn at_the_head_of_its_group_the_run_ends_the_same_way() {
-    let place = Place::new(&[("kustomization.yaml", "")]);
-    place.program("kustomize", "echo 'kind: half'; echo $$ > ../own; exec sleep 60");
-    let policies = place.path("policies");
+fn signals_work_for_process_group_leaders() {
+    let workspace = Workspace::new(&[("kustomization.yaml", "")]);
+    workspace.program("kustomize", "echo 'kind: half'; echo $$ > ../own; exec sleep 60");
+    let policies = workspace.path("policies");
     let arguments = ["generate", "-p", policies.to_str().expect("UTF-8")];
-    let child = place.command(&arguments, &[]).process_group(0).spawn().expect("the program starts");
-    let own = awaited(&place.path("tree/own"));
+    let child = workspace.command(&arguments, &[]).process_group(0).spawn().expect("the program starts");
+    let own = awaited(&workspace.path("tree/own"));
     // As the plugin server does it: to the whole group.
     let kill = Command::new("kill").args(["-TERM", "--", &format!("-{}", child.id())]).status();
     assert!(kill.expect("kill runs").success());
@@ -501,25 +507,25 @@ fn at_the_head_of_its_group_the_run_ends_the_same_way() {
     assert_eq!((code, &*out, &*err), (Some(130), "", "error: told to end before it was done\n"));
     assert!(ends(&own));
     let late =
-        place.command(&[&arguments[..], &["--timeout", "300ms"]].concat(), &[]).process_group(0).spawn();
+        workspace.command(&[&arguments[..], &["--timeout", "300ms"]].concat(), &[]).process_group(0).spawn();
     let (code, out, err) = finished(late.expect("the program starts"));
     assert_eq!((code, &*out), (Some(2), ""), "{err}");
-    assert!(err.contains("more than 0.3 seconds") && ends(&awaited(&place.path("tree/own"))), "{err}");
+    assert!(err.contains("more than 0.3 seconds") && ends(&awaited(&workspace.path("tree/own"))), "{err}");
 }
 
 #[test]
-fn the_readme_s_example_does_what_it_says() {
+fn readme_example_works() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let readme = fs::read_to_string(root.join("README.md")).expect("it is there");
     let start = "cd plugin/argocd/example/apps/jobs\n";
     let block =
         readme.split("```console\n").find(|block| block.starts_with(start)).expect("the example is there");
     let commands = block.split("```").next().expect("a block ends");
-    let place = Place::new(&[]);
-    place.program("kubectl", &format!("shift; exec '{PROGRAM}' \"$@\""));
+    let workspace = Workspace::new(&[]);
+    workspace.program("kubectl", &format!("shift; exec '{PROGRAM}' \"$@\""));
     let mut shell = Command::new("sh");
     shell.args(["-euc", commands]).current_dir(root).env_clear().stdin(Stdio::null());
-    shell.env("PATH", format!("{}:/usr/bin:/bin", place.path("bin").display()));
+    shell.env("PATH", format!("{}:/usr/bin:/bin", workspace.path("bin").display()));
     let output = shell.output().expect("sh runs");
     let expected = "---
 apiVersion: batch/v1
@@ -574,7 +580,7 @@ fn build<'a>(path: &'a str, parameters: &'a str) -> Vec<(&'a str, &'a str)> {
 }
 
 #[test]
-fn the_example_s_applications_are_generated_by_the_real_server() {
+fn the_real_plugin_server_generates_the_examples() {
     if test_support::skip_without_real_programs("the Argo CD plugin in the real plugin server") {
         return;
     }
@@ -638,7 +644,7 @@ fn the_example_s_applications_are_generated_by_the_real_server() {
 }
 
 #[test]
-fn the_real_server_tells_the_parameters_and_discovers_nothing() {
+fn the_real_plugin_server_announces_parameters() {
     if test_support::skip_without_real_programs(
         "the parameters of the Argo CD plugin in the real plugin server",
     ) {
@@ -653,7 +659,7 @@ fn the_real_server_tells_the_parameters_and_discovers_nothing() {
         ("apps/web", "helm-value-files helm-values helm-parameters renderer"),
     ] {
         let answer = server.ask("parameters", &example(), path, &build(path, "null"));
-        assert!(answer.is_given, "{}", answer.text);
+        assert!(answer.is_success, "{}", answer.text);
         let told: serde_json::Value = serde_json::from_str(&answer.text).expect("JSON");
         let entries = told["parameterAnnouncements"].as_array().expect("a list");
         let names: Vec<_> = entries.iter().map(|entry| entry["name"].as_str().expect("a name")).collect();
@@ -668,11 +674,11 @@ fn the_real_server_tells_the_parameters_and_discovers_nothing() {
 }
 
 #[test]
-fn what_goes_wrong_reaches_argo_cd_as_an_error() {
+fn errors_reach_argo_cd() {
     if test_support::skip_without_real_programs("errors of the Argo CD plugin in the real plugin server") {
         return;
     }
-    let place = Place::new(&[
+    let workspace = Workspace::new(&[
         ("map/a.yaml", MAP),
         (
             "secret/a.yaml",
@@ -691,12 +697,12 @@ fn what_goes_wrong_reaches_argo_cd_as_an_error() {
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\ndata:\n  a: {{ .Values.a.b | quote }}\n",
         ),
     ]);
-    place.write(
+    workspace.write(
         "policies/failing.yaml",
         &label("Secret", "x", "{{ parse_json(request.object.stringData.password) }}"),
     );
-    let server = PluginServer::start(&plugin(&place.path("policies"), &[]), PROGRAM.as_ref(), None);
-    let tree = place.path("tree");
+    let server = PluginServer::start(&plugin(&workspace.path("policies"), &[]), PROGRAM.as_ref(), None);
+    let tree = workspace.path("tree");
     let generate = |path: &str, parameters: &str| {
         let path = format!("app/{path}");
         server.ask("generate", &tree, &path, &build(&path, parameters))
@@ -718,7 +724,7 @@ fn what_goes_wrong_reaches_argo_cd_as_an_error() {
     assert!(!server.log().contains("hunter22"), "{}", server.log());
 
     // What a shell would run stays a text.
-    let trace = place.path("trace");
+    let trace = workspace.path("trace");
     let value = format!("$(touch {0}); `touch {0}` && touch {0} | {{x}}, \\\"'", trace.display());
     let list = serde_json::json!([{"name": "helm-parameters", "map": {"a.b": value}}]).to_string();
     let answer = generate("chart", &list);
@@ -736,22 +742,22 @@ fn what_goes_wrong_reaches_argo_cd_as_an_error() {
     let many: String = (0..5000)
         .map(|number| format!("---\n{MAP}data: {{a: '{}'}}\n", "x".repeat(1000 + number % 7)))
         .collect();
-    place.write("tree/app/many/a.yaml", &many);
+    workspace.write("tree/app/many/a.yaml", &many);
     let objects = generate("many", "null").manifests();
     assert!(objects.len() == 5000 && objects.iter().all(|object| object["metadata"]["labels"]["a"] == "b"));
 
-    symlink("/etc/passwd", place.path("tree/app/map/link.yaml")).expect("a link");
+    symlink("/etc/passwd", workspace.path("tree/app/map/link.yaml")).expect("a link");
     generate("map", "null").refusal();
 }
 
 #[test]
-fn the_flags_of_the_plugin_say_what_applications_may() {
+fn plugin_flags_limit_applications() {
     if test_support::skip_without_real_programs("the flags of the Argo CD plugin in the real plugin server") {
         return;
     }
     let chart = "apiVersion: v2\nname: chart\nversion: 0.1.0\n\
                  dependencies:\n- {name: part, version: 0.1.0, repository: 'file://../part'}\n";
-    let place = Place::new(&[
+    let workspace = Workspace::new(&[
         ("chart/Chart.yaml", chart),
         ("chart/own.yaml", &label("ConfigMap", "own", "policy")),
         ("part/Chart.yaml", "apiVersion: v2\nname: part\nversion: 0.1.0\n"),
@@ -759,7 +765,7 @@ fn the_flags_of_the_plugin_say_what_applications_may() {
     ]);
     let list = r#"[{"name":"policies","array":["own.yaml"]}]"#;
     let variables = build("app/chart", list);
-    let (policies, tree) = (place.path("policies"), place.path("tree"));
+    let (policies, tree) = (workspace.path("policies"), workspace.path("tree"));
     let closed = PluginServer::start(&plugin(&policies, &["--app-policies"]), PROGRAM.as_ref(), None);
     let answer = closed.ask("generate", &tree, "app/chart", &variables);
     assert!(answer.refusal().contains("--remote"), "{}", answer.text);
@@ -771,23 +777,24 @@ fn the_flags_of_the_plugin_say_what_applications_may() {
 }
 
 #[test]
-fn when_the_time_is_over_nothing_goes_on() {
+fn timeouts_end_all_processes() {
     if test_support::skip_without_real_programs("time limits of the Argo CD plugin in the real plugin server")
     {
         return;
     }
-    let place = Place::new(&[("kustomization.yaml", "")]);
-    let traces = place.path("traces");
+    let workspace = Workspace::new(&[("kustomization.yaml", "")]);
+    let traces = workspace.path("traces");
     fs::create_dir(&traces).expect("a folder");
-    place.program("kustomize", &STUBBORN.replace("..", &traces.display().to_string()));
+    workspace.program("kustomize", &IGNORES_SIGNALS.replace("..", &traces.display().to_string()));
     let server = PluginServer::start(
-        &plugin(&place.path("policies"), &["--timeout=3s"]),
+        &plugin(&workspace.path("policies"), &["--timeout=3s"]),
         PROGRAM.as_ref(),
-        Some(&place.path("bin")),
+        Some(&workspace.path("bin")),
     );
     for (time, reason) in [("1500ms", ""), ("30s", "rendering took more than 3 seconds")] {
         let start = Instant::now();
-        let answer = server.ask_within(time, "generate", &place.path("tree"), "app", &build("app", "null"));
+        let answer =
+            server.ask_within(time, "generate", &workspace.path("tree"), "app", &build("app", "null"));
         assert!(answer.refusal().contains(reason), "{}", answer.text);
         assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
         for trace in ["own", "child"] {
@@ -800,33 +807,33 @@ fn when_the_time_is_over_nothing_goes_on() {
 }
 
 #[test]
-fn the_sidecar_is_built_into_argo_cd_by_the_real_kustomize() {
+fn kustomize_builds_the_sidecar() {
     if test_support::skip_without_real_programs("the sidecar of the Argo CD plugin") {
         return;
     }
-    let place = Place::new(&[]);
-    let component = place.path("plugin");
+    let workspace = Workspace::new(&[]);
+    let component = workspace.path("plugin");
     fs::create_dir(&component).expect("a folder");
     for name in ["kustomization.yaml", "sidecar.yaml", "plugin.yaml"] {
         fs::copy(example().join("..").join(name), component.join(name)).expect("it can be copied");
     }
     // As far as the sidecar touches Argo CD's own manifests.
-    place.write(
+    workspace.write(
         "argocd/install.yaml",
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: argocd-repo-server}\nspec:\n  template:\n    spec:\n      \
          containers:\n      - {name: argocd-repo-server, image: argocd}\n      \
          volumes:\n      - {name: var-files, emptyDir: {}}\n      - {name: plugins, emptyDir: {}}\n---\n\
          apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: argocd-server}\nspec: {}\n",
     );
-    place.write("argocd/label.yaml", &label("ConfigMap", "a", "b"));
-    place.write(
+    workspace.write("argocd/label.yaml", &label("ConfigMap", "a", "b"));
+    workspace.write(
         "argocd/kustomization.yaml",
         "resources: [install.yaml]\ncomponents: [../plugin]\nnamespace: argocd\n\
          images: [{name: kubectl-kyv-argocd, newName: registry.example/kyv, newTag: v0.1.0}]\n\
          configMapGenerator: [{name: kyv-policies, files: [label.yaml]}]\n",
     );
     let output =
-        Command::new(test_support::tool("kustomize")).arg("build").arg(place.path("argocd")).output();
+        Command::new(test_support::tool("kustomize")).arg("build").arg(workspace.path("argocd")).output();
     let output = output.expect("kustomize runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.is_empty(), "{said}");

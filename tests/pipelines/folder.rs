@@ -1,4 +1,4 @@
-//! Folders that programs are run in, with our program on their path.
+//! Temporary folders in which programs run, with `kubectl-kyv` on their PATH.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,29 +11,29 @@ pub(crate) struct Folder(tempfile::TempDir);
 
 /// How a program ended, and what it said.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct RunOutput {
     pub(crate) success: bool,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Ended {
+impl RunOutput {
     /// What it printed, having succeeded.
     #[track_caller]
-    pub(crate) fn well(self) -> String {
+    pub(crate) fn succeeded(self) -> String {
         assert!(self.success, "{}\n{}", self.stderr, self.stdout);
         self.stdout
     }
 
     /// What it said, having failed without printing anything.
     #[track_caller]
-    pub(crate) fn badly(self) -> String {
+    pub(crate) fn failed(self) -> String {
         assert!(!self.success && self.stdout.is_empty(), "{}\n{}", self.stderr, self.stdout);
         self.stderr
     }
 }
 
-impl From<Output> for Ended {
+impl From<Output> for RunOutput {
     fn from(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).expect("programs speak UTF-8");
         Self { success: output.status.success(), stdout: text(output.stdout), stderr: text(output.stderr) }
@@ -88,16 +88,16 @@ impl Folder {
     }
 
     /// Runs a program in the folder.
-    pub(crate) fn run(&self, program: &Path, arguments: &[&str]) -> Ended {
+    pub(crate) fn run(&self, program: &Path, arguments: &[&str]) -> RunOutput {
         self.pipe(program, arguments, "")
     }
 
     /// Runs a program in the folder with something to read.
-    pub(crate) fn pipe(&self, program: &Path, arguments: &[&str], input: &str) -> Ended {
+    pub(crate) fn pipe(&self, program: &Path, arguments: &[&str], input: &str) -> RunOutput {
         let mut child = Command::new(program)
             .args(arguments)
             .current_dir(self.path())
-            .env("PATH", path_with_ours())
+            .env("PATH", path_with_kyv())
             .env("KUSTOMIZE_PLUGIN_HOME", self.path().join("plugins"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -116,7 +116,7 @@ impl Folder {
     }
 }
 
-pub(crate) fn ours() -> &'static Path {
+pub(crate) fn kyv_program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
 }
 
@@ -124,8 +124,8 @@ pub(crate) fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("krm-function/examples")
 }
 
-fn path_with_ours() -> OsString {
-    let first = ours().parent().expect("it stands in a folder").to_owned();
+fn path_with_kyv() -> OsString {
+    let first = kyv_program().parent().expect("it stands in a folder").to_owned();
     let others = env::var_os("PATH").unwrap_or_default();
     env::join_paths([first].into_iter().chain(env::split_paths(&others))).expect("paths without colons")
 }

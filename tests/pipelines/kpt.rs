@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::folder::{Ended, Folder, ours};
+use crate::folder::{Folder, RunOutput, kyv_program};
 
 const CHANGED: &str = "        securityContext:\n          readOnlyRootFilesystem: true\n";
 
-fn kpt(folder: &Folder, arguments: &[&str]) -> Ended {
+fn kpt(folder: &Folder, arguments: &[&str]) -> RunOutput {
     folder.run(&test_support::tool("kpt"), arguments)
 }
 
 /// The function over a package, with its configuration in it.
-fn eval(folder: &Folder, config: &str, further: &[&str]) -> Ended {
+fn eval(folder: &Folder, config: &str, further: &[&str]) -> RunOutput {
     let arguments = ["fn", "eval", ".", "--exec", "kubectl-kyv", "--fn-config", config];
     kpt(folder, &[&arguments, further].concat())
 }
@@ -25,7 +25,7 @@ fn expected(folder: &Folder) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn eval_changes_what_policies_mean_and_nothing_else_and_a_second_run_nothing() {
+fn eval_is_minimal_and_idempotent() {
     if test_support::skip_without_real_programs("the function in kpt") {
         return;
     }
@@ -43,13 +43,13 @@ fn eval_changes_what_policies_mean_and_nothing_else_and_a_second_run_nothing() {
 }
 
 #[test]
-fn eval_gives_its_output_elsewhere() {
+fn eval_writes_to_another_folder() {
     if test_support::skip_without_real_programs("the output of kpt") {
         return;
     }
     let folder = Folder::example("kpt");
     let (before, expected) = (folder.files(), expected(&folder));
-    let unwrapped = eval(&folder, "mutate.yaml", &["--output", "unwrap"]).well();
+    let unwrapped = eval(&folder, "mutate.yaml", &["--output", "unwrap"]).succeeded();
     assert!(unwrapped.contains(CHANGED) && !unwrapped.contains("internal.config"), "{unwrapped}");
     assert_eq!(folder.files(), before);
     let output = folder.path().join("../out-of-kpt").display().to_string();
@@ -65,15 +65,15 @@ fn eval_gives_its_output_elsewhere() {
 }
 
 #[test]
-fn source_and_sink_are_joined_by_hand() {
+fn source_and_sink_can_be_piped() {
     if test_support::skip_without_real_programs("kpt's source and sink") {
         return;
     }
     let folder = Folder::example("kpt");
     let expected = expected(&folder);
-    let list = kpt(&folder, &["fn", "source", ".", "--fn-config", "mutate.yaml"]).well();
-    let answer = folder.pipe(ours(), &["fn"], &list).well();
-    assert_eq!(folder.pipe(ours(), &[], &list).well(), answer);
+    let list = kpt(&folder, &["fn", "source", ".", "--fn-config", "mutate.yaml"]).succeeded();
+    let answer = folder.pipe(kyv_program(), &["fn"], &list).succeeded();
+    assert_eq!(folder.pipe(kyv_program(), &[], &list).succeeded(), answer);
     let sunk = folder.pipe(&test_support::tool("kpt"), &["fn", "sink", "sunk"], &answer);
     assert!(sunk.success, "{}", sunk.stderr);
     for (name, text) in expected {
@@ -136,7 +136,7 @@ fn render_runs_the_pipeline_of_the_kptfile_with_its_selectors() {
 }
 
 #[test]
-fn a_function_that_fails_leaves_the_package_untouched_and_saves_its_reasons() {
+fn failing_function_leaves_the_package_and_saves_results() {
     if test_support::skip_without_real_programs("the failing function in kpt") {
         return;
     }
@@ -159,7 +159,7 @@ fn a_function_that_fails_leaves_the_package_untouched_and_saves_its_reasons() {
 
 /// Items that do not come back are files that kpt deletes.
 #[test]
-fn a_validator_leaves_the_files_where_they_are() {
+fn validator_leaves_files() {
     if test_support::skip_without_real_programs("the validator in kpt") {
         return;
     }
@@ -203,7 +203,7 @@ fn generated_objects_become_files_once() {
 }
 
 #[test]
-fn layouts_that_people_have_are_kept() {
+fn file_layouts_are_kept() {
     if test_support::skip_without_real_programs("layouts of files in kpt") {
         return;
     }
@@ -235,7 +235,7 @@ fn layouts_that_people_have_are_kept() {
 }
 
 #[test]
-fn arguments_of_the_command_line_are_a_configuration() {
+fn command_line_arguments_are_a_function_config() {
     if test_support::skip_without_real_programs("kpt's arguments") {
         return;
     }

@@ -1,4 +1,4 @@
-//! The function in kustomize, and the plugin of the earlier kind in kubectl's.
+//! The function in kustomize, and the legacy exec plugin in `kubectl kustomize`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::folder::{Ended, Folder, ours};
+use crate::folder::{Folder, RunOutput, kyv_program};
 
 const PROD: &str = "overlays/prod";
 const PLUGINS: [&str; 3] = ["build", "--enable-alpha-plugins", "--enable-exec"];
@@ -15,7 +15,7 @@ const FUNCTION: &str = "  annotations:\n    config.kubernetes.io/function: \"exe
 /// What the example gives, written by hand.
 const RENDERED: &str = include_str!("kustomize.yaml");
 
-fn build(folder: &Folder, root: &str) -> Ended {
+fn build(folder: &Folder, root: &str) -> RunOutput {
     folder.run(&test_support::tool("kustomize"), &[&PLUGINS[..], &[root]].concat())
 }
 
@@ -33,17 +33,17 @@ fn policy(name: &str, kind: &str, mutate: &str) -> String {
 }
 
 #[test]
-fn the_example_is_built_with_names_hashes_and_references_intact_and_twice_the_same() {
+fn kustomize_builds_the_example_reproducibly() {
     if test_support::skip_without_real_programs("the function in kustomize") {
         return;
     }
     let folder = Folder::example("kustomize");
-    assert_eq!(build(&folder, PROD).well(), RENDERED);
-    assert_eq!(build(&folder, PROD).well(), RENDERED);
+    assert_eq!(build(&folder, PROD).succeeded(), RENDERED);
+    assert_eq!(build(&folder, PROD).succeeded(), RENDERED);
 }
 
 #[test]
-fn kubectl_builds_the_same_with_the_program_as_a_plugin() {
+fn kubectl_kustomize_runs_the_plugin() {
     if test_support::skip_without_real_programs("the plugin in kubectl kustomize") {
         return;
     }
@@ -54,29 +54,29 @@ fn kubectl_builds_the_same_with_the_program_as_a_plugin() {
     }
     let plugins = folder.path().join("plugins/kyv.dev/v1alpha1/kyv");
     fs::create_dir_all(&plugins).unwrap();
-    symlink(ours(), plugins.join("Kyv")).unwrap();
+    symlink(kyv_program(), plugins.join("Kyv")).unwrap();
     let kubectl = test_support::tool("kubectl");
     let build = || folder.run(&kubectl, &["kustomize", "--enable-alpha-plugins", PROD]);
-    assert_eq!(build().well(), RENDERED);
+    assert_eq!(build().succeeded(), RENDERED);
 
     folder.edit(&format!("{PROD}/kustomization.yaml"), "transformers:\n  - mutate.yaml\n", "");
-    let stderr = build().badly();
+    let stderr = build().failed();
     assert!(
         stderr.contains(": Service/shop/prod-shop: team/label: would change metadata.labels\n"),
         "{stderr}"
     );
     folder.edit(&format!("{PROD}/validate.yaml"), "mode: validate", "mode: verify");
-    let stderr = build().badly();
+    let stderr = build().failed();
     let reason = "error: functionConfig: spec.mode: expected one of mutate, generate, validate\n";
     assert!(stderr.contains(reason), "{stderr}");
     folder.edit(&format!("{PROD}/validate.yaml"), "mode: verify", "policys: []");
-    let stderr = build().badly();
+    let stderr = build().failed();
     assert!(stderr.contains("spec.policys: unknown field, did you mean `policies`?"), "{stderr}");
 }
 
 /// kubectl has no `--enable-exec`, but it runs functions in containers: a `docker` of ours stands in for the image.
 #[test]
-fn kubectl_builds_the_same_objects_with_the_program_in_a_container() {
+fn kubectl_kustomize_runs_the_container() {
     if test_support::skip_without_real_programs("the function as a container in kubectl kustomize") {
         return;
     }
@@ -117,7 +117,7 @@ fn kubectl_builds_the_same_objects_with_the_program_in_a_container() {
     let arguments = ["-c", &program, "sh", "kustomize", "--enable-alpha-plugins", PROD];
     let documents =
         |text: &str| text.split("---\n").map(|one| one.trim_end().to_owned()).collect::<BTreeSet<_>>();
-    let rendered = folder.run(Path::new("/bin/sh"), &arguments).well();
+    let rendered = folder.run(Path::new("/bin/sh"), &arguments).succeeded();
     assert_eq!(documents(&rendered), documents(RENDERED));
     let log = folder.read("bin/log");
     assert!(log.lines().count() >= 2, "{log}");
@@ -134,7 +134,7 @@ fn a_validator_fails_the_build_with_its_reasons() {
     }
     let folder = Folder::example("kustomize");
     folder.edit(&format!("{PROD}/kustomization.yaml"), "transformers:\n  - mutate.yaml\n", "");
-    let stderr = build(&folder, PROD).badly();
+    let stderr = build(&folder, PROD).failed();
     for reason in [
         "Deployment/shop/prod-shop: secure/autogen-read-only: would change \
          spec.template.spec.containers[0].securityContext\n",
@@ -144,7 +144,7 @@ fn a_validator_fails_the_build_with_its_reasons() {
         assert!(stderr.contains(reason), "{stderr}");
     }
     folder.edit(&format!("{PROD}/validate.yaml"), "mode: validate", "mode: validate\n  severity: warning");
-    let Ended { success, stdout, stderr } = build(&folder, PROD);
+    let RunOutput { success, stdout, stderr } = build(&folder, PROD);
     assert!(success && stderr.starts_with("warning: "), "{stderr}");
     assert!(stdout.contains("name: prod-shop-hf678c7m2b\n"), "{stdout}");
 }
@@ -157,18 +157,18 @@ fn a_function_that_fails_fails_the_build_with_its_reasons() {
     let folder = Folder::example("kustomize");
     let broken = r#"{patchStrategicMerge: {metadata: {labels: {a: "{{ request.object.data.nowhere }}"}}}}"#;
     folder.write("policies/broken.yaml", &policy("broken", "Service", broken));
-    let stderr = build(&folder, PROD).badly();
+    let stderr = build(&folder, PROD).failed();
     let reason = "Service/shop/prod-shop: broken/rule: variable substitution failed: failed to resolve \
          request.object.data.nowhere";
     assert!(stderr.contains(reason), "{stderr}");
     fs::remove_dir_all(folder.path().join("policies")).unwrap();
-    let stderr = build(&folder, PROD).badly();
+    let stderr = build(&folder, PROD).failed();
     assert!(stderr.contains("error: ../../policies/: cannot be read: no such file or directory"), "{stderr}");
 }
 
 /// kustomize keeps names, references and hashes in annotations that no policy may see or lose.
 #[test]
-fn policies_cannot_break_what_kustomize_keeps_in_annotations() {
+fn internal_annotations_survive_policies() {
     if test_support::skip_without_real_programs("kustomize's annotations") {
         return;
     }
@@ -187,7 +187,7 @@ fn policies_cannot_break_what_kustomize_keeps_in_annotations() {
     }
     fs::remove_file(folder.path().join(PROD).join("validate.yaml")).unwrap();
     folder.edit(&format!("{PROD}/kustomization.yaml"), "validators:\n  - validate.yaml\n", "");
-    let stdout = build(&folder, PROD).well();
+    let stdout = build(&folder, PROD).succeeded();
     assert_eq!(stdout.matches("prod-shop-hf678c7m2b").count(), 2, "{stdout}");
     assert_eq!(
         stdout.matches("  annotations:\n    mine: only\n  labels:\n    seen: \"0\"\n").count(),
@@ -201,14 +201,14 @@ fn policies_cannot_break_what_kustomize_keeps_in_annotations() {
         "policies/replace.yaml",
         &policy("data", "ConfigMap", "{patchStrategicMerge: {data: {LOG_LEVEL: debug}}}"),
     );
-    let changed = build(&folder, PROD).well();
+    let changed = build(&folder, PROD).succeeded();
     folder.edit("base/kustomization.yaml", "LOG_LEVEL=info", "LOG_LEVEL=debug");
-    assert_eq!(build(&folder, PROD).well(), changed);
+    assert_eq!(build(&folder, PROD).succeeded(), changed);
     assert!(!changed.contains("hf678c7m2b"), "{changed}");
 }
 
 #[test]
-fn generated_objects_may_ask_for_a_hash_and_stand_in_for_others() {
+fn generated_objects_get_hashes_and_replace_others() {
     if test_support::skip_without_real_programs("the generator in kustomize") {
         return;
     }
@@ -224,29 +224,29 @@ fn generated_objects_may_ask_for_a_hash_and_stand_in_for_others() {
         ("conf.yaml", conf),
         ("pod.yaml", pod),
     ]);
-    let ours = build(&folder, ".").well();
+    let ours = build(&folder, ".").succeeded();
     folder.write(
         "kustomization.yaml",
         &format!("{root}configMapGenerator: [{{name: conf, literals: [a=b, b=c]}}]\n"),
     );
-    assert_eq!(ours, build(&folder, ".").well());
+    assert_eq!(ours, build(&folder, ".").succeeded());
 }
 
 /// Without `--enable-exec` kustomize leaves functions out and says nothing: the README tells how to notice.
 #[test]
-fn a_function_that_was_left_out_is_noticed_by_diff() {
+fn diff_finds_a_missing_function() {
     if test_support::skip_without_real_programs("the function that kustomize leaves out") {
         return;
     }
     let folder = Folder::example("kustomize");
     let kustomize = test_support::tool("kustomize");
-    let stderr = folder.run(&kustomize, &["build", PROD]).badly();
+    let stderr = folder.run(&kustomize, &["build", PROD]).failed();
     assert!(stderr.contains("external plugins disabled"), "{stderr}");
-    let rendered = folder.run(&kustomize, &["build", "--enable-alpha-plugins", PROD]).well();
+    let rendered = folder.run(&kustomize, &["build", "--enable-alpha-plugins", PROD]).succeeded();
     assert!(!rendered.contains("team: shop"), "{rendered}");
     let guard = ["diff", "-f", "-", "-p", "policies", "-o", "summary"];
-    assert!(!folder.pipe(ours(), &guard, &rendered).success);
-    assert!(folder.pipe(ours(), &guard, RENDERED).success);
+    assert!(!folder.pipe(kyv_program(), &guard, &rendered).success);
+    assert!(folder.pipe(kyv_program(), &guard, RENDERED).success);
 }
 
 /// Three applications of an overlay, and thirty policies: the same bytes twice. What of the time is ours is
@@ -285,7 +285,7 @@ fn three_applications_and_thirty_policies_give_the_same_bytes_twice() {
 fn timed(folder: &Folder) -> (String, Duration) {
     let built = (0..5).map(|_| {
         let start = Instant::now();
-        let stdout = build(folder, ".").well();
+        let stdout = build(folder, ".").succeeded();
         (stdout, start.elapsed())
     });
     built.min_by_key(|(_, time)| *time).expect("it was built")

@@ -1,6 +1,7 @@
-//! The function in the real kustomize, kubectl and kpt. Runs when `KYV_REAL_PROGRAMS` is 1.
+//! Inside other tools: the KRM function in kustomize, kubectl and kpt, and the Argo CD plugin. The tests with the real
+//! tools run when `KYV_REAL_PROGRAMS` is 1.
 //!
-//! The examples of `krm-function/examples` are built as they stand; what they must give is in `tests/pipelines`.
+//! The examples of `krm-function/examples` are built unchanged; their expected output is in `tests/pipelines`.
 
 mod argocd;
 mod folder;

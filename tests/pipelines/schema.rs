@@ -7,7 +7,7 @@ use crate::folder::{Folder, examples};
 use test_support::api_server::ApiServer;
 
 #[test]
-fn an_api_server_takes_the_schema_and_by_it_the_examples() {
+fn the_crd_validates_the_examples_on_an_api_server() {
     if test_support::skip_without_real_programs("the schema on an API server") {
         return;
     }

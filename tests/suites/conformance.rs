@@ -1,7 +1,7 @@
 //! Kyverno's own policies and suites, where `KYV_CONFORMANCE` points to a folder of them: every classic
 //! policy loads, and the suites' resources become the suites' patched resources.
 //!
-//! What needs a part of the language that is not there yet is skipped, printed with its reason and counted.
+//! What needs an unsupported feature is skipped, printed with its reason and counted.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use kyv::value::{ObjectRef, Value};
 use kyv::yaml::{Limits, Source, print, read};
 use test_support::conformance_folder;
 use test_support::files::files_below;
-use test_support::normalize::tidy;
+use test_support::normalize::without_empty;
 
 fn documents(path: &Path) -> Result<Vec<Value>, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -85,7 +85,7 @@ struct Row {
 }
 
 #[test]
-fn the_suites_resources_become_their_patched_resources() {
+fn suite_resources_become_patched_resources() {
     let Some(folder) = conformance_folder("Kyverno's suites through the engine") else { return };
     let files = files_below(&folder, &["yaml", "yml"]);
     let suites = files.into_iter().filter(|file| {
@@ -211,7 +211,7 @@ fn run_suite(
             };
             let found = got.iter().find(|object| same_object(object, &expected));
             let Some(actual) = found.filter(|object| selected(object)) else { continue };
-            if tidied(actual) == tidied(&expected) {
+            if normalized(actual) == normalized(&expected) {
                 passed += 1;
             } else {
                 faults.push(format!(
@@ -219,8 +219,8 @@ fn run_suite(
                     suite.display(),
                     row.policy,
                     ObjectRef::of(actual).unwrap(),
-                    tidied(&expected).unwrap_or_default().to_go_json(),
-                    tidied(actual).unwrap_or_default().to_go_json(),
+                    normalized(&expected).unwrap_or_default().to_go_json(),
+                    normalized(actual).unwrap_or_default().to_go_json(),
                 ));
             }
         }
@@ -238,12 +238,12 @@ fn same_object(a: &Value, b: &Value) -> bool {
 }
 
 /// The value as Kyverno compares it: without nulls, empty maps and empty lists, and with a namespace.
-fn tidied(value: &Value) -> Option<Value> {
+fn normalized(value: &Value) -> Option<Value> {
     let mut value = value.clone();
     if let Some(metadata) = value.as_object_mut().and_then(|members| members.get_mut("metadata"))
         && metadata.get("namespace").is_none()
     {
         metadata.insert("namespace", "default".into());
     }
-    tidy(&value)
+    without_empty(&value)
 }

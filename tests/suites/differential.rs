@@ -3,7 +3,7 @@
 //! folder of them.
 //!
 //! Under `kyverno` each object must come out as the CLI prints it, but for the artefacts of the CLI itself, which are
-//! [`ARTEFACTS`] and no more; under `documented` as well, or a difference of the table is announced for that object.
+//! [`ARTEFACTS`] and no more; under `documented` as well, or a divergence is announced for that object.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,13 +24,13 @@ use test_support::conformance_folder;
 use test_support::files::files_below;
 use test_support::kyverno_cli::Applied;
 use test_support::kyverno_cli::artefacts::{ARTEFACTS, with_whole_numbers};
-use test_support::normalize::tidy;
+use test_support::normalize::without_empty;
 
 /// What the folder holds at least; with less there, the test compares too little to mean anything.
-const LEAST_POLICIES: usize = 30;
-const LEAST_OBJECTS: usize = 150;
-const LEAST_MUTATED: usize = 1000;
-const LEAST_ERRORS: usize = 50;
+const MIN_POLICIES: usize = 30;
+const MIN_OBJECTS: usize = 150;
+const MIN_MUTATED: usize = 1000;
+const MIN_ERRORS: usize = 50;
 
 /// Half a second to start the CLI, a hundredth for each pair: two minutes on two cores that have nothing else to do,
 /// and this with patience for a busy machine.
@@ -91,21 +91,21 @@ impl Pool {
             files.iter().filter(|file| file.file_name().unwrap() == "kyverno-test.yaml").collect();
         for file in &files {
             let Ok(documents) = documents(file) else {
-                pool.leave_out("files that are no YAML");
+                pool.skip("files that are no YAML");
                 continue;
             };
             for document in documents {
-                pool.take(file, document, &suites);
+                pool.add_document(file, document, &suites);
             }
         }
         pool
     }
 
-    fn take(&mut self, file: &Path, document: Value, suites: &[&PathBuf]) {
+    fn add_document(&mut self, file: &Path, document: Value, suites: &[&PathBuf]) {
         let group = document.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         match kind_of(&document) {
             DocumentKind::Classic => match beyond(&document) {
-                Some(reason) => self.leave_out(reason),
+                Some(reason) => self.skip(reason),
                 None if self.policies.iter().any(|other| other.document == document) => {}
                 None => {
                     let values = suites.iter().find_map(|suite| values_of(suite, file));
@@ -115,13 +115,13 @@ impl Pool {
             DocumentKind::NotAPolicy if group.contains("kyverno.io/") => {}
             DocumentKind::NotAPolicy => match ObjectRef::of(&document) {
                 Some(name) if !name.name.is_empty() => self.objects.add(&document, &name),
-                _ => self.leave_out("documents that are no named objects"),
+                _ => self.skip("documents that are no named objects"),
             },
-            _ => self.leave_out("policies of other kinds, with CEL"),
+            _ => self.skip("policies of other kinds, with CEL"),
         }
     }
 
-    fn leave_out(&mut self, reason: &'static str) {
+    fn skip(&mut self, reason: &'static str) {
         *self.skipped.entry(reason).or_default() += 1;
     }
 }
@@ -260,10 +260,10 @@ impl Found {
             }
             theirs = undone;
         }
-        let tidied = |object: &Value| tidy(&with_whole_numbers(object.clone()));
-        let theirs = tidied(&theirs);
+        let normalized = |object: &Value| without_empty(&with_whole_numbers(object.clone()));
+        let theirs = normalized(&theirs);
         self.errors += usize::from(failed);
-        self.mutated += usize::from(theirs != tidied(given));
+        self.mutated += usize::from(theirs != normalized(given));
 
         let mut fault = |semantics: &str, what: &str, ours: &Outcome| {
             let json = |object: &Option<Value>| object.as_ref().map(Value::to_go_json).unwrap_or_default();
@@ -273,14 +273,14 @@ impl Found {
                 ObjectRef::of(given).unwrap(),
                 given.to_go_json(),
                 json(&theirs),
-                json(&tidied(&ours.object)),
+                json(&normalized(&ours.object)),
             );
             if let Some(error) = &ours.error {
                 write!(text, "\n  error   {error}").unwrap();
             }
             self.faults.push(text);
         };
-        let same = |ours: &Outcome| tidied(&ours.object) == theirs;
+        let same = |ours: &Outcome| normalized(&ours.object) == theirs;
         if !same(kyverno) {
             fault("kyverno", "another object", kyverno);
         } else if kyverno.error.is_some() != failed {
@@ -320,7 +320,7 @@ fn compare(program: &Path, policy: &Policy, objects: &[Vec<Value>]) -> Result<Fo
 }
 
 #[test]
-fn every_policy_makes_of_every_object_what_kyverno_makes_of_it() {
+fn every_policy_on_every_object_matches_the_kyverno_cli() {
     if test_support::skip_without_real_programs("Kyverno's policies through Kyverno's CLI") {
         return;
     }
@@ -369,8 +369,8 @@ fn every_policy_makes_of_every_object_what_kyverno_makes_of_it() {
 
     assert!(found.faults.is_empty(), "{}", found.faults.join("\n"));
     assert_eq!(found.pairs, pool.policies.len() * count, "each policy meets each object");
-    assert!(pool.policies.len() >= LEAST_POLICIES, "too few policies");
-    assert!(count >= LEAST_OBJECTS, "too few objects");
-    assert!(found.mutated >= LEAST_MUTATED, "too few pairs in which something happens");
-    assert!(found.errors >= LEAST_ERRORS, "too few pairs in which a rule fails");
+    assert!(pool.policies.len() >= MIN_POLICIES, "too few policies");
+    assert!(count >= MIN_OBJECTS, "too few objects");
+    assert!(found.mutated >= MIN_MUTATED, "too few pairs in which something happens");
+    assert!(found.errors >= MIN_ERRORS, "too few pairs in which a rule fails");
 }

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use kyv::value::Value;
 use test_support::conformance_folder;
 
-struct Ended {
+struct RunOutput {
     code: Option<i32>,
     stdout: String,
     stderr: String,
@@ -21,7 +21,7 @@ fn suites() -> PathBuf {
 }
 
 /// Runs `kubectl kyv test` in a folder.
-fn kyv(folder: &Path, arguments: &[&str]) -> Ended {
+fn kyv(folder: &Path, arguments: &[&str]) -> RunOutput {
     let output = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
         .arg("test")
         .args(arguments)
@@ -31,7 +31,7 @@ fn kyv(folder: &Path, arguments: &[&str]) -> Ended {
         .output()
         .unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ended { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    RunOutput { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {
@@ -184,7 +184,7 @@ fn every_expectation_gives_its_rows() {
 }
 
 #[test]
-fn what_was_dropped_or_not_evaluated_fails_only_when_strict() {
+fn discarded_or_unevaluated_rows_fail_only_when_strict() {
     for name in ["only-dropped", "not-evaluated"] {
         assert_eq!(kyv(&suites(), &[name]).code, Some(0), "{name}");
         assert_eq!(kyv(&suites(), &[name, "--strict"]).code, Some(1), "{name}");
@@ -254,7 +254,7 @@ fn a_suite_that_cannot_be_loaded_is_an_error_and_the_others_run() {
 }
 
 #[test]
-fn suites_keep_their_order_whatever_runs_at_once() {
+fn suites_keep_their_order_with_threads() {
     let one = kyv(&suites(), &["-o", "json", "--workers", "1"]);
     let many = kyv(&suites(), &["-o", "json", "--workers", "8"]);
     assert_eq!((one.code, one.stdout, one.stderr), (many.code, many.stdout, many.stderr));
@@ -322,7 +322,7 @@ fn expected_objects_are_rewritten_on_request() {
 }
 
 #[test]
-fn expectations_that_contradict_each_other_are_not_written() {
+fn contradicting_expectations_are_not_rewritten() {
     let folder = copy("chained");
     let suite = folder.path().join("kyverno-test.yaml");
     let text = fs::read_to_string(&suite).unwrap();
@@ -381,7 +381,7 @@ fn label(kind: &str, mutate: &str) -> String {
 const LABELLED: &str = "patchStrategicMerge: {metadata: {labels: {a: b}}}";
 
 #[test]
-fn suites_that_could_not_be_loaded_stand_in_every_report() {
+fn unloadable_suites_are_in_every_report() {
     for (format, wanted) in [
         (
             "json",
@@ -412,7 +412,7 @@ fn suites_that_could_not_be_loaded_stand_in_every_report() {
 }
 
 #[test]
-fn a_difference_that_refuses_a_policy_is_announced() {
+fn a_divergence_that_refuses_a_policy_is_announced() {
     let policy =
         label("ConfigMap", "patchStrategicMerge: {data: {x: \"{{ join('-' split('a,b', ',')) }}\"}}");
     let folder = suite(&policy, "", ", rule: add, resources: [map]");
@@ -423,7 +423,7 @@ fn a_difference_that_refuses_a_policy_is_announced() {
 }
 
 #[test]
-fn names_in_vain_are_noted_and_fail_when_strict() {
+fn unmatched_names_are_noted_and_fail_when_strict() {
     let file = ", generatedResource: policy.yaml";
     for (row, wanted) in [
         ("rule: add, resources: [map, mapp]", "results[0]: the suite has no object `mapp`"),
@@ -439,7 +439,7 @@ fn names_in_vain_are_noted_and_fail_when_strict() {
 }
 
 #[test]
-fn a_selector_that_fits_nothing_is_told() {
+fn a_selector_that_matches_nothing_is_reported() {
     let run = |flags: &[&str]| kyv(&suites(), &[&["passing", "-t", "policy=typo"], flags].concat());
     let ended = run(&[]);
     assert_eq!(ended.code, Some(0));
@@ -452,7 +452,7 @@ fn a_selector_that_fits_nothing_is_told() {
 }
 
 #[test]
-fn values_in_vain_are_noted() {
+fn unused_values_are_noted() {
     let values = "values: {policies: [{name: labels, resources: []}, {name: label, rules: [{name: ad, values: {x: y}}], \
                   resources: [{name: mapp, values: {x: y}}, {name: map, values: {x: y}}]}]}\n";
     let folder = suite(&label("ConfigMap", LABELLED), values, ", rule: add, resources: [map]");
@@ -469,7 +469,7 @@ fn values_in_vain_are_noted() {
 }
 
 #[test]
-fn an_operation_that_is_none_is_refused() {
+fn unknown_operations_are_refused() {
     let values = "values: {globalValues: {request.operation: update}}\n";
     let folder = suite(&label("ConfigMap", LABELLED), values, ", rule: add, resources: [map]");
     let ended = kyv(folder.path(), &[]);
@@ -481,7 +481,7 @@ fn an_operation_that_is_none_is_refused() {
 
 /// As with Kyverno: such rows are skipped, and here the message says why.
 #[test]
-fn a_rule_that_autogen_could_have_made_is_skipped() {
+fn rows_of_missing_autogen_rules_are_skipped() {
     let folder = suite(&label("Pod", LABELLED), "", ", rule: autogen-add, resources: [map]");
     let ended = kyv(folder.path(), &["-o", "json", "--detailed-results"]);
     assert_eq!(
@@ -492,7 +492,7 @@ fn a_rule_that_autogen_could_have_made_is_skipped() {
 }
 
 #[test]
-fn what_is_written_for_a_target_is_what_the_diff_shows() {
+fn update_rewrites_expectations_of_targets() {
     let policy = label(
         "ConfigMap",
         "targets: [{apiVersion: v1, kind: Secret, namespace: default, name: s}]\n      patchStrategicMerge: {metadata: {labels: {a: b}}}",

@@ -10,7 +10,7 @@ use kyv::value::{ObjectRef, Value};
 use kyv::yaml::{Limits, Source, read};
 
 use test_support::kyverno_cli::artefacts::{ARTEFACTS, with_whole_numbers};
-use test_support::normalize::tidy;
+use test_support::normalize::without_empty;
 
 use crate::compare::programs::Programs;
 
@@ -102,7 +102,7 @@ fn same(
     our_name: &str,
     their_name: &str,
 ) -> Result<(), String> {
-    let tidied = |object: &Value| tidy(&with_whole_numbers(object.clone()));
+    let tidied = |object: &Value| without_empty(&with_whole_numbers(object.clone()));
     for object in ours {
         let identity = identity(object);
         let (ours, theirs) = (tidied(object), theirs.get(&identity).and_then(tidied));

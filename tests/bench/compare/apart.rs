@@ -11,12 +11,12 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use test_support::process_usage::Gauge;
+use test_support::process_usage::ProcessUsage;
 
 use crate::compare::contestant::Contestant;
 
 /// The name under which the program calls itself.
-pub(crate) const ERRAND: &str = "apart";
+pub(crate) const SUBCOMMAND: &str = "apart";
 
 /// What one run took.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ pub(crate) fn sample(contestant: &Contestant, printed: &Path) -> Result<Sample, 
     let said = printed.with_extension("said");
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(this);
-    command.arg(ERRAND).arg(printed).arg(&said).arg(&contestant.program).args(&contestant.arguments);
+    command.arg(SUBCOMMAND).arg(printed).arg(&said).arg(&contestant.program).args(&contestant.arguments);
     let told = command.env_clear().stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
     let told = String::from_utf8_lossy(&told.stdout).into_owned();
     let fields: Vec<&str> = told.split_whitespace().collect();
@@ -60,12 +60,12 @@ pub(crate) fn sample(contestant: &Contestant, printed: &Path) -> Result<Sample, 
 }
 
 /// Runs the program that the arguments name and tells what it took.
-pub(crate) fn errand(arguments: &[OsString]) -> ExitCode {
+pub(crate) fn subcommand(arguments: &[OsString]) -> ExitCode {
     let [printed, said, program, arguments @ ..] = arguments else { return ExitCode::FAILURE };
     let file = |path| File::create(path).expect("a file for what is printed");
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(file(printed)).stderr(file(said));
-    let Gauge { wall, cpu, peak, waiting, code } = Gauge::of(&mut command);
+    let ProcessUsage { wall, cpu, peak, waiting, code } = ProcessUsage::measure(&mut command);
     let code = code.map_or_else(|| "a signal".to_owned(), |code| code.to_string());
     let line = format!("{} {} {peak} {waiting} {code}\n", wall.as_nanos(), cpu.as_nanos());
     io::stdout().write_all(line.as_bytes()).expect("the benchmark listens");

@@ -13,7 +13,7 @@ use kyv::yaml::{Limits, Source, print, read, resolve};
 use rayon::ThreadPoolBuilder;
 
 /// The name under which the program calls itself.
-pub(crate) const ERRAND: &str = "limit";
+pub(crate) const SUBCOMMAND: &str = "limit";
 
 /// How much is read at once. What is done with it stays in the processor's cache.
 const BLOCK: usize = 256 * 1024;
@@ -39,7 +39,7 @@ impl Reading {
 }
 
 /// Reads one file and prints its objects to another.
-pub(crate) fn errand(arguments: &[OsString]) -> ExitCode {
+pub(crate) fn subcommand(arguments: &[OsString]) -> ExitCode {
     let [reading, input, output] = arguments else { return ExitCode::FAILURE };
     let all = [Reading::Library, Reading::Own];
     let Some(reading) = all.into_iter().find(|known| known.name() == reading) else {

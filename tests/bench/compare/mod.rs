@@ -29,7 +29,7 @@ use options::Options;
 
 /// The whole program.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
-    if let Some(code) = errand(&arguments) {
+    if let Some(code) = subcommand(&arguments) {
         return code;
     }
     let written: Vec<String> =
@@ -55,10 +55,10 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
 }
 
 /// What this program does when it calls itself.
-pub(crate) fn errand(arguments: &[OsString]) -> Option<ExitCode> {
+pub(crate) fn subcommand(arguments: &[OsString]) -> Option<ExitCode> {
     match arguments.first()?.to_str()? {
-        apart::ERRAND => Some(apart::errand(&arguments[1..])),
-        limit::ERRAND => Some(limit::errand(&arguments[1..])),
+        apart::SUBCOMMAND => Some(apart::subcommand(&arguments[1..])),
+        limit::SUBCOMMAND => Some(limit::subcommand(&arguments[1..])),
         _ => None,
     }
 }

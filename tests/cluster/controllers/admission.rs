@@ -1,10 +1,10 @@
 //! The cases of the corpus against Kyverno's real controllers. Runs when `KYV_REAL_PROGRAMS` is 1; `KYV_CASES`
 //! is a text that the names of the cases must contain.
 //!
-//! Each case that a cluster can be given is installed alone; its objects are sent, and what the API server answers
-//! must be what the case expects of `--semantics kyverno`. A webhook sees objects with the server's defaults, and the
-//! objects of a case have none; where these defaults change what a policy does, the answer must be what our program
-//! says of the object with its defaults. Both are always compared.
+//! The policies of each case are installed alone and its objects sent; the API server must answer what the case
+//! expects under `--semantics kyverno`. A webhook sees objects with the server's defaults, and the objects of a case
+//! have none; where the defaults change what a policy does, the answer must be what `mutate` prints for the object with
+//! its defaults. Both are always compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -12,20 +12,20 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::corpus_case::{self, Case, completed};
-use super::mutate_output::{Ours, Question};
+use super::mutate_output::{MutateCall, MutateOutcome};
 use test_support::api_server::ApiServer;
 use test_support::kyverno::Kyverno;
 use test_support::log;
-use test_support::objects::{parting, without_bookkeeping};
-use test_support::policy_installer::Force;
+use test_support::objects::{differing_paths, without_server_fields};
+use test_support::policy_installer::PolicyInstaller;
 use test_support::rest::{Answer, Refusal, Rest};
 
 /// Fewer would mean that something was not compared at all.
-const LEAST_CASES: usize = 300;
+const MIN_CASES: usize = 300;
 
 /// How long an answer may differ from what is expected before it counts: some things have no mark of their own that
-/// shows when they are in force.
-const DOUBT: Duration = Duration::from_secs(4);
+/// shows when they are in installer.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Differences where Kyverno panics: a webhook that does has no words.
 const PANICS: [&str; 3] = ["KYV-D10", "KYV-D38", "KYV-D70"];
@@ -43,7 +43,7 @@ struct Prediction {
     raw: Value,
     /// What is stored before, where the request is an update.
     old: Option<Value>,
-    ours: Ours,
+    ours: MutateOutcome,
     /// What the server makes of what we said.
     said: Answer,
     /// What the server makes of what the case expects.
@@ -66,7 +66,7 @@ struct Count {
 }
 
 #[test]
-fn a_cluster_does_what_the_cases_expect() {
+fn admission_gives_what_corpus_cases_expect() {
     if test_support::skip_without_real_programs("the cases of the corpus against Kyverno's controllers") {
         return;
     }
@@ -82,7 +82,7 @@ fn a_cluster_does_what_the_cases_expect() {
         }
     }
     log(&format!("{} cases, {} of them for a cluster; not the others: {left:?}", cases.len(), within.len()));
-    assert!(within.len() >= LEAST_CASES || std::env::var_os("KYV_CASES").is_some(), "too few cases");
+    assert!(within.len() >= MIN_CASES || std::env::var_os("KYV_CASES").is_some(), "too few cases");
 
     let server = ApiServer::start();
     let rest = Rest::open(&server);
@@ -91,11 +91,11 @@ fn a_cluster_does_what_the_cases_expect() {
     log(&format!("prepared after {:?}", start.elapsed()));
 
     let _kyverno = Kyverno::start(&server);
-    let mut force = Force::new(&rest);
+    let mut installer = PolicyInstaller::new(&rest);
     let mut count = Count::default();
     let mut faults = Vec::new();
     for prepared in &prepared {
-        run(prepared, &rest, &mut force, &mut count, &mut faults);
+        run(prepared, &rest, &mut installer, &mut count, &mut faults);
     }
     log(&format!(
         "{} cases, {:?}: {} objects as the case expects, {} denied as expected, {} refused by the server as \
@@ -122,7 +122,7 @@ fn prepare<'a>(rest: &Rest, case: &'a Case, namespaces: &[Value]) -> Prepared<'a
     let old: Vec<Option<Value>> =
         inputs.iter().map(|object| stored_before(case, object).map(completed)).collect();
     let held: Vec<Option<Value>> =
-        old.iter().map(|old| old.as_ref().and_then(|old| rest.create(old, LOOSE).ok())).collect();
+        old.iter().map(|old| old.as_ref().and_then(|old| rest.create(old, UNVALIDATED).ok())).collect();
     let answers: Vec<Answer> =
         inputs.iter().zip(&held).map(|(object, held)| send(rest, object, held.as_ref())).collect();
     let seen: Vec<Value> = inputs
@@ -131,17 +131,17 @@ fn prepare<'a>(rest: &Rest, case: &'a Case, namespaces: &[Value]) -> Prepared<'a
         .map(|(raw, answer)| answer.as_ref().map_or_else(|_| raw.clone(), |object| as_seen(object, raw)))
         .collect();
     let stored: Vec<Value> = held.iter().flatten().cloned().collect();
-    let question = Question { case, update: old.iter().any(Option::is_some), namespaces };
+    let question = MutateCall { case, update: old.iter().any(Option::is_some), namespaces };
     let (ours, refused) = match question.ask(&seen, &stored) {
         Ok(ours) => (ours, None),
-        Err(complaint) => (vec![Ours::Failed(complaint.clone()); seen.len()], Some(complaint)),
+        Err(complaint) => (vec![MutateOutcome::Failed(complaint.clone()); seen.len()], Some(complaint)),
     };
     let mut objects = Vec::new();
     for (index, raw) in inputs.iter().enumerate() {
         let held = held[index].as_ref();
         let said = match &ours[index] {
-            Ours::Object(object) => send(rest, object, held),
-            Ours::Failed(_) => Err(Refusal { code: 0, message: "a rule fails".into() }),
+            MutateOutcome::Object(object) => send(rest, object, held),
+            MutateOutcome::Failed(_) => Err(Refusal { code: 0, message: "a rule fails".into() }),
         };
         let expected = case.expected.as_ref().and_then(|all| all.get(index));
         objects.push(Prediction {
@@ -159,7 +159,7 @@ fn prepare<'a>(rest: &Rest, case: &'a Case, namespaces: &[Value]) -> Prepared<'a
 }
 
 /// Fields that a schema does not know are the server's to drop.
-const LOOSE: &str = "fieldValidation=Ignore";
+const UNVALIDATED: &str = "fieldValidation=Ignore";
 
 fn send(rest: &Rest, object: &Value, held: Option<&Value>) -> Answer {
     let query = "dryRun=All&fieldValidation=Ignore";
@@ -180,7 +180,7 @@ fn stored_before(case: &Case, object: &Value) -> Option<Value> {
 
 /// An answer of the server as a webhook sees the object: without what is made of it only when it is stored.
 fn as_seen(object: &Value, raw: &Value) -> Value {
-    let mut object = without_bookkeeping(object);
+    let mut object = without_server_fields(object);
     if raw["metadata"]["name"].is_null()
         && let Some(metadata) = object["metadata"].as_object_mut()
     {
@@ -221,22 +221,28 @@ fn forget(object: &mut Value, fields: &[&str]) {
 }
 
 /// Installs a case and sends its objects.
-fn run(prepared: &Prepared, rest: &Rest, force: &mut Force, count: &mut Count, faults: &mut Vec<String>) {
+fn run(
+    prepared: &Prepared,
+    rest: &Rest,
+    installer: &mut PolicyInstaller,
+    count: &mut Count,
+    faults: &mut Vec<String>,
+) {
     let case = prepared.case;
     if prepared.objects.iter().any(|object| object.old.is_some()) {
         // The policies that were here before must be gone.
-        force.settle();
+        installer.settle();
     }
     let held: Vec<Option<Value>> = prepared
         .objects
         .iter()
-        .map(|object| object.old.as_ref().and_then(|old| rest.create(old, LOOSE).ok()))
+        .map(|object| object.old.as_ref().and_then(|old| rest.create(old, UNVALIDATED).ok()))
         .collect();
     let exempted = case
         .exceptions
         .iter()
         .try_for_each(|exception| rest.create(exception, "fieldValidation=Strict").map(drop));
-    match (exempted.and_then(|()| force.install(&case.policies)), &prepared.refused) {
+    match (exempted.and_then(|()| installer.install(&case.policies)), &prepared.refused) {
         (Err(_), Some(_)) => count.refused += 1,
         (Err(refusal), None) => {
             faults.push(format!("{}: refused, but we take it: {}", case.name, refusal.message));
@@ -298,7 +304,7 @@ fn settled(case: &Case, object: &Prediction, ask: impl Fn() -> Answer) -> Result
     let start = Instant::now();
     loop {
         let verdict = judge(case, object, &ask());
-        if verdict.is_ok() || start.elapsed() > DOUBT {
+        if verdict.is_ok() || start.elapsed() > RETRY_TIMEOUT {
             return verdict;
         }
         std::thread::sleep(Duration::from_millis(200));
@@ -309,7 +315,7 @@ fn judge(case: &Case, object: &Prediction, did: &Answer) -> Result<Verdict, Stri
     let expected = object.expected.as_ref();
     match did {
         Err(denial) if denial.is_of_kyverno() => {
-            let Ours::Failed(ours) = &object.ours else {
+            let MutateOutcome::Failed(ours) = &object.ours else {
                 return Err(format!("we said nothing of a failure, but it was denied: {}", denial.message));
             };
             let panicked = denial.message.contains("INTERNAL_ERROR")
@@ -332,16 +338,18 @@ fn judge(case: &Case, object: &Prediction, did: &Answer) -> Result<Verdict, Stri
             let said = match &object.said {
                 Err(said) if said.code == 0 && case.ignores_failures() => {
                     let is_untouched = did == &object.seen;
-                    return is_untouched.then_some(Verdict::AsExpected).ok_or(parting(&object.seen, did));
+                    return is_untouched
+                        .then_some(Verdict::AsExpected)
+                        .ok_or(differing_paths(&object.seen, did));
                 }
                 Err(said) => return Err(format!("it was taken, but we said: {}", said.message)),
                 Ok(said) => said,
             };
             // What the server adds when it is sent once more.
-            let as_it_is = matches!(&object.ours, Ours::Object(ours) if ours == did)
+            let as_it_is = matches!(&object.ours, MutateOutcome::Object(ours) if ours == did)
                 || without_tolerations(said) == without_tolerations(did);
             if said != did && !as_it_is {
-                return Err(parting(said, did));
+                return Err(differing_paths(said, did));
             }
             Ok(if matches!(expected, Some(Ok(expected)) if expected == did) {
                 Verdict::AsExpected
@@ -379,9 +387,9 @@ fn repeats(ours: &str, denial: &str) -> bool {
     // Where in the patch, only we say.
     tails.any(|tail| {
         let tail = tail.split(" at `").next().unwrap_or(tail);
-        tail.len() >= LEAST_WORDS && denial.replace('"', "").contains(&tail.replace('"', ""))
+        tail.len() >= MIN_WORDS && denial.replace('"', "").contains(&tail.replace('"', ""))
     })
 }
 
 /// Less is no message, but a name.
-const LEAST_WORDS: usize = 15;
+const MIN_WORDS: usize = 15;

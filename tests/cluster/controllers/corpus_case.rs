@@ -1,4 +1,4 @@
-//! Cases of the corpus as a cluster can be given them.
+//! Cases of the corpus, completed so that a real API server accepts their objects.
 #![allow(clippy::allow_attributes, reason = "an `expect` fails in the test binary that uses all of it")]
 #![allow(dead_code, reason = "each test binary uses its part")]
 
@@ -183,7 +183,7 @@ pub(crate) fn completed(mut object: Value) -> Value {
         "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" => {
             let spec = &mut object["spec"];
             if spec["selector"].is_null() {
-                spec["selector"] = json!({"matchLabels": {"of": "rig"}});
+                spec["selector"] = json!({"matchLabels": {"app": "test"}});
             }
             for (label, value) in spec["selector"]["matchLabels"].as_object().cloned().unwrap_or_default() {
                 let labels = &mut spec["template"]["metadata"]["labels"];
@@ -211,15 +211,15 @@ pub(crate) fn completed(mut object: Value) -> Value {
 
 fn complete_pod(spec: &mut Value) {
     if spec["containers"].is_null() {
-        spec["containers"] = json!([{"name": "rig", "image": "rig"}]);
+        spec["containers"] = json!([{"name": "test", "image": "test"}]);
     }
     for list in ["containers", "initContainers"] {
         for (index, container) in spec[list].as_array_mut().into_iter().flatten().enumerate() {
             if container["image"].is_null() && container.is_object() {
-                container["image"] = json!("rig");
+                container["image"] = json!("test");
             }
             if container["name"].is_null() && container.is_object() {
-                container["name"] = json!(format!("rig-{index}"));
+                container["name"] = json!(format!("test-{index}"));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What our program says of objects as a cluster has them.
+//! What `mutate` prints for live objects.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,46 +12,46 @@ use test_support::api_server::ADMINISTRATOR;
 
 /// What becomes of an object.
 #[derive(Clone, Debug)]
-pub(crate) enum Ours {
+pub(crate) enum MutateOutcome {
     Object(Value),
     /// A rule could not be evaluated, with everything that was said of it.
     Failed(String),
 }
 
 /// Everything that our program is told of a case besides its objects.
-pub(crate) struct Question<'a> {
+pub(crate) struct MutateCall<'a> {
     pub(crate) case: &'a Case,
     pub(crate) update: bool,
     /// The namespaces of the cluster.
     pub(crate) namespaces: &'a [Value],
 }
 
-impl Question<'_> {
+impl MutateCall<'_> {
     /// What becomes of each object under Kyverno's semantics; what is said if a policy is refused.
-    pub(crate) fn ask(&self, objects: &[Value], old: &[Value]) -> Result<Vec<Ours>, String> {
+    pub(crate) fn ask(&self, objects: &[Value], old: &[Value]) -> Result<Vec<MutateOutcome>, String> {
         let all = self.run(objects, old)?;
         if all.status.code() == Some(0) {
             let printed = printed(&all.stdout);
             assert_eq!(printed.len(), objects.len(), "{}: an object each", self.case.name);
-            return Ok(printed.into_iter().map(Ours::Object).collect());
+            return Ok(printed.into_iter().map(MutateOutcome::Object).collect());
         }
         // Which of them failed shows when they come alone.
         let each = objects.iter().map(|object| {
             let alone = self.run(std::slice::from_ref(object), old)?;
             let mut printed = printed(&alone.stdout);
             Ok(match (alone.status.code(), printed.pop()) {
-                (Some(0), Some(object)) => Ours::Object(object),
-                _ => Ours::Failed(String::from_utf8_lossy(&alone.stderr).into_owned()),
+                (Some(0), Some(object)) => MutateOutcome::Object(object),
+                _ => MutateOutcome::Failed(String::from_utf8_lossy(&alone.stderr).into_owned()),
             })
         });
         each.collect()
     }
 
     fn run(&self, objects: &[Value], old: &[Value]) -> Result<Output, String> {
-        let mut asked = Asked::new(self.case, objects, self.namespaces);
+        let mut asked = Invocation::new(self.case, objects, self.namespaces);
         asked.command.args(["--operation", if self.update { "UPDATE" } else { "CREATE" }]);
         if self.update {
-            asked.give("--old", "old.yaml", &stream(old));
+            asked.add_file("--old", "old.yaml", &stream(old));
         }
         if self.case.folder.join("exceptions.yaml").exists() {
             asked.command.args(["--exceptions", "exceptions.yaml"]);
@@ -61,26 +61,26 @@ impl Question<'_> {
 }
 
 /// A run of our program on the policy of a case, with the files that it is given.
-struct Asked {
+struct Invocation {
     files: TempDir,
     command: Command,
 }
 
-impl Asked {
+impl Invocation {
     /// Under Kyverno's semantics, as whoever may do anything.
     fn new(case: &Case, objects: &[Value], namespaces: &[Value]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
         command.current_dir(&case.folder).env_clear().stdin(Stdio::null());
         command.args(["mutate", "-p", "policy.yaml", "--semantics", "kyverno", "-o", "json"]);
         let mut asked = Self { files: tempfile::tempdir().expect("a temporary folder"), command };
-        asked.give("-f", "input.yaml", &stream(objects));
-        asked.give("--context-from", "namespaces.yaml", &stream(namespaces));
-        asked.give("--userinfo", "user.yaml", ADMINISTRATOR);
+        asked.add_file("-f", "input.yaml", &stream(objects));
+        asked.add_file("--context-from", "namespaces.yaml", &stream(namespaces));
+        asked.add_file("--userinfo", "user.yaml", ADMINISTRATOR);
         asked
     }
 
     /// Gives a file to a flag.
-    fn give(&mut self, flag: &str, name: &str, text: &str) {
+    fn add_file(&mut self, flag: &str, name: &str, text: &str) {
         let path = self.files.path().join(name);
         fs::write(&path, text).expect("the folder takes files");
         self.command.arg(flag).arg(path);
@@ -109,7 +109,7 @@ fn printed(text: &[u8]) -> Vec<Value> {
 }
 
 /// What our program says of rules with targets.
-pub(crate) struct Foretold {
+pub(crate) struct PredictedTargets {
     /// What becomes of objects, by their keys.
     pub(crate) objects: BTreeMap<String, Value>,
     /// What the requests that fail would say.
@@ -118,21 +118,21 @@ pub(crate) struct Foretold {
 
 /// What our program says becomes of each of these objects when the first of them are triggers, under Kyverno's
 /// semantics; what it says if it refuses the policies.
-pub(crate) fn foretold(
+pub(crate) fn predict_targets(
     case: &Case,
     triggers: &[Value],
     targets: &[Value],
     namespaces: &[Value],
     key: fn(&Value) -> String,
-) -> Result<Foretold, String> {
-    let mut asked = Asked::new(case, triggers, namespaces);
+) -> Result<PredictedTargets, String> {
+    let mut asked = Invocation::new(case, triggers, namespaces);
     asked.command.args(&case.options);
     if !targets.is_empty() {
-        asked.give("--targets", "targets.yaml", &stream(targets));
+        asked.add_file("--targets", "targets.yaml", &stream(targets));
     }
     let output = asked.run()?;
     let objects = printed(&output.stdout).into_iter().map(|object| (key(&object), object)).collect();
-    Ok(Foretold { objects, failures: failures(&String::from_utf8_lossy(&output.stderr)) })
+    Ok(PredictedTargets { objects, failures: failures(&String::from_utf8_lossy(&output.stderr)) })
 }
 
 /// What we say that requests to the background controller would fail with.

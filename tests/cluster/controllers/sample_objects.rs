@@ -1,4 +1,4 @@
-//! Objects of mixed kinds: made here, and whatever the conformance folder holds that an API server takes.
+//! Objects of mixed kinds: generated ones, and those of the conformance folder that an API server accepts.
 
 use serde_json::{Value, json};
 

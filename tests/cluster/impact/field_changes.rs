@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 /// Of what an object could have and has not, one in so many is tried: the rest is of the same types.
-const EVERY: usize = 5;
+const SAMPLE_STEP: usize = 5;
 
 /// A change of one object.
 pub(crate) struct Change {
@@ -20,7 +20,7 @@ pub(crate) struct Schema<'a> {
 }
 
 /// How deep absent objects are made up.
-const DEPTH: usize = 1;
+const MAX_DEPTH: usize = 1;
 
 impl<'a> Schema<'a> {
     /// The description of a kind in the document of its group.
@@ -187,7 +187,7 @@ impl<'a> Changes<'a, '_> {
                 numbers.extend(schema["default"].as_i64().map(|number| json!(number)));
                 numbers
             }
-            Some("array") if depth > DEPTH => vec![json!([])],
+            Some("array") if depth > MAX_DEPTH => vec![json!([])],
             Some("array") => {
                 let items = self.samples(&schema["items"], name, depth + 1);
                 let one =
@@ -202,7 +202,7 @@ impl<'a> Changes<'a, '_> {
             Some("object") => {
                 let mut found = vec![json!({})];
                 let Some(properties) = schema["properties"].as_object() else { return found };
-                if depth > DEPTH {
+                if depth > MAX_DEPTH {
                     return found;
                 }
                 let required: Map<String, Value> = schema["required"]
@@ -264,7 +264,7 @@ impl<'a> Changes<'a, '_> {
     fn push(&mut self, what: String, after: Value) {
         let is_made = what.contains(" = {") || what.contains(" = [");
         self.made += usize::from(is_made);
-        let is_passed_over = is_made && what.len() > 60 && !self.made.is_multiple_of(EVERY);
+        let is_passed_over = is_made && what.len() > 60 && !self.made.is_multiple_of(SAMPLE_STEP);
         if !is_passed_over && after != *self.object && self.seen.insert(after.to_string()) {
             self.found.push(Change { what, after });
         }

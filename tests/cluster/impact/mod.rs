@@ -1,6 +1,6 @@
-//! What a change means for a cluster, held against a real API server: for objects of every kind, each field is changed
-//! by itself and sent as a dry run. What the server refuses to update must be flagged, what it takes must not be; and
-//! where the template that it would store is another one, and only there, Pods are replaced.
+//! Impact of changes compared with a real API server: for objects of every kind, each field is changed by itself and
+//! sent as a dry run. A change that the server refuses must be flagged as immutable, one that it accepts must not; a
+//! rollout must be flagged exactly where the stored Pod template would change.
 //!
 //! Runs when `KYV_REAL_PROGRAMS` is 1: a part of the changes, spread over all fields, and with `KYV_ALL_CHANGES` 1
 //! all of them, which takes minutes.
@@ -22,13 +22,13 @@ use test_support::api_server::ApiServer;
 use test_support::rest::{Refusal, Request, Rest};
 
 /// How many changes of one object are tried, unless all are.
-const SOME: usize = 160;
+const SAMPLE_SIZE: usize = 160;
 
 /// How many requests are under way at a time.
 const CONNECTIONS: usize = 8;
 
 #[test]
-fn flags_are_what_the_api_server_does() {
+fn impact_flags_match_the_api_server() {
     if test_support::skip_without_real_programs("flags of changes against an API server") {
         return;
     }
@@ -61,7 +61,7 @@ fn flags_are_what_the_api_server_does() {
         let schema = Schema::of(document, kind, version).unwrap_or_else(|| panic!("{label}: no schema"));
         let mut changes = schema.changes(&stored);
         if !are_all {
-            some_of(&mut changes);
+            sample(&mut changes);
         }
         for complaint in judge(&rest, &stored, &changes, &mut counts) {
             wrong.push(format!("{label}: {complaint}"));
@@ -72,12 +72,12 @@ fn flags_are_what_the_api_server_does() {
 }
 
 /// Leaves so many of many changes, the same in every run.
-fn some_of(changes: &mut Vec<Change>) {
+fn sample(changes: &mut Vec<Change>) {
     let number = changes.len();
     let mut index = 0;
     changes.retain(|_| {
         index += 1;
-        index * SOME / number.max(SOME) != (index - 1) * SOME / number.max(SOME)
+        index * SAMPLE_SIZE / number.max(SAMPLE_SIZE) != (index - 1) * SAMPLE_SIZE / number.max(SAMPLE_SIZE)
     });
 }
 
@@ -110,7 +110,7 @@ fn judge(rest: &Rest, stored: &Value, changes: &[Change], counts: &mut Counts) -
     let create = |change: &&Change| Request {
         method: "POST",
         path: format!("{collection}?dryRun=All"),
-        body: Some(anew(stored, &change.after)),
+        body: Some(recreated(stored, &change.after)),
     };
     let creates = rest.ask_all(&refused.iter().map(create).collect::<Vec<_>>(), CONNECTIONS);
     let mut creates = creates.into_iter();
@@ -119,8 +119,8 @@ fn judge(rest: &Rest, stored: &Value, changes: &[Change], counts: &mut Counts) -
     counts.changes += changes.len();
     for (change, answer) in changes.iter().zip(updates) {
         let impact = Impact::of(&before, &ours(&change.after), true);
-        let places = impact.immutable.iter().fold(String::new(), |mut text, place| {
-            write!(text, " {place}").expect("a string takes text");
+        let places = impact.immutable.iter().fold(String::new(), |mut text, insert_pod| {
+            write!(text, " {insert_pod}").expect("a string takes text");
             text
         });
         match answer {
@@ -161,7 +161,7 @@ fn has_rollout(stored: &Value) -> bool {
 }
 
 /// The content of an object as one that is not there yet.
-fn anew(stored: &Value, object: &Value) -> Value {
+fn recreated(stored: &Value, object: &Value) -> Value {
     let mut object = object.clone();
     object["metadata"]["name"] = match object["kind"].as_str() {
         Some("IPAddress") => json!("10.0.0.78"),
@@ -216,16 +216,16 @@ fn objects() -> Vec<Value> {
     let pod = parse(&text("pod.yaml")).remove(0)["spec"].clone();
     let mut objects = parse(&text("objects.yaml"));
     for object in &mut objects {
-        place(object, &pod);
+        insert_pod(object, &pod);
     }
     objects
 }
 
-fn place(value: &mut Value, pod: &Value) {
+fn insert_pod(value: &mut Value, pod: &Value) {
     match value {
         Value::String(text) if text == "<pod>" => *value = pod.clone(),
-        Value::Object(members) => members.values_mut().for_each(|member| place(member, pod)),
-        Value::Array(items) => items.iter_mut().for_each(|item| place(item, pod)),
+        Value::Object(members) => members.values_mut().for_each(|member| insert_pod(member, pod)),
+        Value::Array(items) => items.iter_mut().for_each(|item| insert_pod(item, pod)),
         _ => {}
     }
 }

@@ -1,11 +1,11 @@
-//! What `mutate` prints of live objects, given back to the cluster by the real kubectl.
+//! The output of `mutate` for live objects, applied by the real kubectl.
 
 use std::fmt::Write as _;
 use std::fs;
 
 use serde_json::Value;
 
-use super::{Policies, asked, filled, kyv};
+use super::{Policies, kyv, logged_requests, server_with_objects};
 use test_support::api_server::ApiServer;
 
 /// A template of Pods.
@@ -147,7 +147,7 @@ spec:
 /// A server with the objects, each with the server's defaults and its managed fields, some with a status. Odd ones are
 /// stored by server-side apply, the others by whoever `kubectl create` is.
 fn stored() -> ApiServer {
-    let server = filled();
+    let server = server_with_objects();
     server.kubectl_ok(&["apply", "-f", "-"], super::manifests::CRD);
     server.kubectl_ok(&["wait", "--for=condition=Established", "crd/widgets.example.com"], "");
     server.kubectl_ok(&["create", "namespace", "shop"], "");
@@ -186,7 +186,7 @@ fn done(stdout: &str, what: &str) -> usize {
 }
 
 #[test]
-fn what_is_printed_of_live_objects_is_taken_by_the_cluster() {
+fn printed_live_objects_can_be_applied() {
     if test_support::skip_without_real_programs("live objects, changed and given back") {
         return;
     }
@@ -260,7 +260,7 @@ fn what_is_printed_of_live_objects_is_taken_by_the_cluster() {
     let words = format!("; server dry run: {all} accepted");
     assert!(run.stderr.contains(&words), "{}", run.stderr);
     let mut tried = 0;
-    for (verb, path) in asked(&server) {
+    for (verb, path) in logged_requests(&server) {
         match &*verb {
             "get" | "list" => {}
             "update" => {
@@ -274,11 +274,11 @@ fn what_is_printed_of_live_objects_is_taken_by_the_cluster() {
 }
 
 #[test]
-fn what_the_cluster_does_not_take_is_told_beside_what_is_printed() {
+fn unappliable_objects_are_reported() {
     if test_support::skip_without_real_programs("refusals of what is printed") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     let negative = policies.argument("replicas");
     let text = fs::read_to_string(&negative).expect("it can be read").replace("replicas: 3", "replicas: -3");

@@ -1,4 +1,4 @@
-//! How a real API server is reached, and as whom.
+//! Addresses, credentials, proxies and certificates of a real API server.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 
 use super::proxy::tunnel;
-use super::{Policies, Run, changed, ended, filled, kyv};
+use super::{Policies, Run, changed_objects, ended, kyv, server_with_objects};
 use test_support::api_server::ApiServer;
 
 /// Runs the program with this environment and no other.
@@ -21,7 +21,7 @@ fn text(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).expect("it can be read").trim().to_owned()
 }
 
-/// The token of a user of the rig.
+/// The token of a user of the test cluster.
 fn token_in(kubeconfig: &Path) -> String {
     let text = text(kubeconfig);
     let (_, rest) = text.split_once("token: ").expect("there is a token");
@@ -47,11 +47,11 @@ fn account(server: &ApiServer) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_program_in_a_pod_reaches_the_cluster_around_it() {
+fn in_cluster_configuration_is_used() {
     if test_support::skip_without_real_programs("the service account of a Pod") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let folder = account(&server);
     let policies = Policies::new();
     let team = policies.argument("team");
@@ -68,7 +68,7 @@ fn a_program_in_a_pod_reaches_the_cluster_around_it() {
     let diff = ["diff", "cm", "-p", &team];
     let run = reach(&pod, &diff);
     assert_eq!(
-        (run.code, changed(&run.stdout).len()),
+        (run.code, changed_objects(&run.stdout).len()),
         (Some(1), 5),
         "the namespace is that of the Pod: {run:?}"
     );
@@ -120,7 +120,7 @@ fn a_program_in_a_pod_reaches_the_cluster_around_it() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_wrong_with_the_kubeconfig_is_told_in_kubectls_words() {
+fn kubeconfig_errors_match_kubectl() {
     use std::os::unix::fs::PermissionsExt as _;
     if test_support::skip_without_real_programs("faults of kubeconfigs") {
         return;
@@ -223,7 +223,7 @@ fn what_is_wrong_with_the_kubeconfig_is_told_in_kubectls_words() {
 
 #[cfg(unix)]
 #[test]
-fn files_say_as_whom_the_server_is_asked() {
+fn kubeconfig_users_and_impersonation() {
     use std::os::unix::fs::PermissionsExt as _;
     if test_support::skip_without_real_programs("users of kubeconfigs") {
         return;
@@ -330,11 +330,11 @@ fn files_say_as_whom_the_server_is_asked() {
 }
 
 #[test]
-fn certificates_names_and_tokens_are_checked_and_proxies_are_used() {
+fn tls_tokens_and_proxies() {
     if test_support::skip_without_real_programs("the connection to a real API server") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     let team = policies.argument("team");
     let run =
@@ -376,12 +376,12 @@ fn certificates_names_and_tokens_are_checked_and_proxies_are_used() {
     let kubeconfig = policies.path("proxied");
     fs::write(&kubeconfig, text).expect("the folder takes files");
     let through = kyv(&kubeconfig, &["diff", "cm", "-n", "web", "-p", &team]);
-    assert_eq!((through.code, changed(&through.stdout).len()), (Some(1), 5), "{through:?}");
+    assert_eq!((through.code, changed_objects(&through.stdout).len()), (Some(1), 5), "{through:?}");
     assert!(connections.load(Ordering::SeqCst) > 0);
 }
 
 #[test]
-fn a_server_that_is_not_there_is_named() {
+fn unreachable_servers_are_named() {
     let policies = Policies::new();
     let kubeconfig = policies.path("kubeconfig");
     fs::write(
@@ -426,11 +426,11 @@ fn config(server: &ApiServer, folder: &Path, user: &str) -> String {
 }
 
 #[test]
-fn a_client_is_known_by_its_certificate() {
+fn client_certificates_authenticate() {
     if test_support::skip_without_real_programs("certificates of clients") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     let folder = policies.0.path();
     let (certificate, key) = server.client_certificate();
@@ -480,7 +480,7 @@ fn a_client_is_known_by_its_certificate() {
             let shown = user.as_deref().unwrap_or("embedded").replace(&admin, "ADMIN");
             if has_rights && is_certified {
                 assert!(kubectl.status.success(), "{shown} {words}");
-                assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 5), "{shown} {run:?}");
+                assert_eq!((run.code, changed_objects(&run.stdout).len()), (Some(1), 5), "{shown} {run:?}");
             } else {
                 assert_eq!(run.code, Some(4), "{shown} {run:?}");
                 assert_eq!(run.stderr.lines().next(), Some(&*words), "{shown} {run:?}");

@@ -1,8 +1,8 @@
-//! What changes of live objects mean.
+//! The impact of changes on live objects.
 
 use serde_json::{Value, json};
 
-use super::{Policies, existing, filled, kyv};
+use super::{Policies, kyv, mutate_existing_rule, server_with_objects};
 
 /// Objects whose fields may not all change.
 const FIXED: &str = "
@@ -150,16 +150,16 @@ const CHANGES: [(&str, &str, &str, bool); 41] = [
 ];
 
 #[test]
-fn what_the_server_refuses_to_change_is_told_before() {
+fn immutable_changes_are_reported_before_apply() {
     if test_support::skip_without_real_programs("fields that may not change") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     server.kubectl_ok(&["apply", "-f", "-"], FIXED);
     let policies = Policies::new();
     let mut wrong = Vec::new();
     for (kind, name, patch, is_refused) in CHANGES {
-        let policy = existing(
+        let policy = mutate_existing_rule(
             &policies,
             "change",
             &format!("kinds: [{kind}], names: [{name}]"),
@@ -182,15 +182,20 @@ fn what_the_server_refuses_to_change_is_told_before() {
 /// A policy that lets Pods use their host's network; what else it changes comes after.
 fn on_the_host(policies: &Policies, fields: &str, labels: &str) -> String {
     let patch = format!("spec: {{{fields}template: {{{labels}spec: {{hostNetwork: true}}}}}}");
-    existing(policies, "host", "kinds: [Deployment]", &format!("patchStrategicMerge: {{{patch}}}"))
+    mutate_existing_rule(
+        policies,
+        "host",
+        "kinds: [Deployment]",
+        &format!("patchStrategicMerge: {{{patch}}}"),
+    )
 }
 
 #[test]
-fn the_summary_says_what_changes_mean() {
+fn summary_reports_impact() {
     if test_support::skip_without_real_programs("what changes mean") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     let host = on_the_host(&policies, "", "");
     let team = policies.argument("team");
@@ -223,11 +228,11 @@ fn the_summary_says_what_changes_mean() {
 }
 
 #[test]
-fn what_a_change_means_is_explained() {
+fn explain_reports_impact() {
     if test_support::skip_without_real_programs("what changes of live objects mean") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     let host = on_the_host(&policies, "selector: {matchLabels: {a: b}}, ", "metadata: {labels: {a: b}}, ");
     let replicas = policies.argument("replicas");
@@ -271,7 +276,7 @@ spec:
 ";
 
 #[test]
-fn a_definition_of_custom_resources_keeps_what_it_is_stored_by() {
+fn immutable_fields_of_custom_resource_definitions() {
     if test_support::skip_without_real_programs("definitions of custom resources on a real API server") {
         return;
     }
@@ -290,7 +295,8 @@ fn a_definition_of_custom_resources_keeps_what_it_is_stored_by() {
         ("names: {shortNames: [wd]}", None),
     ] {
         let mutate = format!("patchStrategicMerge: {{spec: {{{spec}}}}}");
-        let policy = existing(&policies, "definition", "kinds: [CustomResourceDefinition]", &mutate);
+        let policy =
+            mutate_existing_rule(&policies, "definition", "kinds: [CustomResourceDefinition]", &mutate);
         let run = kyv(
             server.kubeconfig(),
             &["diff", "crd", "widgets.example.com", "-p", &policy, "--server-dry-run", "-o", "json"],
@@ -325,7 +331,7 @@ spec:
 ";
 
 #[test]
-fn a_pod_that_misses_the_restricted_level_is_one_that_the_api_server_refuses() {
+fn pod_security_findings_match_the_api_server() {
     if test_support::skip_without_real_programs("Pod security on a real API server") {
         return;
     }
@@ -351,7 +357,7 @@ fn a_pod_that_misses_the_restricted_level_is_one_that_the_api_server_refuses() {
         ("spec: {securityContext: {runAsUser: 0}}".to_owned(), true),
     ] {
         let mutate = format!("patchStrategicMerge: {{{change}}}");
-        let policy = existing(&policies, "pods", "kinds: [Pod]", &mutate);
+        let policy = mutate_existing_rule(&policies, "pods", "kinds: [Pod]", &mutate);
         let file = manifest.to_str().expect("a plain path");
         let run = kyv(
             server.kubeconfig(),

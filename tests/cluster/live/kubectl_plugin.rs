@@ -2,15 +2,15 @@
 
 use std::process::Command;
 
-use super::{Policies, changed, filled};
+use super::{Policies, changed_objects, server_with_objects};
 
 #[cfg(unix)]
 #[test]
-fn kubectl_runs_the_plugin_and_completes_its_words() {
+fn kubectl_runs_and_completes_the_plugin() {
     if test_support::skip_without_real_programs("the plugin of a real kubectl") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     for name in ["kubectl-kyv", "kubectl_complete-kyv"] {
         let link = policies.0.path().join(name);
@@ -27,7 +27,7 @@ fn kubectl_runs_the_plugin_and_completes_its_words() {
         (output.status.code(), String::from_utf8(output.stdout).expect("text"))
     };
     let (code, stdout) = kubectl(&["kyv", "diff", "cm", "-n", "web", "-p", &policies.argument("team")]);
-    assert_eq!((code, changed(&stdout).len()), (Some(1), 5), "{stdout}");
+    assert_eq!((code, changed_objects(&stdout).len()), (Some(1), 5), "{stdout}");
 
     let kubeconfig = server.kubeconfig().display().to_string();
     for (words, expected, directive) in [
@@ -39,9 +39,9 @@ fn kubectl_runs_the_plugin_and_completes_its_words() {
         (&["diff", "-n=web", "deploy/"], &["deploy/site"], ":4"),
         (&["diff", "cm", "-n", "we"], &["web"], ":4"),
         (&["diff", "cm", "--namespace=we"], &["--namespace=web"], ":4"),
-        (&["diff", "--context", ""], &["rig"], ":4"),
+        (&["diff", "--context", ""], &["test"], ":4"),
         (&["diff", "--user", ""], &["admin"], ":4"),
-        (&["diff", "--kubeconfig", &kubeconfig, "--cluster", ""], &["rig"], ":4"),
+        (&["diff", "--kubeconfig", &kubeconfig, "--cluster", ""], &["test"], ":4"),
         (&["diff", "-o", "su"], &["summary"], ":4"),
         (&["diff", "--context", "nosuch", "cm", ""], &[], ":4"),
         (&["diff", "-p", ""], &[], ":0"),

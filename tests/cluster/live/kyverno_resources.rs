@@ -1,14 +1,16 @@
-//! What a cluster holds for its Kyverno besides policies: global context entries and the configuration.
+//! What Kyverno keeps in a cluster besides policies: global context entries and its configuration.
 
 use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{KYVERNO, Policies, asked, changed, existing, filled, kyv};
+use super::{
+    KYVERNO, Policies, changed_objects, kyv, logged_requests, mutate_existing_rule, server_with_objects,
+};
 use test_support::api_server::{ADMINISTRATOR, ApiServer};
 use test_support::kyverno::Kyverno;
-use test_support::policy_installer::Force;
+use test_support::policy_installer::PolicyInstaller;
 use test_support::rest::Rest;
 
 /// The kind of the entries; what they say is not checked.
@@ -102,11 +104,11 @@ pub(crate) fn install_kinds(server: &ApiServer) {
 }
 
 #[test]
-fn global_references_are_answered_from_the_cluster() {
+fn global_context_entries_are_read_from_the_cluster() {
     if test_support::skip_without_real_programs("global context entries of a cluster") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     let admin = server.kubeconfig();
     let base = |policy: &str| ["diff", "cm", "z", "-n", "back", "-p", policy].map(str::to_owned);
@@ -175,11 +177,11 @@ fn global_references_are_answered_from_the_cluster() {
 
     // One reading for all objects, and none of entries that nobody asks for.
     let of_entries = |(_, path): &(String, String)| path.contains("globalcontextentries");
-    let before = asked(&server).len();
+    let before = logged_requests(&server).len();
     let maps = reference(&policies, "maps.names", "");
     let all = kyv(admin, &["diff", "cm", "-n", "web", "-p", &maps]);
-    assert_eq!((all.code, changed(&all.stdout).len()), (Some(1), 5), "{all:?}");
-    let read: Vec<_> = asked(&server).split_off(before).into_iter().filter(of_entries).collect();
+    assert_eq!((all.code, changed_objects(&all.stdout).len()), (Some(1), 5), "{all:?}");
+    let read: Vec<_> = logged_requests(&server).split_off(before).into_iter().filter(of_entries).collect();
     assert_eq!(read.len(), 1, "{read:?}");
 
     // A given entry wins, and asks the cluster; so does one that is recorded.
@@ -196,10 +198,10 @@ fn global_references_are_answered_from_the_cluster() {
     let tape = policies.path("tape").display().to_string();
     let recorded = run(&maps, &["--record", &tape]);
     assert_eq!(recorded.code, Some(1), "{recorded:?}");
-    let requests = asked(&server).len();
+    let requests = logged_requests(&server).len();
     let replayed = run(&maps, &["--replay", &tape]);
     assert_eq!((replayed.code, &replayed.stdout), (recorded.code, &recorded.stdout), "{replayed:?}");
-    assert_eq!(asked(&server).len(), requests);
+    assert_eq!(logged_requests(&server).len(), requests);
     let other = reference(&policies, "call.k", "");
     let replayed = run(&other, &["--replay", &tape]);
     assert!(
@@ -235,17 +237,17 @@ fn global_references_are_answered_from_the_cluster() {
     assert!(refused.code == Some(4) && refused.stderr.contains(words), "{refused:?}");
     assert!(refused.stderr.contains("error: the answer is incomplete: not looked up: "), "{refused:?}");
 
-    for (verb, path) in asked(&server) {
+    for (verb, path) in logged_requests(&server) {
         assert!(matches!(&*verb, "get" | "list"), "{verb} {path}");
     }
 }
 
 #[test]
-fn what_kyverno_is_configured_to_hide_is_told() {
+fn objects_hidden_by_kyverno_configuration_are_reported() {
     if test_support::skip_without_real_programs("the configuration of a cluster's Kyverno") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     let admin = server.kubeconfig();
     let team = policies.argument("team");
@@ -263,15 +265,19 @@ fn what_kyverno_is_configured_to_hide_is_told() {
     // No kinds of Kyverno, so nobody reads a configuration.
     let run = kyv(admin, &diff);
     assert_eq!(
-        (run.code, changed(&run.stdout).len(), run.stderr.contains(hidden)),
+        (run.code, changed_objects(&run.stdout).len(), run.stderr.contains(hidden)),
         (Some(1), 5, false),
         "{run:?}"
     );
-    assert!(!asked(&server).iter().any(|(_, path)| path.ends_with("/namespaces/kyverno/configmaps/kyverno")));
+    assert!(
+        !logged_requests(&server)
+            .iter()
+            .any(|(_, path)| path.ends_with("/namespaces/kyverno/configmaps/kyverno"))
+    );
     install_kinds(&server);
 
     let run = kyv(admin, &diff);
-    assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 5), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout).len()), (Some(1), 5), "{run:?}");
     let words = "note: 1 object that rules act on are hidden from policies by the configuration of the cluster's Kyverno, \
                  the cluster would leave them as they are, as --semantics kyverno shows: \
                  the resource filter [ConfigMap,web,a]\n";
@@ -281,7 +287,7 @@ fn what_kyverno_is_configured_to_hide_is_told() {
     let kyverno = [&diff[..], &["--semantics", "kyverno"]].concat();
     let run = kyv(admin, &kyverno);
     let rest = ["ConfigMap/web/b", "ConfigMap/web/c", "ConfigMap/web/d", "ConfigMap/web/e"];
-    assert_eq!((run.code, changed(&run.stdout)), (Some(1), rest.to_vec()), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), rest.to_vec()), "{run:?}");
     assert!(run.stderr.contains("they stay as they are: the resource filter [ConfigMap,web,a]\n"), "{run:?}");
     let explain = ["explain", "cm", "a", "-n", "web", "-p", &team, "--semantics", "kyverno"];
     let run = kyv(admin, &explain);
@@ -309,9 +315,9 @@ fn what_kyverno_is_configured_to_hide_is_told() {
         ("b", "kyverno", &["Secret/web/login"]),
     ] {
         let matching = format!("kinds: [ConfigMap], namespaces: [web], names: [{trigger}]");
-        let policy = existing(&policies, "target", &matching, &format!("{targets}, {patch}"));
+        let policy = mutate_existing_rule(&policies, "target", &matching, &format!("{targets}, {patch}"));
         let run = kyv(admin, &["diff", "cm", "-n", "web", "-p", &policy, "--semantics", semantics]);
-        assert_eq!(changed(&run.stdout), expected, "{trigger} {semantics} {run:?}");
+        assert_eq!(changed_objects(&run.stdout), expected, "{trigger} {semantics} {run:?}");
         assert_eq!(run.stderr.contains("KYV-D57"), trigger == "a", "{trigger} {semantics} {run:?}");
     }
 
@@ -339,7 +345,7 @@ fn what_kyverno_is_configured_to_hide_is_told() {
     let user = "--user=nobody-special";
     server.kubectl_ok(&["create", "rolebinding", "reader", "-n", "web", "--role=reader", user], "");
     let run = kyv(server.kubeconfig_without_rights(), &diff);
-    assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 5), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout).len()), (Some(1), 5), "{run:?}");
     let words = "(ConfigMap kyverno/kyverno) cannot be read, so nothing is known of objects that it hides from policies: \
                  Error from server (Forbidden): configmaps \"kyverno\" is forbidden";
     assert!(run.stderr.contains(words), "{run:?}");
@@ -359,12 +365,12 @@ fn what_kyverno_is_configured_to_hide_is_told() {
          matchConditions: '[{\"name\": \"x\", \"expression\": \"true\"}]'";
     server.kubectl_ok(&["apply", "-f", "-"], &format!("{elsewhere}---\n{}", configured("own", more)));
     let run = kyv(admin, &kyverno);
-    assert!(!changed(&run.stdout).contains(&"ConfigMap/web/b"), "{run:?}");
-    assert_eq!(changed(&run.stdout).len(), 4, "{run:?}");
+    assert!(!changed_objects(&run.stdout).contains(&"ConfigMap/web/b"), "{run:?}");
+    assert_eq!(changed_objects(&run.stdout).len(), 4, "{run:?}");
     let words = "note: the configuration of the cluster's Kyverno (ConfigMap kyverno/own) also has matchConditions, not \
                  evaluated here: requests that they take out meet no policy\n";
     assert!(run.stderr.contains(words), "{run:?}");
-    for (verb, path) in asked(&server) {
+    for (verb, path) in logged_requests(&server) {
         assert!(matches!(&*verb, "get" | "list"), "{verb} {path}");
     }
 }
@@ -404,11 +410,11 @@ fn configure(server: &ApiServer, key: &str, text: &str) {
 }
 
 #[test]
-fn requests_that_kyverno_never_sees_are_told() {
+fn requests_excluded_from_webhooks_are_reported() {
     if test_support::skip_without_real_programs("requests that Kyverno does not see") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     install_kinds(&server);
     let policies = Policies::new();
     let team = policies.argument("team");
@@ -421,7 +427,11 @@ fn requests_that_kyverno_never_sees_are_told() {
     for (key, text, hidden) in CONFIGURATIONS {
         configure(&server, key, text);
         let run = kyv(server.kubeconfig(), &[&diff[..], &["--userinfo", &who]].concat());
-        assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["ConfigMap/back/z"]), "{text} {run:?}");
+        assert_eq!(
+            (run.code, changed_objects(&run.stdout)),
+            (Some(1), vec!["ConfigMap/back/z"]),
+            "{text} {run:?}"
+        );
         let told = hidden.map(|part| {
             format!(
                 "note: 1 object that rules act on are hidden from policies by the configuration of the cluster's Kyverno, \
@@ -447,11 +457,11 @@ fn requests_that_kyverno_never_sees_are_told() {
         assert_eq!(run.stderr.contains(&words), key.starts_with("exclude"), "{text} {run:?}");
     }
     // The label of its name says enough of a namespace.
-    let asked = asked(&server);
+    let asked = logged_requests(&server);
     let labels = asked.iter().filter(|(_, path)| path.ends_with("/namespaces/back")).count();
     assert_eq!(labels, 3, "one of the configurations asks for another label");
     // Where no request is sent, as when policies are installed, only the objects count.
-    let targets = existing(
+    let targets = mutate_existing_rule(
         &policies,
         "targets",
         "kinds: [ConfigMap], names: [z]",
@@ -462,7 +472,7 @@ fn requests_that_kyverno_never_sees_are_told() {
     let update = ["diff", "cm", "-n", "back", "-p", &targets, "--userinfo", &who, "--semantics", "kyverno"];
     assert_eq!(kyv(server.kubeconfig(), &update).code, Some(0));
     let run = kyv(server.kubeconfig(), &[&update[..], &["--on-policy-update"]].concat());
-    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["Secret/web/login"]), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), vec!["Secret/web/login"]), "{run:?}");
 }
 
 /// References to entries, each with an expression that is applied to what they give, if any.
@@ -492,14 +502,14 @@ fn written(object: &Value) -> Option<String> {
 }
 
 #[test]
-fn the_real_kyverno_does_with_entries_and_filters_what_is_said() {
+fn global_entries_and_filters_match_real_kyverno() {
     if test_support::skip_without_real_programs("entries and filters of the real Kyverno") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let _kyverno = Kyverno::start(&server);
     let rest = Rest::open(&server);
-    let mut force = Force::new(&rest);
+    let mut installer = PolicyInstaller::new(&rest);
     // The others would only be tried in vain, again and again.
     let entries: Vec<&str> = ENTRIES.split("---").take(3).collect();
     server.kubectl_ok(&["apply", "-f", "-"], &entries.join("---").replace("v2alpha1", "v2beta1"));
@@ -519,7 +529,7 @@ fn the_real_kyverno_does_with_entries_and_filters_what_is_said() {
             }]},
         })
     });
-    force.install(&policies.collect::<Vec<_>>()).expect("the policies are taken");
+    installer.install(&policies.collect::<Vec<_>>()).expect("the policies are taken");
 
     let objects: Vec<Value> = (0..REFERENCES.len()).map(referring).collect();
     let folder = Policies::new();
@@ -542,7 +552,7 @@ fn the_real_kyverno_does_with_entries_and_filters_what_is_said() {
     };
 
     // Entries are read some time after they were stored.
-    force.wait("an entry of objects is read", |_| ask(0).is_ok());
+    installer.wait("an entry of objects is read", |_| ask(0).is_ok());
     for tries in 0.. {
         match ask(6) {
             Ok(_) => break,
@@ -569,7 +579,7 @@ fn the_real_kyverno_does_with_entries_and_filters_what_is_said() {
     // What a filter hides stays as it is, be it refused otherwise.
     let filters = r#"{"data": {"resourceFilters": "[ConfigMap,back,reference-0][ConfigMap,back,*-1?]"}}"#;
     server.kubectl_ok(&["patch", "configmap", "kyverno", "-n", "kyverno", "--type=merge", "-p", filters], "");
-    force.wait("a filter is in force", |_| ask(0).is_ok_and(|object| written(&object).is_none()));
+    installer.wait("a filter is in force", |_| ask(0).is_ok_and(|object| written(&object).is_none()));
     assert!(ask(10).is_ok(), "it is hidden");
     let done = did();
     assert_eq!(done[0], None);
@@ -588,7 +598,7 @@ fn the_real_kyverno_does_with_entries_and_filters_what_is_said() {
     let who = folder.argument("admin");
     for (key, text, hidden) in CONFIGURATIONS {
         configure(&server, key, text);
-        force.wait(text, |_| ask(1).is_ok_and(|object| written(&object).is_none()) == hidden.is_some());
+        installer.wait(text, |_| ask(1).is_ok_and(|object| written(&object).is_none()) == hidden.is_some());
         let run = kyv(server.kubeconfig(), &[&mutate[..], &["--userinfo", &who]].concat());
         assert_eq!(run.code, Some(if hidden.is_some() { 0 } else { 3 }), "{text} {run:?}");
         let list: Value = serde_json::from_str(&run.stdout).expect("it prints JSON");

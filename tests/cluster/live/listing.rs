@@ -1,13 +1,13 @@
 //! Live objects, listed page by page.
 
-use super::{Policies, asked, changed, filled, kyv};
+use super::{Policies, changed_objects, kyv, logged_requests, server_with_objects};
 
 #[test]
-fn the_diff_of_live_objects_is_shown_and_nothing_is_written() {
+fn diff_of_live_objects_writes_nothing() {
     if test_support::skip_without_real_programs("the diff of live objects") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     let admin = server.kubeconfig();
     let team = policies.argument("team");
@@ -15,11 +15,14 @@ fn the_diff_of_live_objects_is_shown_and_nothing_is_written() {
     let run = kyv(admin, &["diff", "configmaps", "-n", "web", "-p", &team, "--chunk-size", "2"]);
     assert_eq!(run.code, Some(1), "{run:?}");
     let all = ["ConfigMap/web/a", "ConfigMap/web/b", "ConfigMap/web/c", "ConfigMap/web/d", "ConfigMap/web/e"];
-    assert_eq!(changed(&run.stdout), all, "{run:?}");
+    assert_eq!(changed_objects(&run.stdout), all, "{run:?}");
     assert_eq!(run.stdout.matches("\n+    team: a\n").count(), 5, "{run:?}");
     assert!(!run.stdout.contains("managedFields"), "{run:?}");
-    let lists: Vec<String> =
-        asked(&server).into_iter().filter(|(verb, _)| verb == "list").map(|(_, path)| path).collect();
+    let lists: Vec<String> = logged_requests(&server)
+        .into_iter()
+        .filter(|(verb, _)| verb == "list")
+        .map(|(_, path)| path)
+        .collect();
     assert_eq!(lists.len(), 3, "three pages of two: {lists:?}");
     assert!(lists.iter().all(|path| path.starts_with("/api/v1/namespaces/web/configmaps?")), "{lists:?}");
     assert!(lists.iter().all(|path| path.contains("limit=2")), "{lists:?}");
@@ -29,7 +32,7 @@ fn the_diff_of_live_objects_is_shown_and_nothing_is_written() {
         let arguments = [&["diff", "-n", "web", "-p", &team], arguments].concat();
         let run = kyv(admin, &arguments);
         assert_eq!(
-            (run.code, changed(&run.stdout)),
+            (run.code, changed_objects(&run.stdout)),
             (Some(1), vec![all[1], all[3]]),
             "{arguments:?} {run:?}"
         );
@@ -38,7 +41,7 @@ fn the_diff_of_live_objects_is_shown_and_nothing_is_written() {
     let run = kyv(admin, &["diff", "cm,deploy", "-A", "-p", &team, "-p", &policies.argument("replicas")]);
     assert_eq!(run.code, Some(1), "{run:?}");
     assert_eq!(
-        changed(&run.stdout),
+        changed_objects(&run.stdout),
         ["ConfigMap/back/z", all[0], all[1], all[2], all[3], all[4], "Deployment/web/site"],
         "{run:?}"
     );
@@ -53,11 +56,11 @@ fn the_diff_of_live_objects_is_shown_and_nothing_is_written() {
 
     // The labels of the live namespaces decide.
     let run = kyv(admin, &["diff", "cm", "-A", "-p", &policies.argument("front")]);
-    assert_eq!((run.code, changed(&run.stdout)), (Some(1), all.to_vec()), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), all.to_vec()), "{run:?}");
 
     let run =
         kyv(admin, &["diff", "secrets", "-n", "web", "-l", "app=x", "-p", &policies.argument("secret")]);
-    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["Secret/web/login"]), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), vec!["Secret/web/login"]), "{run:?}");
     assert!(run.stdout.contains("*** (before)") && run.stdout.contains("*** (after)"), "{run:?}");
     for secret in ["b2xkLXRva2Vu", "a2VlcC1tZQ==", "bmV3", "old-token"] {
         assert!(!run.stdout.contains(secret) && !run.stderr.contains(secret), "{run:?}");
@@ -70,7 +73,7 @@ fn the_diff_of_live_objects_is_shown_and_nothing_is_written() {
     let run = kyv(admin, &["diff", "configmaps", "-n", "web", "-p", &team]);
     assert_eq!((run.code, &*run.stdout), (Some(0), ""), "{run:?}");
 
-    let asked = asked(&server);
+    let asked = logged_requests(&server);
     assert!(!asked.is_empty());
     for (verb, path) in asked {
         assert!(matches!(&*verb, "get" | "list"), "{verb} {path}");

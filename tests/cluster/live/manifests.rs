@@ -4,14 +4,14 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::{Policies, asked, changed, filled, kyv};
+use super::{Policies, changed_objects, kyv, logged_requests, server_with_objects};
 
 #[test]
-fn manifests_are_evaluated_in_the_cluster() {
+fn manifests_are_evaluated_against_the_cluster() {
     if test_support::skip_without_real_programs("manifests in a real cluster") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     let admin = server.kubeconfig();
     let path = policies.path("manifests");
@@ -24,13 +24,13 @@ fn manifests_are_evaluated_in_the_cluster() {
     // The labels of the live namespaces decide, and nothing is known of them without the cluster.
     let front = policies.argument("front");
     let run = kyv(admin, &["diff", "-f", manifests, "--live", "-p", &front]);
-    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["ConfigMap/web/a"]), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), vec!["ConfigMap/web/a"]), "{run:?}");
     let run = kyv(admin, &["diff", "-f", manifests, "-p", &front]);
     assert_eq!((run.code, &*run.stdout), (Some(2), ""), "a cluster is named and not asked: {run:?}");
 
     // What is stored makes an update, and is the old object.
     let run = kyv(admin, &["diff", "-f", manifests, "--live", "-p", &policies.argument("create")]);
-    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["ConfigMap/back/new"]), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), vec!["ConfigMap/back/new"]), "{run:?}");
     let old = policies.write(
         "old",
         "context: [{name: other, configMap: {name: z, namespace: back}}]\n    \
@@ -38,10 +38,11 @@ fn manifests_are_evaluated_in_the_cluster() {
          mutate: {patchStrategicMerge: {data: {was: '{{ request.oldObject.data.k }}', other: '{{ other.data.k }}'}}}",
     );
     let run = kyv(admin, &["diff", "-f", manifests, "--live", "-p", &old]);
-    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["ConfigMap/web/a"]), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), vec!["ConfigMap/web/a"]), "{run:?}");
     assert!(run.stdout.contains("was: a") && run.stdout.contains("other: z"), "{run:?}");
-    let reads =
-        asked(&server).into_iter().filter(|(_, path)| path.ends_with("/namespaces/back/configmaps/z"));
+    let reads = logged_requests(&server)
+        .into_iter()
+        .filter(|(_, path)| path.ends_with("/namespaces/back/configmaps/z"));
     assert_eq!(reads.count(), 1);
 
     // Who may not read what is stored is told so.
@@ -93,7 +94,7 @@ fn manifests_are_evaluated_in_the_cluster() {
     sizes.sort_unstable();
     assert_eq!(sizes, [(Some("a"), Some(1)), (Some("b"), Some(2))], "{run:?}");
 
-    for (verb, path) in asked(&server) {
+    for (verb, path) in logged_requests(&server) {
         assert!(matches!(&*verb, "get" | "list"), "{verb} {path}");
     }
 }
@@ -153,11 +154,11 @@ metadata: {name: a, namespace: web}
 ";
 
 #[test]
-fn what_the_cluster_does_not_have_of_manifests_is_told_once() {
+fn missing_namespaces_and_kinds_are_reported_once() {
     if test_support::skip_without_real_programs("manifests that a real cluster has no place for") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     let admin = server.kubeconfig();
     let manifests = policies.argument("manifests");
@@ -177,13 +178,14 @@ fn what_the_cluster_does_not_have_of_manifests_is_told_once() {
     let run = kyv(admin, &[&diff[..], &[&team]].concat());
     assert_eq!(run.code, Some(1), "{run:?}");
     assert_eq!(notes(&run), [format!("note: {kind}"), format!("note: {places}")], "{run:?}");
-    let asked_for = |path: &str| asked(&server).into_iter().filter(|(_, asked)| asked == path).count();
+    let asked_for =
+        |path: &str| logged_requests(&server).into_iter().filter(|(_, asked)| asked == path).count();
     assert_eq!(asked_for("/api/v1/namespaces/nowhere"), 1);
     assert_eq!(asked_for("/api/v1/namespaces/web"), 0, "something was found in it");
 
     // Labels that nobody has are not missed a second time.
     let run = kyv(admin, &[&diff[..], &[&front]].concat());
-    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["ConfigMap/web/a"]), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), vec!["ConfigMap/web/a"]), "{run:?}");
     assert_eq!(notes(&run), [format!("note: {kind}"), format!("note: {places}")], "{run:?}");
 
     // Strictly speaking it was not compared with anything.
@@ -202,7 +204,7 @@ fn what_the_cluster_does_not_have_of_manifests_is_told_once() {
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: nowhere}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: nowhere, labels: {tier: front}}}\n",
     );
     let run = kyv(admin, &[&diff[..], &[&front]].concat());
-    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["ConfigMap/nowhere/x"]), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), vec!["ConfigMap/nowhere/x"]), "{run:?}");
     assert_eq!(notes(&run), [""; 0], "{run:?}");
 
     // A recording says the same.

@@ -1,4 +1,4 @@
-//! Against a real API server, built and started by the rig. Runs when `KYV_REAL_PROGRAMS` is 1.
+//! Against a real API server, built and started by `tests/tools`. Runs when `KYV_REAL_PROGRAMS` is 1.
 
 mod apply_output;
 mod connection;
@@ -141,7 +141,7 @@ spec:
     spec: {containers: [{name: kyverno, image: 'reg.kyverno.io/kyverno/kyverno:v1.19.1'}]}
 ";
 
-fn filled() -> ApiServer {
+fn server_with_objects() -> ApiServer {
     let server = ApiServer::start();
     let mut objects = OBJECTS.to_owned();
     for (namespace, name) in
@@ -158,7 +158,7 @@ fn filled() -> ApiServer {
 
 /// The objects whose diffs stand in a text, in order, but for what the server keeps for itself: the headers of those
 /// that are in no file, and of the others what stands behind the numbers of their hunks.
-fn changed(stdout: &str) -> Vec<&str> {
+fn changed_objects(stdout: &str) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     let mut is_file = false;
     for line in stdout.lines() {
@@ -178,7 +178,7 @@ fn changed(stdout: &str) -> Vec<&str> {
 }
 
 /// What the program asked the server for, from its audit log: verb and path.
-fn asked(server: &ApiServer) -> Vec<(String, String)> {
+fn logged_requests(server: &ApiServer) -> Vec<(String, String)> {
     let log = fs::read_to_string(server.audit_log()).expect("the audit log can be read");
     let rows = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("a row is JSON"));
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
@@ -188,7 +188,7 @@ fn asked(server: &ApiServer) -> Vec<(String, String)> {
 }
 
 /// A policy of one rule.
-fn existing(policies: &Policies, name: &str, matching: &str, mutate: &str) -> String {
+fn mutate_existing_rule(policies: &Policies, name: &str, matching: &str, mutate: &str) -> String {
     let text = format!(
         "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  rules:\n  \
          - name: r\n    match: {{any: [{{resources: {{{matching}}}}}]}}\n    mutate: {{{mutate}}}\n"
@@ -198,7 +198,7 @@ fn existing(policies: &Policies, name: &str, matching: &str, mutate: &str) -> St
 }
 
 #[test]
-fn the_api_server_keeps_what_kubectl_applies() {
+fn the_api_server_stores_what_kubectl_applies() {
     if test_support::skip_without_real_programs("the API server") {
         return;
     }

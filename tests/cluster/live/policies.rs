@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::kyverno_resources::install_kinds;
-use super::{Policies, asked, changed, filled, kyv};
+use super::{Policies, changed_objects, kyv, logged_requests, server_with_objects};
 use test_support::api_server::ApiServer;
 
 /// The kinds of Kyverno, and two policies: one of the cluster, and one of the namespace `back`.
@@ -30,11 +30,11 @@ fn except(server: &ApiServer, namespace: &str, name: &str) {
 }
 
 #[test]
-fn the_policies_of_the_cluster_are_taken() {
+fn cluster_policies_are_used() {
     if test_support::skip_without_real_programs("the policies of a real cluster") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     let admin = server.kubeconfig();
     let run = kyv(admin, &["diff", "cm", "-n", "web", "--cluster-policies"]);
@@ -45,7 +45,7 @@ fn the_policies_of_the_cluster_are_taken() {
     let team = fs::read_to_string(policies.path("team")).expect("it can be read");
 
     let run = kyv(admin, &["diff", "-A", "--cluster-policies", "-n", "web"]);
-    assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 6), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout).len()), (Some(1), 6), "{run:?}");
     assert_eq!(
         (run.stdout.matches("team: a").count(), run.stdout.matches("own: x").count()),
         (run.stdout.matches("\n--- ").count() + 1, 1),
@@ -67,7 +67,7 @@ fn the_policies_of_the_cluster_are_taken() {
     // An exception of the cluster takes one object out.
     except(&server, "web", "c");
     let run = kyv(admin, &["diff", "cm", "-n", "web", "--cluster-policies"]);
-    assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 4), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout).len()), (Some(1), 4), "{run:?}");
     assert!(!run.stdout.contains("ConfigMap/web/c"), "{run:?}");
 
     // Manifests under the policies of the cluster.
@@ -88,11 +88,11 @@ fn the_policies_of_the_cluster_are_taken() {
 }
 
 #[test]
-fn policies_that_may_not_be_read_are_named_and_the_others_evaluated() {
+fn forbidden_policy_kinds_are_named_and_others_evaluated() {
     if test_support::skip_without_real_programs("rights to read the policies of a real cluster") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     install(&server, &policies);
     except(&server, "web", "c");
@@ -121,7 +121,7 @@ fn policies_that_may_not_be_read_are_named_and_the_others_evaluated() {
     let diff = ["diff", "cm", "-n", "web", "--cluster-policies"];
     let run = kyv(nobody, &diff);
     let all = ["ConfigMap/web/a", "ConfigMap/web/b", "ConfigMap/web/c", "ConfigMap/web/d", "ConfigMap/web/e"];
-    assert_eq!((run.code, changed(&run.stdout)), (Some(4), all.to_vec()), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(4), all.to_vec()), "{run:?}");
     let gaps = "policies not read: policies.kyverno.io, policyexceptions.kyverno.io";
     assert!(run.stdout.ends_with(&format!("\n# incomplete: {gaps}\n")), "{run:?}");
     for (resource, place) in
@@ -140,20 +140,21 @@ fn policies_that_may_not_be_read_are_named_and_the_others_evaluated() {
     grant("own", "policies.kyverno.io,policyexceptions.kyverno.io", Some("web"));
     let run = kyv(nobody, &diff);
     let but_c = ["ConfigMap/web/a", "ConfigMap/web/b", "ConfigMap/web/d", "ConfigMap/web/e"];
-    assert_eq!((run.code, changed(&run.stdout)), (Some(4), but_c.to_vec()), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(4), but_c.to_vec()), "{run:?}");
     let mark = "\n# incomplete: policies not read: policyexceptions.kyverno.io outside of web\n";
     assert!(run.stdout.ends_with(mark), "{run:?}");
     let lists = |from: usize| -> Vec<String> {
-        let lists = asked(&server).into_iter().skip(from).filter(|(_, path)| path.contains("policies?"));
+        let lists =
+            logged_requests(&server).into_iter().skip(from).filter(|(_, path)| path.contains("policies?"));
         let mut paths: Vec<String> =
             lists.map(|(_, path)| path.split('?').next().unwrap_or_default().to_owned()).collect();
         paths.sort();
         paths
     };
-    let before = asked(&server).len();
+    let before = logged_requests(&server).len();
     let run = kyv(server.kubeconfig(), &diff);
     let but_both = ["ConfigMap/web/a", "ConfigMap/web/b", "ConfigMap/web/e"];
-    assert_eq!((run.code, changed(&run.stdout)), (Some(1), but_both.to_vec()), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), but_both.to_vec()), "{run:?}");
     let expected = [
         "/apis/kyverno.io/v1/clusterpolicies",
         "/apis/kyverno.io/v1/namespaces/web/policies",
@@ -161,7 +162,7 @@ fn policies_that_may_not_be_read_are_named_and_the_others_evaluated() {
         "/apis/policies.kyverno.io/v1/namespaces/web/namespacedmutatingpolicies",
     ];
     assert_eq!(lists(before), expected);
-    let before = asked(&server).len();
+    let before = logged_requests(&server).len();
     let run = kyv(server.kubeconfig(), &["diff", "cm", "-A", "--cluster-policies"]);
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(lists(before).contains(&"/apis/kyverno.io/v1/policies".to_owned()));

@@ -1,15 +1,15 @@
-//! The names of objects, and what the cluster refuses, in kubectl's grammar and words.
+//! Resource arguments and errors, as kubectl reads and words them.
 
 use serde_json::Value;
 
-use super::{Policies, asked, changed, filled, kyv};
+use super::{Policies, changed_objects, kyv, logged_requests, server_with_objects};
 
 #[test]
-fn what_the_cluster_refuses_is_told_in_kubectls_words() {
+fn cluster_errors_match_kubectl() {
     if test_support::skip_without_real_programs("the cluster's refusals") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     let team = policies.argument("team");
 
@@ -26,13 +26,13 @@ fn what_the_cluster_refuses_is_told_in_kubectls_words() {
     // What is not there, beside what is.
     let admin = server.kubeconfig();
     let run = kyv(admin, &["diff", "cm", "a", "nope", "-n", "web", "-p", &team]);
-    assert_eq!((run.code, changed(&run.stdout)), (Some(4), vec!["ConfigMap/web/a"]), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(4), vec!["ConfigMap/web/a"]), "{run:?}");
     let kubectl = server.kubectl_with(&["get", "configmap", "nope", "-n", "web"], "");
     let words = String::from_utf8(kubectl.stderr).expect("kubectl says text");
     assert!(run.stderr.contains(words.trim()), "{run:?} does not say {words}");
 
     let run = kyv(admin, &["diff", "cm,widgets", "-n", "back", "-p", &team]);
-    assert_eq!((run.code, changed(&run.stdout)), (Some(4), vec!["ConfigMap/back/z"]), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(4), vec!["ConfigMap/back/z"]), "{run:?}");
     let kubectl = server.kubectl_with(&["get", "widgets"], "");
     let words = String::from_utf8(kubectl.stderr).expect("kubectl says text");
     assert!(run.stderr.contains(words.trim()), "{run:?} does not say {words}");
@@ -54,7 +54,7 @@ fn what_the_cluster_refuses_is_told_in_kubectls_words() {
     assert!(run.stderr.contains("Error from server (Forbidden): namespaces \"web\" is forbidden"), "{run:?}");
     // A policy that does not ask for them needs no such right.
     let run = kyv(other, &["diff", "cm", "-n", "web", "-p", &team]);
-    assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 5), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout).len()), (Some(1), 5), "{run:?}");
 }
 
 /// Arguments that name objects; each is put to kubectl, too.
@@ -101,11 +101,11 @@ const NAMED: [&[&str]; 39] = [
 ];
 
 #[test]
-fn names_are_read_and_refused_as_kubectl_does() {
+fn resource_arguments_match_kubectl() {
     if test_support::skip_without_real_programs("kubectl's grammar") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     let all = policies.argument("team");
     let words = |output: &std::process::Output| String::from_utf8_lossy(&output.stderr).trim().to_owned();
@@ -200,14 +200,14 @@ fn names_are_read_and_refused_as_kubectl_does() {
         let run =
             kyv(server.kubeconfig(), &["diff", "-p", &policies.argument("replicas"), kind, "-n", "web"]);
         assert_eq!(
-            (run.code, changed(&run.stdout)),
+            (run.code, changed_objects(&run.stdout)),
             (Some(1), vec!["Deployment/web/site"]),
             "{kind} {run:?}"
         );
     }
     let field = ["diff", "cm", "-n", "web", "--field-selector", "metadata.name=c", "-p", &all];
     let run = kyv(server.kubeconfig(), &field);
-    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["ConfigMap/web/c"]), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), vec!["ConfigMap/web/c"]), "{run:?}");
 
     // Who is named twice is read where kubectl reads it first, and changes once.
     for arguments in [
@@ -243,7 +243,7 @@ fn names_are_read_and_refused_as_kubectl_does() {
         &["--chunk-size=99999999999"],
     ] {
         let run = kyv(server.kubeconfig(), &[&["diff", "cm", "-n", "web", "-p", &all], size].concat());
-        assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 5), "{size:?} {run:?}");
+        assert_eq!((run.code, changed_objects(&run.stdout).len()), (Some(1), 5), "{size:?} {run:?}");
         let kubectl = server.kubectl_with(&[&["get", "cm", "-n", "web"], size].concat(), "");
         assert!(kubectl.status.success(), "{size:?}");
     }
@@ -256,8 +256,8 @@ fn names_are_read_and_refused_as_kubectl_does() {
     // No kind at all: those that the policies can match.
     let both = ["diff", "-A", "-p", &all, "-p", &policies.argument("replicas")];
     let run = kyv(server.kubeconfig(), &both);
-    assert_eq!((run.code, changed(&run.stdout).len()), (Some(1), 7), "{run:?}");
-    let listed: Vec<String> = asked(&server)
+    assert_eq!((run.code, changed_objects(&run.stdout).len()), (Some(1), 7), "{run:?}");
+    let listed: Vec<String> = logged_requests(&server)
         .into_iter()
         .rev()
         .take(3)

@@ -1,9 +1,9 @@
-//! Values of Secrets, and what policies make of them: neither shown nor recorded.
+//! Values of Secrets and values derived from them are neither printed nor recorded.
 
 use std::fs;
 use std::path::Path;
 
-use super::{Policies, asked, filled, kyv};
+use super::{Policies, kyv, logged_requests, server_with_objects};
 
 /// What stands in the cluster: a Secret with the name of a `ConfigMap`, a word and one that is everywhere.
 const OBJECTS: &str = "
@@ -75,11 +75,11 @@ fn holds_no_secret(folder: &Path, but: &[&str]) {
 }
 
 #[test]
-fn what_policies_make_of_secrets_is_not_recorded_and_a_replay_prints_the_same_bytes() {
+fn recordings_hold_no_secrets_and_replay_the_same_bytes() {
     if test_support::skip_without_real_programs("what policies make of secrets") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     server.kubectl_ok(&["apply", "-f", "-"], OBJECTS);
     let policies = Policies::new();
     let admin = server.kubeconfig();
@@ -113,14 +113,14 @@ fn what_policies_make_of_secrets_is_not_recorded_and_a_replay_prints_the_same_by
         for secret in SECRETS.iter().filter(|secret| !but.contains(secret)) {
             assert!(!live.stdout.contains(secret) && !live.stderr.contains(secret), "{secret}: {live:?}");
         }
-        let requests = asked(&server).len();
+        let requests = logged_requests(&server).len();
         let replayed = kyv(admin, &[arguments, &["--replay", &tape]].concat());
         assert_eq!(
             (replayed.code, &replayed.stdout),
             (live.code, &live.stdout),
             "{arguments:?} {replayed:?}"
         );
-        assert_eq!(asked(&server).len(), requests);
+        assert_eq!(logged_requests(&server).len(), requests);
         // Nothing is silently different, and rules with targets are named that were not tried.
         let is_tried = !arguments.contains(&&*existing);
         for run in [&live, &replayed] {

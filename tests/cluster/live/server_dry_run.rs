@@ -5,7 +5,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use super::{Policies, asked, changed, existing, filled, kyv};
+use super::{Policies, changed_objects, kyv, logged_requests, mutate_existing_rule, server_with_objects};
 use test_support::api_server::ApiServer;
 
 /// Denies `ConfigMaps` of one namespace that belong to team a.
@@ -32,11 +32,11 @@ fn held(server: &ApiServer) -> String {
 }
 
 #[test]
-fn the_server_is_asked_what_it_would_store_and_stores_nothing() {
+fn server_dry_run_shows_stored_objects_and_stores_nothing() {
     if test_support::skip_without_real_programs("dry runs on a real API server") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     let admin = server.kubeconfig();
     let team = policies.argument("team");
@@ -65,7 +65,7 @@ fn the_server_is_asked_what_it_would_store_and_stores_nothing() {
     let all =
         ["cm", "-A", "--field-selector", "metadata.namespace!=kube-system", "-p", &team, "--server-dry-run"];
     let run = kyv(admin, &[&["diff"][..], &all].concat());
-    assert_eq!((run.code, changed(&run.stdout).len()), (Some(3), 6), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout).len()), (Some(3), 6), "{run:?}");
     assert!(
         run.stdout.contains(&format!("\n# ConfigMap/back/z: the API server refuses it: {words}\n")),
         "{run:?}"
@@ -89,10 +89,10 @@ fn the_server_is_asked_what_it_would_store_and_stores_nothing() {
     assert_eq!(value["summary"]["serverDryRun"]["refused"], 1);
 
     // The same again, without the server.
-    let requests = asked(&server).len();
+    let requests = logged_requests(&server).len();
     let replayed = kyv(admin, &[&["diff", "-o", "json", "--replay", tape][..], &all].concat());
     assert_eq!((replayed.code, &replayed.stdout), (json.code, &json.stdout), "{replayed:?}");
-    assert_eq!(asked(&server).len(), requests);
+    assert_eq!(logged_requests(&server).len(), requests);
 
     // What its own validation refuses.
     let negative = policies.argument("replicas");
@@ -111,7 +111,7 @@ fn the_server_is_asked_what_it_would_store_and_stores_nothing() {
         ("kind", "kind: Barrow"),
     ] {
         let mutate = format!("patchStrategicMerge: {{{patch}}}");
-        let other = existing(&policies, "other", "kinds: [ConfigMap], names: [a]", &mutate);
+        let other = mutate_existing_rule(&policies, "other", "kinds: [ConfigMap], names: [a]", &mutate);
         let run = kyv(admin, &["diff", "cm", "a", "-n", "web", "-p", &other, "--server-dry-run"]);
         assert!(run.code == Some(3) && run.stderr.contains(" 1 refused"), "{what}: {run:?}");
     }
@@ -164,7 +164,7 @@ fn the_server_is_asked_what_it_would_store_and_stores_nothing() {
     // Nothing was written, and nothing that could write was ever sent.
     assert_eq!(held(&server), before);
     let mut tried = 0;
-    for (verb, path) in asked(&server) {
+    for (verb, path) in logged_requests(&server) {
         match &*verb {
             "get" | "list" => {}
             "create" | "update" | "patch" => {

@@ -2,18 +2,20 @@
 
 use std::fs;
 
-use super::{KYVERNO, Policies, asked, changed, existing, filled, kyv};
+use super::{
+    KYVERNO, Policies, changed_objects, kyv, logged_requests, mutate_existing_rule, server_with_objects,
+};
 
 #[test]
-fn targets_are_read_from_the_cluster_and_their_rights_are_asked_for() {
+fn targets_are_read_and_their_access_is_reviewed() {
     if test_support::skip_without_real_programs("targets of the cluster") {
         return;
     }
-    let server = filled();
+    let server = server_with_objects();
     let policies = Policies::new();
     let admin = server.kubeconfig();
     let patch = "patchStrategicMerge: {metadata: {labels: {touched: \"yes\"}}}";
-    let login = existing(
+    let login = mutate_existing_rule(
         &policies,
         "login",
         "kinds: [ConfigMap], namespaces: [web], names: [a], operations: [CREATE, UPDATE]",
@@ -22,10 +24,10 @@ fn targets_are_read_from_the_cluster_and_their_rights_are_asked_for() {
 
     // Live triggers; the target is none of them.
     let run = kyv(admin, &["diff", "cm", "-n", "web", "-p", &login]);
-    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["Secret/web/login"]), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), vec!["Secret/web/login"]), "{run:?}");
     assert!(run.stdout.contains("+    touched: \"yes\"\n"), "{run:?}");
     assert!(!run.stdout.contains("b2xkLXRva2Vu") && !run.stdout.contains("managedFields"), "{run:?}");
-    let gets = asked(&server).into_iter().filter(|(_, path)| path.contains("/secrets"));
+    let gets = logged_requests(&server).into_iter().filter(|(_, path)| path.contains("/secrets"));
     assert_eq!(
         gets.collect::<Vec<_>>(),
         [("get".to_owned(), "/api/v1/namespaces/web/secrets/login".to_owned())]
@@ -38,8 +40,12 @@ fn targets_are_read_from_the_cluster_and_their_rights_are_asked_for() {
         ("own", "apiVersion: v1, kind: ConfigMap, namespace: \"{{ request.namespace }}\", name: \"*\""),
         ("labels", "apiVersion: v1, kind: Secret, namespace: web, selector: {matchLabels: {app: x}}"),
     ] {
-        let policy =
-            existing(&policies, name, "kinds: [Deployment]", &format!("targets: [{{{target}}}], {patch}"));
+        let policy = mutate_existing_rule(
+            &policies,
+            name,
+            "kinds: [Deployment]",
+            &format!("targets: [{{{target}}}], {patch}"),
+        );
         let run = kyv(admin, &["diff", "-A", "-p", &policy]);
         let all = [
             "ConfigMap/back/z",
@@ -55,11 +61,11 @@ fn targets_are_read_from_the_cluster_and_their_rights_are_asked_for() {
             "own" => &all[1..],
             _ => &["Secret/web/login"],
         };
-        assert_eq!(changed(&run.stdout), expected, "{name} {run:?}");
+        assert_eq!(changed_objects(&run.stdout), expected, "{name} {run:?}");
     }
 
     // A subresource.
-    let scale = existing(
+    let scale = mutate_existing_rule(
         &policies,
         "scale",
         "kinds: [ConfigMap], names: [a]",
@@ -67,7 +73,7 @@ fn targets_are_read_from_the_cluster_and_their_rights_are_asked_for() {
          patchStrategicMerge: {spec: {replicas: 5}}",
     );
     let run = kyv(admin, &["diff", "cm", "a", "-n", "web", "-p", &scale]);
-    assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["Scale/web/site"]), "{run:?}");
+    assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), vec!["Scale/web/site"]), "{run:?}");
     assert!(run.stdout.contains("-  replicas: 1\n+  replicas: 5\n"), "{run:?}");
 
     // Where nothing is to be changed nobody's rights are asked for.
@@ -78,7 +84,7 @@ fn targets_are_read_from_the_cluster_and_their_rights_are_asked_for() {
     ] {
         let run = kyv(admin, &["diff", "cm", object, "-n", "web", "-p", policy, "--check-rights", "bob"]);
         assert!(run.stderr.contains(words), "{run:?}");
-        assert!(!asked(&server).iter().any(|(_, path)| path.contains("accessreviews")));
+        assert!(!logged_requests(&server).iter().any(|(_, path)| path.contains("accessreviews")));
         let strict = ["diff", "cm", object, "-n", "web", "-p", policy, "--check-rights", "bob", "--strict"];
         assert_eq!(kyv(admin, &strict).code, Some(3));
     }
@@ -106,15 +112,19 @@ fn targets_are_read_from_the_cluster_and_their_rights_are_asked_for() {
             "the server doesn't have a resource type \"Widget\"",
         ),
     ] {
-        let policy =
-            existing(&policies, name, "kinds: [ConfigMap]", &format!("targets: [{{{target}}}], {patch}"));
+        let policy = mutate_existing_rule(
+            &policies,
+            name,
+            "kinds: [ConfigMap]",
+            &format!("targets: [{{{target}}}], {patch}"),
+        );
         let run = kyv(admin, &["diff", "cm", "a", "-n", "web", "-p", &policy]);
         assert_eq!((run.code, &*run.stdout), (Some(3), ""), "{run:?}");
         assert!(run.stderr.contains(words), "{run:?}");
     }
 
     // A manifest is compared with what is stored: only the changed data triggers.
-    let on_change = existing(
+    let on_change = mutate_existing_rule(
         &policies,
         "on-change",
         "kinds: [ConfigMap]",
@@ -132,12 +142,12 @@ fn targets_are_read_from_the_cluster_and_their_rights_are_asked_for() {
         );
         fs::write(&manifest, text).expect("the folder takes files");
         let run = kyv(admin, &["diff", "--live", "-f", &policies.argument("manifest"), "-p", &on_change]);
-        assert_eq!(changed(&run.stdout), expected, "{data} {run:?}");
+        assert_eq!(changed_objects(&run.stdout), expected, "{data} {run:?}");
     }
 
     // Rights of a service account, read alone; then all of them.
     let account = "system:serviceaccount:kyverno:kyverno-background-controller";
-    let deployment = existing(
+    let deployment = mutate_existing_rule(
         &policies,
         "deployment",
         "kinds: [ConfigMap], names: [a]",
@@ -188,10 +198,14 @@ fn targets_are_read_from_the_cluster_and_their_rights_are_asked_for() {
     server.kubectl_ok(&["create", "rolebinding", "do", "-n", "web", "--clusterrole=do", group], "");
     for arguments in [&check[..], &own] {
         let run = kyv(admin, arguments);
-        assert_eq!((run.code, changed(&run.stdout)), (Some(1), vec!["Deployment/web/site"]), "{run:?}");
+        assert_eq!(
+            (run.code, changed_objects(&run.stdout)),
+            (Some(1), vec!["Deployment/web/site"]),
+            "{run:?}"
+        );
     }
 
-    for (verb, path) in asked(&server) {
+    for (verb, path) in logged_requests(&server) {
         let is_review = verb == "create" && path.contains("accessreviews");
         assert!(matches!(&*verb, "get" | "list") || is_review, "{verb} {path}");
     }

@@ -1,11 +1,11 @@
 //! Rules that name a kind in another version than that of the objects.
 
 use super::{Folder, discovery, good, page, policy};
-use test_support::stub_server::{Answer, Ask, Weather};
+use test_support::stub_server::{StubRequest, StubResponse, StubServer};
 
 /// A server with Scalers, in version v2 and, less preferred, v1.
-fn scalers(ask: &Ask) -> Answer {
-    match &*ask.path {
+fn scalers(request: &StubRequest) -> StubResponse {
+    match &*request.path {
         "/apis" => {
             let resource = |version: &str| {
                 format!(
@@ -17,16 +17,19 @@ fn scalers(ask: &Ask) -> Answer {
                 resource("v2"),
                 resource("v1")
             );
-            Answer::Body(200, discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{group},")))
+            StubResponse::Body(
+                200,
+                discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{group},")),
+            )
         }
-        path if path.ends_with("/scalers") => Answer::Body(200, page(&["one"], "")),
-        _ => good(ask),
+        path if path.ends_with("/scalers") => StubResponse::Body(200, page(&["one"], "")),
+        _ => good(request),
     }
 }
 
 #[test]
-fn a_type_without_a_version_is_read_in_that_which_most_rules_see() {
-    let server = Weather::start(scalers);
+fn unversioned_kinds_are_read_in_the_version_most_rules_name() {
+    let server = StubServer::start(scalers);
     let folder = Folder::new(&server);
     let first = folder.write("first.yaml", &policy("first", "[autoscaling/v1/Scaler]", ""));
     let second = folder.write("second.yaml", &policy("second", "[autoscaling/v2/Scaler]", ""));
@@ -53,8 +56,8 @@ fn a_type_without_a_version_is_read_in_that_which_most_rules_see() {
 }
 
 #[test]
-fn rules_for_another_version_of_a_manifest_are_told() {
-    let server = Weather::start(scalers);
+fn rules_for_another_version_are_reported() {
+    let server = StubServer::start(scalers);
     let folder = Folder::new(&server);
     let first = folder.write("first.yaml", &policy("first", "[autoscaling/v1/Scaler]", ""));
     let both =

@@ -1,21 +1,23 @@
-//! How a server is reached, and as whom.
+//! Addresses and credentials of a stub server.
 
 use std::fs;
 use std::path::Path;
 
 use super::{Folder, discovery, ended, good, kubeconfig, policy, status};
-use test_support::stub_server::{Answer, Weather};
+use test_support::stub_server::{StubResponse, StubServer};
 
 #[test]
-fn who_gives_policies_may_be_asked_for_more() {
-    let server = Weather::start(|ask| match &*ask.path {
+fn hints_at_namespace_labels_fit_the_policy_source() {
+    let server = StubServer::start(|request| match &*request.path {
         "/apis" => {
             let kyverno = r#"{"metadata":{"name":"kyverno.io"},"versions":[{"version":"v1","resources":[{"resource":"clusterpolicies","responseKind":{"group":"kyverno.io","version":"v1","kind":"ClusterPolicy"},"scope":"Cluster","verbs":["get","list"]}]}]}"#;
             let served = discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{kyverno},"));
-            Answer::Body(200, served)
+            StubResponse::Body(200, served)
         }
-        "/apis/kyverno.io/v1/clusterpolicies" => Answer::Body(200, r#"{"metadata":{},"items":[]}"#.into()),
-        _ => good(ask),
+        "/apis/kyverno.io/v1/clusterpolicies" => {
+            StubResponse::Body(200, r#"{"metadata":{},"items":[]}"#.into())
+        }
+        _ => good(request),
     });
     let folder = Folder::new(&server);
     let selector = "exclude: {any: [{resources: {namespaceSelector: {matchLabels: {tier: back}}}}]}";
@@ -31,10 +33,10 @@ fn who_gives_policies_may_be_asked_for_more() {
 }
 
 #[test]
-fn flags_and_files_say_how_the_server_is_reached() {
-    let server = Weather::start(|ask| {
-        let header = |name: &str| ask.headers.get(name).cloned().unwrap_or_default();
-        if ask.path.starts_with("/api/v1/") {
+fn connection_flags_and_kubeconfig_fields() {
+    let server = StubServer::start(|request| {
+        let header = |name: &str| request.headers.get(name).cloned().unwrap_or_default();
+        if request.path.starts_with("/api/v1/") {
             let who = [
                 header("authorization"),
                 header("impersonate-user"),
@@ -44,7 +46,7 @@ fn flags_and_files_say_how_the_server_is_reached() {
             ];
             return status(403, "Forbidden", &who.join("|"));
         }
-        good(ask)
+        good(request)
     });
     let folder = Folder::new(&server);
     let told = |arguments: &[&str]| {
@@ -103,14 +105,14 @@ fn flags_and_files_say_how_the_server_is_reached() {
 }
 
 #[test]
-fn without_a_kubeconfig_nothing_is_asked() {
-    let server = Weather::start(good);
+fn no_request_without_a_kubeconfig() {
+    let server = StubServer::start(good);
     let folder = Folder::new(&server);
     let mut command = folder.command(&["diff", "-p", "team.yaml", "configmaps"]);
     let run = ended(command.env_remove("KUBECONFIG").env("HOME", folder.0.path()).output().unwrap());
     let words = "error: kubeconfig: there is none where KUBECONFIG or the home folder should have it";
     assert_eq!((run.code, run.said(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
-    assert_eq!(server.asked(), [""; 0]);
+    assert_eq!(server.requests(), [""; 0]);
 }
 
 #[cfg(unix)]

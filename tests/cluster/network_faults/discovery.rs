@@ -1,15 +1,15 @@
-//! Which kinds there are, and which of them are asked for.
+//! Discovery: which kinds there are, and which of them are listed.
 
 use super::{ALL, Folder, KINDS, discovery, good, page, policy, status};
-use test_support::stub_server::{Answer, Weather};
+use test_support::stub_server::{StubResponse, StubServer};
 
 #[test]
-fn a_kind_may_vanish_after_discovery() {
-    let server = Weather::start(|ask| {
-        if ask.path.ends_with("/widgets") {
-            Answer::Body(404, "404 page not found\n".into())
+fn kinds_that_vanish_after_discovery() {
+    let server = StubServer::start(|request| {
+        if request.path.ends_with("/widgets") {
+            StubResponse::Body(404, "404 page not found\n".into())
         } else {
-            good(ask)
+            good(request)
         }
     });
     let run = Folder::new(&server).diff(&["widgets,pods"]);
@@ -23,10 +23,10 @@ fn a_kind_may_vanish_after_discovery() {
 }
 
 #[test]
-fn an_aggregated_api_may_be_down() {
-    let server = Weather::start(|ask| match &*ask.path {
-        "/api" | "/apis" => Answer::Body(200, discovery(&ask.path, "example.com")),
-        _ => good(ask),
+fn unavailable_aggregated_apis_are_reported() {
+    let server = StubServer::start(|request| match &*request.path {
+        "/api" | "/apis" => StubResponse::Body(200, discovery(&request.path, "example.com")),
+        _ => good(request),
     });
     let folder = Folder::new(&server);
     let down = "error: the kinds of example.com/v1 are not known: the server is currently unable to handle the request";
@@ -55,8 +55,8 @@ fn an_aggregated_api_may_be_down() {
 }
 
 #[test]
-fn older_servers_tell_of_their_kinds_group_by_group() {
-    let server = Weather::start(|ask| {
+fn legacy_discovery_of_older_servers() {
+    let server = StubServer::start(|request| {
         let list = |group: &str| {
             let kinds = KINDS.iter().filter(|kind| kind.0 == group);
             let resources: Vec<String> = kinds
@@ -65,7 +65,7 @@ fn older_servers_tell_of_their_kinds_group_by_group() {
                     format!(r#"{{"name":"{plural}","singularName":"","namespaced":{namespaced},"kind":"{kind}","verbs":["list"]}},{{"name":"{plural}/status","namespaced":{namespaced},"kind":"{kind}","verbs":["get"]}}"#)
                 })
                 .collect();
-            Answer::Body(
+            StubResponse::Body(
                 200,
                 format!(r#"{{"kind":"APIResourceList","resources":[{}]}}"#, resources.join(",")),
             )
@@ -75,17 +75,19 @@ fn older_servers_tell_of_their_kinds_group_by_group() {
                 r#"{{"name":"{name}","versions":[{{"groupVersion":"{name}/v1","version":"v1"}}],"preferredVersion":{{"version":"v1"}}}}"#
             )
         };
-        match &*ask.path {
-            "/api" => Answer::Body(200, r#"{"kind":"APIVersions","versions":["v1"]}"#.into()),
+        match &*request.path {
+            "/api" => StubResponse::Body(200, r#"{"kind":"APIVersions","versions":["v1"]}"#.into()),
             "/apis" => {
                 let groups = [group("apps"), group("example.com"), group("gone.example.com")].join(",");
-                Answer::Body(200, format!(r#"{{"kind":"APIGroupList","groups":[{groups}]}}"#))
+                StubResponse::Body(200, format!(r#"{{"kind":"APIGroupList","groups":[{groups}]}}"#))
             }
             "/api/v1" => list(""),
             "/apis/apps/v1" => list("apps"),
             "/apis/example.com/v1" => list("example.com"),
-            "/apis/gone.example.com/v1" => Answer::With(503, ("Retry-After", "3600".into()), "gone".into()),
-            _ => good(ask),
+            "/apis/gone.example.com/v1" => {
+                StubResponse::With(503, ("Retry-After", "3600".into()), "gone".into())
+            }
+            _ => good(request),
         }
     });
     let run = Folder::new(&server).diff(&["-n", "web"]);
@@ -97,11 +99,11 @@ fn older_servers_tell_of_their_kinds_group_by_group() {
 }
 
 #[test]
-fn the_kinds_are_those_that_the_policies_can_match() {
-    let server = Weather::start(good);
+fn only_kinds_that_policies_match_are_listed() {
+    let server = StubServer::start(good);
     let folder = Folder::new(&server);
-    let listed = |server: &Weather| {
-        let asked = server.asked().into_iter().filter(|path| !matches!(&**path, "/api" | "/apis"));
+    let listed = |server: &StubServer| {
+        let asked = server.requests().into_iter().filter(|path| !matches!(&**path, "/api" | "/apis"));
         // Several kinds are asked for at a time.
         let mut listed: Vec<String> = asked.map(|path| path.split('?').next().unwrap().to_owned()).collect();
         listed.sort();
@@ -116,7 +118,7 @@ fn the_kinds_are_those_that_the_policies_can_match() {
     assert_eq!(run.said(), [outside, unserved], "{run:?}");
     assert_eq!(listed(&server), ["/api/v1/namespaces/web/pods", "/apis/apps/v1/namespaces/web/deployments"]);
 
-    let server = Weather::start(good);
+    let server = StubServer::start(good);
     let folder = Folder::new(&server);
     let run = folder.run(&["diff", "-p", &some, "-A"]);
     assert_eq!(run.code, Some(1), "{run:?}");
@@ -143,8 +145,8 @@ fn the_kinds_are_those_that_the_policies_can_match() {
 }
 
 #[test]
-fn an_object_is_read_once_whatever_version_rules_name() {
-    let server = Weather::start(|ask| match &*ask.path {
+fn objects_are_read_once_for_all_versions() {
+    let server = StubServer::start(|request| match &*request.path {
         "/apis" => {
             let resource = |version: &str| {
                 format!(
@@ -156,13 +158,16 @@ fn an_object_is_read_once_whatever_version_rules_name() {
                 resource("v2"),
                 resource("v1")
             );
-            Answer::Body(200, discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{group},")))
+            StubResponse::Body(
+                200,
+                discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{group},")),
+            )
         }
         path if path.contains("/scalers") && path.ends_with("/one") => {
-            Answer::Body(200, r#"{"metadata":{"name":"one","namespace":"web"}}"#.into())
+            StubResponse::Body(200, r#"{"metadata":{"name":"one","namespace":"web"}}"#.into())
         }
-        path if path.ends_with("/scalers") => Answer::Body(200, page(&["one"], "")),
-        _ => good(ask),
+        path if path.ends_with("/scalers") => StubResponse::Body(200, page(&["one"], "")),
+        _ => good(request),
     });
     let folder = Folder::new(&server);
     let first = folder.write("first.yaml", &policy("first", "[autoscaling/v1/Scaler]", ""));
@@ -192,17 +197,17 @@ fn an_object_is_read_once_whatever_version_rules_name() {
 }
 
 #[test]
-fn schemas_that_cannot_be_read_are_told() {
-    let server = Weather::start(|ask| match &*ask.path {
+fn unreadable_schemas_are_reported() {
+    let server = StubServer::start(|request| match &*request.path {
         "/apis" => {
             let definitions = r#"{"metadata":{"name":"apiextensions.k8s.io"},"versions":[{"version":"v1","resources":[{"resource":"customresourcedefinitions","responseKind":{"kind":"CustomResourceDefinition"},"scope":"Cluster","verbs":["get","list"]}]}]}"#;
-            Answer::Body(
+            StubResponse::Body(
                 200,
                 discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{definitions},")),
             )
         }
         path if path.contains("customresourcedefinitions") => status(403, "Forbidden", "no schemas for you"),
-        _ => good(ask),
+        _ => good(request),
     });
     let folder = Folder::new(&server);
     let run = folder.diff(&["widgets"]);

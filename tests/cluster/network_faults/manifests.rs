@@ -1,27 +1,27 @@
-//! Manifests that are evaluated with what a server answers.
+//! Manifests evaluated with lookups in a cluster.
 
 use std::time::{Duration, Instant};
 
 use super::{ALL, Folder, good, kubeconfig, policy, status};
-use test_support::stub_server::{Answer, Ask, Weather};
+use test_support::stub_server::{StubRequest, StubResponse, StubServer};
 
 #[test]
-fn equal_calls_are_made_once_and_refusals_are_rule_errors() {
+fn equal_lookups_are_sent_once_and_denials_are_rule_errors() {
     let context = |path: &str| {
         format!(
             "context: [{{name: found, apiCall: {{urlPath: '{path}'}}}}]\n    preconditions: {{all: [{{key: '{{{{ found.metadata.name }}}}', operator: Equals, value: shared}}]}}"
         )
     };
-    let server = Weather::start(|ask| match &*ask.path {
+    let server = StubServer::start(|request| match &*request.path {
         "/api/v1/namespaces/web/configmaps/shared" => {
-            Answer::Body(200, r#"{"kind":"ConfigMap","metadata":{"name":"shared"}}"#.into())
+            StubResponse::Body(200, r#"{"kind":"ConfigMap","metadata":{"name":"shared"}}"#.into())
         }
         "/api/v1/nodes" => status(
             403,
             "Forbidden",
             "nodes is forbidden: User \"x\" cannot list resource \"nodes\" in API group \"\" at the cluster scope",
         ),
-        _ => good(ask),
+        _ => good(request),
     });
     let folder = Folder::new(&server);
     let shared = folder.write(
@@ -34,20 +34,20 @@ fn equal_calls_are_made_once_and_refusals_are_rule_errors() {
     );
     let run = folder.run(&["diff", "-p", &shared, "configmaps"]);
     assert_eq!((run.code, run.changed()), (Some(1), ALL.to_vec()), "{run:?}");
-    assert_eq!(server.asked().iter().filter(|path| path.ends_with("/shared")).count(), 1);
+    assert_eq!(server.requests().iter().filter(|path| path.ends_with("/shared")).count(), 1);
 
     let nodes = folder.write("nodes.yaml", &policy("nodes", "[ConfigMap]", &context("/api/v1/nodes")));
     let run = folder.run(&["diff", "-p", &nodes, "configmaps"]);
     assert_eq!((run.code, run.changed()), (Some(4), vec![]), "{run:?}");
     let words = "failed to fetch data for APICall: failed to GET resource with raw url: /api/v1/nodes: nodes is forbidden: User \"x\" cannot list resource \"nodes\"";
     assert_eq!(run.stderr.matches(words).count(), 3, "{run:?}");
-    assert_eq!(server.asked().iter().filter(|path| path.ends_with("/nodes")).count(), 1);
+    assert_eq!(server.requests().iter().filter(|path| path.ends_with("/nodes")).count(), 1);
 
     // Offline nothing is sent.
-    let before = server.asked().len();
+    let before = server.requests().len();
     let manifest = folder.write("cm.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}");
     assert_eq!(folder.run(&["diff", "-p", &nodes, "-f", &manifest]).code, Some(3));
-    assert_eq!(server.asked().len(), before);
+    assert_eq!(server.requests().len(), before);
     // A Pod's inside is no place to look things up.
     let exec = folder.write(
         "exec.yaml",
@@ -56,13 +56,15 @@ fn equal_calls_are_made_once_and_refusals_are_rule_errors() {
     let run = folder.run(&["diff", "-p", &exec, "-f", &manifest, "--live"]);
     assert_eq!(run.code, Some(3), "{run:?}");
     assert!(run.stderr.contains("calls through the API server to something else are never sent"), "{run:?}");
-    assert!(!server.asked().iter().any(|path| path.contains("exec")));
+    assert!(!server.requests().iter().any(|path| path.contains("exec")));
 }
 
 #[test]
-fn manifests_do_not_wait_for_a_silent_server_again_and_again() {
-    let is_discovery = |ask: &Ask| matches!(&*ask.path, "/api" | "/apis");
-    let server = Weather::start(move |ask| if is_discovery(ask) { good(ask) } else { Answer::Hang });
+fn a_silent_server_is_waited_for_once() {
+    let is_discovery = |request: &StubRequest| matches!(&*request.path, "/api" | "/apis");
+    let server = StubServer::start(
+        move |request| if is_discovery(request) { good(request) } else { StubResponse::Hang },
+    );
     let folder = Folder::new(&server);
     let many: String = (0..60)
         .map(|number| format!("---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c{number}}}}}\n"))
@@ -87,7 +89,7 @@ fn manifests_do_not_wait_for_a_silent_server_again_and_again() {
     );
 
     // A server that tells nothing at all makes no context.
-    let server = Weather::start(|_| status(503, "ServiceUnavailable", "down"));
+    let server = StubServer::start(|_| status(503, "ServiceUnavailable", "down"));
     folder.write("kubeconfig", &kubeconfig(&server.authority()));
     let run = folder.diff(&["-f", &manifests, "--live"]);
     let words = "Error from server (ServiceUnavailable): down";
@@ -95,16 +97,16 @@ fn manifests_do_not_wait_for_a_silent_server_again_and_again() {
 }
 
 #[test]
-fn manifests_without_a_namespace_are_those_of_the_context() {
-    let server = Weather::start(|ask| match &*ask.path {
+fn manifests_without_namespace_use_the_context() {
+    let server = StubServer::start(|request| match &*request.path {
         path if path.ends_with("/configmaps/one") => {
             let namespace = path.split('/').nth(4).unwrap_or_default();
             let was = format!(
                 r#"{{"metadata":{{"name":"one","namespace":"{namespace}"}},"data":{{"was":"in-{namespace}"}}}}"#
             );
-            Answer::Body(200, was)
+            StubResponse::Body(200, was)
         }
-        _ => good(ask),
+        _ => good(request),
     });
     let folder = Folder::new(&server);
     let manifest = folder.write("one.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}");
@@ -129,21 +131,21 @@ fn manifests_without_a_namespace_are_those_of_the_context() {
 }
 
 #[test]
-fn manifests_are_not_those_of_all_namespaces() {
-    let server = Weather::start(good);
+fn all_namespaces_is_refused_for_manifests() {
+    let server = StubServer::start(good);
     let folder = Folder::new(&server);
     let manifest = folder.write("one.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}");
     let run = folder.diff(&["-f", &manifest, "-A"]);
     let words = "error: -A reads live objects: manifests say themselves which namespace they are in";
     assert_eq!((run.code, run.said(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
-    assert_eq!(server.asked(), [""; 0]);
+    assert_eq!(server.requests(), [""; 0]);
 }
 
 #[test]
-fn kinds_that_the_manifests_define_are_not_missed() {
+fn kinds_defined_in_manifests_are_known() {
     let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gears.example.com}\n\
                       spec: {group: example.com, scope: Namespaced, names: {kind: Gear, plural: gears}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}\n";
-    let server = Weather::start(good);
+    let server = StubServer::start(good);
     let folder = Folder::new(&server);
     let gear = "{apiVersion: example.com/v1, kind: Gear, metadata: {name: g}}\n";
     let knob = "{apiVersion: example.com/v1, kind: Knob, metadata: {name: k}}\n";

@@ -1,4 +1,4 @@
-//! A cluster that answers badly, late or not at all: what is said, and how the run ends.
+//! API servers that fail, answer late or not at all: messages and exit codes. Stub servers, no real programs.
 
 mod api_versions;
 mod connection;
@@ -15,7 +15,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
-use test_support::stub_server::{Answer, Ask, Weather};
+use test_support::stub_server::{StubRequest, StubResponse, StubServer};
 
 /// What a run of the program left.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Run {
 struct Folder(TempDir);
 
 impl Folder {
-    fn new(server: &Weather) -> Self {
+    fn new(server: &StubServer) -> Self {
         let folder = Self(tempfile::tempdir().expect("a temporary folder"));
         folder.write("kubeconfig", &kubeconfig(&server.authority()));
         folder.write("team.yaml", &policy("team", "[ConfigMap, Secret, Pod, Deployment, Widget]", ""));
@@ -140,21 +140,21 @@ fn page(names: &[&str], next: &str) -> String {
     format!(r#"{{"kind":"List","metadata":{{"continue":"{next}"}},"items":[{}]}}"#, items.join(","))
 }
 
-fn status(code: u16, reason: &str, message: &str) -> Answer {
+fn status(code: u16, reason: &str, message: &str) -> StubResponse {
     let message = message.replace('"', "\\\"");
     let body = format!(
         r#"{{"kind":"Status","status":"Failure","reason":"{reason}","message":"{message}","code":{code}}}"#
     );
-    Answer::Body(code, body)
+    StubResponse::Body(code, body)
 }
 
 /// The server as it is in good weather: `ConfigMaps` on two pages, one object of each other kind.
-fn good(ask: &Ask) -> Answer {
-    Answer::Body(
+fn good(request: &StubRequest) -> StubResponse {
+    StubResponse::Body(
         200,
-        match &*ask.path {
-            "/api" | "/apis" => discovery(&ask.path, ""),
-            "/api/v1/namespaces/web/configmaps" if ask.query.contains("continue=2") => page(&["c"], ""),
+        match &*request.path {
+            "/api" | "/apis" => discovery(&request.path, ""),
+            "/api/v1/namespaces/web/configmaps" if request.query.contains("continue=2") => page(&["c"], ""),
             "/api/v1/namespaces/web/configmaps" => page(&["a", "b"], "2"),
             path if KINDS.iter().any(|kind| path.ends_with(kind.3)) => page(&["one"], ""),
             _ => return status(404, "NotFound", "not found"),
@@ -163,13 +163,15 @@ fn good(ask: &Ask) -> Answer {
 }
 
 /// The second page of `ConfigMaps`.
-fn is_second_page(ask: &Ask) -> bool {
-    ask.path.ends_with("/configmaps") && ask.query.contains("continue=2")
+fn is_second_page(request: &StubRequest) -> bool {
+    request.path.ends_with("/configmaps") && request.query.contains("continue=2")
 }
 
 const ALL: [&str; 3] = ["ConfigMap/web/a", "ConfigMap/web/b", "ConfigMap/web/c"];
 
 /// A server that answers its second page of `ConfigMaps` like this at first, so many times.
-fn second_page(times: usize, answer: impl Fn() -> Answer + Send + Sync + 'static) -> Weather {
-    Weather::start(move |ask| if is_second_page(ask) && ask.before < times { answer() } else { good(ask) })
+fn second_page(times: usize, answer: impl Fn() -> StubResponse + Send + Sync + 'static) -> StubServer {
+    StubServer::start(move |request| {
+        if is_second_page(request) && request.before < times { answer() } else { good(request) }
+    })
 }

@@ -1,4 +1,4 @@
-//! How lists are asked for: page by page, ahead of their use, and never all in memory.
+//! Lists: read page by page, prefetched, and never all in memory.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -8,26 +8,26 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{ALL, Folder, ended, good, is_second_page, kubeconfig, page, policy, status};
-use test_support::process_usage::Gauge;
-use test_support::stub_server::{Answer, Weather};
+use test_support::process_usage::ProcessUsage;
+use test_support::stub_server::{StubResponse, StubServer};
 
 /// A server with so many `ConfigMaps` and Pods each, on pages as long as they are asked for.
-fn crowded(objects: usize, answer_after: Duration) -> Weather {
-    Weather::start(move |ask| {
+fn crowded(objects: usize, answer_after: Duration) -> StubServer {
+    StubServer::start(move |request| {
         let Some((kind, own)) = [
             ("configmaps", r#""data":{"number":"#),
             ("pods", r#""spec":{"containers":[{"name":"web","image":"web:latest","env":[{"name":"A","value":"b"}]}],"x":"#),
         ]
         .into_iter()
-        .find(|(kind, _)| ask.path.ends_with(&format!("/web/{kind}"))) else {
-            return match ask.path.split_once("/configmaps/app-") {
-                Some((_, name)) => Answer::Body(200, format!(r#"{{"kind":"ConfigMap","data":{{"name":"{name}"}}}}"#)),
-                None => good(ask),
+        .find(|(kind, _)| request.path.ends_with(&format!("/web/{kind}"))) else {
+            return match request.path.split_once("/configmaps/app-") {
+                Some((_, name)) => StubResponse::Body(200, format!(r#"{{"kind":"ConfigMap","data":{{"name":"{name}"}}}}"#)),
+                None => good(request),
             };
         };
         thread::sleep(answer_after);
         let asked = |name: &str| {
-            let value = ask.query.split('&').find_map(|part| part.strip_prefix(name)?.strip_prefix('='));
+            let value = request.query.split('&').find_map(|part| part.strip_prefix(name)?.strip_prefix('='));
             value.and_then(|value| value.parse::<usize>().ok())
         };
         let start = asked("continue").unwrap_or(0);
@@ -43,7 +43,7 @@ fn crowded(objects: usize, answer_after: Duration) -> Weather {
             })
             .collect();
         let next = if end < objects { end.to_string() } else { String::new() };
-        Answer::Body(
+        StubResponse::Body(
             200,
             format!(r#"{{"kind":"List","metadata":{{"continue":"{next}"}},"items":[{}]}}"#, items.join(",")),
         )
@@ -52,7 +52,7 @@ fn crowded(objects: usize, answer_after: Duration) -> Weather {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn memory_does_not_grow_with_the_number_of_objects() {
+fn memory_is_bounded_for_many_objects() {
     // Each object is looked up by a call of its own, too, and changes.
     let call = "context: [{name: own, apiCall: {urlPath: \"/api/v1/namespaces/web/configmaps/{{ request.name }}\", jmesPath: data.name}}]";
     for arguments in [&["-o", "diff"][..], &["-o", "json"], &["-o", "summary"]] {
@@ -68,7 +68,7 @@ fn memory_does_not_grow_with_the_number_of_objects() {
                 folder.command(&["diff", "-p", "own.yaml", "-p", "team.yaml", "configmaps,pods"]);
             let printed = fs::File::create(folder.0.path().join("printed")).unwrap();
             command.args(arguments).args(["--workers", "2"]).stdout(printed).stderr(Stdio::null());
-            let gauge = Gauge::of(&mut command);
+            let gauge = ProcessUsage::measure(&mut command);
             let printed = fs::read_to_string(folder.0.path().join("printed")).unwrap();
             assert_eq!(gauge.code, Some(1), "{gauge:?} {printed}");
             assert!(printed.contains("own"), "{printed}");
@@ -80,7 +80,7 @@ fn memory_does_not_grow_with_the_number_of_objects() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn progress_is_shown_on_a_terminal_and_nowhere_else() {
+fn progress_only_on_terminals() {
     let server = crowded(8, Duration::from_millis(400));
     let folder = Folder::new(&server);
     let arguments = ["diff", "-p", "team.yaml", "configmaps,pods", "--chunk-size", "2"];
@@ -124,21 +124,21 @@ fn progress_is_shown_on_a_terminal_and_nowhere_else() {
 }
 
 #[test]
-fn the_next_list_is_asked_for_while_this_one_is_read() {
+fn the_next_list_is_prefetched() {
     // No page of ConfigMaps but the first is given before somebody asked for Secrets, and the result is in order.
     let asked = Arc::new(AtomicBool::new(false));
-    let server = Weather::start(move |ask| {
-        if ask.path.ends_with("/web/secrets") {
+    let server = StubServer::start(move |request| {
+        if request.path.ends_with("/web/secrets") {
             asked.store(true, Ordering::SeqCst);
         }
         let deadline = Instant::now() + Duration::from_secs(20);
-        while is_second_page(ask) && !asked.load(Ordering::SeqCst) {
+        while is_second_page(request) && !asked.load(Ordering::SeqCst) {
             if Instant::now() > deadline {
                 return status(500, "InternalError", "nobody asked for Secrets");
             }
             thread::sleep(Duration::from_millis(5));
         }
-        good(ask)
+        good(request)
     });
     let run = Folder::new(&server).diff(&["configmaps,secrets,pods"]);
     let all = [&ALL[..], &["Secret/web/one", "Pod/web/one"]].concat();
@@ -146,30 +146,30 @@ fn the_next_list_is_asked_for_while_this_one_is_read() {
 }
 
 #[test]
-fn the_labels_of_all_namespaces_come_in_one_list_where_all_are_read() {
+fn namespace_labels_are_read_in_one_list() {
     for is_listed in [true, false] {
-        let server = Weather::start(move |ask| match &*ask.path {
+        let server = StubServer::start(move |request| match &*request.path {
             "/api/v1/namespaces" if is_listed => {
                 let labelled = r#"{"metadata":{"name":"web","labels":{"tier":"front"}}}"#;
-                Answer::Body(
+                StubResponse::Body(
                     200,
                     format!(r#"{{"kind":"NamespaceList","metadata":{{}},"items":[{labelled}]}}"#),
                 )
             }
             "/api/v1/namespaces" => status(403, "Forbidden", "not for you"),
-            "/api/v1/namespaces/web" => Answer::Body(
+            "/api/v1/namespaces/web" => StubResponse::Body(
                 200,
                 r#"{"kind":"Namespace","metadata":{"name":"web","labels":{"tier":"front"}}}"#.into(),
             ),
-            "/api/v1/configmaps" => Answer::Body(200, page(&["a", "b"], "")),
-            _ => good(ask),
+            "/api/v1/configmaps" => StubResponse::Body(200, page(&["a", "b"], "")),
+            _ => good(request),
         });
         let folder = Folder::new(&server);
         let selector = "exclude: {any: [{resources: {namespaceSelector: {matchLabels: {tier: back}}}}]}";
         let policy = folder.write("selector.yaml", &policy("selector", "[ConfigMap]", selector));
         let run = folder.run(&["diff", "-p", &policy, "-A"]);
         assert_eq!((run.code, run.changed(), run.said()), (Some(1), ALL[..2].to_vec(), vec![]), "{run:?}");
-        let asked = server.asked();
+        let asked = server.requests();
         let count = |path: &str| asked.iter().filter(|asked| asked.split('?').next() == Some(path)).count();
         assert_eq!(count("/api/v1/namespaces"), 1, "{asked:?}");
         assert_eq!(count("/api/v1/namespaces/web"), usize::from(!is_listed), "{asked:?}");
@@ -177,15 +177,15 @@ fn the_labels_of_all_namespaces_come_in_one_list_where_all_are_read() {
 }
 
 #[test]
-fn large_objects_are_read_and_changed() {
-    let server = Weather::start(|ask| match &*ask.path {
+fn large_objects_are_mutated() {
+    let server = StubServer::start(|request| match &*request.path {
         "/api/v1/namespaces/web/configmaps" => {
             let data = "x".repeat(3 << 20);
             let object =
                 format!(r#"{{"metadata":{{"name":"big","namespace":"web"}},"data":{{"k":"{data}"}}}}"#);
-            Answer::Body(200, format!(r#"{{"metadata":{{}},"items":[{object},{object},{object}]}}"#))
+            StubResponse::Body(200, format!(r#"{{"metadata":{{}},"items":[{object},{object},{object}]}}"#))
         }
-        _ => good(ask),
+        _ => good(request),
     });
     let run = Folder::new(&server).diff(&["configmaps"]);
     assert_eq!((run.code, run.changed().len(), run.said()), (Some(1), 3, vec![]));

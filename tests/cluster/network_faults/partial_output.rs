@@ -1,10 +1,10 @@
-//! What is missing from an output is said in it, in every format.
+//! Incomplete output says what is missing, in every format.
 
 use std::fs;
 use std::process::Command;
 
 use super::{Folder, discovery, good, policy, second_page, status};
-use test_support::stub_server::{Answer, Ask, Weather};
+use test_support::stub_server::{StubRequest, StubResponse, StubServer};
 
 #[test]
 fn every_format_says_what_is_missing() {
@@ -56,14 +56,14 @@ fn assert_incomplete(folder: &Folder, arguments: &[&str], gaps: &str, names: &se
 }
 
 #[test]
-fn a_kind_or_a_look_up_that_is_refused_is_named_in_every_format() {
-    let server = Weather::start(|ask| match &*ask.path {
+fn denied_kinds_and_lookups_are_named_in_every_format() {
+    let server = StubServer::start(|request| match &*request.path {
         "/api/v1/namespaces/web/secrets" | "/api/v1/nodes" | "/api/v1/namespaces/web" => {
             status(403, "Forbidden", "not for you")
         }
         path if path.ends_with("/configmaps/settings") => status(403, "Forbidden", "not for you"),
         path if path.ends_with("/configmaps/one") => status(500, "InternalError", "boom"),
-        _ => good(ask),
+        _ => good(request),
     });
     let folder = Folder::new(&server);
     let names = |kinds: &[&str], part: &[&str], look_ups: &[&str]| serde_json::json!({"kinds": kinds, "inPart": part, "objects": [], "policies": [], "lookUps": look_ups});
@@ -107,34 +107,43 @@ fn a_kind_or_a_look_up_that_is_refused_is_named_in_every_format() {
 }
 
 /// Why an answer is not whole, what is asked for, what is said to be missing, and under which name in JSON.
-type Cause =
-    (fn(&Ask) -> Answer, &'static [&'static str], &'static str, &'static str, &'static [&'static str]);
+type Cause = (
+    fn(&StubRequest) -> StubResponse,
+    &'static [&'static str],
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+);
 
 #[test]
-fn every_cause_is_marked_in_every_format() {
-    fn gone(ask: &Ask) -> Answer {
-        if ask.path.ends_with("/nope") {
+fn every_gap_is_marked_in_every_format() {
+    fn gone(request: &StubRequest) -> StubResponse {
+        if request.path.ends_with("/nope") {
             return status(404, "NotFound", "deployments.apps \"nope\" not found");
         }
-        match &*ask.path {
+        match &*request.path {
             path if path.ends_with("/deployments/a") => {
-                Answer::Body(200, r#"{"metadata":{"name":"a","namespace":"web"}}"#.into())
+                StubResponse::Body(200, r#"{"metadata":{"name":"a","namespace":"web"}}"#.into())
             }
-            "/api/v1/namespaces/web" => Answer::Body(200, r#"{"metadata":{"name":"web"}}"#.into()),
+            "/api/v1/namespaces/web" => StubResponse::Body(200, r#"{"metadata":{"name":"web"}}"#.into()),
             "/api/v1/namespaces/nons" => status(404, "NotFound", "namespaces \"nons\" not found"),
-            _ => good(ask),
+            _ => good(request),
         }
     }
-    fn refused(ask: &Ask) -> Answer {
-        if ask.path.ends_with("/secrets") { status(403, "Forbidden", "not for you") } else { good(ask) }
+    fn refused(request: &StubRequest) -> StubResponse {
+        if request.path.ends_with("/secrets") {
+            status(403, "Forbidden", "not for you")
+        } else {
+            good(request)
+        }
     }
-    fn vanished(ask: &Ask) -> Answer {
-        if ask.path.ends_with("/widgets") { status(404, "NotFound", "not found") } else { good(ask) }
+    fn vanished(request: &StubRequest) -> StubResponse {
+        if request.path.ends_with("/widgets") { status(404, "NotFound", "not found") } else { good(request) }
     }
-    fn down(ask: &Ask) -> Answer {
-        match &*ask.path {
-            "/api" | "/apis" => Answer::Body(200, discovery(&ask.path, "example.com")),
-            _ => good(ask),
+    fn down(request: &StubRequest) -> StubResponse {
+        match &*request.path {
+            "/api" | "/apis" => StubResponse::Body(200, discovery(&request.path, "example.com")),
+            _ => good(request),
         }
     }
     let absent = "not found: deployments.apps \"nope\" in web";
@@ -170,14 +179,14 @@ fn every_cause_is_marked_in_every_format() {
         (down, &["-n", "web"], "not read: example.com/v1", "kinds", &["example.com/v1"]),
     ];
     for (answer, arguments, gaps, list, what) in causes {
-        let server = Weather::start(answer);
+        let server = StubServer::start(answer);
         let folder = Folder::new(&server);
         let mut names =
             serde_json::json!({"kinds": [], "inPart": [], "objects": [], "policies": [], "lookUps": []});
         names[list] = serde_json::json!(what);
         assert_incomplete(&folder, &[&["-p", "team.yaml"], arguments].concat(), gaps, &names);
     }
-    let server = Weather::start(gone);
+    let server = StubServer::start(gone);
     let run =
         Folder::new(&server).diff(&["deployment", "a", "nope", "nope-either", "-n", "nons", "-o", "summary"]);
     let told = "Error from server (NotFound): namespaces \"nons\" not found";

@@ -1,11 +1,11 @@
-//! Recordings of policies that look at Secrets: texts stand in for all that is made of them.
+//! Recordings of policies that read Secrets: placeholders replace all tainted values.
 
 use super::recordings::recorded;
 use super::{Folder, good, policy, status};
-use test_support::stub_server::{Answer, Weather};
+use test_support::stub_server::{StubResponse, StubServer};
 
 /// A server with a Secret; with `ConfigMaps` that hold what a policy makes of it, or are called so; it refuses one of them.
-fn with_what_is_made_of_a_secret() -> Weather {
+fn with_what_is_made_of_a_secret() -> StubServer {
     let map = |name: &str, rest: &str| {
         format!(
             r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}","namespace":"web"{rest}}},"data":{{"tier":"t-{name}"}}}}"#
@@ -22,25 +22,25 @@ fn with_what_is_made_of_a_secret() -> Weather {
     let secret = r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"login","namespace":"web","annotations":
         {"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":{\"token\":\"b2xkLXRva2Vu\"}}","copy":"hunter2-sesame"}},
         "data":{"token":"aHVudGVyMi1zZXNhbWU=","word":"YXBw","count":"NDIxNw==","nested":"WTIwdGFIVnVkR1Z5TWc9PQ=="}}"#;
-    Weather::start(move |ask| {
-        match &*ask.path {
-        "/api/v1/namespaces/web/configmaps" => Answer::Body(
+    StubServer::start(move |request| {
+        match &*request.path {
+        "/api/v1/namespaces/web/configmaps" => StubResponse::Body(
             200,
             format!(r#"{{"kind":"ConfigMapList","apiVersion":"v1","metadata":{{}},"items":[{}]}}"#, maps.join(",")),
         ),
-        "/api/v1/namespaces/web/configmaps/cm-hunter2" => Answer::Body(200, map("cm-hunter2", "")),
-        "/api/v1/namespaces/web/configmaps/a" if ask.query.contains("dryRun=All") => {
+        "/api/v1/namespaces/web/configmaps/cm-hunter2" => StubResponse::Body(200, map("cm-hunter2", "")),
+        "/api/v1/namespaces/web/configmaps/a" if request.query.contains("dryRun=All") => {
             status(422, "Invalid", "ConfigMap \"a\" is invalid: HUNTER2-SESAME is no hunter2-sesame")
         }
-        "/api/v1/namespaces/web/configmaps/c" if ask.query.contains("dryRun=All") => {
+        "/api/v1/namespaces/web/configmaps/c" if request.query.contains("dryRun=All") => {
             let annotations = r#","annotations":{"pair":"x:HUNTER2-SESAME","upper":"HUNTER2-SESAME","tier":"t-cm-hunter2","hook":"saw HUNTER2-SESAME"}"#;
-            Answer::Body(200, map("c", annotations))
+            StubResponse::Body(200, map("c", annotations))
         }
-        "/api/v1/namespaces/web/secrets/login" => Answer::Body(200, secret.replace('\n', "")),
-        "/api/v1/namespaces/web/pods" if ask.query.contains("hunter2") => {
-            Answer::Body(200, r#"{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"p"}},{"metadata":{"name":"q"}}]}"#.into())
+        "/api/v1/namespaces/web/secrets/login" => StubResponse::Body(200, secret.replace('\n', "")),
+        "/api/v1/namespaces/web/pods" if request.query.contains("hunter2") => {
+            StubResponse::Body(200, r#"{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"p"}},{"metadata":{"name":"q"}}]}"#.into())
         }
-        _ => good(ask),
+        _ => good(request),
     }
     })
 }
@@ -64,7 +64,7 @@ fn made_of_a_secret() -> String {
 }
 
 #[test]
-fn nothing_made_of_a_secret_is_recorded_and_the_replay_finds_its_answers() {
+fn recordings_hold_no_tainted_values_and_replay() {
     let server = with_what_is_made_of_a_secret();
     let folder = Folder::new(&server);
     let made = folder.write("made.yaml", &made_of_a_secret());
@@ -132,7 +132,7 @@ fn looking(name: &str, rest: &str, metadata: &str) -> String {
 }
 
 #[test]
-fn a_replay_prints_the_same_bytes_or_names_the_rules_that_come_out_otherwise() {
+fn replay_prints_the_same_bytes_or_names_differing_rules() {
     let server = with_what_is_made_of_a_secret();
     let folder = Folder::new(&server);
     let only_if = |key: &str, value: &str| {
@@ -203,7 +203,7 @@ fn a_replay_prints_the_same_bytes_or_names_the_rules_that_come_out_otherwise() {
 }
 
 #[test]
-fn a_manifest_may_ask_by_its_own_secret() {
+fn lookups_keyed_by_a_manifest_secret() {
     let server = with_what_is_made_of_a_secret();
     let folder = Folder::new(&server);
     let own = folder.write(
@@ -230,7 +230,7 @@ fn a_manifest_may_ask_by_its_own_secret() {
 }
 
 #[test]
-fn what_nothing_stands_in_for_is_counted_when_it_is_recorded_and_told_when_it_is_missing() {
+fn values_without_a_placeholder_are_counted_and_reported_when_missing() {
     let server = with_what_is_made_of_a_secret();
     let folder = Folder::new(&server);
     let context = "context:\n    - {name: login, apiCall: {urlPath: /api/v1/namespaces/web/secrets/login}}\n    \

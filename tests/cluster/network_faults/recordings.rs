@@ -1,4 +1,4 @@
-//! Runs that are recorded, and replayed without a server.
+//! Recording runs, and replaying them without a server.
 
 use std::fs;
 use std::path::Path;
@@ -7,17 +7,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{ALL, Folder, ended, good, is_second_page, policy, status};
-use test_support::stub_server::{Answer, Ask, Weather};
+use test_support::stub_server::{StubRequest, StubResponse, StubServer};
 
 /// A server with a Secret, which refuses Pods.
-fn with_a_secret() -> Weather {
-    Weather::start(|ask| match &*ask.path {
+fn with_a_secret() -> StubServer {
+    StubServer::start(|request| match &*request.path {
         "/api/v1/namespaces/web/secrets" => {
             let item = r#"{"metadata":{"name":"login","namespace":"web"},"data":{"token":"aHVudGVyMiE=","other":"cGxhaW5seQ=="}}"#;
-            Answer::Body(200, format!(r#"{{"kind":"SecretList","metadata":{{}},"items":[{item}]}}"#))
+            StubResponse::Body(200, format!(r#"{{"kind":"SecretList","metadata":{{}},"items":[{item}]}}"#))
         }
         "/api/v1/namespaces/web/pods" => status(403, "Forbidden", "pods is forbidden"),
-        _ => good(ask),
+        _ => good(request),
     })
 }
 
@@ -44,7 +44,7 @@ pub(super) fn recorded(folder: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_replay_needs_no_server_and_prints_the_same_bytes() {
+fn replay_prints_the_same_bytes_without_a_server() {
     let server = with_a_secret();
     let folder = Folder::new(&server);
     let time = "context: [{name: at, variable: {value: '{{ time_now() }}'}}]\n    \
@@ -80,9 +80,9 @@ fn a_replay_needs_no_server_and_prints_the_same_bytes() {
         {
             assert_eq!(files.iter().filter(|(name, _)| name.starts_with(start)).count(), 1, "{start}");
         }
-        let asked = server.asked().len();
+        let asked = server.requests().len();
         let replayed = run(&["--replay", "tape", "--kubeconfig", "not-there"]);
-        assert_eq!(server.asked().len(), asked);
+        assert_eq!(server.requests().len(), asked);
         assert_eq!((replayed.code, &replayed.stdout), (live.code, &live.stdout), "{replayed:?}");
         assert_eq!(live.stderr.replace(MASKED, STAND_INS), replayed.stderr);
         for shown in [&live, &replayed] {
@@ -103,18 +103,21 @@ fn a_replay_needs_no_server_and_prints_the_same_bytes() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupted_recording_is_not_complete() {
-    let is_hanging = |ask: &Ask| is_second_page(ask) || ask.path.ends_with("/configmaps/a");
-    let server = Weather::start(move |ask| if is_hanging(ask) { Answer::Hang } else { good(ask) });
+fn interrupted_recordings_are_incomplete() {
+    let is_hanging =
+        |request: &StubRequest| is_second_page(request) || request.path.ends_with("/configmaps/a");
+    let server = StubServer::start(
+        move |request| if is_hanging(request) { StubResponse::Hang } else { good(request) },
+    );
     let folder = Folder::new(&server);
     let manifest = folder.write("a.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}");
     for objects in [&["configmaps,secrets"][..], &["-f", &manifest, "--live"]] {
-        let asked = server.asked().len();
+        let asked = server.requests().len();
         let arguments = [&["diff", "-p", "team.yaml", "--record", "tape"], objects].concat();
         let child = folder.command(&arguments).spawn().unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
         let hangs = |path: &String| path.contains("continue=2") || path.ends_with("/configmaps/a");
-        while !server.asked().iter().skip(asked).any(hangs) {
+        while !server.requests().iter().skip(asked).any(hangs) {
             assert!(Instant::now() < deadline, "what hangs is never asked for");
             thread::sleep(Duration::from_millis(10));
         }
@@ -140,8 +143,8 @@ fn an_interrupted_recording_is_not_complete() {
 }
 
 #[test]
-fn what_a_recording_does_not_hold_is_told() {
-    let server = Weather::start(good);
+fn requests_missing_in_a_recording_are_reported() {
+    let server = StubServer::start(good);
     let folder = Folder::new(&server);
     assert_eq!(folder.diff(&["configmaps", "--record", "tape"]).code, Some(1));
     let run = folder.diff(&["configmaps,secrets", "--replay", "tape"]);
@@ -180,7 +183,7 @@ fn what_a_recording_does_not_hold_is_told() {
 }
 
 #[test]
-fn manifests_are_replayed_with_what_the_cluster_held() {
+fn manifests_are_replayed_with_recorded_answers() {
     let server = with_a_secret();
     let folder = Folder::new(&server);
     let manifest = folder.write(
@@ -197,7 +200,7 @@ fn manifests_are_replayed_with_what_the_cluster_held() {
 }
 
 #[test]
-fn who_prints_secrets_is_told() {
+fn printed_secrets_are_noted() {
     let server = with_a_secret();
     let folder = Folder::new(&server);
     let told = "note: the values of 1 Secret are printed as they are";

@@ -1,20 +1,20 @@
-//! Answers that are late, refused, cut or wrong: which are waited for, and what is said of the others.
+//! Late, refused, truncated or wrong answers: which are retried, and how the others are reported.
 
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{ALL, Folder, ended, good, is_second_page, kubeconfig, page, second_page, status};
-use test_support::stub_server::{Answer, Weather};
+use test_support::stub_server::{StubResponse, StubServer};
 
 #[test]
-fn what_passes_is_waited_for() {
-    let kinds: [(usize, fn() -> Answer); 5] = [
-        (2, || Answer::With(429, ("Retry-After", "1".into()), String::new())),
+fn transient_failures_are_retried() {
+    let kinds: [(usize, fn() -> StubResponse); 5] = [
+        (2, || StubResponse::With(429, ("Retry-After", "1".into()), String::new())),
         (2, || status(503, "ServiceUnavailable", "later")),
-        (2, || Answer::Body(502, "<html>".into())),
-        (2, || Answer::Drop),
-        (2, || Answer::Cut(page(&["c"], ""))),
+        (2, || StubResponse::Body(502, "<html>".into())),
+        (2, || StubResponse::Drop),
+        (2, || StubResponse::Cut(page(&["c"], ""))),
     ];
     for (times, answer) in kinds {
         let server = second_page(times, answer);
@@ -28,36 +28,36 @@ fn what_passes_is_waited_for() {
             "{:?} {run:?}",
             answer()
         );
-        let second = server.asked().into_iter().filter(|path| path.contains("continue=2")).count();
+        let second = server.requests().into_iter().filter(|path| path.contains("continue=2")).count();
         assert_eq!(second, times + 1, "{:?}", answer());
-        if matches!(answer(), Answer::With(..)) {
+        if matches!(answer(), StubResponse::With(..)) {
             assert!(started.elapsed() >= Duration::from_secs(2), "it was asked to wait");
         }
     }
 }
 
 /// An answer, what is said of it, and how often it is asked for.
-type Fault = (fn() -> Answer, &'static str, usize);
+type Fault = (fn() -> StubResponse, &'static str, usize);
 
 #[test]
-fn what_does_not_pass_is_told_and_the_rest_is_not_called_whole() {
+fn permanent_failures_mark_the_output_incomplete() {
     let kinds: [Fault; 9] = [
         (|| status(503, "ServiceUnavailable", "later"), "Error from server (ServiceUnavailable): later", 5),
         (
-            || Answer::With(429, ("Retry-After", "3600".into()), String::new()),
+            || StubResponse::With(429, ("Retry-After", "3600".into()), String::new()),
             "Error from server (TooManyRequests): the server has received too many requests and has asked us to try again later",
             1,
         ),
         (|| status(500, "InternalError", "boom"), "Error from server (InternalError): boom", 1),
-        (|| Answer::Drop, "Unable to connect to the server: unexpected EOF", 5),
-        (|| Answer::Cut("{".into()), "Unable to connect to the server: unexpected EOF", 5),
+        (|| StubResponse::Drop, "Unable to connect to the server: unexpected EOF", 5),
+        (|| StubResponse::Cut("{".into()), "Unable to connect to the server: unexpected EOF", 5),
         (
-            || Answer::Hang,
+            || StubResponse::Hang,
             "Unable to connect to the server: no answer within 1s (--request-timeout gives another limit)",
             1,
         ),
         (
-            || Answer::Body(200, page(&["c"], "2")),
+            || StubResponse::Body(200, page(&["c"], "2")),
             "error: the server's answer for configmaps cannot be read: it names the same page again and again",
             1,
         ),
@@ -78,14 +78,14 @@ fn what_does_not_pass_is_told_and_the_rest_is_not_called_whole() {
         let rest = "error: the answer is incomplete: read in part: configmaps";
         assert_eq!((run.code, run.said()), (Some(4), vec![words, rest]), "{run:?}");
         assert_eq!(run.changed(), ALL[..2], "{run:?}");
-        let second = server.asked().into_iter().filter(|path| path.contains("continue=2")).count();
+        let second = server.requests().into_iter().filter(|path| path.contains("continue=2")).count();
         assert_eq!(second, asked, "{words}");
     }
 }
 
 #[test]
-fn a_page_that_is_no_json_is_told() {
-    let server = second_page(1, || Answer::Body(200, "<html>Bad Gateway</html>".into()));
+fn invalid_json_pages_are_reported() {
+    let server = second_page(1, || StubResponse::Body(200, "<html>Bad Gateway</html>".into()));
     let run = Folder::new(&server).diff(&["configmaps"]);
     assert_eq!((run.code, run.changed()), (Some(4), ALL[..2].to_vec()), "{run:?}");
     let [fault, rest] = run.said()[..] else { panic!("{run:?}") };
@@ -95,9 +95,13 @@ fn a_page_that_is_no_json_is_told() {
 }
 
 #[test]
-fn a_server_that_goes_down_in_the_middle_is_asked_no_more() {
-    let server = Weather::start(|ask| {
-        if ask.path.ends_with("/configmaps") { Answer::Last(page(&["a", "b"], "2")) } else { good(ask) }
+fn no_requests_after_the_server_goes_down() {
+    let server = StubServer::start(|request| {
+        if request.path.ends_with("/configmaps") {
+            StubResponse::Last(page(&["a", "b"], "2"))
+        } else {
+            good(request)
+        }
     });
     let folder = Folder::new(&server);
     let run = folder.diff(&["configmaps,secrets,pods"]);
@@ -117,15 +121,15 @@ fn a_server_that_goes_down_in_the_middle_is_asked_no_more() {
 }
 
 #[test]
-fn a_list_that_the_server_forgot_is_gone_on_with() {
-    let server = Weather::start(|ask| {
-        if is_second_page(ask) {
+fn expired_continue_tokens_are_replaced_with_a_note() {
+    let server = StubServer::start(|request| {
+        if is_second_page(request) {
             let body = r#"{"kind":"Status","metadata":{"continue":"now"},"reason":"Expired","message":"too old","code":410}"#;
-            Answer::Body(410, body.into())
-        } else if ask.query.contains("continue=now") {
-            Answer::Body(200, page(&["c"], ""))
+            StubResponse::Body(410, body.into())
+        } else if request.query.contains("continue=now") {
+            StubResponse::Body(200, page(&["c"], ""))
         } else {
-            good(ask)
+            good(request)
         }
     });
     let folder = Folder::new(&server);
@@ -139,10 +143,10 @@ fn a_list_that_the_server_forgot_is_gone_on_with() {
 }
 
 #[test]
-fn what_one_may_not_read_is_named_beside_what_one_may() {
+fn forbidden_kinds_are_named_beside_readable_ones() {
     let words = "secrets is forbidden: User \"x\" cannot list resource \"secrets\" in API group \"\" in the namespace \"web\"";
-    let server = Weather::start(move |ask| {
-        if ask.path.ends_with("/secrets") { status(403, "Forbidden", words) } else { good(ask) }
+    let server = StubServer::start(move |request| {
+        if request.path.ends_with("/secrets") { status(403, "Forbidden", words) } else { good(request) }
     });
     let run = Folder::new(&server).diff(&["configmaps,pods,secrets,deployments,widgets"]);
     let expected = [&ALL[..], &["Pod/web/one", "Deployment/web/one", "Widget/web/one"]].concat();
@@ -152,8 +156,8 @@ fn what_one_may_not_read_is_named_beside_what_one_may() {
 }
 
 #[test]
-fn a_server_that_never_answers_is_told_with_its_limit() {
-    let server = Weather::start(|_| Answer::Hang);
+fn timeouts_are_reported_with_the_limit() {
+    let server = StubServer::start(|_| StubResponse::Hang);
     let folder = Folder::new(&server);
     let run = folder.diff(&["configmaps", "--request-timeout=1s"]);
     let words =
@@ -168,12 +172,13 @@ fn a_server_that_never_answers_is_told_with_its_limit() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupted_run_tells_what_it_has() {
-    let server = Weather::start(|ask| if is_second_page(ask) { Answer::Hang } else { good(ask) });
+fn interrupted_runs_print_partial_output() {
+    let server =
+        StubServer::start(|request| if is_second_page(request) { StubResponse::Hang } else { good(request) });
     let folder = Folder::new(&server);
     let child = folder.command(&["diff", "-p", "team.yaml", "configmaps,secrets"]).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);
-    while !server.asked().iter().any(|path| path.contains("continue=2")) {
+    while !server.requests().iter().any(|path| path.contains("continue=2")) {
         assert!(Instant::now() < deadline, "the second page is never asked for");
         thread::sleep(Duration::from_millis(10));
     }
@@ -187,12 +192,13 @@ fn an_interrupted_run_tells_what_it_has() {
     assert_eq!(run.said(), ["error: interrupted", rest], "{run:?}");
 
     // With manifests there is nothing to tell yet.
-    let server =
-        Weather::start(|ask| if ask.path.ends_with("/configmaps/a") { Answer::Hang } else { good(ask) });
+    let server = StubServer::start(|request| {
+        if request.path.ends_with("/configmaps/a") { StubResponse::Hang } else { good(request) }
+    });
     folder.write("kubeconfig", &kubeconfig(&server.authority()));
     let manifest = folder.write("a.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}");
     let child = folder.command(&["diff", "-p", "team.yaml", "-f", &manifest, "--live"]).spawn().unwrap();
-    while !server.asked().iter().any(|path| path.ends_with("/a")) {
+    while !server.requests().iter().any(|path| path.ends_with("/a")) {
         assert!(started.elapsed() < Duration::from_secs(30), "the object is never asked for");
         thread::sleep(Duration::from_millis(10));
     }
@@ -202,7 +208,7 @@ fn an_interrupted_run_tells_what_it_has() {
 }
 
 #[test]
-fn webhooks_may_deny_break_or_take_no_dry_run() {
+fn dry_run_webhook_failures_are_reported() {
     let denied = "admission webhook \"v.example.com\" denied the request: not today\nnor tomorrow";
     let side_effects = "admission webhook \"v.example.com\" does not support dry run";
     let broken = "Internal error occurred: failed calling webhook \"v.example.com\": connection refused";
@@ -215,11 +221,11 @@ fn webhooks_may_deny_break_or_take_no_dry_run() {
         (500, "InternalError", broken, 4, "unanswered"),
         (409, "Conflict", conflict, 4, "unanswered"),
     ] {
-        let server = Weather::start(move |ask| {
-            if ask.query.contains("dryRun=All") {
+        let server = StubServer::start(move |request| {
+            if request.query.contains("dryRun=All") {
                 status(code, reason, &message.replace('\n', "\\n"))
             } else {
-                good(ask)
+                good(request)
             }
         });
         let folder = Folder::new(&server);
@@ -236,7 +242,7 @@ fn webhooks_may_deny_break_or_take_no_dry_run() {
         let run = folder.diff(&["configmaps", "--server-dry-run"]);
         assert!(run.stdout.lines().all(|line| line.starts_with(['-', '+', ' ', '@', '#'])), "{run:?}");
     }
-    let run = Folder::new(&Weather::start(good)).diff(&["-f", "team.yaml", "--server-dry-run"]);
+    let run = Folder::new(&StubServer::start(good)).diff(&["-f", "team.yaml", "--server-dry-run"]);
     let words = "error: --server-dry-run needs a cluster: manifests are evaluated in it with --live\n";
     assert_eq!((run.code, &*run.stderr, &*run.stdout), (Some(2), words, ""), "{run:?}");
 }

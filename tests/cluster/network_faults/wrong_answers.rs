@@ -1,9 +1,9 @@
-//! Answers that are missing, or are not what was asked for: nothing that is made without them looks whole.
+//! Missing or unexpected answers: output that depends on them is marked as incomplete.
 
 use std::fs;
 
 use super::{ALL, Folder, discovery, ended, good, page, policy, status};
-use test_support::stub_server::{Answer, Ask, Weather};
+use test_support::stub_server::{StubRequest, StubResponse, StubServer};
 
 /// A Widget with a list that its definition merges by keys.
 const WIDGET: &str = r#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"one","namespace":"web"},"spec":{"parts":[{"id":"a","x":1},{"id":"b","x":2}]}}"#;
@@ -19,19 +19,19 @@ fn widgets(name: &str, mutate: &str) -> String {
 const PARTS: &str = "{patchStrategicMerge: {spec: {parts: [{id: b, z: 3}]}}}";
 
 /// A server with Widgets that does not tell what their lists are like.
-fn without_schemas(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Weather {
-    Weather::start(move |ask: &Ask| match &*ask.path {
+fn without_schemas(answer: impl Fn() -> StubResponse + Send + Sync + 'static) -> StubServer {
+    StubServer::start(move |request: &StubRequest| match &*request.path {
         "/apis" => {
             let definitions = r#"{"metadata":{"name":"apiextensions.k8s.io"},"versions":[{"version":"v1","resources":[{"resource":"customresourcedefinitions","responseKind":{"kind":"CustomResourceDefinition"},"scope":"Cluster","verbs":["get","list"]}]}]}"#;
             let body = discovery("/apis", "").replace("\"items\":[", &format!("\"items\":[{definitions},"));
-            Answer::Body(200, body)
+            StubResponse::Body(200, body)
         }
         path if path.contains("customresourcedefinitions") => answer(),
         path if path.ends_with("/widgets") => {
-            Answer::Body(200, format!(r#"{{"kind":"List","metadata":{{}},"items":[{WIDGET}]}}"#))
+            StubResponse::Body(200, format!(r#"{{"kind":"List","metadata":{{}},"items":[{WIDGET}]}}"#))
         }
-        path if path.ends_with("/widgets/one") => Answer::Body(200, WIDGET.into()),
-        _ => good(ask),
+        path if path.ends_with("/widgets/one") => StubResponse::Body(200, WIDGET.into()),
+        _ => good(request),
     })
 }
 
@@ -40,7 +40,7 @@ const FORBIDDEN: &str = "error: the schema of widgets.example.com cannot be read
 const INCOMPLETE: &str = "error: the answer is incomplete: not looked up: schema of widgets.example.com";
 
 #[test]
-fn an_answer_that_hangs_on_an_unknown_schema_is_incomplete() {
+fn output_that_needs_an_unknown_schema_is_incomplete() {
     let server = without_schemas(|| status(403, "Forbidden", "no schemas for you"));
     let folder = Folder::new(&server);
     let parts = folder.write("parts.yaml", &widgets("parts", PARTS));
@@ -99,7 +99,7 @@ fn an_answer_that_hangs_on_an_unknown_schema_is_incomplete() {
 }
 
 #[test]
-fn no_file_is_written_by_half_an_answer() {
+fn no_file_is_written_after_a_partial_answer() {
     let server = without_schemas(|| status(403, "Forbidden", "no schemas for you"));
     let folder = Folder::new(&server);
     let parts = folder.write("parts.yaml", &widgets("parts", PARTS));
@@ -114,9 +114,9 @@ fn no_file_is_written_by_half_an_answer() {
     assert!(fs::read_to_string(&file).expect("it can be read").contains(r#""z""#));
 
     // Nor where the stored object is unknown.
-    let server = Weather::start(|ask| match &*ask.path {
+    let server = StubServer::start(|request| match &*request.path {
         path if path.ends_with("/configmaps/a") => status(403, "Forbidden", "not for you"),
-        _ => good(ask),
+        _ => good(request),
     });
     let folder = Folder::new(&server);
     let text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n";
@@ -127,11 +127,11 @@ fn no_file_is_written_by_half_an_answer() {
 }
 
 #[test]
-fn nothing_is_asked_for_that_no_rule_needs() {
-    let server = Weather::start(|ask| match &*ask.path {
+fn no_unneeded_requests_are_sent() {
+    let server = StubServer::start(|request| match &*request.path {
         "/api/v1/namespaces/web" => status(403, "Forbidden", "no labels for you"),
         path if path.ends_with("/pods/p") => status(403, "Forbidden", "no pods for you"),
-        _ => good(ask),
+        _ => good(request),
     });
     let folder = Folder::new(&server);
     let by_labels = "match: {any: [{resources: {kinds: [ConfigMap]}}, {resources: {kinds: [apps/v1/Deployment], \
@@ -142,7 +142,11 @@ fn nothing_is_asked_for_that_no_rule_needs() {
     // The labels of namespaces are no matter of ConfigMaps here.
     let run = folder.run(&["diff", "configmaps", "-p", &labels]);
     assert_eq!((run.code, run.changed(), run.said()), (Some(1), ALL.to_vec(), vec![]), "{run:?}");
-    assert!(!server.asked().iter().any(|path| path == "/api/v1/namespaces/web"), "{:?}", server.asked());
+    assert!(
+        !server.requests().iter().any(|path| path == "/api/v1/namespaces/web"),
+        "{:?}",
+        server.requests()
+    );
     let run = folder.run(&["diff", "deployments", "-p", &labels]);
     assert_eq!(run.code, Some(4), "{run:?}");
     // Nor without a cluster.
@@ -165,8 +169,9 @@ fn nothing_is_asked_for_that_no_rule_needs() {
 }
 
 #[test]
-fn valid_json_that_is_not_what_was_asked_for_is_no_answer() {
-    let is_read = |ask: &Ask| ask.path.ends_with("/configmaps") && !ask.query.contains("continue");
+fn unexpected_json_is_an_error() {
+    let is_read =
+        |request: &StubRequest| request.path.ends_with("/configmaps") && !request.query.contains("continue");
     let list = |items: &str| {
         format!(r#"{{"kind":"ConfigMapList","metadata":{{"continue":"2"}},"items":[{items}]}}"#)
     };
@@ -176,8 +181,9 @@ fn valid_json_that_is_not_what_was_asked_for_is_no_answer() {
         (r#"{"kind":"Status"}"#, "one of its items is of another kind", "read in part: configmaps"),
     ] {
         let body = list(items);
-        let server =
-            Weather::start(move |ask| if is_read(ask) { Answer::Body(200, body.clone()) } else { good(ask) });
+        let server = StubServer::start(move |request| {
+            if is_read(request) { StubResponse::Body(200, body.clone()) } else { good(request) }
+        });
         let run = Folder::new(&server).diff(&["configmaps", "-q"]);
         let words = format!("error: the server's answer for configmaps cannot be read: {fault}");
         let gap = format!("error: the answer is incomplete: {gap}");
@@ -185,9 +191,9 @@ fn valid_json_that_is_not_what_was_asked_for_is_no_answer() {
     }
 
     // The labels of a namespace.
-    let server = Weather::start(|ask| match &*ask.path {
-        "/api/v1/namespaces/web" => Answer::Body(200, r#"{"apiVersion":"v1","kind":"Status"}"#.into()),
-        _ => good(ask),
+    let server = StubServer::start(|request| match &*request.path {
+        "/api/v1/namespaces/web" => StubResponse::Body(200, r#"{"apiVersion":"v1","kind":"Status"}"#.into()),
+        _ => good(request),
     });
     let folder = Folder::new(&server);
     let labels = policy("labels", "[Pod], namespaceSelector: {matchLabels: {tier: front}}", "");
@@ -199,15 +205,19 @@ fn valid_json_that_is_not_what_was_asked_for_is_no_answer() {
 }
 
 #[test]
-fn what_a_dry_run_gives_has_to_be_the_object() {
+fn dry_run_must_return_the_same_object() {
     for body in [
         "{}",
         r#"{"apiVersion":"v1","kind":"Status","metadata":{}}"#,
         r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"one","namespace":"web"}}"#,
         r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"two","namespace":"web"}}"#,
     ] {
-        let server = Weather::start(move |ask| {
-            if ask.query.contains("dryRun=All") { Answer::Body(200, body.into()) } else { good(ask) }
+        let server = StubServer::start(move |request| {
+            if request.query.contains("dryRun=All") {
+                StubResponse::Body(200, body.into())
+            } else {
+                good(request)
+            }
         });
         let run = Folder::new(&server).diff(&["pods", "--server-dry-run"]);
         assert_eq!(run.code, Some(4), "{run:?}");
@@ -216,14 +226,11 @@ fn what_a_dry_run_gives_has_to_be_the_object() {
     // What is too large for the server is refused by it, be it in its own words or in those of a proxy.
     for answer in [
         status(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728"),
-        Answer::Body(413, "<html>Request Entity Too Large</html>".into()),
+        StubResponse::Body(413, "<html>Request Entity Too Large</html>".into()),
     ] {
-        let server =
-            Weather::start(
-                move |ask| {
-                    if ask.query.contains("dryRun=All") { answer.clone() } else { good(ask) }
-                },
-            );
+        let server = StubServer::start(move |request| {
+            if request.query.contains("dryRun=All") { answer.clone() } else { good(request) }
+        });
         let run = Folder::new(&server).diff(&["pods", "--server-dry-run"]);
         assert_eq!(run.code, Some(3), "{run:?}");
         assert!(run.stderr.contains("server dry run: 0 accepted, 1 refused\n"), "{run:?}");
@@ -231,7 +238,7 @@ fn what_a_dry_run_gives_has_to_be_the_object() {
 }
 
 #[test]
-fn dry_runs_without_an_answer_are_not_called_refused() {
+fn failed_dry_runs_are_not_reported_as_denied() {
     let names: Vec<String> = (0..13).map(|number| format!("p{number:02}")).collect();
     for (code, reason, words) in [
         (
@@ -242,12 +249,12 @@ fn dry_runs_without_an_answer_are_not_called_refused() {
         (422, "Invalid", "error: and 3 more that the API server refuses"),
     ] {
         let names = names.clone();
-        let server = Weather::start(move |ask| match &*ask.path {
-            _ if ask.query.contains("dryRun=All") => status(code, reason, "no"),
+        let server = StubServer::start(move |request| match &*request.path {
+            _ if request.query.contains("dryRun=All") => status(code, reason, "no"),
             path if path.ends_with("/pods") => {
-                Answer::Body(200, page(&names.iter().map(String::as_str).collect::<Vec<_>>(), ""))
+                StubResponse::Body(200, page(&names.iter().map(String::as_str).collect::<Vec<_>>(), ""))
             }
-            _ => good(ask),
+            _ => good(request),
         });
         let run = Folder::new(&server).diff(&["pods", "--server-dry-run"]);
         assert!(run.said().contains(&words), "{run:?}");
@@ -255,8 +262,8 @@ fn dry_runs_without_an_answer_are_not_called_refused() {
 }
 
 #[test]
-fn a_file_of_the_configuration_that_cannot_be_read_is_named() {
-    let server = Weather::start(good);
+fn unreadable_kubeconfig_files_are_named() {
+    let server = StubServer::start(good);
     let folder = Folder::new(&server);
     let broken = folder.write("broken", "apiVersion: v1\nkind: [\n");
     let list = std::env::join_paths([folder.write("empty", "{}"), broken.clone()]).expect("plain paths");
@@ -270,31 +277,31 @@ fn a_file_of_the_configuration_that_cannot_be_read_is_named() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_directory_that_takes_no_recording_is_told_before_anything_is_asked() {
-    let server = Weather::start(good);
+fn unwritable_recording_folders_fail_before_any_request() {
+    let server = StubServer::start(good);
     let folder = Folder::new(&server);
     for place in ["/proc/kyv", "/proc/self", "team.yaml"] {
         let run = folder.diff(&["pods", "--record", place]);
         assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{place} {run:?}");
     }
-    assert_eq!(server.asked(), Vec::<String>::new());
+    assert_eq!(server.requests(), Vec::<String>::new());
 }
 
 #[test]
-fn what_a_webhook_makes_of_a_secret_is_masked() {
+fn secrets_changed_by_webhooks_are_masked() {
     let secret = |metadata: &str| {
         format!(
             r#"{{"apiVersion":"v1","kind":"Secret","metadata":{{"name":"one","namespace":"web"{metadata}}},"data":{{"password":"aHVudGVyMg=="}}}}"#
         )
     };
-    let server = Weather::start(move |ask| match &*ask.path {
-        _ if ask.query.contains("dryRun=All") => {
-            Answer::Body(200, secret(r#","labels":{"team":"a"},"annotations":{"copy":"2retnuh"}"#))
+    let server = StubServer::start(move |request| match &*request.path {
+        _ if request.query.contains("dryRun=All") => {
+            StubResponse::Body(200, secret(r#","labels":{"team":"a"},"annotations":{"copy":"2retnuh"}"#))
         }
         path if path.ends_with("/secrets") => {
-            Answer::Body(200, format!(r#"{{"kind":"SecretList","items":[{}]}}"#, secret("")))
+            StubResponse::Body(200, format!(r#"{{"kind":"SecretList","items":[{}]}}"#, secret("")))
         }
-        _ => good(ask),
+        _ => good(request),
     });
     let folder = Folder::new(&server);
     for output in ["diff", "json", "markdown"] {

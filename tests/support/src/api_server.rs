@@ -4,20 +4,20 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::service_script::Keeper;
+use crate::service_script::ServiceScript;
 
 /// A real API server with its own empty etcd, alive until this value is dropped or the test process ends in any way.
 ///
 /// No controllers run beside it: no default service accounts, no `ReplicaSets`, deleted namespaces stay Terminating.
 /// The server signs its own certificate; the kubeconfigs name it.
 pub struct ApiServer {
-    keeper: Keeper,
+    service: ServiceScript,
 }
 
 impl ApiServer {
     /// Starts one, in about three seconds once the programs are built.
     pub fn start() -> Self {
-        Self { keeper: Keeper::start("apiserver", &[]) }
+        Self { service: ServiceScript::start("apiserver", &[]) }
     }
 
     /// The kubeconfig of the administrator, of group `system:masters`.
@@ -47,7 +47,7 @@ impl ApiServer {
 
     /// The server's address, `https://127.0.0.1:PORT`.
     pub fn address(&self) -> &str {
-        self.keeper.fact("server")
+        self.service.fact("server")
     }
 
     /// Runs kubectl as the administrator with a text on its stdin.
@@ -80,7 +80,7 @@ impl ApiServer {
     }
 
     fn path(&self, fact: &str) -> &Path {
-        Path::new(self.keeper.fact(fact))
+        Path::new(self.service.fact(fact))
     }
 }
 

@@ -6,20 +6,20 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::service_script::Keeper;
+use crate::service_script::ServiceScript;
 use crate::tool;
 
 /// A plugin server with its own configuration, alive until this value is dropped or the test process ends in any way.
 pub struct PluginServer {
-    keeper: Keeper,
+    service: ServiceScript,
     folder: TempDir,
 }
 
-/// What the server answers.
+/// An answer of the server.
 pub struct Answer {
-    /// Whether it is no refusal.
-    pub is_given: bool,
-    /// The answer as JSON, or the words of the refusal.
+    /// Whether the call succeeded.
+    pub is_success: bool,
+    /// The answer as JSON, or the message of the error.
     pub text: String,
 }
 
@@ -36,12 +36,12 @@ impl PluginServer {
         let folders = first.into_iter().chain(own).chain(programs.iter().filter_map(|path| path.parent()));
         let folders = folders.map(Path::to_owned).chain(std::env::split_paths(&old));
         let path = std::env::join_paths(folders).expect("paths without colons");
-        let keeper = Keeper::start_with(
+        let service = ServiceScript::start_with(
             "cmp-server",
             &[folder.path().as_os_str()],
             &[("PATH", &path), ("TOKEN", "of-the-sidecar".as_ref())],
         );
-        Self { keeper, folder }
+        Self { service, folder }
     }
 
     /// The folder of its configuration and work.
@@ -49,17 +49,17 @@ impl PluginServer {
         self.folder.path()
     }
 
-    /// What it has written about its work.
+    /// The log of the server.
     pub fn log(&self) -> String {
-        fs::read_to_string(self.keeper.fact("log")).expect("the log is there")
+        fs::read_to_string(self.service.fact("log")).expect("the log is there")
     }
 
-    /// Asks a question about the application at a path of a tree.
+    /// Makes a call about the application at a path of a tree.
     pub fn ask(&self, question: &str, tree: &Path, path: &str, env: &[(&str, &str)]) -> Answer {
         self.ask_within("60s", question, tree, path, env)
     }
 
-    /// The same, of a client that waits only so long.
+    /// The same, with a timeout of the client such as `60s`.
     pub fn ask_within(
         &self,
         time: &str,
@@ -69,14 +69,14 @@ impl PluginServer {
         env: &[(&str, &str)],
     ) -> Answer {
         let mut command = Command::new(tool("argocd-cmp-client"));
-        command.args(["-socket", self.keeper.fact("socket"), "-timeout", time, "-path", path]);
+        command.args(["-socket", self.service.fact("socket"), "-timeout", time, "-path", path]);
         for (name, value) in env {
             command.arg("-env").arg(format!("{name}={value}"));
         }
         let output = command.arg(question).arg(tree).stdin(Stdio::null()).output().expect("the client runs");
-        let is_given = output.status.success();
-        let text = if is_given { output.stdout } else { output.stderr };
-        Answer { is_given, text: String::from_utf8(text).expect("UTF-8") }
+        let is_success = output.status.success();
+        let text = if is_success { output.stdout } else { output.stderr };
+        Answer { is_success, text: String::from_utf8(text).expect("UTF-8") }
     }
 }
 
@@ -84,7 +84,7 @@ impl Answer {
     /// The manifests of an answer, each of which is JSON.
     #[track_caller]
     pub fn manifests(&self) -> Vec<serde_json::Value> {
-        assert!(self.is_given, "{}", self.text);
+        assert!(self.is_success, "{}", self.text);
         let answer: serde_json::Value = serde_json::from_str(&self.text).expect("JSON");
         let manifests = answer["manifests"].as_array().cloned().unwrap_or_default();
         let read = |text: &serde_json::Value| {
@@ -93,10 +93,10 @@ impl Answer {
         manifests.iter().map(read).collect()
     }
 
-    /// The words of a refusal.
+    /// The message of an error.
     #[track_caller]
     pub fn refusal(&self) -> &str {
-        assert!(!self.is_given, "{}", self.text);
+        assert!(!self.is_success, "{}", self.text);
         &self.text
     }
 }

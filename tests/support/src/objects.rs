@@ -1,9 +1,9 @@
-//! Objects as a cluster gives them, compared.
+//! Comparison of live objects.
 
 use serde_json::Value;
 
-/// An object without what the API server keeps for itself.
-pub fn without_bookkeeping(object: &Value) -> Value {
+/// An object without status and the metadata that the API server manages.
+pub fn without_server_fields(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {
         fields.remove("status");
@@ -16,8 +16,8 @@ pub fn without_bookkeeping(object: &Value) -> Value {
     object
 }
 
-/// Where two objects part: every path with what was said and what is.
-pub fn parting(said: &Value, did: &Value) -> String {
+/// Every path at which two objects differ, with the predicted and the actual value.
+pub fn differing_paths(said: &Value, did: &Value) -> String {
     let mut parts = Vec::new();
     paths(said, did, "", &mut parts);
     parts.join("; ")

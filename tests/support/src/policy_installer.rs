@@ -1,4 +1,4 @@
-//! Policies brought into force.
+//! Installs policies in a cluster that runs Kyverno, and waits until they are in force.
 
 use std::time::{Duration, Instant};
 
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 use crate::rest::{Refusal, Rest};
 
-/// How long Kyverno may take with anything. Never waited for unless something is wrong.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+/// The longest wait for Kyverno; reached only when something is wrong.
+pub const TIMEOUT: Duration = Duration::from_secs(180);
 
-const PAUSE: Duration = Duration::from_millis(15);
+const POLL_INTERVAL: Duration = Duration::from_millis(15);
 
-// Kinds that the policies of cases leave alone.
+// Kinds that no policy of a case matches.
 const LEASE: (&str, &str) = ("coordination.k8s.io/v1", "Lease");
 const REVISION: (&str, &str) = ("apps/v1", "ControllerRevision");
 
-/// An object of a kind that marks are made on.
+/// An object that the probe policy marks or denies.
 fn object((api_version, kind): (&str, &str), name: &str) -> Value {
     let mut object = json!({"apiVersion": api_version, "kind": kind,
         "metadata": {"name": name, "namespace": "default"}});
@@ -27,17 +27,21 @@ fn object((api_version, kind): (&str, &str), name: &str) -> Value {
 }
 
 /// Installs policies, and knows when they are in force.
-pub struct Force<'a> {
+pub struct PolicyInstaller<'a> {
     rest: &'a Rest,
     marks: u32,
 }
 
-impl<'a> Force<'a> {
+impl<'a> PolicyInstaller<'a> {
     pub const fn new(rest: &'a Rest) -> Self {
         Self { rest, marks: 0 }
     }
 
-    /// Installs policies and waits until they are in force; what the cluster says if it refuses one.
+    /// Installs policies and waits until they are in force.
+    ///
+    /// # Errors
+    ///
+    /// The refusal of the API server or of Kyverno.
     pub fn install(&mut self, policies: &[Value]) -> Result<(), Refusal> {
         for policy in policies {
             self.rest.create(policy, "fieldValidation=Strict")?;
@@ -55,17 +59,17 @@ impl<'a> Force<'a> {
         Ok(())
     }
 
-    /// Waits until everything that was said about policies is in force: until a policy that came after is.
+    /// Waits until all earlier changes of policies are in force: until a later probe policy is.
     pub fn settle(&mut self) {
         self.mark(LEASE);
     }
 
-    /// Waits too until the API server asks Kyverno about all kinds of the policies, to mutate and to validate: the
-    /// policy that comes after is about a kind that its webhooks had nothing to do with.
+    /// Waits as well until Kyverno's mutating and validating webhooks cover all kinds of the policies: the probe
+    /// policy matches a kind that the webhooks did not have before.
     pub fn settle_webhooks(&mut self) {
         for kind in [REVISION, LEASE] {
             self.mark(kind);
-            let refused = object(kind, "zz-rig-refused");
+            let refused = object(kind, "zz-test-refused");
             let mark = format!("mark n{}", self.marks);
             self.wait_for("a policy refuses", |rest| match rest.create(&refused, "dryRun=All") {
                 Err(refusal) if refusal.message.contains(&mark) => Ok(()),
@@ -74,24 +78,24 @@ impl<'a> Force<'a> {
         }
     }
 
-    /// Has a policy mark the next object of a kind, and waits for the mark; another object it refuses.
+    /// Installs a policy that marks one object of a kind and denies another, and waits for the mark.
     fn mark(&mut self, of: (&str, &str)) {
         self.marks += 1;
         let mark = format!("n{}", self.marks);
         let matched = |name: &str| json!({"any": [{"resources": {"kinds": [of.1], "names": [name]}}]});
         let probe = json!({
-            "apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "zz-rig-mark"},
+            "apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "zz-test-mark"},
             "spec": {"background": false, "rules": [{
                 "name": "mark",
-                "match": matched("zz-rig-mark"),
+                "match": matched("zz-test-mark"),
                 "mutate": {"patchStrategicMerge": {"metadata": {"labels": {"marked": mark}}}},
             }, {
                 "name": "refuse",
-                "match": matched("zz-rig-refused"),
+                "match": matched("zz-test-refused"),
                 "validate": {"failureAction": "Enforce", "message": format!("mark {mark}"), "deny": {}},
             }]},
         });
-        let asked = object(of, "zz-rig-mark");
+        let asked = object(of, "zz-test-mark");
         self.wait_for("a policy is taken", |rest| {
             rest.replace(&probe, "")
                 .or_else(|_| rest.create(&probe, ""))
@@ -105,17 +109,17 @@ impl<'a> Force<'a> {
         });
     }
 
-    /// Asks again until it is so.
+    /// Polls until a condition holds.
     pub fn wait(&self, what: &str, mut done: impl FnMut(&Rest) -> bool) {
         self.wait_for(what, |rest| if done(rest) { Ok(()) } else { Err(String::from("not yet")) });
     }
 
-    /// Asks again until nothing is in the way; names the last that was.
+    /// Polls until there is no error; panics with the last one after [`TIMEOUT`].
     fn wait_for(&self, what: &str, mut ask: impl FnMut(&Rest) -> Result<(), String>) {
         let start = Instant::now();
         while let Err(last) = ask(self.rest) {
-            assert!(start.elapsed() < PATIENCE, "it never happened that {what}: {last}");
-            std::thread::sleep(PAUSE);
+            assert!(start.elapsed() < TIMEOUT, "it never happened that {what}: {last}");
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a run of a program takes: what Linux counts for it until its end, and what is seen of it meanwhile.
+//! Time and memory of a child process: its resource usage as Linux counts it, and samples while it runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,27 +10,26 @@ use std::time::{Duration, Instant};
 
 use wait4::Wait4 as _;
 
-/// How often is looked at first, and how often at a program that runs for long: looks take time from it.
-const STEPS: [Duration; 2] = [Duration::from_micros(250), Duration::from_millis(20)];
+/// The shortest and the longest pause between two samples: sampling takes time from the process.
+const POLL_INTERVALS: [Duration; 2] = [Duration::from_micros(250), Duration::from_millis(20)];
 
-/// What a run took.
+/// The resources that one run used.
 #[derive(Clone, Copy, Debug)]
-pub struct Gauge {
-    /// From before the program starts until its end is known.
+pub struct ProcessUsage {
+    /// From before the start until the end is known.
     pub wall: Duration,
-    /// Processor time of all threads, and of the programs that it ran and waited for.
+    /// Processor time of all threads, and of child processes that it waited for.
     pub cpu: Duration,
-    /// The most memory that was resident at once, in KiB; of the largest where it ran programs.
+    /// Peak resident memory in KiB; of the largest process where it ran others.
     pub peak: u64,
-    /// The share of the time in which no thread could have run: with nothing to read from and nobody in the way of
-    /// what is printed, the program waits for answers.
+    /// The share of the samples in which no thread was runnable: the process waited for the network.
     pub waiting: f64,
     pub code: Option<i32>,
 }
 
-impl Gauge {
-    /// Runs a program to its end. Its output must lead somewhere that takes it: a file, or nowhere.
-    pub fn of(command: &mut Command) -> Self {
+impl ProcessUsage {
+    /// Runs a command to its end. Its output must go to a file or nowhere: nobody reads a pipe here.
+    pub fn measure(command: &mut Command) -> Self {
         let own = Process(PathBuf::from("/proc/self")).peak().unwrap_or(u64::MAX);
         let ended = Arc::new(AtomicBool::new(false));
         let started = Instant::now();
@@ -41,7 +40,7 @@ impl Gauge {
         let wall = started.elapsed();
         ended.store(true, Ordering::Relaxed);
         let seen = watch.join().expect("a watch ends");
-        // Until it becomes the program, the new process counts the memory of this one as its own.
+        // Between fork and exec the child counts the memory of this process as its own.
         let counted = used.rusage.maxrss / 1024;
         let peak = if counted > own || seen.peak == 0 { counted } else { seen.peak };
         let cpu = used.rusage.utime + used.rusage.stime;
@@ -51,8 +50,8 @@ impl Gauge {
 
 struct Process(PathBuf);
 
-/// What is seen of a program while it runs.
-struct Seen {
+/// What sampling a running process found.
+struct Observed {
     peak: u64,
     waiting: f64,
 }
@@ -62,11 +61,11 @@ impl Process {
         Self(Path::new("/proc").join(child.id().to_string()))
     }
 
-    fn watch(&self, ended: &AtomicBool) -> Seen {
+    fn watch(&self, ended: &AtomicBool) -> Observed {
         let (started, mut last) = (Instant::now(), Duration::ZERO);
         let (mut idle, mut peak) = (Duration::ZERO, 0);
         while !ended.load(Ordering::Relaxed) {
-            // Whoever has ended has no memory any more.
+            // A process that has ended has no memory any more.
             let Some(resident) = self.peak() else { break };
             peak = resident;
             let now = started.elapsed();
@@ -74,9 +73,9 @@ impl Process {
                 idle += now - last;
             }
             last = now;
-            thread::sleep((now / 100).clamp(STEPS[0], STEPS[1]));
+            thread::sleep((now / 100).clamp(POLL_INTERVALS[0], POLL_INTERVALS[1]));
         }
-        Seen { peak, waiting: idle.as_secs_f64() / last.as_secs_f64().max(1e-9) }
+        Observed { peak, waiting: idle.as_secs_f64() / last.as_secs_f64().max(1e-9) }
     }
 
     fn peak(&self) -> Option<u64> {
@@ -89,10 +88,10 @@ impl Process {
         let threads = fs::read_dir(self.0.join("task")).into_iter().flatten().flatten();
         let mut states = threads.filter_map(|thread| {
             let stat = fs::read_to_string(thread.path().join("stat")).ok()?;
-            // What follows the name of a program, which may hold anything: its state first.
+            // The state follows the name of the program, which may hold any characters.
             stat.rsplit_once(") ")?.1.split(' ').next().map(str::to_owned)
         });
-        // Waiting for a disk is no waiting for an answer.
+        // Waiting for a disk is not waiting for the network.
         !states.any(|state| matches!(&*state, "R" | "D"))
     }
 }

@@ -1,4 +1,4 @@
-//! The API of a real server, one object at a time and with the server's own answers.
+//! A REST client for a real API server that returns its answers as they are.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::api_server::ApiServer;
 pub struct Rest {
     proxy: Child,
     address: String,
-    /// What discovery said, by apiVersion: kind, name in paths, whether it lives in namespaces.
+    /// Discovery by apiVersion: kind, plural, whether it is namespaced.
     kinds: RefCell<BTreeMap<String, Vec<Kind>>>,
 }
 
@@ -27,7 +27,7 @@ struct Kind {
     namespaced: bool,
 }
 
-/// What the server said when it did not do what it was asked for.
+/// An error answer of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub code: u16,
@@ -35,7 +35,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Whether a webhook of Kyverno refused, not the server itself.
+    /// Whether a webhook of Kyverno denied the request, not the server itself.
     pub fn is_of_kyverno(&self) -> bool {
         self.message.contains("kyverno.svc")
     }
@@ -52,17 +52,17 @@ pub struct Request {
 pub type Answer = Result<Value, Refusal>;
 
 impl Rest {
-    /// Opens the way to a server, as its administrator.
+    /// Connects to a server as its administrator.
     pub fn open(server: &ApiServer) -> Self {
         Self::open_with(server, &[])
     }
 
-    /// Opens the way to a server, as an administrator who goes by another name.
+    /// Connects to a server as an administrator who impersonates another user.
     pub fn open_as(server: &ApiServer, user: &str) -> Self {
         Self::open_with(server, &["--as", user, "--as-group", "system:masters"])
     }
 
-    /// A connection for requests whose answers take their time.
+    /// A connection for requests with long answers, such as watches.
     pub fn connect(&self) -> TcpStream {
         TcpStream::connect(&self.address).expect("the proxy listens")
     }
@@ -90,7 +90,7 @@ impl Rest {
         ask(&self.address, method, path, body)
     }
 
-    /// Sends many requests over so many connections at once; the answers stand in the order of the requests.
+    /// Sends many requests over a number of connections at once; the answers are in the order of the requests.
     pub fn ask_all(&self, requests: &[Request], connections: usize) -> Vec<Answer> {
         let (address, next) = (&*self.address, AtomicUsize::new(0));
         let mut answers: Vec<(usize, Answer)> = thread::scope(|scope| {
@@ -109,7 +109,7 @@ impl Rest {
         answers.into_iter().map(|(_, answer)| answer).collect()
     }
 
-    /// Creates many objects over so many connections at once.
+    /// Creates many objects over a number of connections at once.
     pub fn create_all(&self, objects: &[Value], connections: usize) {
         let paths: Vec<String> =
             objects.iter().map(|object| self.collection(object).expect("the kind is served")).collect();
@@ -136,11 +136,11 @@ impl Rest {
         self.ask("POST", &format!("{path}?{query}"), Some(object))
     }
 
-    /// Replaces a stored object, whatever it is by now.
+    /// Replaces a stored object, whatever its current version is.
     pub fn replace(&self, object: &Value, query: &str) -> Answer {
         let path = self.path(object)?;
         let mut object = object.clone();
-        // Some kinds are only updated by those who say what they have seen.
+        // Some kinds are only updated with a resourceVersion.
         object["metadata"]["resourceVersion"] = self.get(&object)?["metadata"]["resourceVersion"].take();
         self.ask("PUT", &format!("{path}?{query}"), Some(&object))
     }
@@ -162,7 +162,7 @@ impl Rest {
         Ok(items)
     }
 
-    /// Removes a stored object at once, whatever holds it.
+    /// Deletes a stored object at once, finalizers or not.
     pub fn remove(&self, object: &Value) {
         let Ok(path) = self.path(object) else { return };
         if let Ok(mut held) = self.ask("GET", &path, None)
@@ -175,7 +175,7 @@ impl Rest {
         if object["kind"] == "Namespace"
             && let Ok(mut held) = self.ask("GET", &path, None)
         {
-            // Nobody else empties namespaces here, and takes their word that they are.
+            // No controller empties namespaces here, so this finalizes them itself.
             held["spec"]["finalizers"] = Value::Array(Vec::new());
             drop(self.ask("PUT", &format!("{path}/finalize"), Some(&held)));
         }
@@ -215,7 +215,7 @@ impl Rest {
 
 fn ask(address: &str, method: &str, path: &str, body: Option<&Value>) -> Answer {
     let body = body.map(Value::to_string).unwrap_or_default();
-    // The old version, so that the answer ends with the connection and comes in one piece.
+    // HTTP/1.0: the answer is not chunked and ends with the connection.
     let request = format!(
         "{method} {path} HTTP/1.0\r\nHost: localhost\r\nAccept: application/json\r\nContent-Type: \
          application/json\r\nContent-Length: {}\r\n\r\n{body}",

@@ -1,11 +1,11 @@
-//! A cluster's worth of objects, and policies that have something to do with each of their kinds.
+//! Objects to fill a cluster with, and thirty policies that match their kinds.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-/// In so many namespaces the objects live.
+/// The number of namespaces.
 pub const NAMESPACES: usize = 200;
 
 /// The kinds that [`object`] makes, in turn.
@@ -36,7 +36,7 @@ pub fn namespace(number: usize) -> Value {
            "metadata": {"name": namespace_name(number), "labels": {"tier": tier}}})
 }
 
-/// An object of the kind whose turn it is.
+/// The object of a number; the kinds take turns.
 pub fn object(number: usize) -> Value {
     let (version, kind) = KINDS[number % KINDS.len()];
     let name = format!("app-{number:05}");

@@ -1,4 +1,4 @@
-//! A small HTTP server that answers as a test wants: the bad weather.
+//! A small HTTP server whose answers a test decides, failures included.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -10,23 +10,23 @@ use std::time::Duration;
 
 /// A request.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct StubRequest {
     /// The path, without the query.
     pub path: String,
     /// What follows the question mark.
     pub query: String,
-    /// By their names in small letters.
+    /// By name, in lower case.
     pub headers: BTreeMap<String, String>,
-    /// How often this very path and query were asked for before.
+    /// How many earlier requests had the same path and query.
     pub before: usize,
 }
 
-/// What becomes of a request.
+/// How the server answers a request.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum StubResponse {
     /// A status and a body.
     Body(u16, String),
-    /// The same with a further header.
+    /// A status, an additional header and a body.
     With(u16, (&'static str, String), String),
     /// The connection is closed without an answer.
     Drop,
@@ -34,19 +34,19 @@ pub enum Answer {
     Cut(String),
     /// Nothing is ever sent.
     Hang,
-    /// This answer is the last one: nobody listens any more.
+    /// The last answer: the server stops listening.
     Last(String),
 }
 
-/// A server on the loopback address.
-pub struct Weather {
+/// A server on 127.0.0.1, which stops when it is dropped.
+pub struct StubServer {
     port: u16,
     log: Arc<Mutex<Vec<String>>>,
     stopped: Arc<AtomicBool>,
 }
 
-impl Weather {
-    pub fn start(answer: impl Fn(&Ask) -> Answer + Send + Sync + 'static) -> Self {
+impl StubServer {
+    pub fn start(answer: impl Fn(&StubRequest) -> StubResponse + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         listener.set_nonblocking(true).expect("a listener can be asked");
         let port = listener.local_addr().expect("it has an address").port();
@@ -76,13 +76,13 @@ impl Weather {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// The paths and queries that were asked for, in order.
-    pub fn asked(&self) -> Vec<String> {
+    /// The paths with their queries of all requests, in order.
+    pub fn requests(&self) -> Vec<String> {
         self.log.lock().expect("no thread panicked").clone()
     }
 }
 
-impl Drop for Weather {
+impl Drop for StubServer {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::SeqCst);
     }
@@ -90,7 +90,7 @@ impl Drop for Weather {
 
 fn serve(
     mut stream: TcpStream,
-    answer: &dyn Fn(&Ask) -> Answer,
+    answer: &dyn Fn(&StubRequest) -> StubResponse,
     log: &Mutex<Vec<String>>,
     stopped: &AtomicBool,
 ) {
@@ -109,7 +109,7 @@ fn serve(
     let headers = lines.filter_map(|line| line.split_once(": "));
     let headers: BTreeMap<_, _> =
         headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
-    // Whoever closes a connection with something unread in it breaks it.
+    // Closing a connection with unread data resets it.
     let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     let _gone = stream.read_exact(&mut vec![0; length]);
     let before = {
@@ -119,22 +119,22 @@ fn serve(
         before
     };
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-    let ask = Ask { path: path.into(), query: query.into(), headers, before };
+    let request = StubRequest { path: path.into(), query: query.into(), headers, before };
     let mut send = |code: u16, header: &str, length: usize, body: &str| {
         let head = format!(
             "HTTP/1.1 {code} x\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{header}Connection: close\r\n\r\n"
         );
         let _gone = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
     };
-    match answer(&ask) {
-        Answer::Body(code, body) => send(code, "", body.len(), &body),
-        Answer::With(code, (name, value), body) => {
+    match answer(&request) {
+        StubResponse::Body(code, body) => send(code, "", body.len(), &body),
+        StubResponse::With(code, (name, value), body) => {
             send(code, &format!("{name}: {value}\r\n"), body.len(), &body);
         }
-        Answer::Drop => {}
-        Answer::Cut(body) => send(200, "", body.len() + 1000, &body),
-        Answer::Hang => thread::sleep(Duration::from_secs(600)),
-        Answer::Last(body) => {
+        StubResponse::Drop => {}
+        StubResponse::Cut(body) => send(200, "", body.len() + 1000, &body),
+        StubResponse::Hang => thread::sleep(Duration::from_secs(600)),
+        StubResponse::Last(body) => {
             stopped.store(true, Ordering::SeqCst);
             // The listener is closed before the answer is there.
             thread::sleep(Duration::from_millis(50));

@@ -1,4 +1,4 @@
-//! What happens to the objects of a collection.
+//! A watch on a collection of the API.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -9,23 +9,23 @@ use serde_json::Value;
 
 use crate::rest::Rest;
 
-/// A watch on a collection: it sees what is there for a moment only.
+/// Collects the events of a collection, also of objects that exist only for a moment.
 pub struct Watch {
     stream: TcpStream,
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
-/// Something that happened to an object.
+/// An event of the watch.
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// `ADDED`, `MODIFIED` or `DELETED`.
     pub what: String,
-    /// The object as it then is.
+    /// The object after the event.
     pub object: Value,
 }
 
 impl Watch {
-    /// Watches from now on; what is already there is seen first.
+    /// Starts a watch; existing objects come first, as `ADDED`.
     pub fn start(rest: &Rest, path: &str) -> Self {
         let mut stream = rest.connect();
         let request =
@@ -49,7 +49,7 @@ impl Watch {
         Self { stream, seen }
     }
 
-    /// Everything seen since the last call.
+    /// All events since the last call.
     pub fn take(&self) -> Vec<Seen> {
         std::mem::take(&mut *self.seen.lock().expect("no thread panicked"))
     }

@@ -36,7 +36,7 @@ func run(folder, name string, groups []string) error {
 	from := time.Now().Add(-time.Hour)
 	authority := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: "clients of the rig"},
+		Subject:               pkix.Name{CommonName: "clients of the test cluster"},
 		NotBefore:             from,
 		NotAfter:              from.Add(25 * time.Hour),
 		IsCA:                  true,

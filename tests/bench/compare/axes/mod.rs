@@ -233,7 +233,7 @@ impl Bench {
 
     fn limit(&self, reading: Reading, objects: &Path) -> Contestant {
         let name = if reading == Reading::Own { OWN_LIMIT } else { LIMIT };
-        let limit = Contestant::new(name, &self.programs.this).arg(limit::ERRAND).arg(reading.name());
+        let limit = Contestant::new(name, &self.programs.this).arg(limit::SUBCOMMAND).arg(reading.name());
         limit.arg(objects).arg(self.printed_by_limit())
     }
 

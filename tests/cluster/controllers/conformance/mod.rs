@@ -1,10 +1,10 @@
-//! What we say a cluster would do against what Kyverno's real controllers then do. Runs when `KYV_REAL_PROGRAMS`
+//! Predictions for live objects against what Kyverno's real admission controller then does. Runs when `KYV_REAL_PROGRAMS`
 //! is 1, with the policies of the folder that `KYV_CONFORMANCE` names.
 //!
-//! The objects are stored with no policy installed. Then we say of each what a policy would make of it, as an
-//! update and as a creation, under both semantics. What we said is sent to the API server while there still is no
-//! policy, so that it carries the server's defaults. Then each policy is installed alone, the same objects are sent
-//! through the real webhooks, and what the cluster answers and holds must be what we said.
+//! The objects are stored with no policy installed. The program predicts what a policy makes of each, as an update and
+//! as a creation, under both semantics. The predictions are sent to the API server while there still is no policy, so
+//! that they carry the server's defaults. Then each policy is installed alone, the same objects are sent through the
+//! real webhooks, and what the cluster answers and stores must be what was predicted.
 
 mod predictions;
 mod stored_objects;
@@ -15,19 +15,19 @@ use serde_json::Value;
 
 use super::conformance_policies::{Folder, Policy};
 use super::sample_objects;
-use predictions::{Operation, Said, Sides, Types};
+use predictions::{BothSemantics, Operation, PredictedObjects, Types};
 use stored_objects::{Answer, Key, Objects, held, remove, send};
 use test_support::api_server::ApiServer;
 use test_support::conformance_folder;
 use test_support::kyverno::Kyverno;
 use test_support::log;
-use test_support::objects::{parting, without_bookkeeping};
-use test_support::policy_installer::Force;
+use test_support::objects::{differing_paths, without_server_fields};
+use test_support::policy_installer::PolicyInstaller;
 use test_support::rest::{Refusal, Rest};
 
 /// Fewer would mean that something was not compared at all.
-const LEAST_OBJECTS: usize = 200;
-const LEAST_POLICIES: usize = 30;
+const MIN_OBJECTS: usize = 200;
+const MIN_POLICIES: usize = 30;
 
 /// How often the objects are sent before a disagreement counts: what comes late on a busy machine is none.
 const ROUNDS: usize = 4;
@@ -55,7 +55,7 @@ impl Count {
 const WHAT: &str = "Kyverno's policies against its controllers";
 
 #[test]
-fn a_cluster_with_kyverno_does_what_we_say() {
+fn conformance_policies_admit_as_predicted() {
     if test_support::skip_without_real_programs(WHAT) {
         return;
     }
@@ -63,15 +63,15 @@ fn a_cluster_with_kyverno_does_what_we_say() {
     let folder = Folder::read(&folder);
     let policies: Vec<&Policy> =
         folder.policies.iter().filter(|policy| !policy.has_targets() && !policy.has_other_rules()).collect();
-    assert!(policies.len() >= LEAST_POLICIES, "only {} policies", policies.len());
+    assert!(policies.len() >= MIN_POLICIES, "only {} policies", policies.len());
 
     let server = ApiServer::start();
     let stored = store(&server, &folder.objects);
-    assert!(stored.len() >= LEAST_OBJECTS, "only {} objects", stored.len());
+    assert!(stored.len() >= MIN_OBJECTS, "only {} objects", stored.len());
     let types = Types::of(stored.values());
-    let said: Vec<[Sides; 2]> = policies
+    let said: Vec<[BothSemantics; 2]> = policies
         .iter()
-        .map(|policy| Operation::BOTH.map(|operation| Sides::ask(&server, policy, operation, &types)))
+        .map(|policy| Operation::BOTH.map(|operation| BothSemantics::ask(&server, policy, operation, &types)))
         .collect();
 
     let mut faults = Vec::new();
@@ -80,19 +80,19 @@ fn a_cluster_with_kyverno_does_what_we_say() {
     let defaulted =
         defaults(&server, &["replace", "--dry-run=server"], said.iter().map(|[update, _]| update));
     let unchanged: Objects =
-        stored.iter().map(|(key, object)| (key.clone(), without_bookkeeping(object))).collect();
+        stored.iter().map(|(key, object)| (key.clone(), without_server_fields(object))).collect();
     let _kyverno = Kyverno::start(&server);
     let rest = Rest::open(&server);
-    let mut force = Force::new(&rest);
+    let mut installer = PolicyInstaller::new(&rest);
     for ((policy, [update, _]), defaulted) in policies.iter().zip(&said).zip(&defaulted) {
-        let installed = force.install(std::slice::from_ref(&policy.value));
+        let installed = installer.install(std::slice::from_ref(&policy.value));
         if let Some(fault) = disagreement_about_loading(policy, update, installed.as_ref().err()) {
             faults.push(fault);
         }
         if installed.is_err() {
             continue;
         }
-        let (count, disagreements) = last_of_rounds(&policy.origin, &mut force, || {
+        let (count, disagreements) = last_of_rounds(&policy.origin, &mut installer, || {
             let answer = send(&server, &["replace", "--dry-run=server"], stored.values());
             compare(policy, Operation::Update, update, (&unchanged, defaulted), &answer)
         });
@@ -100,7 +100,7 @@ fn a_cluster_with_kyverno_does_what_we_say() {
         faults.extend(disagreements);
         rest.remove(&policy.value);
     }
-    force.settle_webhooks();
+    installer.settle_webhooks();
 
     // Creations: of all objects that can be removed and made again as they were.
     remove(
@@ -111,23 +111,25 @@ fn a_cluster_with_kyverno_does_what_we_say() {
     let creatable: Objects = unchanged
         .iter()
         .filter(|(key, object)| {
-            again.objects.get(*key).is_some_and(|made| without_bookkeeping(made) == **object)
+            again.objects.get(*key).is_some_and(|made| without_server_fields(made) == **object)
         })
         .map(|(key, object)| (key.clone(), object.clone()))
         .collect();
     log(&format!("{} objects; {} of them can be made again as they were", stored.len(), creatable.len()));
     let defaulted = defaults(&server, &["create", "--dry-run=server"], said.iter().map(|[_, create]| create));
     for ((policy, [_, create]), defaulted) in policies.iter().zip(&said).zip(&defaulted) {
-        if force.install(std::slice::from_ref(&policy.value)).is_err() {
+        if installer.install(std::slice::from_ref(&policy.value)).is_err() {
             continue;
         }
-        let (count, disagreements) = last_of_rounds(&policy.origin, &mut force, || {
+        let (count, disagreements) = last_of_rounds(&policy.origin, &mut installer, || {
             let answer = send(&server, &["create"], creatable.values());
             let (count, mut found) =
                 compare(policy, Operation::Create, create, (&creatable, defaulted), &answer);
             let holds = held(&server, &types.joined());
             for (key, object) in &answer.objects {
-                if holds.get(key).is_none_or(|held| without_bookkeeping(held) != without_bookkeeping(object))
+                if holds
+                    .get(key)
+                    .is_none_or(|held| without_server_fields(held) != without_server_fields(object))
                 {
                     found.push(format!(
                         "{}: {key}: the cluster holds something else than it answered",
@@ -166,18 +168,18 @@ fn a_cluster_with_kyverno_does_what_we_say() {
 /// What the rounds with a policy in force gave, of which the last counts.
 fn last_of_rounds(
     origin: &str,
-    force: &mut Force,
+    installer: &mut PolicyInstaller,
     mut round: impl FnMut() -> (Count, Vec<String>),
 ) -> (Count, Vec<String>) {
     for _ in 1..ROUNDS {
-        force.settle_webhooks();
+        installer.settle_webhooks();
         let (count, found) = round();
         if found.is_empty() {
             return (count, found);
         }
         log(&format!("{origin}: {} disagreements, asked again; the first: {}", found.len(), found[0]));
     }
-    force.settle_webhooks();
+    installer.settle_webhooks();
     round()
 }
 
@@ -207,12 +209,16 @@ fn store(server: &ApiServer, others: &[Value]) -> Objects {
 fn defaults<'a>(
     server: &ApiServer,
     verb: &[&str],
-    sides: impl Iterator<Item = &'a Sides>,
+    sides: impl Iterator<Item = &'a BothSemantics>,
 ) -> Vec<[Answer; 2]> {
     sides.map(|sides| sides.each().map(|said| send(server, verb, said.changed.values()))).collect()
 }
 
-fn disagreement_about_loading(policy: &Policy, sides: &Sides, refusal: Option<&Refusal>) -> Option<String> {
+fn disagreement_about_loading(
+    policy: &Policy,
+    sides: &BothSemantics,
+    refusal: Option<&Refusal>,
+) -> Option<String> {
     let ours = sides.kyverno.refused.as_ref();
     match (ours, refusal) {
         (Some(_), Some(_)) | (None, None) => None,
@@ -227,7 +233,7 @@ fn disagreement_about_loading(policy: &Policy, sides: &Sides, refusal: Option<&R
 fn compare(
     policy: &Policy,
     operation: Operation,
-    sides: &Sides,
+    sides: &BothSemantics,
     (before, defaulted): (&Objects, &[Answer; 2]),
     answer: &Answer,
 ) -> (Count, Vec<String>) {
@@ -235,12 +241,12 @@ fn compare(
     let mut faults = Vec::new();
     for (key, object) in before {
         count.pairs += 1;
-        let did = answer.objects.get(key).map(without_bookkeeping);
+        let did = answer.objects.get(key).map(without_server_fields);
         count.changed += usize::from(did.as_ref().is_some_and(|did| did != object));
         count.denied += usize::from(did.is_none());
         let [documented, kyverno] = sides.each();
         let [by_document, by_kyverno] = defaulted;
-        let of = |said: &Said, defaulted: &Answer| expected(said, defaulted, key, object);
+        let of = |said: &PredictedObjects, defaulted: &Answer| expected(said, defaulted, key, object);
         if of(kyverno, by_kyverno) != did {
             faults.push(format!(
                 "{}: {operation} {key}: {}",
@@ -263,12 +269,12 @@ fn compare(
 }
 
 /// What the cluster should answer; `None` where it should deny the request.
-fn expected(said: &Said, defaulted: &Answer, key: &Key, before: &Value) -> Option<Value> {
+fn expected(said: &PredictedObjects, defaulted: &Answer, key: &Key, before: &Value) -> Option<Value> {
     if said.failed.contains_key(key) {
         return None;
     }
     if said.changed.contains_key(key) {
-        return defaulted.objects.get(key).map(without_bookkeeping);
+        return defaulted.objects.get(key).map(without_server_fields);
     }
     Some(before.clone())
 }
@@ -278,7 +284,7 @@ fn difference(said: Option<&Value>, did: Option<&Value>, complaint: &str) -> Str
     match (said, did) {
         (None, Some(_)) => "we said it is denied, but it was taken".into(),
         (Some(_), None) => format!("it was denied: {complaint}"),
-        (Some(said), Some(did)) => parting(said, did),
+        (Some(said), Some(did)) => differing_paths(said, did),
         (None, None) => "both are denied".into(),
     }
 }

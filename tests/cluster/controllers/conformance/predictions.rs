@@ -1,4 +1,4 @@
-//! What we say of live objects.
+//! What the program predicts for live objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
@@ -57,7 +57,7 @@ impl Types {
 
 /// What we say of all objects under one semantics.
 #[derive(Default)]
-pub(crate) struct Said {
+pub(crate) struct PredictedObjects {
     /// Why the policy is refused.
     pub(crate) refused: Option<String>,
     pub(crate) changed: Objects,
@@ -67,25 +67,25 @@ pub(crate) struct Said {
 }
 
 /// What both semantics say.
-pub(crate) struct Sides {
-    pub(crate) documented: Said,
-    pub(crate) kyverno: Said,
+pub(crate) struct BothSemantics {
+    pub(crate) documented: PredictedObjects,
+    pub(crate) kyverno: PredictedObjects,
 }
 
-impl Sides {
+impl BothSemantics {
     /// The default semantics first.
-    pub(crate) const fn each(&self) -> [&Said; 2] {
+    pub(crate) const fn each(&self) -> [&PredictedObjects; 2] {
         [&self.documented, &self.kyverno]
     }
 
     /// Asks our program about all objects of these types in the cluster.
     pub(crate) fn ask(server: &ApiServer, policy: &Policy, operation: Operation, types: &Types) -> Self {
-        let ask = |semantics| Said::ask(server, policy, operation, types, semantics);
+        let ask = |semantics| PredictedObjects::ask(server, policy, operation, types, semantics);
         Self { documented: ask("documented"), kyverno: ask("kyverno") }
     }
 }
 
-impl Said {
+impl PredictedObjects {
     fn ask(
         server: &ApiServer,
         policy: &Policy,

@@ -1,27 +1,27 @@
 //! The policies of the conformance folder whose rules have targets.
 //!
-//! Each of their triggers is updated, removed and made again; everything that is stored is then held against what we
-//! said of that one trigger before there was a policy. What triggers nothing as we say is sent all at once.
+//! Each of their triggers is updated, removed and made again; everything that is stored is then compared with what was
+//! predicted for that one trigger before there was a policy. What is predicted to trigger nothing is sent all at once.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::objects;
-use super::predictions::{Event, Foreseen, Operation, Said};
-use super::test_cluster::{BACKGROUND, Stage, held, key, turn};
+use super::predictions::{Event, Operation, PredictedObjects, Prediction};
+use super::test_cluster::{BACKGROUND, TestCluster, key, stored_object};
 use crate::controllers::conformance_policies::{Folder, Policy};
 use test_support::api_server::ApiServer;
 use test_support::conformance_folder;
 use test_support::kyverno::Kyverno;
 use test_support::log;
-use test_support::objects::{parting, without_bookkeeping};
+use test_support::objects::{differing_paths, without_server_fields};
 use test_support::rest::Rest;
 
 /// Fewer would mean that something was not compared at all. Two of the folder's policies are word for word the same,
 /// and are played once.
-const LEAST_POLICIES: usize = 3;
-const LEAST_OBJECTS: usize = 200;
+const MIN_POLICIES: usize = 3;
+const MIN_OBJECTS: usize = 200;
 
 /// Objects by what tells them apart.
 type Objects = BTreeMap<String, Value>;
@@ -39,31 +39,30 @@ struct Count {
 const WHAT: &str = "Kyverno's policies with targets against its controllers";
 
 #[test]
-fn the_conformance_policies_change_what_exists_as_we_say() {
+fn conformance_policies_mutate_existing_as_predicted() {
     if test_support::skip_without_real_programs(WHAT) {
         return;
     }
-    let _turn = turn();
     let Some(folder) = conformance_folder(WHAT) else { return };
     let folder = Folder::read(&folder);
     let policies: Vec<&Policy> = folder.policies.iter().filter(|policy| policy.has_targets()).collect();
-    assert!(policies.len() >= LEAST_POLICIES, "only {} policies", policies.len());
+    assert!(policies.len() >= MIN_POLICIES, "only {} policies", policies.len());
 
     let server = ApiServer::start();
     let rest = Rest::open(&server);
     let quiet = Rest::open_as(&server, BACKGROUND);
-    let mut play = Play::prepare((&rest, &quiet), objects::around(&policies), &folder.objects);
-    let foreseen: Vec<Foreseen> =
-        policies.iter().map(|policy| Foreseen::ask(&server, policy, &play.stored)).collect();
-    play.default(&foreseen);
+    let mut run = ControllerRun::prepare((&rest, &quiet), objects::objects_for(&policies), &folder.objects);
+    let predictions: Vec<Prediction> =
+        policies.iter().map(|policy| Prediction::ask(&server, policy, &run.stored)).collect();
+    run.default(&predictions);
 
     let _kyverno = Kyverno::start(&server);
-    let mut stage = Stage::new(&rest);
+    let mut cluster = TestCluster::new(&rest);
     let mut faults = Vec::new();
-    for (policy, foreseen) in policies.iter().zip(&foreseen) {
+    for (policy, predictions) in policies.iter().zip(&predictions) {
         let mut count = Count::default();
         let before = faults.len();
-        play.policy(policy, foreseen, &mut stage, &mut count, &mut faults);
+        run.policy(policy, predictions, &mut cluster, &mut count, &mut faults);
         log(&format!(
             "{}: {} pairs of trigger and operation, {} of them triggering; {} objects compared, {} changed, {} announced as \
              differences of the default semantics, {} disagreements",
@@ -80,7 +79,7 @@ fn the_conformance_policies_change_what_exists_as_we_say() {
     assert!(faults.is_empty(), "{} disagreements:\n{}", faults.len(), faults.join("\n"));
 }
 
-struct Play<'a> {
+struct ControllerRun<'a> {
     rest: &'a Rest,
     /// The same as the background controller, whose requests are no events.
     quiet: &'a Rest,
@@ -91,34 +90,34 @@ struct Play<'a> {
     defaulted: BTreeMap<String, Value>,
 }
 
-impl<'a> Play<'a> {
+impl<'a> ControllerRun<'a> {
     /// Stores the objects, and those of others that the server takes.
     fn prepare((rest, quiet): (&'a Rest, &'a Rest), objects: Vec<Value>, others: &[Value]) -> Self {
         let mut stored = Objects::new();
         for (index, object) in objects.iter().chain(others).enumerate() {
             // Namespaces may be there already.
             let made = rest.create(object, "");
-            match held(rest, object) {
-                Some(held) => drop(stored.insert(key(&held), held)),
+            match stored_object(rest, object) {
+                Some(stored_object) => drop(stored.insert(key(&stored_object), stored_object)),
                 None => assert!(index >= objects.len(), "{} is not taken: {made:?}", key(object)),
             }
         }
-        let mut play = Self { rest, quiet, stored, again: Objects::new(), defaulted: BTreeMap::new() };
-        for object in play.stored.values() {
+        let mut run = Self { rest, quiet, stored, again: Objects::new(), defaulted: BTreeMap::new() };
+        for object in run.stored.values() {
             rest.remove(object);
             drop(rest.create(object, ""));
         }
-        let made = play.holds();
-        play.again = play.stored.clone();
-        play.again.retain(|key, object| made.get(key) == Some(object));
-        play.stored = made;
-        assert!(play.stored.len() >= LEAST_OBJECTS, "only {} objects", play.stored.len());
+        let made = run.holds();
+        run.again = run.stored.clone();
+        run.again.retain(|key, object| made.get(key) == Some(object));
+        run.stored = made;
+        assert!(run.stored.len() >= MIN_OBJECTS, "only {} objects", run.stored.len());
         log(&format!(
             "{} objects; {} of them can be made again as they were",
-            play.stored.len(),
-            play.again.len()
+            run.stored.len(),
+            run.again.len()
         ));
-        play
+        run
     }
 
     /// Those of the stored objects that the cluster holds now.
@@ -130,16 +129,16 @@ impl<'a> Play<'a> {
             .collect();
         let lists =
             kinds.values().map(|object| self.rest.list(object).expect("a kind that is stored is listed"));
-        let objects = lists.flatten().map(|object| (key(&object), without_bookkeeping(&object)));
+        let objects = lists.flatten().map(|object| (key(&object), without_server_fields(&object)));
         objects.filter(|(key, _)| self.stored.contains_key(key)).collect()
     }
 
     /// Asks the server what it makes of everything that we said.
-    fn default(&mut self, foreseen: &[Foreseen]) {
-        for said in foreseen.iter().flat_map(Foreseen::all) {
+    fn default(&mut self, predictions: &[Prediction]) {
+        for said in predictions.iter().flat_map(Prediction::all) {
             for (key, object) in &said.changed {
                 let answer = self.rest.replace(object, "dryRun=All&fieldValidation=Ignore");
-                let made = answer.map(|object| without_bookkeeping(&object));
+                let made = answer.map(|object| without_server_fields(&object));
                 let made = made.unwrap_or_else(|_| self.stored[key].clone());
                 self.defaulted.insert(object.to_string(), made);
             }
@@ -149,18 +148,18 @@ impl<'a> Play<'a> {
     fn policy(
         &self,
         policy: &Policy,
-        foreseen: &Foreseen,
-        stage: &mut Stage<'_>,
+        predictions: &Prediction,
+        cluster: &mut TestCluster<'_>,
         count: &mut Count,
         faults: &mut Vec<String>,
     ) {
-        if let Err(refusal) = stage.install(std::slice::from_ref(&policy.value)) {
+        if let Err(refusal) = cluster.install(std::slice::from_ref(&policy.value)) {
             faults.push(format!("{}: refused, but we take it: {}", policy.origin, refusal.message));
             return;
         }
-        stage.drain();
+        cluster.drain();
         let mut compare = |event: &Event, gone: &Objects, count: &mut Count| {
-            self.compare(policy, event, foreseen.of(event), gone, count, faults);
+            self.compare(policy, event, predictions.of(event), gone, count, faults);
         };
         let none = Objects::new();
         compare(&Event::Policy, &none, count);
@@ -170,7 +169,7 @@ impl<'a> Play<'a> {
             // What cannot come or go cannot do so either.
             let all = if operation == Operation::Update { &self.stored } else { &self.again };
             let (triggers, others): (Objects, Objects) =
-                all.clone().into_iter().partition(|(key, _)| foreseen.is_trigger(operation, key));
+                all.clone().into_iter().partition(|(key, _)| predictions.is_trigger(operation, key));
             count.pairs += all.len();
             count.triggering += triggers.len();
 
@@ -180,14 +179,14 @@ impl<'a> Play<'a> {
             }
             // What lives in a namespace goes before it.
             namespaces_first(&others).into_iter().rev().for_each(|object| self.send(operation, object, ""));
-            stage.drain();
+            cluster.drain();
             let gone = if operation == Operation::Delete { &others } else { &none };
             compare(&Event::Idle, gone, count);
             self.restore();
 
             for (key, trigger) in &triggers {
                 self.send(operation, trigger, "");
-                stage.drain();
+                cluster.drain();
                 let gone = Objects::from([(key.clone(), trigger.clone())]);
                 let gone = if operation == Operation::Delete { &gone } else { &none };
                 compare(&Event::Request(operation, key.clone()), gone, count);
@@ -195,8 +194,8 @@ impl<'a> Play<'a> {
             }
         }
         self.rest.remove(&policy.value);
-        stage.force.settle();
-        stage.drain();
+        cluster.installer.settle();
+        cluster.drain();
     }
 
     /// Holds what the cluster has against what we said that it would.
@@ -204,7 +203,7 @@ impl<'a> Play<'a> {
         &self,
         policy: &Policy,
         event: &Event,
-        [documented, kyverno]: [&Said; 2],
+        [documented, kyverno]: [&PredictedObjects; 2],
         gone: &Objects,
         count: &mut Count,
         faults: &mut Vec<String>,
@@ -219,7 +218,11 @@ impl<'a> Play<'a> {
             count.changed += usize::from(did != *before);
             let expected = self.expected(kyverno, key, before);
             if *expected != did {
-                faults.push(format!("{}: {event}: {key}: {}", policy.origin, parting(expected, &did)));
+                faults.push(format!(
+                    "{}: {event}: {key}: {}",
+                    policy.origin,
+                    differing_paths(expected, &did)
+                ));
             }
             if *self.expected(documented, key, before) != did {
                 if documented.announced.is_empty() {
@@ -234,7 +237,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    fn expected<'b>(&'b self, said: &Said, key: &str, before: &'b Value) -> &'b Value {
+    fn expected<'b>(&'b self, said: &PredictedObjects, key: &str, before: &'b Value) -> &'b Value {
         said.changed.get(key).map_or(before, |object| &self.defaulted[&object.to_string()])
     }
 
@@ -261,7 +264,7 @@ impl<'a> Play<'a> {
             let key = key(object);
             let done = match holds.get(&key) {
                 None => self.quiet.create(object, ""),
-                Some(held) if held != object => self.quiet.replace(object, ""),
+                Some(stored_object) if stored_object != object => self.quiet.replace(object, ""),
                 Some(_) => continue,
             };
             if let Err(refusal) = done {

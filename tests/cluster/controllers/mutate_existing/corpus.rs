@@ -5,17 +5,17 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::test_cluster::{Stage, held, key, turn};
+use super::test_cluster::{TestCluster, key, stored_object};
 use crate::controllers::corpus_case::{Case, completed, make_namespaces};
-use crate::controllers::mutate_output::foretold;
+use crate::controllers::mutate_output::predict_targets;
 use test_support::api_server::ApiServer;
 use test_support::kyverno::Kyverno;
 use test_support::log;
-use test_support::objects::{parting, without_bookkeeping};
+use test_support::objects::{differing_paths, without_server_fields};
 use test_support::rest::{Refusal, Rest};
 
 /// Fewer would mean that something was not compared at all.
-const LEAST_CASES: usize = 30;
+const MIN_CASES: usize = 30;
 
 /// Differences of which the outcome in a cluster is a matter of chance, or of the number of attempts.
 const REPEATED: [&str; 2] = ["KYV-D18", "KYV-D40"];
@@ -42,11 +42,10 @@ struct Count {
 }
 
 #[test]
-fn the_background_controller_does_what_we_say() {
+fn corpus_cases_mutate_existing_as_predicted() {
     if test_support::skip_without_real_programs("rules with targets against Kyverno's controllers") {
         return;
     }
-    let _turn = turn();
     let start = Instant::now();
     let cases = Case::all();
     let with_targets = |case: &&Case| {
@@ -56,17 +55,17 @@ fn the_background_controller_does_what_we_say() {
         case.name.starts_with("targets/") && asked && given
     };
     let cases: Vec<&Case> = cases.iter().filter(with_targets).collect();
-    assert!(cases.len() >= LEAST_CASES || std::env::var_os("KYV_CASES").is_some(), "too few cases");
+    assert!(cases.len() >= MIN_CASES || std::env::var_os("KYV_CASES").is_some(), "too few cases");
 
     let server = ApiServer::start();
     let rest = Rest::open(&server);
     let namespaces = make_namespaces(&rest, &cases);
     let _kyverno = Kyverno::start(&server);
-    let mut play = Play { stage: Stage::new(&rest), namespaces };
+    let mut run = ControllerRun { cluster: TestCluster::new(&rest), namespaces };
     let mut count = Count::default();
     let mut faults = Vec::new();
     for case in &cases {
-        if let Err(fault) = play.case(case, &mut count) {
+        if let Err(fault) = run.case(case, &mut count) {
             log(&format!("{}: {fault}", case.name));
             faults.push(format!("{}: {fault}", case.name));
         }
@@ -86,26 +85,26 @@ fn the_background_controller_does_what_we_say() {
     assert!(faults.is_empty(), "{} disagreements:\n{}", faults.len(), faults.join("\n"));
 }
 
-struct Play<'a> {
-    stage: Stage<'a>,
+struct ControllerRun<'a> {
+    cluster: TestCluster<'a>,
     namespaces: Vec<Value>,
 }
 
-impl Play<'_> {
+impl ControllerRun<'_> {
     fn case(&mut self, case: &Case, count: &mut Count) -> Result<(), String> {
         let all: Vec<Value> = case.inputs.iter().chain(&case.targets).cloned().map(completed).collect();
         for object in &all {
-            if let Err(refusal) = self.stage.rest.create(object, "fieldValidation=Ignore") {
+            if let Err(refusal) = self.cluster.rest.create(object, "fieldValidation=Ignore") {
                 count.not_taken.insert(format!("{} ({})", case.name, refusal.message));
-                all.iter().for_each(|object| self.stage.rest.remove(object));
+                all.iter().for_each(|object| self.cluster.rest.remove(object));
                 return Ok(());
             }
         }
         let verdict = self.compare(case, &all, case.inputs.len(), count);
-        case.policies.iter().for_each(|policy| self.stage.rest.remove(policy));
-        self.stage.force.settle();
-        self.stage.drain();
-        all.iter().for_each(|object| self.stage.rest.remove(object));
+        case.policies.iter().for_each(|policy| self.cluster.rest.remove(policy));
+        self.cluster.installer.settle();
+        self.cluster.drain();
+        all.iter().for_each(|object| self.cluster.rest.remove(object));
         verdict
     }
 
@@ -117,13 +116,14 @@ impl Play<'_> {
         triggers: usize,
         count: &mut Count,
     ) -> Result<(), String> {
-        let rest = self.stage.rest;
-        let stored: Vec<Value> = all.iter().map(|object| held(rest, object).unwrap_or_default()).collect();
+        let rest = self.cluster.rest;
+        let stored: Vec<Value> =
+            all.iter().map(|object| stored_object(rest, object).unwrap_or_default()).collect();
         let (inputs, targets) = stored.split_at(triggers);
-        let said = foretold(case, inputs, targets, &self.namespaces, key);
+        let said = predict_targets(case, inputs, targets, &self.namespaces, key);
         let wanted = said.as_ref().map(|said| self.defaulted(&stored, &said.objects));
-        drop(self.stage.requests());
-        match (self.stage.install(&case.policies), &wanted) {
+        drop(self.cluster.requests());
+        match (self.cluster.install(&case.policies), &wanted) {
             (Err(refusal), Err(_)) => {
                 count.refused += 1;
                 let words = &refusal.message;
@@ -142,13 +142,13 @@ impl Play<'_> {
         if !case.options.iter().any(|option| option == "--on-policy-update") {
             for trigger in &stored[..triggers] {
                 self.send(case, trigger).map_err(|refusal| refusal.message)?;
-                self.stage.drain();
+                self.cluster.drain();
             }
         } else {
-            self.stage.drain();
+            self.cluster.drain();
         }
         for (before, wanted) in stored.iter().zip(&wanted) {
-            let did = held(rest, before);
+            let did = stored_object(rest, before);
             count.objects += 1;
             count.changed += usize::from(did.as_ref().is_some_and(|did| did != before));
             let deleted = case.options.iter().any(|option| option == "DELETE") && did.is_none();
@@ -156,19 +156,19 @@ impl Play<'_> {
                 continue;
             }
             let did = did.unwrap_or_default();
-            let parting = parting(wanted, &did);
+            let differing_paths = differing_paths(wanted, &did);
             if case.announced.iter().any(|number| REPEATED.contains(&number.as_str())) && &did != before {
-                count.repeated.insert(format!("{} ({parting})", case.name));
+                count.repeated.insert(format!("{} ({differing_paths})", case.name));
                 continue;
             }
-            return Err(format!("{}: {parting}", before["metadata"]["name"]));
+            return Err(format!("{}: {differing_paths}", before["metadata"]["name"]));
         }
         self.compare_failures(case, &failures, count)
     }
 
     /// The words of failed requests against ours: each says some of ours, and all of ours are said.
     fn compare_failures(&self, case: &Case, ours: &[String], count: &mut Count) -> Result<(), String> {
-        let failed = self.stage.requests().into_iter().filter(|request| request.state == "Failed");
+        let failed = self.cluster.requests().into_iter().filter(|request| request.state == "Failed");
         let mut theirs: BTreeSet<String> = failed.map(|request| request.message).collect();
         if case.announced.iter().any(|number| REPEATED.contains(&number.as_str())) {
             theirs.retain(|message| !message.contains("the object has been modified"));
@@ -187,24 +187,24 @@ impl Play<'_> {
     fn defaulted(&self, stored: &[Value], said: &BTreeMap<String, Value>) -> Vec<Value> {
         let made = stored.iter().map(|before| {
             let Some(object) = said.get(&key(before)) else { return before.clone() };
-            let answer = self.stage.rest.replace(object, "dryRun=All&fieldValidation=Ignore");
-            answer.map_or_else(|_| before.clone(), |object| without_bookkeeping(&object))
+            let answer = self.cluster.rest.replace(object, "dryRun=All&fieldValidation=Ignore");
+            answer.map_or_else(|_| before.clone(), |object| without_server_fields(&object))
         });
         made.collect()
     }
 
-    /// Sends a trigger, as it is held now.
+    /// Sends a trigger, as it is stored now.
     fn send(&self, case: &Case, trigger: &Value) -> Result<(), Refusal> {
-        let Some(now) = held(self.stage.rest, trigger) else { return Ok(()) };
+        let Some(now) = stored_object(self.cluster.rest, trigger) else { return Ok(()) };
         let says = |operation: &str| case.options.iter().any(|option| option == operation);
         if says("UPDATE") {
-            return self.stage.rest.replace(&now, "").map(drop);
+            return self.cluster.rest.replace(&now, "").map(drop);
         }
-        self.stage.rest.remove(trigger);
+        self.cluster.rest.remove(trigger);
         if says("DELETE") {
             return Ok(());
         }
-        self.stage.rest.create(&now, "").map(drop)
+        self.cluster.rest.create(&now, "").map(drop)
     }
 }
 

@@ -2,9 +2,9 @@
 //! that the names of the cases must contain.
 //!
 //! For each case of the corpus whose rules have targets, and for each such policy of the conformance folder, the
-//! objects are stored with no policy installed. Our program says of them, as the server holds them, what will become
-//! of the targets. Then the policy is installed, the triggers are really sent, the background controller does its
-//! work, and what the cluster then holds must be what was said.
+//! objects are stored with no policy installed. The program predicts from the stored objects how the targets change.
+//! Then the policy is installed, the triggers are sent, the background controller runs, and the stored objects must be
+//! the predicted ones.
 
 mod conformance;
 mod corpus;

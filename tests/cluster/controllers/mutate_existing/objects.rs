@@ -10,7 +10,7 @@ use crate::controllers::sample_objects;
 /// The objects for some policies: of each kind that they name one of each name in each namespace that they name, and
 /// of a name and in a namespace that none of them does; and beside them objects of mixed kinds. Namespaces come
 /// first.
-pub(crate) fn around(policies: &[&Policy]) -> Vec<Value> {
+pub(crate) fn objects_for(policies: &[&Policy]) -> Vec<Value> {
     let mut named = Named::default();
     named.names.insert("bystander".into());
     named.namespaces.extend(["elsewhere".into(), "default".into()]);

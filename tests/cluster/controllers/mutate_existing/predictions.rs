@@ -1,4 +1,4 @@
-//! What our program says of live triggers and their targets.
+//! What the program predicts for live triggers and their targets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::test_cluster::key;
 use crate::controllers::conformance_policies::Policy;
 use test_support::api_server::{ADMINISTRATOR, ApiServer};
-use test_support::objects::without_bookkeeping;
+use test_support::objects::without_server_fields;
 
 /// What is done to a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,7 +57,7 @@ impl Display for Event {
 
 /// What we say of one event under one semantics.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct PredictedObjects {
     /// The objects that change.
     pub(crate) changed: BTreeMap<String, Value>,
     /// The numbers of the differences that are announced.
@@ -65,12 +65,12 @@ pub(crate) struct Said {
 }
 
 /// What we say of a policy: of all events that are some, the default semantics first.
-pub(crate) struct Foreseen {
-    events: BTreeMap<Event, [Said; 2]>,
-    idle: [Said; 2],
+pub(crate) struct Prediction {
+    events: BTreeMap<Event, [PredictedObjects; 2]>,
+    idle: [PredictedObjects; 2],
 }
 
-impl Foreseen {
+impl Prediction {
     /// Asks our program about everything in the cluster.
     pub(crate) fn ask(server: &ApiServer, policy: &Policy, stored: &BTreeMap<String, Value>) -> Self {
         let question = Question::new(server, policy);
@@ -102,11 +102,11 @@ impl Foreseen {
     }
 
     /// What we say of an event, the default semantics first.
-    pub(crate) fn of(&self, event: &Event) -> [&Said; 2] {
+    pub(crate) fn of(&self, event: &Event) -> [&PredictedObjects; 2] {
         self.events.get(event).unwrap_or(&self.idle).each_ref()
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Said> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &PredictedObjects> {
         self.events.values().flatten()
     }
 }
@@ -134,7 +134,7 @@ impl<'a> Question<'a> {
         Self { server, origin: &policy.origin, policy: file, user, _folder: folder }
     }
 
-    fn both(&self, arguments: &[&str], stored: &BTreeMap<String, Value>) -> [Said; 2] {
+    fn both(&self, arguments: &[&str], stored: &BTreeMap<String, Value>) -> [PredictedObjects; 2] {
         SEMANTICS.map(|semantics| {
             let entries = self.report(arguments, semantics);
             let numbers = entries.iter().filter_map(|entry| entry["differences"].as_array()).flatten();
@@ -151,11 +151,11 @@ impl<'a> Question<'a> {
                 Some(items) if objects["kind"] == "List" => items.clone(),
                 _ => vec![objects],
             };
-            let objects = objects.iter().map(|object| (key(object), without_bookkeeping(object)));
+            let objects = objects.iter().map(|object| (key(object), without_server_fields(object)));
             // The cluster has more objects than those that are stored here.
             let changed =
                 objects.filter(|(key, _)| changed.contains(key) && stored.contains_key(key)).collect();
-            Said { changed, announced }
+            PredictedObjects { changed, announced }
         })
     }
 

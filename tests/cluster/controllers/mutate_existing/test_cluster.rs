@@ -1,11 +1,9 @@
-//! A cluster with Kyverno, between two plays.
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
+//! A cluster with Kyverno, and the `UpdateRequests` in it.
 
 use serde_json::{Value, json};
 
-use test_support::objects::without_bookkeeping;
-use test_support::policy_installer::Force;
+use test_support::objects::without_server_fields;
+use test_support::policy_installer::PolicyInstaller;
 use test_support::rest::{Refusal, Rest};
 use test_support::watch::Watch;
 
@@ -15,56 +13,48 @@ pub(crate) const REQUESTS: &str = "/apis/kyverno.io/v2/namespaces/kyverno/update
 /// The background controller, as the cluster knows it.
 pub(crate) const BACKGROUND: &str = "system:serviceaccount:kyverno:kyverno-background-controller";
 
-/// One rig at a time is enough for a machine.
-static TURN: Mutex<()> = Mutex::new(());
-
-/// Waits for the turn of a test. The failure of one is none of the next.
-pub(crate) fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Brings policies into force and waits for the background controller.
-pub(crate) struct Stage<'a> {
+pub(crate) struct TestCluster<'a> {
     pub(crate) rest: &'a Rest,
-    pub(crate) force: Force<'a>,
+    pub(crate) installer: PolicyInstaller<'a>,
     rounds: u32,
     requests: Watch,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> TestCluster<'a> {
     /// Takes a cluster in which Kyverno runs and no policy is.
     pub(crate) fn new(rest: &'a Rest) -> Self {
         let requests = Watch::start(rest, REQUESTS);
-        let mut stage = Self { rest, force: Force::new(rest), rounds: 0, requests };
-        stage.make_round();
-        stage
+        let mut cluster = Self { rest, installer: PolicyInstaller::new(rest), rounds: 0, requests };
+        cluster.make_round();
+        cluster
     }
 
     /// Installs policies and waits until their triggers reach them: these come through the validating webhook.
     pub(crate) fn install(&mut self, policies: &[Value]) -> Result<(), Refusal> {
-        self.force.install(policies)?;
-        self.force.settle_webhooks();
+        self.installer.install(policies)?;
+        self.installer.settle_webhooks();
         Ok(())
     }
 
     /// A policy with a target that shows when everything before it was worked off.
     fn make_round(&mut self) {
         let policy = json!({
-            "apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "zz-rig-round"},
+            "apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "zz-test-round"},
             "spec": {"rules": [{
                 "name": "round",
-                "match": {"any": [{"resources": {"kinds": ["Lease"], "names": ["zz-rig-round"]}}]},
+                "match": {"any": [{"resources": {"kinds": ["Lease"], "names": ["zz-test-round"]}}]},
                 "mutate": {
-                    "targets": [{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "name": "zz-rig-done",
+                    "targets": [{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "name": "zz-test-done",
                         "namespace": "default"}],
                     "patchStrategicMerge": {"spec": {"holderIdentity": "{{ request.object.spec.holderIdentity }}"}},
                 },
             }]},
         });
-        for name in ["zz-rig-round", "zz-rig-done"] {
+        for name in ["zz-test-round", "zz-test-done"] {
             self.rest.create(&lease(name, "start"), "").expect("the server takes a lease");
         }
-        self.force.install(&[policy]).expect("Kyverno takes the policy");
+        self.installer.install(&[policy]).expect("Kyverno takes the policy");
         self.drain();
     }
 
@@ -74,9 +64,9 @@ impl<'a> Stage<'a> {
         for _ in 0..2 {
             self.rounds += 1;
             let round = format!("r{}", self.rounds);
-            self.rest.replace(&lease("zz-rig-round", &round), "").expect("the server takes a lease");
-            self.force.wait("a target is changed", |rest| {
-                let done = rest.get(&lease("zz-rig-done", "")).unwrap_or_default();
+            self.rest.replace(&lease("zz-test-round", &round), "").expect("the server takes a lease");
+            self.installer.wait("a target is changed", |rest| {
+                let done = rest.get(&lease("zz-test-done", "")).unwrap_or_default();
                 done["spec"]["holderIdentity"] == round.as_str() && none_requested(rest)
             });
         }
@@ -85,7 +75,7 @@ impl<'a> Stage<'a> {
     /// The requests of policies seen since the last call, as each was at each moment.
     pub(crate) fn requests(&self) -> Vec<Request> {
         let seen =
-            self.requests.take().into_iter().filter(|seen| seen.object["spec"]["policy"] != "zz-rig-round");
+            self.requests.take().into_iter().filter(|seen| seen.object["spec"]["policy"] != "zz-test-round");
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let requests = seen.map(|seen| Request {
             name: text(&seen.object["metadata"]["name"]),
@@ -120,8 +110,8 @@ fn lease(name: &str, holder: &str) -> Value {
 }
 
 /// What the cluster holds of an object.
-pub(crate) fn held(rest: &Rest, object: &Value) -> Option<Value> {
-    rest.get(object).ok().map(|object| without_bookkeeping(&object))
+pub(crate) fn stored_object(rest: &Rest, object: &Value) -> Option<Value> {
+    rest.get(object).ok().map(|object| without_server_fields(&object))
 }
 
 /// What tells an object from the others.

@@ -1,5 +1,4 @@
-//! What becomes of requests to the background controller: their states, their words, their events, and the rights
-//! that they take.
+//! `UpdateRequests` of the background controller: their states, messages and events, and the access that they need.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::test_cluster::{BACKGROUND, Request, Stage, held, turn};
+use super::test_cluster::{BACKGROUND, Request, TestCluster, stored_object};
 use crate::controllers::mutate_output::failures;
 use test_support::api_server::ApiServer;
 use test_support::kyverno::Kyverno;
@@ -27,12 +26,12 @@ struct Run {
 }
 
 /// Our program beside a cluster, with policies in files.
-struct Ours<'a> {
+struct Kyv<'a> {
     server: &'a ApiServer,
     folder: TempDir,
 }
 
-impl<'a> Ours<'a> {
+impl<'a> Kyv<'a> {
     fn new(server: &'a ApiServer) -> Self {
         Self { server, folder: tempfile::tempdir().expect("a temporary folder") }
     }
@@ -168,28 +167,27 @@ fn courses(requests: &[Request]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn a_request_is_done_and_told_as_we_say() {
+fn update_requests_run_and_report_as_predicted() {
     if test_support::skip_without_real_programs("requests to Kyverno's background controller") {
         return;
     }
-    let _turn = turn();
     let server = ApiServer::start();
     let rest = Rest::open(&server);
     let _kyverno = Kyverno::start(&server);
-    let ours = Ours::new(&server);
-    let mut stage = Stage::new(&rest);
+    let ours = Kyv::new(&server);
+    let mut cluster = TestCluster::new(&rest);
 
-    succeeds(&ours, &mut stage);
-    comes_again(&ours, &mut stage);
-    comes_with_the_policy(&ours, &mut stage);
-    reaches_webhooks(&ours, &mut stage);
-    changes_what_may_not(&ours, &mut stage);
-    lacks_rights(&ours, &mut stage);
+    succeeds(&ours, &mut cluster);
+    comes_again(&ours, &mut cluster);
+    comes_with_the_policy(&ours, &mut cluster);
+    reaches_webhooks(&ours, &mut cluster);
+    changes_what_may_not(&ours, &mut cluster);
+    lacks_rights(&ours, &mut cluster);
 }
 
 /// A request that succeeds is gone at once, and an event on the policy tells of it.
-fn succeeds(ours: &Ours<'_>, stage: &mut Stage<'_>) {
-    let rest = stage.rest;
+fn succeeds(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
+    let rest = cluster.rest;
     set(rest);
     let policy = add_label("add-sec", "bar");
     let documented = ours.say(&policy, &UPDATE);
@@ -199,17 +197,17 @@ fn succeeds(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     let mut settings = rest.get(&settings()).expect("Kyverno has settings");
     settings["data"]["generateSuccessEvents"] = json!("true");
     rest.replace(&settings, "").expect("they can be changed");
-    stage.install(std::slice::from_ref(&policy)).expect("Kyverno takes it");
-    drop(stage.requests());
+    cluster.install(std::slice::from_ref(&policy)).expect("Kyverno takes it");
+    drop(cluster.requests());
     rest.replace(&trigger(), "").expect("the trigger is taken");
-    stage.drain();
+    cluster.drain();
 
-    let did = held(rest, &target()).expect("it is there");
+    let did = stored_object(rest, &target()).expect("it is there");
     assert_eq!(label(Some(&did)).as_deref(), Some("bar"), "{did}");
     assert_eq!(kyverno.objects["foobar"]["metadata"]["labels"], did["metadata"]["labels"], "{kyverno:?}");
     assert!(failures(&kyverno.stderr).is_empty(), "{kyverno:?}");
     let course = ["Pending", "Completed", "deleted"].map(str::to_owned);
-    assert_eq!(courses(&stage.requests()), [course]);
+    assert_eq!(courses(&cluster.requests()), [course]);
 
     // The documentation promises an annotation and an event on the target; we say that there is none.
     let annotation = |object: &Value| {
@@ -221,7 +219,7 @@ fn succeeds(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     assert_eq!(annotation(&kyverno.objects["foobar"]), annotation(&did), "{kyverno:?}");
     assert!(documented.stderr.contains("note: KYV-D04 "), "{documented:?}");
     let told = ["PolicyApplied", "resource mutated", "Deployment", "foobar"].map(str::to_owned);
-    stage.force.wait("an event tells of the change", |rest| events(rest, "add-sec").contains(&told));
+    cluster.installer.wait("an event tells of the change", |rest| events(rest, "add-sec").contains(&told));
 
     // The version that runs here is on the other side, as it really did.
     let version = "note: Kyverno v1.19.0 runs in the namespace kyverno of this cluster: for KYV-D04 it does what \
@@ -235,12 +233,12 @@ fn succeeds(ours: &Ours<'_>, stage: &mut Stage<'_>) {
 }
 
 /// Every update of a trigger counts, if only an annotation comes; what reads the target as it is then grows.
-fn comes_again(ours: &Ours<'_>, stage: &mut Stage<'_>) {
-    let rest = stage.rest;
+fn comes_again(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
+    let rest = cluster.rest;
     set(rest);
     let policy =
         add_label("grow", "{{ request.object.data.key }}-{{ target.metadata.labels.foo || 'none' }}");
-    stage.install(std::slice::from_ref(&policy)).expect("Kyverno takes it");
+    cluster.install(std::slice::from_ref(&policy)).expect("Kyverno takes it");
     for (key, expected) in [("one", "one-none"), ("one", "one-one-none"), ("uno", "uno-one-one-none")] {
         let mut sent = trigger();
         sent["data"] = json!({"key": key});
@@ -250,8 +248,8 @@ fn comes_again(ours: &Ours<'_>, stage: &mut Stage<'_>) {
         let arguments = ["-f", path.to_str().expect("a plain path"), "--live", "--semantics", "kyverno"];
         let said = ours.say(&policy, &arguments);
         rest.replace(&sent, "").expect("the trigger is taken");
-        stage.drain();
-        let did = label(held(rest, &target()).as_ref());
+        cluster.drain();
+        let did = label(stored_object(rest, &target()).as_ref());
         assert_eq!(
             (label(said.objects.get("foobar")), did.as_deref()),
             (did.clone(), Some(expected)),
@@ -259,12 +257,12 @@ fn comes_again(ours: &Ours<'_>, stage: &mut Stage<'_>) {
         );
     }
     rest.remove(&policy);
-    stage.force.settle();
+    cluster.installer.settle();
 }
 
 /// A policy that says so changes what exists when its rules come or change, and no other thing undoes or repeats it.
-fn comes_with_the_policy(ours: &Ours<'_>, stage: &mut Stage<'_>) {
-    let rest = stage.rest;
+fn comes_with_the_policy(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
+    let rest = cluster.rest;
     set(rest);
     let of = |value: &str| {
         let mut policy = add_label("on-update", value);
@@ -275,42 +273,42 @@ fn comes_with_the_policy(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     for (value, is_new) in [("bar", true), ("baz", false)] {
         let said = ours.say(&of(value), &arguments);
         if is_new {
-            stage.install(&[of(value)]).expect("Kyverno takes it");
+            cluster.install(&[of(value)]).expect("Kyverno takes it");
         } else {
             rest.replace(&of(value), "").expect("Kyverno takes it");
-            stage.force.settle();
+            cluster.installer.settle();
         }
         // The controller of policies makes the requests in its own time.
-        stage.force.wait("the change of the policy is applied", |rest| {
-            label(held(rest, &target()).as_ref()) == label(said.objects.get("foobar"))
+        cluster.installer.wait("the change of the policy is applied", |rest| {
+            label(stored_object(rest, &target()).as_ref()) == label(said.objects.get("foobar"))
         });
         assert_eq!(label(said.objects.get("foobar")).as_deref(), Some(value), "{said:?}");
     }
-    stage.drain();
-    drop(stage.requests());
+    cluster.drain();
+    drop(cluster.requests());
 
     // Who changes only its labels asks for nothing.
     rest.replace(&target(), "").expect("the target can be reset");
     let mut labelled = of("baz");
     labelled["metadata"]["labels"] = json!({"seen": "yes"});
     rest.replace(&labelled, "").expect("Kyverno takes it");
-    stage.force.settle();
-    stage.drain();
-    assert_eq!(stage.requests(), []);
-    assert_eq!(label(held(rest, &target()).as_ref()), None);
+    cluster.installer.settle();
+    cluster.drain();
+    assert_eq!(cluster.requests(), []);
+    assert_eq!(label(stored_object(rest, &target()).as_ref()), None);
 
     // A deletion undoes nothing.
     rest.replace(&trigger(), "").expect("the trigger is taken");
-    stage.drain();
+    cluster.drain();
     rest.remove(&labelled);
-    stage.force.settle();
-    stage.drain();
-    assert_eq!(label(held(rest, &target()).as_ref()).as_deref(), Some("baz"));
+    cluster.installer.settle();
+    cluster.drain();
+    assert_eq!(label(stored_object(rest, &target()).as_ref()).as_deref(), Some("baz"));
 }
 
 /// Triggers reach Kyverno through the validating webhook, of which operations is what we say of them.
-fn reaches_webhooks(ours: &Ours<'_>, stage: &mut Stage<'_>) {
-    let rest = stage.rest;
+fn reaches_webhooks(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
+    let rest = cluster.rest;
     set(rest);
     let existing = add_label("existing", "bar");
     let pods = policy(
@@ -320,7 +318,7 @@ fn reaches_webhooks(ours: &Ours<'_>, stage: &mut Stage<'_>) {
             "mutate": {"patchStrategicMerge": {"metadata": {"labels": {"foo": "bar"}}}},
         }),
     );
-    stage.install(&[existing.clone(), pods.clone()]).expect("Kyverno takes them");
+    cluster.install(&[existing.clone(), pods.clone()]).expect("Kyverno takes them");
     let operations = |kind: &str, resource: &str| {
         let path = format!(
             "/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/kyverno-resource-{kind}-webhook-cfg"
@@ -348,18 +346,18 @@ fn reaches_webhooks(ours: &Ours<'_>, stage: &mut Stage<'_>) {
         assert_eq!(label(said.objects.get("foobar")).is_some(), asks, "{operation}: {said:?}");
     }
     [existing, pods].iter().for_each(|policy| rest.remove(policy));
-    stage.force.settle();
+    cluster.installer.settle();
 }
 
 /// A field that may not change is named, and the words in which the API server refuses the update are those of the
 /// request.
-fn changes_what_may_not(ours: &Ours<'_>, stage: &mut Stage<'_>) {
-    let rest = stage.rest;
+fn changes_what_may_not(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
+    let rest = cluster.rest;
     set(rest);
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "fixed", "namespace": "default"},
         "spec": {"containers": [{"name": "c", "image": "i:1"}]}});
     rest.create(&pod, "").expect("the server takes it");
-    let before = held(rest, &pod);
+    let before = stored_object(rest, &pod);
     let policy = policy(
         "fixed",
         json!({
@@ -374,12 +372,12 @@ fn changes_what_may_not(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     let said = ours.report(&policy, &arguments, "fixed");
     assert_eq!(said["impact"]["immutable"], json!(["/spec/securityContext/runAsUser"]), "{said}");
     assert_eq!(said["server"]["verdict"], "refused", "{said}");
-    stage.install(std::slice::from_ref(&policy)).expect("Kyverno takes it");
-    drop(stage.requests());
+    cluster.install(std::slice::from_ref(&policy)).expect("Kyverno takes it");
+    drop(cluster.requests());
     rest.replace(&trigger(), "").expect("the trigger is taken");
-    stage.drain();
-    assert_eq!(held(rest, &pod), before);
-    let failed = stage.requests().into_iter().find(|request| request.state == "Failed");
+    cluster.drain();
+    assert_eq!(stored_object(rest, &pod), before);
+    let failed = cluster.requests().into_iter().find(|request| request.state == "Failed");
     let words = failed.expect("the request fails").message;
     assert!(
         words.starts_with("Pod \"fixed\" is invalid: spec: Forbidden: pod updates may not change"),
@@ -387,12 +385,12 @@ fn changes_what_may_not(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     );
     assert_eq!(said["server"]["message"], *words, "{said}");
     [policy, pod].iter().for_each(|object| rest.remove(object));
-    stage.force.settle();
+    cluster.installer.settle();
 }
 
 /// What the background controller may not do is told with the words that the request and Kyverno have for it.
-fn lacks_rights(ours: &Ours<'_>, stage: &mut Stage<'_>) {
-    let rest = stage.rest;
+fn lacks_rights(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
+    let rest = cluster.rest;
     let policy = add_label("add-sec", "bar");
     let another = add_label("another", "baz");
     let check = [&UPDATE[..], &["--check-rights", BACKGROUND, "--semantics", "kyverno"]].concat();
@@ -410,24 +408,26 @@ fn lacks_rights(ours: &Ours<'_>, stage: &mut Stage<'_>) {
     rest.remove(&binding("kyverno-background-controller", ""));
     set(rest);
     assert_eq!(label(ours.say(&policy, &check).objects.get("foobar")).as_deref(), Some("bar"));
-    stage.install(std::slice::from_ref(&policy)).expect("all rights are there");
+    cluster.install(std::slice::from_ref(&policy)).expect("all rights are there");
 
     for (right, verbs) in [("kyv-do", "update"), ("kyv-see", "get,update")] {
         rest.remove(&binding(right, ""));
         // Rights come into force a moment later.
-        stage.force.wait("the right is gone", |_| !failures(&ours.say(&policy, &check).stderr).is_empty());
+        cluster
+            .installer
+            .wait("the right is gone", |_| !failures(&ours.say(&policy, &check).stderr).is_empty());
         let said = ours.say(&policy, &check);
         assert_eq!((said.code, said.objects.get("foobar")), (Some(3), None), "{said:?}");
         assert!(ours.repeats(&policy, &check, right), "{said:?}");
         let words = failures(&said.stderr);
-        drop(stage.requests());
+        drop(cluster.requests());
         let earlier = events(rest, "add-sec").len();
         rest.replace(&trigger(), "").expect("the trigger is taken");
-        stage.drain();
-        assert_eq!(label(held(rest, &target()).as_ref()), None);
+        cluster.drain();
+        assert_eq!(label(stored_object(rest, &target()).as_ref()), None);
 
         // The same words at each attempt; then the request is gone, as the announced difference says.
-        let requests = stage.requests();
+        let requests = cluster.requests();
         let failed: Vec<&Request> = requests.iter().filter(|request| request.state == "Failed").collect();
         assert_eq!(failed.len(), FAILURES, "{requests:?}");
         assert!(failed.iter().all(|request| words == [&*request.message]), "{words:?} {failed:?}");
@@ -439,13 +439,15 @@ fn lacks_rights(ours: &Ours<'_>, stage: &mut Stage<'_>) {
         if verbs == "update" {
             let text = format!("policy add-sec/r error: {}", words[0]);
             let told = ["PolicyError", &*text, "Deployment", "foobar"].map(str::to_owned);
-            stage.force.wait("an event tells of the failure", |rest| events(rest, "add-sec").contains(&told));
+            cluster
+                .installer
+                .wait("an event tells of the failure", |rest| events(rest, "add-sec").contains(&told));
         } else {
             assert_eq!(events(rest, "add-sec").len(), earlier);
         }
 
         // A new policy that needs the right is refused, and we say so.
-        let refusal = stage.install(std::slice::from_ref(&another)).expect_err("the right is missing");
+        let refusal = cluster.install(std::slice::from_ref(&another)).expect_err("the right is missing");
         let lacking =
             format!("requires permissions {verbs} for resource apps/v1/Deployment in namespace default");
         let refused = format!(

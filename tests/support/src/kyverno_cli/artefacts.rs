@@ -1,8 +1,8 @@
-//! What the Kyverno CLI makes of objects that a controller does not, and what counts as no difference.
+//! What the Kyverno CLI changes in objects although no controller does, to be undone before a comparison.
 
 use kyv::value::{Number, Value};
 
-/// What the CLI does to objects and no controller does.
+/// A change that the CLI makes and no controller does.
 pub struct Artefact {
     pub name: &'static str,
     pub reason: &'static str,

@@ -1,4 +1,4 @@
-//! What the Kyverno CLI makes of objects.
+//! Objects through the real Kyverno CLI.
 
 pub mod artefacts;
 
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use kyv::value::{Map, ObjectRef, Value};
 use kyv::yaml::{Limits, Source, print, read};
 
-/// What became of one object.
+/// The result of one object.
 pub struct Applied {
     /// The object as printed.
     pub object: Value,
