@@ -2,3 +2,4 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
 
 mod divergences;
+mod links;
