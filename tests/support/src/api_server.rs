@@ -1,5 +1,6 @@
 //! A real API server for one test.
 
+use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -17,7 +18,13 @@ pub struct ApiServer {
 impl ApiServer {
     /// Starts one, in about three seconds once the programs are built.
     pub fn start() -> Self {
-        Self { service: ServiceScript::start("apiserver", &[]) }
+        Self::start_with(&[])
+    }
+
+    /// Starts one with further flags of kube-apiserver.
+    pub fn start_with(flags: &[&str]) -> Self {
+        let flags: Vec<&OsStr> = flags.iter().map(OsStr::new).collect();
+        Self { service: ServiceScript::start("apiserver", &flags) }
     }
 
     /// The kubeconfig of the administrator, of group `system:masters`.
