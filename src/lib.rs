@@ -9,6 +9,7 @@
 //! | room | holds | may use |
 //! |---|---|---|
 //! | [`value`] | the JSON data model, exact numbers, identity, pointers, differences, quantities | – |
+//! | [`resources`] | the built-in kinds with plurals, scopes, subresources; how resources are looked up | `value` |
 //! | [`secrets`] | which texts are values of Secrets or were made of them, masks, stand-ins | `value` |
 //! | [`semantics`] | the two semantics and the table of their differences | – |
 //! | [`yaml`] | text and positions, reading, printing | `value` |
@@ -19,11 +20,11 @@
 //! | [`policy`] | the policy kinds, compiled; selection; autogen | all above |
 //! | [`report`] | outcomes, changes, the trace | `value` |
 //! | [`engine`] | the order Kyverno runs things in; asks [`engine::World`] for everything outside | all above |
-//! | [`suite`] | Kyverno's test documents: selection, comparison | `engine`, `policy`, `report`, `yaml`, `value` |
+//! | [`suite`] | Kyverno's test documents: selection, comparison | `engine`, `policy`, `report`, `resources`, `yaml`, `value` |
 //! | [`krm`] | ResourceList, functionConfig, results | `policy`, `report`, `yaml`, `value` |
 //! | [`argocd`] | the Argo CD plugin's environment, parameters, paths, renderers | `pattern`, `value` |
 //! | [`render`] | diff, patch, JSON, tables; masking | `report`, `yaml`, `value` |
-//! | [`source`] | files, standard input, values, child programs, the cluster | `engine`, `policy`, `yaml`, `value` |
+//! | [`source`] | files, standard input, values, child programs, the cluster | `engine`, `policy`, `resources`, `yaml`, `value` |
 //! | `commands` | arguments, terminal, exit codes | all |
 //!
 //! Every room from [`jmespath`] on may use [`secrets`], every room [`semantics`]. `tests/architecture` checks the doors.
@@ -71,6 +72,7 @@ pub mod pattern;
 pub mod policy;
 pub mod render;
 pub mod report;
+pub mod resources;
 pub mod secrets;
 pub mod semantics;
 pub mod source;

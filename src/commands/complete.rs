@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use clap::{Arg, ArgAction, CommandFactory as _};
 
 #[cfg(feature = "cluster")]
-use crate::source::cluster::{Cluster as _, Connection, ListQuery, LiveCluster, Resource};
+use crate::resources::ApiResource;
+use crate::source::cluster::{Cluster as _, Connection, ListQuery, LiveCluster};
 
 use super::exit::Exit;
 use super::version::print;
@@ -185,7 +186,7 @@ fn of_kubeconfig(words: &[String], what: &str) -> Vec<String> {
 fn types(words: &[String]) -> Vec<String> {
     let Ok(cluster) = LiveCluster::connect(&connection(words).0) else { return Vec::new() };
     let Ok(served) = cluster.resources() else { return Vec::new() };
-    let name = |resource: &Resource| {
+    let name = |resource: &ApiResource| {
         let is_meant = served.resolve(&resource.plural) == Some(resource);
         if is_meant { resource.plural.to_string() } else { resource.full_name() }
     };

@@ -3,7 +3,7 @@
 use crate::policy::{Mutation, Policy, RequestFilters, Rule};
 use crate::source::CustomKind;
 use crate::source::cluster::{Cluster, KyvernoConfiguration, LiveKinds, custom_kinds_of};
-use crate::value::Text;
+use crate::value::GroupVersionKind;
 
 use super::policies::kind_selectors;
 use super::reporter::Reporter;
@@ -35,11 +35,10 @@ pub(super) fn live_kinds(
             return None;
         }
     };
-    let is_given =
-        |group: &Text, kind: &Text| given.iter().any(|known| known.group == *group && known.kind == *kind);
-    kinds.found.retain(|kind| !is_given(&kind.group, &kind.kind));
+    let is_given = |kind: &GroupVersionKind| given.iter().any(|known| known.defines(&kind.group, &kind.kind));
+    kinds.found.retain(|found| !found.versions.iter().any(|resource| is_given(&resource.kind)));
     for schema in &mut kinds.missing {
-        schema.kinds.retain(|kind| !is_given(&kind.group, &kind.kind));
+        schema.kinds.retain(|kind| !is_given(kind));
     }
     kinds.missing.retain(|schema| !schema.kinds.is_empty());
     Some(kinds)

@@ -11,8 +11,9 @@ use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use crate::pattern;
 use crate::policy::KindSelector;
 use crate::render::{harmless_name, listed};
+use crate::resources::{ApiResource, Resources, UnavailableVersion};
 use crate::source::cluster::{
-    Cluster, ClusterError, Listed, PageBatch, Pages, Resource, Resources, Selection, Unknown, Wanted,
+    Cluster, ClusterError, Listed, PageBatch, Pages, Selection, Wanted, lacks, serves,
 };
 use crate::source::{Content, InputBatch, InputDocument, Manifests, SourceError};
 
@@ -247,7 +248,7 @@ fn named(
         reporter.fault(&SourceError::Unread { what: vec![name], in_part: false, cause });
     }
     if let Ok(served) = cluster.resources() {
-        let read: Vec<Resource> = selections.iter().map(|selection| selection.resource.clone()).collect();
+        let read: Vec<ApiResource> = selections.iter().map(|selection| selection.resource.clone()).collect();
         for text in unread_versions(&session.written_kind_selectors(), &read, &served) {
             reporter.note(NoteKind::Omission, &text);
         }
@@ -274,7 +275,7 @@ fn fitting(
     for down in unknown_kinds(cluster) {
         let is_meant = |selector: &&KindSelector| {
             pattern::matches(&selector.group, &down.group)
-                && (&*selector.group != "*" || selector.only_kind().is_none() || !served.serves(selector))
+                && (&*selector.group != "*" || selector.only_kind().is_none() || !serves(&served, selector))
         };
         if selectors.iter().any(|selector| is_meant(&selector)) {
             reporter.fault(&unread(&down));
@@ -302,13 +303,13 @@ fn tell_unseen(
     served: &Resources,
     reporter: &mut Reporter,
 ) -> bool {
-    let read: Vec<Resource> = selections.iter().map(|selection| selection.resource.clone()).collect();
+    let read: Vec<ApiResource> = selections.iter().map(|selection| selection.resource.clone()).collect();
     let is_down = |selector: &KindSelector| {
-        served.unknown().iter().any(|down| pattern::matches(&selector.group, &down.group))
+        served.unavailable().iter().any(|down| pattern::matches(&selector.group, &down.group))
     };
     let mut unserved = IndexSet::new();
     for (rule, selector) in rules.iter().flat_map(|rule| rule.iter().map(move |selector| (rule, selector))) {
-        if served.lacks(selector, rule) && !is_down(selector) {
+        if lacks(served, selector, rule) && !is_down(selector) {
             unserved.insert(selector.text.to_string());
         }
     }
@@ -325,7 +326,11 @@ fn tell_unseen(
 }
 
 /// What is said of rules for other versions than that in which a kind is read.
-fn unread_versions(rules: &[Vec<KindSelector>], read: &[Resource], served: &Resources) -> IndexSet<String> {
+fn unread_versions(
+    rules: &[Vec<KindSelector>],
+    read: &[ApiResource],
+    served: &Resources,
+) -> IndexSet<String> {
     in_other_versions(rules, read, served, |selector, resource| {
         format!(
             "{} are read once, as {}: {} in a rule sees none of them",
@@ -337,11 +342,11 @@ fn unread_versions(rules: &[Vec<KindSelector>], read: &[Resource], served: &Reso
 }
 
 /// The APIs whose kinds the cluster cannot tell.
-fn unknown_kinds(cluster: &dyn Cluster) -> Vec<Unknown> {
-    cluster.resources().map(|served| served.unknown().to_vec()).unwrap_or_default()
+fn unknown_kinds(cluster: &dyn Cluster) -> Vec<UnavailableVersion> {
+    cluster.resources().map(|served| served.unavailable().to_vec()).unwrap_or_default()
 }
 
-fn unread(down: &Unknown) -> SourceError {
+fn unread(down: &UnavailableVersion) -> SourceError {
     let name = format!("{}/{}", down.group, down.version);
     let cause = ClusterError::UnknownKinds(name.clone(), down.why.clone());
     SourceError::Unread { what: vec![name], in_part: false, cause }
@@ -353,7 +358,7 @@ fn nothing(selections: &[Selection], cluster: &dyn Cluster) -> (NoteKind, String
         selections.iter().filter_map(|selection| selection.namespace.as_deref()).collect();
     namespaces.dedup();
     let [namespace] = *namespaces else { return (NoteKind::Other, "no resources found".to_owned()) };
-    let place = cluster.get(&Resource::namespaces(), None, namespace);
+    let place = cluster.get(ApiResource::namespaces(), None, namespace);
     if place.is_err_and(|error| error.is_not_found()) {
         return (NoteKind::Omission, format!("the cluster has no namespace {}", harmless_name(namespace)));
     }

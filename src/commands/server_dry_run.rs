@@ -3,6 +3,7 @@
 use crate::engine::World;
 use crate::render::mask_beside;
 use crate::report::{ObjectReport, ServerDryRun};
+use crate::resources::plural;
 use crate::secrets::mask_further;
 use crate::source::Content;
 use crate::source::cluster::{Act, Cluster, ClusterError, Draft};
@@ -76,8 +77,9 @@ impl<'a> DryRuns<'a> {
         act: Act,
     ) -> Result<Value, ClusterError> {
         let served = self.cluster.resources()?;
-        let resource =
-            served.of_kind(&object.kind).ok_or_else(|| ClusterError::UnknownType(object.kind.resource()))?;
+        let resource = served.of_kind(&object.kind).ok_or_else(|| {
+            ClusterError::UnknownType(plural(&object.kind.group, &object.kind.kind).into_owned())
+        })?;
         let namespace = object.namespace.as_deref().unwrap_or(self.namespace);
         let namespace = resource.is_namespaced.then_some(namespace);
         let shown = mask_beside(sent, sent, &report.secrets).after;

@@ -3,19 +3,20 @@
 use indexmap::IndexSet;
 
 use crate::policy::KindSelector;
-use crate::source::cluster::{Resource, Resources};
+use crate::resources::{ApiResource, Resources};
+use crate::source::cluster::in_another_version;
 
 /// What is said of rules that see nothing of these kinds, because they name other versions of them. Kyverno has its
 /// webhooks asked in the versions that rules name.
 pub(super) fn in_other_versions(
     rules: &[Vec<KindSelector>],
-    read: &[Resource],
+    read: &[ApiResource],
     served: &Resources,
-    told: impl Fn(&KindSelector, &Resource) -> String,
+    told: impl Fn(&KindSelector, &ApiResource) -> String,
 ) -> IndexSet<String> {
     let named = rules.iter().flat_map(|rule| rule.iter().map(move |selector| (rule, selector)));
     let others = named.filter_map(|(rule, selector)| {
-        let resource = served.in_another_version(selector, rule, read)?;
+        let resource = in_another_version(served, selector, rule, read)?;
         Some(format!("{}, and Kyverno would, converted", told(selector, resource)))
     });
     others.collect()

@@ -22,7 +22,6 @@ use crate::report::ObjectReport;
 use crate::semantics::Semantics;
 use crate::value::{GroupVersionKind, Text, Value};
 
-pub use crate::value::{KindScope, builtin_scope};
 pub use classic::{LAST_APPLIED, Triggered, image_name};
 pub use input_names::InputNames;
 pub use limits::Limits;

@@ -1,6 +1,7 @@
 //! Objects with the namespace they are evaluated in.
 
-use crate::value::{GroupVersionKind, KindScope, Text, Value};
+use crate::resources::KindScope;
+use crate::value::{GroupVersionKind, Text, Value};
 
 use super::{Engine, World};
 

@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 
 use crate::policy::TargetSelector;
+use crate::resources::KindScope;
 use crate::secrets::{Secrets, TaintTracker};
-use crate::value::{GroupVersionKind, KindScope, Text, Value};
+use crate::value::{GroupVersionKind, Text, Value};
 
 use super::world::{Disguise, Lookup, LookupError, TargetAccess, TargetRefusal, World};
 

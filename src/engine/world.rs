@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 
 use crate::policy::TargetSelector;
+use crate::resources::{KindScope, builtin_scope};
 use crate::secrets::{MASK, Secrets};
-use crate::value::{GroupVersionKind, KindScope, Text, Value, builtin_scope};
+use crate::value::{GroupVersionKind, Text, Value};
 
 /// What a context entry asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

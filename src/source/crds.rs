@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::engine::KindScope;
+use crate::resources::{ApiResource, Subresource, plural};
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
 use crate::yaml::{Document, Limits};
 
@@ -12,16 +12,22 @@ use super::{Location, SourceError, Walk, expand};
 /// A kind that a definition declares.
 #[derive(Clone, Debug)]
 pub struct CustomKind {
-    /// Its API group.
-    pub group: Text,
-    /// Its name.
-    pub kind: Text,
-    /// Whether its objects live in namespaces.
-    pub scope: KindScope,
+    /// The kind in each version that is served, in the order of the definition. Never empty: a definition that names
+    /// no version has one with an empty name.
+    pub versions: Vec<ApiResource>,
     /// The whole definition, with the schemas.
     pub definition: Value,
     /// The file and line of the definition.
     pub origin: String,
+}
+
+impl CustomKind {
+    /// Whether this is the definition of a kind.
+    pub fn defines(&self, group: &str, kind: &str) -> bool {
+        self.versions
+            .first()
+            .is_some_and(|resource| *resource.kind.group == *group && *resource.kind.kind == *kind)
+    }
 }
 
 /// Reads the definitions that files, folders and globs hold. Other documents are passed over, but a named
@@ -78,9 +84,9 @@ fn custom_kind(document: &Document, at: &Pointer, definition: Value) -> Result<C
             SourceError::at(document, &field, format!("{field}: expected a string that is not empty"))
         })
     };
-    let scope = match &*text(&["spec", "scope"])? {
-        "Namespaced" => KindScope::Namespaced,
-        "Cluster" => KindScope::Cluster,
+    let is_namespaced = match &*text(&["spec", "scope"])? {
+        "Namespaced" => true,
+        "Cluster" => false,
         _ => {
             let field = at.key("spec").key("scope");
             return Err(SourceError::at(
@@ -91,13 +97,53 @@ fn custom_kind(document: &Document, at: &Pointer, definition: Value) -> Result<C
         }
     };
     let line = document.nearest_position(at).line;
-    Ok(CustomKind {
-        group: text(&["spec", "group"])?,
-        kind: text(&["spec", "names", "kind"])?,
-        scope,
-        origin: format!("{}:{line}", document.source().name()),
-        definition,
-    })
+    let versions =
+        versions(&definition, &text(&["spec", "group"])?, &text(&["spec", "names", "kind"])?, is_namespaced);
+    Ok(CustomKind { versions, origin: format!("{}:{line}", document.source().name()), definition })
+}
+
+/// The resource that a definition declares, in each of its served versions.
+fn versions(definition: &Value, group: &Text, kind: &Text, is_namespaced: bool) -> Vec<ApiResource> {
+    let names = definition.path(&["spec", "names"]).cloned().unwrap_or_default();
+    let name = |field| names.get(field).and_then(Value::as_text).cloned();
+    let several = |field| {
+        let list = names.get(field).and_then(Value::as_array).unwrap_or_default();
+        list.iter().filter_map(Value::as_text).cloned().collect()
+    };
+    let common = definition.path(&["spec", "subresources"]);
+    let resource = |version: Text, own: Option<&Value>| {
+        let kind = GroupVersionKind { group: group.clone(), version, kind: kind.clone() };
+        let has = |name| own.or(common).is_some_and(|all| all.get(name).is_some());
+        let scale = || GroupVersionKind::new("autoscaling/v1", "Scale");
+        let subresources = [
+            has("scale").then(|| Subresource { name: "scale".into(), kind: scale() }),
+            has("status").then(|| Subresource { name: "status".into(), kind: kind.clone() }),
+        ];
+        ApiResource {
+            plural: name("plural").unwrap_or_else(|| plural(group, &kind.kind).into()),
+            singular: name("singular").unwrap_or_else(|| kind.kind.to_lowercase().into()),
+            short_names: several("shortNames"),
+            categories: several("categories"),
+            is_namespaced,
+            is_listed: true,
+            subresources: subresources.into_iter().flatten().collect(),
+            kind,
+        }
+    };
+    let listed = definition.path(&["spec", "versions"]).and_then(Value::as_array).unwrap_or_default();
+    let served = listed.iter().filter(|version| version.get("served") != Some(&Value::Bool(false)));
+    let mut found: Vec<ApiResource> = served
+        .filter_map(|version| {
+            let name = version.get("name").and_then(Value::as_text)?;
+            Some(resource(name.clone(), version.get("subresources")))
+        })
+        .collect();
+    if found.is_empty() {
+        // A definition of `apiextensions.k8s.io/v1beta1` may name its only version here.
+        let version = definition.path(&["spec", "version"]).and_then(Value::as_text);
+        found.push(resource(version.cloned().unwrap_or_default(), None));
+    }
+    found
 }
 
 /// A document's value, or the items of a `List`, each with its place.
@@ -110,5 +156,49 @@ pub(super) fn documents_in(document: &Document) -> Vec<(Pointer, Value)> {
             items.iter().enumerate().map(|(index, item)| (at.index(index), item.clone())).collect()
         }
         _ => vec![(Pointer::ROOT, value.clone())],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn declared(spec: &str) -> Vec<ApiResource> {
+        let definition = Value::from_json(&format!(r#"{{"spec":{spec}}}"#)).unwrap();
+        versions(&definition, &"example.com".into(), &"Gateway".into(), true)
+    }
+
+    #[test]
+    fn a_definition_declares_a_resource_in_each_served_version() {
+        let found = declared(
+            r#"{"names":{"plural":"gates","singular":"gate","shortNames":["gt"],"categories":["all"]},
+                "versions":[{"name":"v2","subresources":{"status":{},"scale":{}}},
+                            {"name":"v1","served":true},{"name":"v0","served":false}]}"#,
+        );
+        let [first, second] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!(first.kind.to_string(), "example.com/v2/Gateway");
+        assert_eq!((&*first.plural, &*first.singular), ("gates", "gate"));
+        assert_eq!((&*first.short_names, &*first.categories), (&["gt".into()][..], &["all".into()][..]));
+        let kind = |name| first.subresource(name).map(|subresource| subresource.kind.to_string());
+        assert_eq!(kind("scale").as_deref(), Some("autoscaling/v1/Scale"));
+        assert_eq!(kind("status").as_deref(), Some("example.com/v2/Gateway"));
+        assert_eq!(second.kind.to_string(), "example.com/v1/Gateway");
+        assert_eq!(second.subresources, []);
+    }
+
+    #[test]
+    fn a_definition_may_leave_out_names_and_versions() {
+        let of = |spec| {
+            let found = declared(spec);
+            let [resource] = found.as_slice() else { panic!("{found:?}") };
+            (resource.kind.version.to_string(), resource.subresources.len(), resource.clone())
+        };
+        let (version, subresources, resource) = of("{}");
+        assert_eq!((&*version, subresources), ("", 0));
+        assert_eq!((&*resource.plural, &*resource.singular), ("gateways", "gateway"));
+        let (version, subresources, _) = of(r#"{"version":"v1beta1","subresources":{"status":{}}}"#);
+        assert_eq!((&*version, subresources), ("v1beta1", 1));
+        // Nothing of another type than expected is read.
+        of(r#"{"names":{"plural":1,"shortNames":{}},"versions":[1,{"name":2}],"subresources":[]}"#);
     }
 }

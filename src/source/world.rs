@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 
-use crate::engine::{KindScope, Lookup, LookupError, World, builtin_scope};
+use crate::engine::{Lookup, LookupError, World};
+use crate::resources::{KindScope, Resources, builtin_scope};
 use crate::value::{GroupVersionKind, Text, Value};
 
 use super::{CustomKind, GivenObjects};
@@ -21,7 +22,8 @@ pub struct OfflineWorld {
     now: Timestamp,
     seed: u64,
     namespaces: BTreeMap<Text, Value>,
-    scopes: BTreeMap<(Text, Text), KindScope>,
+    /// The kinds of the definitions that were given.
+    custom: Resources,
     objects: GivenObjects,
     /// Whether anybody asked what time it is.
     timed: Arc<AtomicBool>,
@@ -34,7 +36,7 @@ impl OfflineWorld {
             now,
             seed,
             namespaces: BTreeMap::new(),
-            scopes: BTreeMap::new(),
+            custom: Resources::default(),
             objects: GivenObjects::NONE,
             timed: Arc::default(),
         }
@@ -45,11 +47,10 @@ impl OfflineWorld {
         self.timed.load(Ordering::Relaxed)
     }
 
-    /// Makes kinds known.
-    pub fn add_kinds(&mut self, kinds: &[CustomKind]) {
-        for kind in kinds {
-            self.scopes.insert((kind.group.clone(), kind.kind.clone()), kind.scope);
-        }
+    /// Sets the kinds that exist besides the built-in ones. Of two definitions of a kind the last one counts.
+    pub fn set_kinds(&mut self, kinds: &[CustomKind]) {
+        let versions = kinds.iter().rev().flat_map(|kind| kind.versions.iter().cloned());
+        self.custom = Resources::new(versions.collect(), Vec::new());
     }
 
     /// Gives the objects that context entries are answered from.
@@ -97,8 +98,10 @@ impl World for OfflineWorld {
     }
 
     fn scope(&self, kind: &GroupVersionKind) -> KindScope {
-        let given = self.scopes.get(&(kind.group.clone(), kind.kind.clone()));
-        given.copied().unwrap_or_else(|| builtin_scope(kind))
+        match self.custom.scope(kind) {
+            KindScope::Unknown => builtin_scope(kind),
+            scope => scope,
+        }
     }
 
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::{KindScope, LAST_APPLIED, World};
+use crate::engine::{LAST_APPLIED, World};
 use crate::policy::{Operation, Policy, Rule};
 use crate::report::{Difference, ObjectReport, Outcome, RuleReport, Subject, SuiteRow, Verdict};
+use crate::resources::KindScope;
 use crate::secrets::Secrets;
 use crate::value::{ObjectRef, Text, Value};
 

@@ -15,7 +15,6 @@ mod number;
 mod object;
 mod pointer;
 mod quantity;
-mod scope;
 mod shortest;
 mod typed_integers;
 mod version;
@@ -32,7 +31,6 @@ pub use number::Number;
 pub use object::{GroupVersionKind, ObjectRef};
 pub use pointer::{Pointer, Segment};
 pub use quantity::{Quantity, QuantityError, QuantityFormat};
-pub use scope::{KindScope, builtin_scope, groups_of_cluster_kind};
 pub use shortest::{aligned, shortest_changes};
 pub use version::{Version, VersionError};
 

@@ -36,23 +36,6 @@ impl GroupVersionKind {
             format!("{}/{}", self.group, self.version)
         }
     }
-
-    /// The plural of the kind as the paths of the API server write it, as far as the kind tells.
-    pub fn resource(&self) -> String {
-        let kind = self.kind.to_lowercase();
-        let before_last = kind.chars().rev().nth(1);
-        if kind == "endpoints" {
-            kind
-        } else if ["s", "x", "z", "ch", "sh"].iter().any(|end| kind.ends_with(end)) {
-            format!("{kind}es")
-        } else if let Some(stem) = kind.strip_suffix('y')
-            && !before_last.is_some_and(|c| "aeiou".contains(c))
-        {
-            format!("{stem}ies")
-        } else {
-            format!("{kind}s")
-        }
-    }
 }
 
 impl fmt::Display for GroupVersionKind {
@@ -106,20 +89,6 @@ mod tests {
         let core = GroupVersionKind::new("v1", "Pod");
         assert_eq!((&*core.group, core.api_version().as_str()), ("", "v1"));
         assert_eq!(GroupVersionKind::new("apps/v1", "Deployment").to_string(), "apps/v1/Deployment");
-    }
-
-    #[test]
-    fn plurals_follow_the_names_of_kubernetes() {
-        for (kind, expected) in [
-            ("Pod", "pods"),
-            ("Ingress", "ingresses"),
-            ("NetworkPolicy", "networkpolicies"),
-            ("Endpoints", "endpoints"),
-            ("Gateway", "gateways"),
-            ("IngressClass", "ingressclasses"),
-        ] {
-            assert_eq!(GroupVersionKind::new("v1", kind).resource(), expected);
-        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::source_tree::src;
 /// Room, rooms it may use, whether it may touch the outside.
 const ROOMS: &[(&str, &[&str], bool)] = &[
     ("value", &[], false),
+    ("resources", &["value"], false),
     ("secrets", &["value"], false),
     ("semantics", &[], false),
     ("yaml", &["semantics", "value"], false),
@@ -14,11 +15,16 @@ const ROOMS: &[(&str, &[&str], bool)] = &[
     ("jmespath", &["secrets", "semantics", "pattern", "yaml", "value"], false),
     ("variables", &["secrets", "semantics", "jmespath", "value"], false),
     ("patch", &["semantics", "pattern", "yaml", "value"], false),
-    ("policy", &["semantics", "jmespath", "patch", "variables", "pattern", "yaml", "value"], false),
+    (
+        "policy",
+        &["resources", "semantics", "jmespath", "patch", "variables", "pattern", "yaml", "value"],
+        false,
+    ),
     ("report", &["secrets", "semantics", "value"], false),
     (
         "engine",
         &[
+            "resources",
             "secrets",
             "semantics",
             "policy",
@@ -32,14 +38,15 @@ const ROOMS: &[(&str, &[&str], bool)] = &[
         ],
         false,
     ),
-    ("suite", &["secrets", "semantics", "engine", "policy", "report", "yaml", "value"], false),
+    ("suite", &["resources", "secrets", "semantics", "engine", "policy", "report", "yaml", "value"], false),
     ("argocd", &["pattern", "yaml", "value"], false),
     ("krm", &["secrets", "semantics", "policy", "report", "yaml", "value"], false),
     ("render", &["secrets", "semantics", "report", "yaml", "value"], false),
-    ("source", &["secrets", "semantics", "engine", "policy", "yaml", "value"], true),
+    ("source", &["resources", "secrets", "semantics", "engine", "policy", "yaml", "value"], true),
     (
         "commands",
         &[
+            "resources",
             "secrets",
             "semantics",
             "source",

@@ -4,3 +4,4 @@ mod controllers;
 mod impact;
 mod live;
 mod network_faults;
+mod resources;

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 /// The documents for people: those of the root, of `docs/` and beside the tests.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut documents: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "tests/corpus/README.md", "tests/tools/README.md"]
-        .map(|name| root.join(name))
-        .to_vec();
+    let mut documents: Vec<PathBuf> =
+        ["README.md", "CONTRIBUTING.md", "tests/corpus/README.md", "tests/tools/README.md"]
+            .map(|name| root.join(name))
+            .to_vec();
     let mut folders = vec![root.join("docs")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
@@ -77,7 +78,8 @@ fn files_that_documents_name_are_there() {
             let quoted = line.split('`').skip(1).step_by(2);
             let is_path = |text: &&str| {
                 let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-                ["src/", "tests/", "docs/"].iter().any(|start| text.starts_with(start)) && text.chars().all(plain)
+                ["src/", "tests/", "docs/"].iter().any(|start| text.starts_with(start))
+                    && text.chars().all(plain)
             };
             for path in quoted.filter(is_path).filter(|path| !path.contains("KYV-Dnn")) {
                 if !root.join(path).exists() {

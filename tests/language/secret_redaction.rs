@@ -6,13 +6,14 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use kyv::engine::{Engine, KindScope, Lookup, LookupError, Settings, World};
+use kyv::engine::{Engine, Lookup, LookupError, Settings, World};
 use kyv::policy::{self, PolicySet};
 use kyv::render::{
     DiffStyle, Explanation, Origin, Palette, RuleSources, impact_json, lines, markdown, object_json,
     shown_message, tally_json, unified_diff,
 };
 use kyv::report::{MissingData, ObjectReport, Totals};
+use kyv::resources::KindScope;
 use kyv::semantics::Semantics;
 use kyv::value::{Change, GroupVersionKind, Value};
 use kyv::yaml;

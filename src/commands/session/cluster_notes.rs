@@ -8,8 +8,9 @@ use crate::commands::reporter::{NoteKind, Reporter};
 use crate::commands::versions::in_other_versions;
 use crate::policy::KindSelector;
 use crate::render::{harmless_name, listed};
-use crate::source::cluster::{Missed, MissingInCluster, Resource, StoredObjects};
-use crate::value::{GroupVersionKind, Text};
+use crate::resources::ApiResource;
+use crate::source::cluster::{Missed, MissingInCluster, StoredObjects};
+use crate::value::GroupVersionKind;
 
 use super::{RunWorld, Session};
 
@@ -76,9 +77,7 @@ impl Session {
             );
             reporter.note(NoteKind::Omission, &text);
         }
-        let is_given = |group: &Text, kind: &Text| {
-            self.kinds.iter().any(|known| known.group == *group && known.kind == *kind)
-        };
+        let is_given = |group: &str, kind: &str| self.kinds.iter().any(|known| known.defines(group, kind));
         let defined: Vec<String> = defined
             .into_iter()
             .filter(|(group, kind, _)| !is_given(group, kind))
@@ -112,7 +111,7 @@ impl Session {
             return BTreeSet::new();
         };
         let rules = self.written_kind_selectors();
-        let told = |selector: &KindSelector, resource: &Resource| {
+        let told = |selector: &KindSelector, resource: &ApiResource| {
             let GroupVersionKind { kind, .. } = &resource.kind;
             let version = resource.kind.api_version();
             format!("{} in a rule sees none of the manifests of {kind} ({version})", selector.text)

@@ -263,7 +263,7 @@ impl Session {
     /// The world as far as the inputs know it.
     fn offline_world(&self, options: &RunOptions, manifests: &Manifests) -> OfflineWorld {
         let mut world = OfflineWorld::new(self.now, options.seed);
-        world.add_kinds(&self.kinds);
+        world.set_kinds(&self.kinds);
         let mut objects = self.objects.clone();
         let asked = self.asked(options);
         // The state of a cluster is more than the manifests.

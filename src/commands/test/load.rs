@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::engine::{KindScope, Values, World as _};
+use crate::engine::{Values, World as _};
 use crate::jmespath::{Expression, FixedClock, Runtime, SeededRandom};
 use crate::pattern::nearest;
 use crate::policy::{DocumentKind, Policy, PolicyExceptions, UserInfo, kind_of};
+use crate::resources::KindScope;
 use crate::semantics::{Dialect, DivergenceTracker};
 use crate::source::{
     CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, LoadedPolicies, LoadedValues, Location,

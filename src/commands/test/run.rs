@@ -107,7 +107,7 @@ impl Runner<'_> {
             return Ran::idle(file, notes);
         }
         let mut world = OfflineWorld::new(self.now, self.seed);
-        world.add_kinds(self.kinds);
+        world.set_kinds(self.kinds);
         let folder = file.parent().unwrap_or_else(|| Path::new(""));
         let loader = Loader {
             folder,

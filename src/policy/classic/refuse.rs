@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::pattern;
-use crate::value::{GroupVersionKind, Pointer, Segment, Text, Value, groups_of_cluster_kind};
+use crate::resources::{Resources, groups_of_cluster_kind};
+use crate::value::{Pointer, Segment, Text, Value};
 use crate::variables::holds_variable;
 
 use super::autogen::is_blank;
@@ -14,32 +15,6 @@ use crate::policy::labels::{LabelSelector, texts};
 
 /// Names that Kubernetes gives a kind without namespaces, and others one with: no group, no verdict.
 const SHARED_NAMES: [&str; 1] = ["IPAddress"];
-
-/// Kinds that are often meant.
-const COMMON_KINDS: [&str; 22] = [
-    "ConfigMap",
-    "CronJob",
-    "DaemonSet",
-    "Deployment",
-    "Endpoints",
-    "Event",
-    "HorizontalPodAutoscaler",
-    "Ingress",
-    "Job",
-    "Namespace",
-    "NetworkPolicy",
-    "Node",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "Pod",
-    "PodDisruptionBudget",
-    "ReplicaSet",
-    "Role",
-    "Secret",
-    "Service",
-    "ServiceAccount",
-    "StatefulSet",
-];
 
 /// Whether all that a selector can mean lives in no namespace, as far as one can know without a cluster. A
 /// kind without a group is that of Kubernetes, as Kyverno has it.
@@ -313,11 +288,9 @@ impl Checks<'_> {
             ));
         }
         if selector.kind.starts_with(|first: char| first.is_ascii_lowercase()) {
-            let meant = COMMON_KINDS.into_iter().find(|common| {
-                let plural = GroupVersionKind::new("v1", common).resource();
-                selector.kind.eq_ignore_ascii_case(common) || *selector.kind == *plural
-            });
-            let meant = meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
+            let meant = Resources::built_in().iter().find(|resource| resource.is_named(&selector.kind));
+            let meant =
+                meant.map_or_else(String::new, |meant| format!(", did you mean `{}`?", meant.kind.kind));
             let text = format!(
                 "the kind selector `{kind}` begins in lower case, and fits objects of such a `kind` alone{meant}"
             );

@@ -1,10 +1,11 @@
 //! Global context entries of a cluster.
 
 use crate::engine::LookupError;
+use crate::resources::ApiResource;
 use crate::source::context_objects::Origin;
 use crate::value::{Text, Value};
 
-use super::{Cluster, ClusterError, ListQuery, Resource};
+use super::{Cluster, ClusterError, ListQuery};
 
 /// The kind of the entries.
 const KIND: &str = "globalcontextentries.kyverno.io";
@@ -45,10 +46,7 @@ impl Globals<'_> {
             Ok(Origin::Call { path }) => call(&path),
             Ok(Origin::Resource { resource: (group, version, plural), namespace }) => {
                 let served = self.cluster.resources().map_err(self.unanswered)?;
-                let is_meant = |kind: &&Resource| {
-                    *kind.kind.group == *group && *kind.kind.version == *version && *kind.plural == *plural
-                };
-                let Some(kind) = served.iter().find(is_meant) else {
+                let Some(kind) = served.get(&group, &version, &plural) else {
                     let name = format!("{plural}.{version}.{group}");
                     let name = name.trim_end_matches('.').to_owned();
                     return Err((self.unanswered)(ClusterError::UnknownType(name)));
@@ -62,7 +60,7 @@ impl Globals<'_> {
     }
 
     /// All objects of a kind, or those of one namespace.
-    fn objects(&self, resource: &Resource, namespace: &Text) -> Result<Vec<Value>, LookupError> {
+    fn objects(&self, resource: &ApiResource, namespace: &Text) -> Result<Vec<Value>, LookupError> {
         let Self { cluster, most, unanswered } = *self;
         let namespace = Some(&**namespace).filter(|namespace| !namespace.is_empty());
         if namespace.is_some() && !resource.is_namespaced {

@@ -1,9 +1,10 @@
 //! The Kyverno that a cluster runs.
 
 use crate::policy::RequestFilters;
+use crate::resources::ApiResource;
 use crate::value::Value;
 
-use super::{Cluster, ClusterError, ListQuery, Resource};
+use super::{Cluster, ClusterError, ListQuery};
 
 /// The controllers that mutate, by their label.
 const CONTROLLERS: &str = "app.kubernetes.io/component in (admission-controller,background-controller)";
@@ -58,7 +59,7 @@ impl KyvernoConfiguration {
         let named = controllers.iter().find_map(place);
         let (namespace, name) = named.unwrap_or((NAMESPACE, CONFIGURATION));
         let place = format!("{namespace}/{name}");
-        match cluster.get(&Resource::config_maps(), Some(namespace), name) {
+        match cluster.get(ApiResource::config_maps(), Some(namespace), name) {
             Ok(object) => Ok(Some(Self::read(place, &object))),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err((place, error)),

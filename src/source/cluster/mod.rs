@@ -6,6 +6,7 @@
 //! answers can stand in for it.
 
 mod answers;
+mod api_path;
 mod connection;
 mod error;
 mod globals;
@@ -17,10 +18,10 @@ mod missed;
 mod pages;
 mod policies;
 mod recording;
-mod resources;
 mod rights;
 mod schemas;
 mod selection;
+mod served;
 mod stored;
 mod targets;
 mod world;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::engine::Disguise;
+use crate::resources::{ApiResource, Resources};
 use crate::secrets::Secrets;
 use crate::value::{Text, Value};
 
@@ -43,10 +45,10 @@ pub use missed::Missed;
 pub use pages::{PageBatch, Pages};
 pub use policies::{UnreadPolicies, load_cluster_policies};
 pub use recording::{Cover, RecordedCluster, RecordingCluster};
-pub use resources::{Resource, Resources, Unknown};
 pub use rights::{Access, Rights, Subject};
 pub use schemas::{LiveKinds, MissingSchema, custom_kinds_of};
 pub use selection::{Fitting, Selection, SelectionError, Wanted};
+pub use served::{in_another_version, lacks, serves};
 pub use stored::{MissingInCluster, StoredObjects};
 pub use world::ClusterWorld;
 
@@ -80,7 +82,8 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
     /// # Errors
     ///
     /// Whatever keeps the cluster from answering; an object that does not exist.
-    fn get(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError>;
+    fn get(&self, resource: &ApiResource, namespace: Option<&str>, name: &str)
+    -> Result<Value, ClusterError>;
 
     /// What a GET of a path gives; the path may hold a query.
     ///
@@ -147,7 +150,7 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
 #[derive(Clone, Debug)]
 pub struct ListQuery<'a> {
     /// The kind of the objects.
-    pub resource: &'a Resource,
+    pub resource: &'a ApiResource,
     /// Their namespace; `None` for all, and for kinds without namespaces.
     pub namespace: Option<&'a str>,
     /// A label selector in kubectl's grammar.
@@ -164,7 +167,7 @@ pub struct ListQuery<'a> {
 #[derive(Clone, Debug)]
 pub struct Draft<'a> {
     /// Its kind.
-    pub resource: &'a Resource,
+    pub resource: &'a ApiResource,
     /// Its namespace; `None` for kinds without namespaces.
     pub namespace: Option<&'a str>,
     /// Its name; empty where the cluster is to make one up.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 
+use crate::resources::ApiResource;
 use crate::value::Value;
 
-use super::{Cluster, ClusterError, ListQuery, Listed, Resource, Selection};
+use super::{Cluster, ClusterError, ListQuery, Listed, Selection};
 
 /// So many lists are read at once: that whose pages are taken, and the next ones. Most lists of a cluster are short,
 /// and waiting for them one after another would take longer than all else.
@@ -146,7 +147,7 @@ impl Reader {
         let answer = self.cluster.get(&selection.resource, namespace, name);
         match (answer, namespace) {
             (Err(error), Some(namespace)) if error.is_not_found() => {
-                let place = self.cluster.get(&Resource::namespaces(), None, namespace);
+                let place = self.cluster.get(ApiResource::namespaces(), None, namespace);
                 Err(place.err().filter(ClusterError::is_not_found).unwrap_or(error))
             }
             (answer, _) => answer,
@@ -213,7 +214,8 @@ impl Reader {
 mod tests {
     use std::sync::Mutex;
 
-    use crate::source::cluster::{Page, Resources};
+    use crate::resources::Resources;
+    use crate::source::cluster::Page;
 
     use super::*;
 
@@ -247,7 +249,7 @@ mod tests {
             })
         }
 
-        fn get(&self, _: &Resource, _: Option<&str>, name: &str) -> Result<Value, ClusterError> {
+        fn get(&self, _: &ApiResource, _: Option<&str>, name: &str) -> Result<Value, ClusterError> {
             name.parse::<i64>().map(Value::from).map_err(|_| ClusterError::Refused {
                 reason: "NotFound".into(),
                 message: format!("numbers \"{name}\" not found"),
@@ -265,7 +267,7 @@ mod tests {
 
     fn selection(names: &[&str]) -> Selection {
         Selection {
-            resource: Resource::namespaces(),
+            resource: ApiResource::namespaces().clone(),
             namespace: None,
             names: names.iter().map(ToString::to_string).collect(),
             labels: None,

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::resources::ApiResource;
 use crate::source::{ExceptionLoader, PolicyLoader};
 
-use super::{Cluster, ClusterError, Pages, Resource, Selection};
+use super::{Cluster, ClusterError, Pages, Selection};
 
 /// The kinds that are policies of Kyverno; without the first there is no Kyverno.
 const KINDS: [&str; 5] = [
@@ -48,7 +49,7 @@ pub fn load_cluster_policies(
     if !resources.iter().any(|resource| resource.full_name() == KINDS[0]) {
         return Err(ClusterError::UnknownType("clusterpolicies".into()));
     }
-    let selection = |resource: Resource| {
+    let selection = |resource: ApiResource| {
         let is_of_namespace = resource.is_namespaced && resource.full_name() != EXCEPTIONS;
         let namespace = namespace.filter(|_| is_of_namespace).map(str::to_owned);
         Selection { resource, namespace, names: Vec::new(), labels: None, fields: None }
@@ -69,7 +70,7 @@ pub fn load_cluster_policies(
         let is_read = read(cluster, vec![own], loader, exceptions).is_empty();
         elsewhere = is_read.then(|| format!("{EXCEPTIONS} outside of {namespace}"));
     }
-    let named = |(resource, why): (Resource, ClusterError)| {
+    let named = |(resource, why): (ApiResource, ClusterError)| {
         let name = resource.full_name();
         let what = if name == EXCEPTIONS { elsewhere.clone().unwrap_or(name) } else { name };
         UnreadPolicies { what, why }
@@ -83,7 +84,7 @@ fn read(
     selections: Vec<Selection>,
     loader: &mut PolicyLoader,
     exceptions: &mut ExceptionLoader,
-) -> Vec<(Resource, ClusterError)> {
+) -> Vec<(ApiResource, ClusterError)> {
     let mut unread: Vec<Option<ClusterError>> = vec![None; selections.len()];
     let mut is_done = vec![false; selections.len()];
     let mut last = None;

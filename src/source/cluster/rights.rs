@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::engine::{TargetAccess, TargetRefusal};
 use crate::policy::{KindSelector, TargetSelector};
+use crate::resources::ApiResource;
 use crate::value::{Text, Value};
 
 use super::missed::Misses;
-use super::{Cluster, Missed, Resource};
+use super::served::fitting;
+use super::{Cluster, Missed};
 
 /// What Kyverno asks for when a policy with targets comes.
 const NEEDED: [&str; 2] = ["get", "update"];
@@ -54,7 +56,7 @@ pub struct Access<'a> {
     /// What is done.
     pub verb: &'a str,
     /// With which kind.
-    pub resource: &'a Resource,
+    pub resource: &'a ApiResource,
     /// With which part of its objects; empty for the objects themselves.
     pub subresource: &'a str,
     /// In which namespace; `None` for all, and for kinds without.
@@ -159,7 +161,7 @@ impl Rights {
         let subresource = &*selector.kind.subresource;
         let text =
             |object: &Value, field| object.path(&["metadata", field]).and_then(Value::as_text).cloned();
-        for resource in served.fitting([&parent]) {
+        for resource in fitting(&served, [&parent]) {
             let (verb, subresource, namespace, name) = match access {
                 // A pattern is a list of all objects; what is patched of each is read later.
                 TargetAccess::Find(_) => match selector.exact() {
@@ -282,11 +284,11 @@ mod tests {
 
     #[test]
     fn a_refusal_reads_as_the_servers_own() {
-        let deployments = Resource {
+        let deployments = ApiResource {
             kind: GroupVersionKind::new("apps/v1", "Deployment"),
             plural: "deployments".into(),
             is_namespaced: true,
-            ..Resource::namespaces()
+            ..ApiResource::namespaces().clone()
         };
         let access = Access {
             verb: "update",

@@ -1,11 +1,12 @@
 //! The definitions of a cluster's custom resources.
 
-use crate::engine::{KindScope, builtin_scope};
 use crate::policy::KindSelector;
+use crate::resources::{ApiResource, KindScope, builtin_scope};
 use crate::source::CustomKind;
 use crate::value::{GroupVersionKind, Value};
 
-use super::{Cluster, ClusterError, ListQuery, Resource};
+use super::served::fitting;
+use super::{Cluster, ClusterError, ListQuery};
 
 /// So many definitions are asked for one by one.
 const FEW: usize = 10;
@@ -44,8 +45,8 @@ pub fn custom_kinds_of(cluster: &dyn Cluster, selectors: &[KindSelector]) -> Res
     let definitions = served.resolve("customresourcedefinitions.apiextensions.k8s.io").cloned();
     let mut kinds = LiveKinds::default();
     let Some(definitions) = definitions else { return Ok(kinds) };
-    let wanted: Vec<&Resource> =
-        served.fitting(selectors).into_iter().filter(|resource| is_custom(resource)).collect();
+    let wanted: Vec<&ApiResource> =
+        fitting(&served, selectors).into_iter().filter(|resource| is_custom(resource)).collect();
     if wanted.len() > FEW {
         list(cluster, &definitions, &wanted, &mut kinds);
         return Ok(kinds);
@@ -66,7 +67,7 @@ pub fn custom_kinds_of(cluster: &dyn Cluster, selectors: &[KindSelector]) -> Res
 }
 
 /// Reads all definitions, and keeps those that are wanted.
-fn list(cluster: &dyn Cluster, definitions: &Resource, wanted: &[&Resource], kinds: &mut LiveKinds) {
+fn list(cluster: &dyn Cluster, definitions: &ApiResource, wanted: &[&ApiResource], kinds: &mut LiveKinds) {
     let mut after = None;
     loop {
         let query = ListQuery {
@@ -80,11 +81,8 @@ fn list(cluster: &dyn Cluster, definitions: &Resource, wanted: &[&Resource], kin
         let page = match cluster.list(&query) {
             Ok(page) => page,
             Err(why) => {
-                let is_found = |resource: &&&Resource| {
-                    kinds
-                        .found
-                        .iter()
-                        .any(|found| found.group == resource.kind.group && found.kind == resource.kind.kind)
+                let is_found = |resource: &&&ApiResource| {
+                    kinds.found.iter().any(|found| found.defines(&resource.kind.group, &resource.kind.kind))
                 };
                 let missing = wanted.iter().filter(|resource| !is_found(resource));
                 let of = missing.map(|resource| resource.kind.clone()).collect();
@@ -106,17 +104,15 @@ fn list(cluster: &dyn Cluster, definitions: &Resource, wanted: &[&Resource], kin
     }
 }
 
-fn custom_kind(resource: &Resource, name: String, definition: Value) -> CustomKind {
+fn custom_kind(resource: &ApiResource, name: String, definition: Value) -> CustomKind {
     CustomKind {
-        group: resource.kind.group.clone(),
-        kind: resource.kind.kind.clone(),
-        scope: if resource.is_namespaced { KindScope::Namespaced } else { KindScope::Cluster },
+        versions: vec![resource.clone()],
         definition,
         origin: format!("CustomResourceDefinition {name}"),
     }
 }
 
 /// Whether Kubernetes itself does not know the kind.
-fn is_custom(resource: &Resource) -> bool {
+fn is_custom(resource: &ApiResource) -> bool {
     resource.kind.group.contains('.') && builtin_scope(&resource.kind) == KindScope::Unknown
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::policy::KindSelector;
+use crate::resources::ApiResource;
 
-use super::{Cluster, ClusterError, Resource};
+use super::served::{fitting, most_fitting, resolve_for};
+use super::{Cluster, ClusterError};
 
 /// What a command line asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,7 +107,7 @@ impl Wanted {
     }
 
     /// The namespace to ask for objects of a kind in; `None` where it does not count.
-    fn namespace<'a>(&'a self, resource: &Resource, default: &'a str) -> Option<&'a str> {
+    fn namespace<'a>(&'a self, resource: &ApiResource, default: &'a str) -> Option<&'a str> {
         if !resource.is_namespaced || self.all_namespaces {
             return None;
         }
@@ -134,11 +136,11 @@ impl Wanted {
                     return Err(ClusterError::NamesOfCategory);
                 }
                 let listed = category.into_iter().filter(|resource| resource.is_listed);
-                let fitting = listed.map(|resource| served.most_fitting(resource, selectors, |_| true));
+                let fitting = listed.map(|resource| most_fitting(&served, resource, selectors, |_| true));
                 selections.extend(fitting.map(select));
                 continue;
             }
-            let found = served.resolve_for(asked, selectors).ok_or_else(|| {
+            let found = resolve_for(&served, asked, selectors).ok_or_else(|| {
                 let name = asked.split_once('.').map_or(&**asked, |(name, _)| name);
                 ClusterError::UnknownType(name.to_owned())
             });
@@ -173,15 +175,14 @@ impl Wanted {
         cluster: &dyn Cluster,
     ) -> Result<Fitting, ClusterError> {
         let served = cluster.resources()?;
-        let (selections, outside) = served
-            .fitting(selectors)
+        let (selections, outside) = fitting(&served, selectors)
             .into_iter()
             .map(|resource| self.select(resource, &[], cluster))
             .partition(|selection| self.all_namespaces || selection.resource.is_namespaced);
         Ok(Fitting { selections, outside })
     }
 
-    fn select(&self, resource: &Resource, names: &[String], cluster: &dyn Cluster) -> Selection {
+    fn select(&self, resource: &ApiResource, names: &[String], cluster: &dyn Cluster) -> Selection {
         Selection {
             namespace: self.namespace(resource, cluster.default_namespace()).map(str::to_owned),
             resource: resource.clone(),
@@ -205,7 +206,7 @@ pub struct Fitting {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// The kind.
-    pub resource: Resource,
+    pub resource: ApiResource,
     /// The namespace; `None` for all, and for kinds without namespaces.
     pub namespace: Option<String>,
     /// The objects' names; empty for all objects.

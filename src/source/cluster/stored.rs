@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::resources::{ApiResource, Resources, UnavailableVersion};
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
 use super::missed::Misses;
-use super::{Cluster, ClusterError, Missed, Resource, Resources, Unknown};
+use super::{Cluster, ClusterError, Missed};
 
 /// Whether a namespace is there, asked for by the first thread that wants to know; `None` if the cluster does not tell.
 type Known = Arc<OnceLock<Option<bool>>>;
@@ -23,7 +24,7 @@ pub struct StoredObjects {
     /// The custom kinds that the manifests themselves define, by group and kind.
     defined: Mutex<BTreeSet<(Text, Text)>>,
     /// The kinds of the objects, as they are written, of those that the cluster serves.
-    kinds: Mutex<BTreeMap<GroupVersionKind, Resource>>,
+    kinds: Mutex<BTreeMap<GroupVersionKind, ApiResource>>,
     namespaces: Mutex<BTreeMap<Text, Known>>,
     /// The namespaces that the manifests themselves make.
     made: Mutex<BTreeSet<Text>>,
@@ -144,7 +145,7 @@ impl StoredObjects {
     }
 
     /// The kinds of the objects so far, in the versions in which they are written, of those that the cluster serves.
-    pub fn kinds(&self) -> Vec<Resource> {
+    pub fn kinds(&self) -> Vec<ApiResource> {
         self.kinds.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
@@ -161,7 +162,7 @@ impl StoredObjects {
     /// Remembers a kind or a namespace that the object makes.
     fn note_made(&self, kind: &GroupVersionKind, object: &Value) {
         self.note_definition(kind, object);
-        if *kind == Resource::namespaces().kind {
+        if *kind == ApiResource::namespaces().kind {
             let name = ObjectRef::of(object).map(|object| object.name).filter(|name| !name.is_empty());
             self.made.lock().unwrap_or_else(PoisonError::into_inner).extend(name);
         }
@@ -180,7 +181,7 @@ impl StoredObjects {
             let mut known = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(known.entry(name.clone()).or_default())
         };
-        known.get_or_init(|| match self.cluster.get(&Resource::namespaces(), None, name) {
+        known.get_or_init(|| match self.cluster.get(ApiResource::namespaces(), None, name) {
             Ok(_) => Some(true),
             Err(error) => error.is_not_found().then_some(false),
         });
@@ -193,6 +194,6 @@ fn told(kind: &GroupVersionKind) -> String {
 }
 
 /// The API that may serve a kind and is down.
-fn down<'r>(kind: &GroupVersionKind, served: &'r Resources) -> Option<&'r Unknown> {
-    served.unknown().iter().find(|down| down.group == kind.group && down.version == kind.version)
+fn down<'r>(kind: &GroupVersionKind, served: &'r Resources) -> Option<&'r UnavailableVersion> {
+    served.unavailable().iter().find(|down| down.group == kind.group && down.version == kind.version)
 }

@@ -2,11 +2,13 @@
 
 use crate::engine::LookupError;
 use crate::policy::{KindSelector, TargetSelector};
+use crate::resources::ApiResource;
 use crate::value::{Text, Value};
 
+use super::api_path::{api_path, segment};
 use super::missed::Misses;
-use super::resources::segment;
-use super::{Cluster, ClusterError, ListQuery, Resource};
+use super::served::fitting;
+use super::{Cluster, ClusterError, ListQuery};
 
 /// So many objects are read at once.
 const PAGE: u32 = 500;
@@ -29,7 +31,7 @@ pub(super) fn find(
         let text = format!("the target {selector} names no one subresource");
         return Err(LookupError::Unanswerable(text));
     }
-    let resources = served.fitting([&parent]);
+    let resources = fitting(&served, [&parent]);
     if resources.is_empty() {
         let kind = parent.only_kind().unwrap_or(&parent.text);
         return Err(unanswerable(ClusterError::UnknownType(kind.to_string())));
@@ -65,20 +67,20 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// An object, or the subresource of it that is patched.
-    fn get(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Value, ClusterError> {
+    fn get(&self, resource: &ApiResource, namespace: &str, name: &str) -> Result<Value, ClusterError> {
         let subresource = &self.selector.kind.subresource;
         let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
         if subresource.is_empty() {
             return self.cluster.get(resource, namespace, name);
         }
-        let path = format!("{}/{}/{}", resource.path(namespace), segment(name), segment(subresource));
+        let path = format!("{}/{}/{}", api_path(resource, namespace), segment(name), segment(subresource));
         self.cluster.ask(&path)
     }
 
     /// Adds the objects of a kind that fit. Only their own namespace is read where it is plain.
     fn list(
         &self,
-        resource: &Resource,
+        resource: &ApiResource,
         found: &mut Vec<Value>,
         unanswerable: &dyn Fn(ClusterError) -> LookupError,
     ) -> Result<(), LookupError> {

@@ -5,15 +5,16 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 
-use crate::engine::{Disguise, KindScope, Lookup, LookupError, TargetAccess, TargetRefusal, World};
+use crate::engine::{Disguise, Lookup, LookupError, TargetAccess, TargetRefusal, World};
 use crate::policy::TargetSelector;
+use crate::resources::{ApiResource, KindScope};
 use crate::secrets::Secrets;
 use crate::value::{GroupVersionKind, Text, Value};
 
 use super::answers::Answers;
 use super::globals::Globals;
 use super::missed::Misses;
-use super::{Cluster, ClusterError, ListQuery, Missed, Resource, Rights, globals, targets};
+use super::{Cluster, ClusterError, ListQuery, Missed, Rights, globals, targets};
 
 /// The labels of one namespace, asked for by the first thread that wants them.
 type Labels = Arc<OnceLock<Option<Value>>>;
@@ -141,7 +142,7 @@ impl<W: World> ClusterWorld<W> {
         if let Some(labels) = listed.and_then(|listed| listed.get(namespace)) {
             return Some(labels.clone());
         }
-        match cluster.get(&Resource::namespaces(), None, namespace) {
+        match cluster.get(ApiResource::namespaces(), None, namespace) {
             Ok(object) => Some(labels_of(&object)),
             // A manifest may live in a namespace that is made together with it.
             Err(error) if error.is_not_found() => None,
@@ -205,7 +206,7 @@ fn labels_of(namespace: &Value) -> Value {
 
 /// The labels of all namespaces; `None` if not all of them can be listed: then each is asked for.
 fn all_labels(cluster: &dyn Cluster) -> Option<BTreeMap<Text, Value>> {
-    let resource = Resource::namespaces();
+    let resource = ApiResource::namespaces();
     let mut all = BTreeMap::new();
     let mut after = None;
     loop {
@@ -380,7 +381,7 @@ impl<W: World> ClusterWorld<W> {
             (Err(LookupError::NotGiven | LookupError::NotFound), Lookup::ConfigMap { namespace, name }) => {
                 let question = asked(Question::ConfigMap((*namespace).into(), (*name).into()));
                 self.answer(&question, || {
-                    let found = cluster.get(&Resource::config_maps(), Some(namespace), name);
+                    let found = cluster.get(ApiResource::config_maps(), Some(namespace), name);
                     found.map_err(|error| unanswered(&question, error))
                 })
             }
@@ -410,7 +411,8 @@ mod tests {
     use std::thread;
 
     use crate::engine::EmptyWorld;
-    use crate::source::cluster::{Page, Resources};
+    use crate::resources::Resources;
+    use crate::source::cluster::Page;
 
     use super::*;
 
@@ -426,7 +428,7 @@ mod tests {
             Ok(Page::default())
         }
 
-        fn get(&self, _: &Resource, _: Option<&str>, name: &str) -> Result<Value, ClusterError> {
+        fn get(&self, _: &ApiResource, _: Option<&str>, name: &str) -> Result<Value, ClusterError> {
             self.0.fetch_add(1, Ordering::Relaxed);
             match name {
                 "bare" => Ok(Value::from_json(r#"{"metadata":{"name":"bare"}}"#).unwrap()),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::resources::plural;
 use crate::value::GroupVersionKind;
 
 use super::objects::Places;
@@ -32,9 +33,12 @@ impl<'k> Asked<'k> {
 
     /// Whether objects of a kind with this name may be asked for.
     pub(in crate::source) fn may_name(&self, name: &str) -> bool {
-        let plural = GroupVersionKind::new("v1", name).resource();
-        self.resources.iter().any(|resource| resource.2 == plural)
-            || self.places.kinds.iter().any(|kind| &*kind.kind == name)
+        self.resources.iter().any(|(group, _, asked)| *asked == *plural(group, name))
+            || self
+                .places
+                .kinds
+                .iter()
+                .any(|custom| custom.versions.iter().any(|one| *one.kind.kind == *name))
     }
 
     /// Whether objects of a kind are asked for.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::{KindScope, LookupError, builtin_scope};
+use crate::engine::LookupError;
+use crate::resources::{ApiResource, KindScope, builtin_scope, is_built_into_kubernetes, plural};
 use crate::source::CustomKind;
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
@@ -31,20 +32,20 @@ pub(super) struct Places<'a> {
 }
 
 impl Places<'_> {
-    fn custom(&self, kind: &GroupVersionKind) -> Option<&CustomKind> {
-        self.kinds.iter().find(|custom| custom.group == kind.group && custom.kind == kind.kind)
+    fn custom(&self, kind: &GroupVersionKind) -> Option<&ApiResource> {
+        self.kinds.iter().find(|custom| custom.defines(&kind.group, &kind.kind))?.versions.first()
     }
 
     fn scope(&self, kind: &GroupVersionKind) -> KindScope {
-        self.custom(kind).map_or_else(|| builtin_scope(kind), |custom| custom.scope)
+        self.custom(kind).map_or_else(|| builtin_scope(kind), ApiResource::scope)
     }
 
     /// The resource that objects of a kind belong to.
     pub(super) fn resource(&self, kind: &GroupVersionKind) -> Resource {
-        let declared = self.custom(kind).and_then(|custom| {
-            custom.definition.path(&["spec", "names", "plural"])?.as_str().map(str::to_owned)
-        });
-        let plural = declared.unwrap_or_else(|| kind.resource());
+        let plural = match self.custom(kind) {
+            Some(custom) => custom.plural.to_string(),
+            None => plural(&kind.group, &kind.kind).into_owned(),
+        };
         (kind.group.to_string(), kind.version.to_string(), plural)
     }
 }
@@ -139,8 +140,7 @@ impl Objects {
             wanted.labels.as_ref().is_none_or(|labels| labels.selects(object))
                 && wanted.fields.as_ref().is_none_or(|fields| fields.selects(object))
         });
-        let is_builtin =
-            builtin_scope(&members.kind) != KindScope::Unknown && !members.kind.group.ends_with("kyverno.io");
+        let is_builtin = is_built_into_kubernetes(&members.kind.group);
         let items: Vec<Value> = found
             .by_ref()
             .take(wanted.most)

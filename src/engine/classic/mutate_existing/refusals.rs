@@ -3,6 +3,7 @@
 use crate::engine::TargetRefusal;
 use crate::policy::{Rule, TargetSelector};
 use crate::report::RuleError;
+use crate::resources::plural;
 use crate::value::{GroupVersionKind, Value};
 
 /// An error of a rule with what the request in the cluster would say of it.
@@ -38,11 +39,12 @@ pub(super) fn no_object(object: &Value) -> String {
 }
 
 fn absence(group: &str, kind: &str, name: &str) -> String {
-    let mut resource = GroupVersionKind::new("v1", kind).resource();
-    if !group.is_empty() && !group.contains(['*', '?']) {
-        resource = format!("{resource}.{group}");
+    let plural = plural(group, kind);
+    if group.is_empty() || group.contains(['*', '?']) {
+        format!("{plural} \"{name}\" not found")
+    } else {
+        format!("{plural}.{group} \"{name}\" not found")
     }
-    format!("{resource} \"{name}\" not found")
 }
 
 pub(super) fn no_subresource(selector: &TargetSelector) -> RuleError {

@@ -1,8 +1,9 @@
 //! The kinds that a cluster serves: asked for at once, or group by group where the server is older.
 
+use crate::resources::{ApiResource, Resources, Subresource, UnavailableVersion};
 use crate::value::{GroupVersionKind, Text, Value};
 
-use super::{ClusterError, LiveCluster, Resource, Resources, Unknown};
+use super::{ClusterError, LiveCluster};
 
 /// Two requests tell of all kinds where the server knows how.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
@@ -14,8 +15,8 @@ const ASKED: &str = "the kinds it serves";
 /// What is found on the way.
 #[derive(Default)]
 struct Found {
-    resources: Vec<Resource>,
-    unknown: Vec<Unknown>,
+    resources: Vec<ApiResource>,
+    unknown: Vec<UnavailableVersion>,
 }
 
 impl LiveCluster {
@@ -66,7 +67,11 @@ impl LiveCluster {
                     ClusterError::Refused { message, .. } => message,
                     other => other.to_string(),
                 };
-                found.unknown.push(Unknown { group: group.clone(), version: version.clone(), why });
+                found.unknown.push(UnavailableVersion {
+                    group: group.clone(),
+                    version: version.clone(),
+                    why,
+                });
             }
         }
     }
@@ -82,14 +87,25 @@ impl Found {
                 let Some(number) = version.get("version").and_then(Value::as_text) else { continue };
                 if version.get("freshness").and_then(Value::as_str) == Some("Stale") {
                     let why = "the server is currently unable to handle the request".to_owned();
-                    self.unknown.push(Unknown { group: name.clone(), version: number.clone(), why });
+                    self.unknown.push(UnavailableVersion {
+                        group: name.clone(),
+                        version: number.clone(),
+                        why,
+                    });
                 }
                 for told in list(version, "resources") {
                     let text = |name| told.get(name).and_then(Value::as_text);
                     let kind = told.path(&["responseKind", "kind"]).and_then(Value::as_text);
                     let is_namespaced = text("scope").is_some_and(|scope| **scope == *"Namespaced");
-                    let names = (text("resource"), text("singularResource"));
+                    let Some(plural) = text("resource") else { continue };
+                    let names = (plural, text("singularResource"));
                     self.resource((&name, number), kind, names, is_namespaced, told);
+                    for subresource in list(told, "subresources") {
+                        let name_of = subresource.get("subresource").and_then(Value::as_str);
+                        if let (Some(own), Some(kind)) = (name_of, subresource.get("responseKind")) {
+                            self.subresource((&name, number), plural, own, kind);
+                        }
+                    }
                 }
             }
         }
@@ -100,8 +116,15 @@ impl Found {
         for told in list(answer, "resources") {
             let text = |name| told.get(name).and_then(Value::as_text);
             let is_namespaced = told.get("namespaced") == Some(&Value::Bool(true));
-            let names = (text("name"), text("singularName"));
-            self.resource((group, version), text("kind"), names, is_namespaced, told);
+            match text("name").map(|name| (name, name.split_once('/'))) {
+                // Subresources follow the resource.
+                Some((_, Some((plural, name)))) => self.subresource((group, version), plural, name, told),
+                Some((plural, None)) => {
+                    let names = (plural, text("singularName"));
+                    self.resource((group, version), text("kind"), names, is_namespaced, told);
+                }
+                None => {}
+            }
         }
     }
 
@@ -109,19 +132,15 @@ impl Found {
         &mut self,
         (group, version): (&Text, &Text),
         kind: Option<&Text>,
-        (plural, singular): (Option<&Text>, Option<&Text>),
+        (plural, singular): (&Text, Option<&Text>),
         is_namespaced: bool,
         told: &Value,
     ) {
         let given = |text: Option<&Text>| text.filter(|text| !text.is_empty()).cloned();
-        let (Some(kind), Some(plural)) = (given(kind), given(plural)) else { return };
-        // Older servers list subresources beside what they belong to.
-        if plural.contains('/') {
-            return;
-        }
+        let (Some(kind), Some(plural)) = (given(kind), given(Some(plural))) else { return };
         let texts =
             |name| -> Vec<Text> { list(told, name).iter().filter_map(Value::as_text).cloned().collect() };
-        self.resources.push(Resource {
+        self.resources.push(ApiResource {
             singular: given(singular).unwrap_or_else(|| kind.to_lowercase().into()),
             kind: GroupVersionKind { group: group.clone(), version: version.clone(), kind },
             plural,
@@ -129,7 +148,26 @@ impl Found {
             categories: texts("categories"),
             is_namespaced,
             is_listed: texts("verbs").iter().any(|verb| **verb == *"list"),
+            subresources: Vec::new(),
         });
+    }
+
+    /// Adds a subresource to its resource. Group and version of its kind are given where they are not the resource's.
+    fn subresource(&mut self, (group, version): (&Text, &Text), plural: &str, name: &str, kind: &Value) {
+        let mut resources = self.resources.iter_mut().rev();
+        let Some(resource) = resources.find(|resource| {
+            resource.kind.group == *group && resource.kind.version == *version && *resource.plural == *plural
+        }) else {
+            return;
+        };
+        let text = |name| kind.get(name).and_then(Value::as_text).filter(|text| !text.is_empty()).cloned();
+        let Some(own) = text("kind") else { return };
+        let (group, version) = match text("version") {
+            Some(version) => (text("group").unwrap_or_default(), version),
+            None => (group.clone(), version.clone()),
+        };
+        let kind = GroupVersionKind { group, version, kind: own };
+        resource.subresources.push(Subresource { name: name.into(), kind });
     }
 }
 

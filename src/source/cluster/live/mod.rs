@@ -19,14 +19,12 @@ use kube::client::Client;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
+use crate::resources::{ApiResource, Resources};
 use crate::value::Value;
 
+use super::api_path::{api_path, segment};
 use super::listing::{is_of_kind, with_kind};
-use super::resources::segment;
-use super::{
-    Access, Act, Cluster, ClusterError, Connection, Draft, ListQuery, Listing, Page, Resource, Resources,
-    Subject, Unknown,
-};
+use super::{Access, Act, Cluster, ClusterError, Connection, Draft, ListQuery, Listing, Page, Subject};
 
 use config::{Configured, configure};
 use plugin::Plugin;
@@ -172,8 +170,13 @@ impl Cluster for LiveCluster {
         Ok(Listing { is_inconsistent, ..listing })
     }
 
-    fn get(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError> {
-        let path = format!("{}/{}", resource.path(namespace), segment(name));
+    fn get(
+        &self,
+        resource: &ApiResource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Value, ClusterError> {
+        let path = format!("{}/{}", api_path(resource, namespace), segment(name));
         let asked = format!("{} \"{name}\"", resource.full_name());
         let object = self.read(&path, JSON, &asked)?;
         named(object, resource, name, asked)
@@ -196,7 +199,7 @@ impl Cluster for LiveCluster {
     }
 
     fn dry_run(&self, draft: &Draft<'_>) -> Result<Value, ClusterError> {
-        let mut path = draft.resource.path(draft.namespace);
+        let mut path = api_path(draft.resource, draft.namespace);
         if draft.act != Act::Create {
             path.extend(["/", &*segment(draft.name)]);
         }
@@ -211,7 +214,7 @@ impl Cluster for LiveCluster {
 }
 
 /// The answer, if it is the object that was asked for; the server makes up names that are empty.
-fn named(object: Value, resource: &Resource, name: &str, asked: String) -> Result<Value, ClusterError> {
+fn named(object: Value, resource: &ApiResource, name: &str, asked: String) -> Result<Value, ClusterError> {
     let object = with_kind(object, &resource.kind);
     let own_name = object.path(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
     let is_named = if name.is_empty() { !own_name.is_empty() } else { own_name == name };
@@ -226,7 +229,7 @@ fn named(object: Value, resource: &Resource, name: &str, asked: String) -> Resul
 fn in_a_list(error: ClusterError, query: &ListQuery<'_>) -> ClusterError {
     match error {
         ClusterError::Refused { reason, message } if matches!(&*reason, "NotFound" | "BadRequest") => {
-            let Resource { kind, plural, .. } = query.resource;
+            let ApiResource { kind, plural, .. } = query.resource;
             let name = format!("{}/{}, Resource={plural}", kind.group, kind.version);
             let message = match (query.labels, query.fields) {
                 (None, None) => format!("Unable to list \"{name}\": {message}"),

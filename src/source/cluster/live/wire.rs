@@ -1,10 +1,10 @@
 //! Paths asked for.
 
-use super::{ListQuery, segment};
+use super::{ListQuery, api_path, segment};
 
 /// The path of a page of a list.
 pub(super) fn list_path(query: &ListQuery<'_>) -> String {
-    let mut path = query.resource.path(query.namespace);
+    let mut path = api_path(query.resource, query.namespace);
     let limit = (query.limit > 0).then(|| query.limit.to_string());
     let parameters = [
         ("labelSelector", query.labels),

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::source::cluster::{ClusterError, Page, Resource, Resources, Unknown};
+use crate::resources::{ApiResource, Resources, Subresource, UnavailableVersion};
+use crate::source::cluster::{ClusterError, Page};
 use crate::value::{GroupVersionKind, Text, Value};
 
 fn text(value: &Value, name: &str) -> Option<Text> {
@@ -37,9 +38,10 @@ pub(super) fn of_kinds(served: &Resources) -> Value {
             ("namespaced", resource.is_namespaced.into()),
             ("listed", resource.is_listed.into()),
             ("categories", texts(&resource.categories)),
+            ("subresources", Value::array(resource.subresources.iter().map(of_subresource).collect())),
         ])
     });
-    let unknown = served.unknown().iter().map(|unknown| {
+    let unknown = served.unavailable().iter().map(|unknown| {
         record([
             ("group", Value::String(unknown.group.clone())),
             ("version", Value::String(unknown.version.clone())),
@@ -49,11 +51,24 @@ pub(super) fn of_kinds(served: &Resources) -> Value {
     record([("kinds", Value::array(kinds.collect())), ("unknown", Value::array(unknown.collect()))])
 }
 
+fn of_subresource(subresource: &Subresource) -> Value {
+    record([
+        ("name", Value::String(subresource.name.clone())),
+        ("apiVersion", subresource.kind.api_version().into()),
+        ("kind", Value::String(subresource.kind.kind.clone())),
+    ])
+}
+
+fn subresource(told: &Value) -> Option<Subresource> {
+    let kind = GroupVersionKind::new(&text(told, "apiVersion")?, &text(told, "kind")?);
+    Some(Subresource { name: text(told, "name")?, kind })
+}
+
 /// The kinds that are served; `None` if the value does not tell them.
 pub(super) fn kinds(value: &Value) -> Option<Arc<Resources>> {
     let names = |told: &Value, name| items(told, name).iter().filter_map(Value::as_text).cloned().collect();
     let kinds = value.get("kinds")?.as_array()?.iter().map(|told| {
-        Some(Resource {
+        Some(ApiResource {
             kind: GroupVersionKind::new(&text(told, "apiVersion")?, &text(told, "kind")?),
             plural: text(told, "plural")?,
             singular: text(told, "singular")?,
@@ -61,11 +76,12 @@ pub(super) fn kinds(value: &Value) -> Option<Arc<Resources>> {
             is_namespaced: is(told, "namespaced"),
             is_listed: is(told, "listed"),
             categories: names(told, "categories"),
+            subresources: items(told, "subresources").iter().map(subresource).collect::<Option<_>>()?,
         })
     });
     let unknown = items(value, "unknown").iter().map(|told| {
         let why = text(told, "why")?.to_string();
-        Some(Unknown { group: text(told, "group")?, version: text(told, "version")?, why })
+        Some(UnavailableVersion { group: text(told, "group")?, version: text(told, "version")?, why })
     });
     let (kinds, unknown) = (kinds.collect::<Option<_>>()?, unknown.collect::<Option<_>>()?);
     Some(Arc::new(Resources::new(kinds, unknown)))

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::engine::Disguise;
-use crate::source::cluster::{Cluster, ClusterError, ListQuery, Page, Resource, Resources};
+use crate::resources::{ApiResource, Resources};
+use crate::source::cluster::{Cluster, ClusterError, ListQuery, Page};
 use crate::value::{Text, Value};
 
 use super::answer;
@@ -127,7 +128,12 @@ impl Cluster for DisguisedCluster<'_> {
         self.recording.list_as(query, other.as_ref(), &|question, answer| self.keep(question, answer))
     }
 
-    fn get(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError> {
+    fn get(
+        &self,
+        resource: &ApiResource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Value, ClusterError> {
         let answer = self.recording.inner.get(resource, namespace, name);
         let others = self.others.namespace(namespace).zip(self.others.text(name));
         let question = others.map(|(namespace, name)| Question::get(resource, namespace.as_deref(), &name));
@@ -176,7 +182,12 @@ impl Cluster for DisguisedReplay<'_> {
         Ok(Page { objects, ..page })
     }
 
-    fn get(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError> {
+    fn get(
+        &self,
+        resource: &ApiResource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Value, ClusterError> {
         let Some((other, called)) = self.others.namespace(namespace).zip(self.others.text(name)) else {
             return self.replay.get(resource, namespace, name);
         };

@@ -4,7 +4,8 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::source::cluster::{Access, Act, Draft, ListQuery, Resource, Subject};
+use crate::resources::ApiResource;
+use crate::source::cluster::{Access, Act, Draft, ListQuery, Subject};
 use crate::value::Value;
 
 /// So much of a name goes into that of a file.
@@ -52,7 +53,7 @@ impl Question {
     }
 
     /// One object.
-    pub(super) fn get(resource: &Resource, namespace: Option<&str>, name: &str) -> Self {
+    pub(super) fn get(resource: &ApiResource, namespace: Option<&str>, name: &str) -> Self {
         let kind = resource.full_name();
         let members =
             [("version", Some(&*resource.kind.version)), ("namespace", namespace), ("name", Some(name))];
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn names_of_objects_cannot_lead_out_of_the_directory() {
         for name in ["../../etc/passwd", "..\\x", "a:b", "CON", &"x".repeat(500), "ä\n\0", "", "."] {
-            let file = Question::get(&Resource::config_maps(), Some(name), name).file_name();
+            let file = Question::get(ApiResource::config_maps(), Some(name), name).file_name();
             assert!(file.starts_with("get-configmaps-") && file.len() < 200, "{file}");
             assert!(
                 file.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)),
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn what_looks_the_same_in_a_name_is_kept_apart() {
-        let name = |name: &str| Question::get(&Resource::config_maps(), None, name).file_name();
+        let name = |name: &str| Question::get(ApiResource::config_maps(), None, name).file_name();
         assert_ne!(name("a_b"), name("a-b"));
         assert_ne!(name("A"), name("a"));
         assert_eq!(name("a"), name("a"));

@@ -8,11 +8,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use jiff::Timestamp;
 
 use crate::engine::Disguise;
+use crate::resources::{ApiResource, Resources};
 use crate::secrets::{STAND_IN, STAND_IN_ENCODED};
 use crate::source::SourceError;
-use crate::source::cluster::{
-    Access, Cluster, ClusterError, Draft, ListQuery, Page, Resource, Resources, Subject,
-};
+use crate::source::cluster::{Access, Cluster, ClusterError, Draft, ListQuery, Page, Subject};
 use crate::value::{Number, Text, Value};
 
 use super::copies::Copies;
@@ -163,7 +162,12 @@ impl Cluster for RecordedCluster {
         self.find(&Question::list(query, number), answer::page)
     }
 
-    fn get(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError> {
+    fn get(
+        &self,
+        resource: &ApiResource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Value, ClusterError> {
         self.find(&Question::get(resource, namespace, name), |answer| Some(answer.clone()))
     }
 

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::resources::{ApiResource, Resources, UnavailableVersion};
 use crate::source::SourceError;
-use crate::source::cluster::{Cluster, ClusterError, ListQuery, Page, Resource, Resources, Unknown};
+use crate::source::cluster::{Cluster, ClusterError, ListQuery, Page};
 use crate::value::Value;
 
 use super::{RecordedCluster, RecordingCluster};
@@ -22,8 +23,11 @@ struct Small;
 
 impl Cluster for Small {
     fn resources(&self) -> Result<Arc<Resources>, ClusterError> {
-        let unknown = Unknown { group: "a.b".into(), version: "v1".into(), why: "down".into() };
-        Ok(Arc::new(Resources::new(vec![Resource::namespaces(), Resource::config_maps()], vec![unknown])))
+        let unknown = UnavailableVersion { group: "a.b".into(), version: "v1".into(), why: "down".into() };
+        Ok(Arc::new(Resources::new(
+            vec![ApiResource::namespaces().clone(), ApiResource::config_maps().clone()],
+            vec![unknown],
+        )))
     }
 
     fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
@@ -40,7 +44,7 @@ impl Cluster for Small {
         })
     }
 
-    fn get(&self, _: &Resource, _: Option<&str>, name: &str) -> Result<Value, ClusterError> {
+    fn get(&self, _: &ApiResource, _: Option<&str>, name: &str) -> Result<Value, ClusterError> {
         let message = format!("\"{name}\" not found");
         Err(ClusterError::Refused { reason: "NotFound".into(), message })
     }
@@ -60,7 +64,7 @@ fn recording(folder: &Path) -> Result<RecordingCluster, SourceError> {
 
 /// Everything that there is to ask.
 fn all(cluster: &dyn Cluster) -> Vec<String> {
-    let maps = Resource::config_maps();
+    let maps = ApiResource::config_maps();
     let mut told = vec![cluster.default_namespace().to_owned(), format!("{:?}", cluster.resources())];
     let mut after = None;
     loop {

@@ -10,11 +10,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use jiff::Timestamp;
 
 use crate::engine::Disguise;
+use crate::resources::{ApiResource, Resources};
 use crate::secrets::{MASK, Secrets, Texts, is_secret, mask_further};
 use crate::source::SourceError;
-use crate::source::cluster::{
-    Access, Cluster, ClusterError, Draft, ListQuery, Page, Resource, Resources, Subject,
-};
+use crate::source::cluster::{Access, Cluster, ClusterError, Draft, ListQuery, Page, Subject};
 use crate::source::write::write_file;
 use crate::value::{Text, Value};
 
@@ -308,7 +307,12 @@ impl Cluster for RecordingCluster {
         })
     }
 
-    fn get(&self, resource: &Resource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError> {
+    fn get(
+        &self,
+        resource: &ApiResource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Value, ClusterError> {
         let question = Question::get(resource, namespace, name);
         self.kept_object(&question, self.inner.get(resource, namespace, name))
     }

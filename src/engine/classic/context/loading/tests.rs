@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 
 use crate::engine::classic::context::{WorldClock, WorldRandom};
-use crate::engine::{EmptyWorld, KindScope, Limits, Lookup, LookupError, Settings, World};
+use crate::engine::{EmptyWorld, Limits, Lookup, LookupError, Settings, World};
 use crate::policy::ContextSource;
+use crate::resources::KindScope;
 use crate::secrets::TaintTracker;
 use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::GroupVersionKind;

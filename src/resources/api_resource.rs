@@ -1,0 +1,101 @@
+//! One resource.
+
+use crate::value::{GroupVersionKind, Text};
+
+use super::Resources;
+
+/// Whether objects of a kind live in namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KindScope {
+    /// They do.
+    Namespaced,
+    /// They belong to the cluster.
+    Cluster,
+    /// The kind is not known; such kinds are treated as namespaced.
+    Unknown,
+}
+
+/// A resource in one version of its group, as discovery describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiResource {
+    /// The group, version and kind of its objects.
+    pub kind: GroupVersionKind,
+    /// The name in API paths and in rules of RBAC: `deployments`.
+    pub plural: Text,
+    /// The name of one object: `deployment`.
+    pub singular: Text,
+    /// Abbreviations that kubectl accepts: `deploy`.
+    pub short_names: Vec<Text>,
+    /// Names that kubectl accepts for several resources at once: `all`.
+    pub categories: Vec<Text>,
+    /// Whether its objects live in namespaces.
+    pub is_namespaced: bool,
+    /// Whether the verb `list` is supported.
+    pub is_listed: bool,
+    /// In the server's order, which is alphabetical.
+    pub subresources: Vec<Subresource>,
+}
+
+/// A subresource, such as `status` or `scale`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subresource {
+    /// The name that follows the object's in API paths.
+    pub name: Text,
+    /// The kind that is sent and returned; often that of the resource, but that of `scale` is `autoscaling/v1/Scale`.
+    pub kind: GroupVersionKind,
+}
+
+impl ApiResource {
+    /// The resource of the kind `Namespace`.
+    pub fn namespaces() -> &'static Self {
+        Self::core("Namespace")
+    }
+
+    /// The resource of the kind `ConfigMap`.
+    pub fn config_maps() -> &'static Self {
+        Self::core("ConfigMap")
+    }
+
+    fn core(kind: &str) -> &'static Self {
+        let resource = Resources::built_in().of_kind(&GroupVersionKind::new("v1", kind));
+        resource.expect("a kind that every version of Kubernetes serves")
+    }
+
+    /// The name with the group, as kubectl prints it: `deployments.apps`, `pods`.
+    pub fn full_name(&self) -> String {
+        if self.kind.group.is_empty() {
+            self.plural.to_string()
+        } else {
+            format!("{}.{}", self.plural, self.kind.group)
+        }
+    }
+
+    /// Its scope, never [`KindScope::Unknown`].
+    pub const fn scope(&self) -> KindScope {
+        if self.is_namespaced { KindScope::Namespaced } else { KindScope::Cluster }
+    }
+
+    /// The subresource of a name.
+    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.subresources.iter().find(|subresource| *subresource.name == *name)
+    }
+
+    /// The group and plural that all its versions share. The events of both groups are the same objects.
+    pub fn identity(&self) -> (Text, Text) {
+        let group = match &*self.kind.group {
+            "events.k8s.io" => Text::default(),
+            _ => self.kind.group.clone(),
+        };
+        (group, self.plural.clone())
+    }
+
+    /// Whether both are versions of one resource.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+
+    /// Whether this is its plural, its singular or its kind, ignoring the case of letters.
+    pub fn is_named(&self, name: &str) -> bool {
+        [&self.plural, &self.singular, &self.kind.kind].into_iter().any(|own| own.eq_ignore_ascii_case(name))
+    }
+}
