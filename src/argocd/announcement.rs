@@ -8,7 +8,7 @@ use super::parameters::{DEFINITIONS, Definition, Shape};
 /// The parameters that mean something for an application that is rendered like this, with their defaults, as
 /// Argo CD wants them announced.
 ///
-/// That of the renderer is announced by the plugin's configuration, whatever the application is.
+/// The renderer itself is announced by the plugin's configuration, for every application.
 pub fn announcement(renderer: Renderer, takes_policies: bool) -> Value {
     let is_meant = |definition: &&Definition| match definition.name {
         "renderer" => false,

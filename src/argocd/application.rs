@@ -1,8 +1,8 @@
-//! What Argo CD tells about the application: its build environment.
+//! The application, as Argo CD's build environment describes it.
 
 use super::ArgocdError;
 
-/// Helm takes no longer name for a release.
+/// The length of a release's name, in characters; Helm refuses longer ones.
 const LONGEST_RELEASE: usize = 53;
 
 /// An application, as the build environment describes it.
@@ -30,7 +30,7 @@ impl Application {
         let text = |name: &str| variable(name).unwrap_or_default();
         let checked = |name: &str, allowed: fn(char) -> bool| {
             let text = text(name);
-            // These become arguments of programs: nothing that could be more than a value.
+            // These are passed to programs as arguments: nothing that could be a flag.
             if text.starts_with('-') || !text.chars().all(allowed) {
                 return Err(ArgocdError::variable(name, "holds what is no such name or version"));
             }
@@ -55,7 +55,7 @@ impl Application {
     ///
     /// # Errors
     ///
-    /// No name, or one that Helm does not take.
+    /// No name, or one that Helm refuses.
     pub fn release(&self) -> Result<&str, ArgocdError> {
         let name = self.name.rsplit_once('_').map_or(&*self.name, |(_, name)| name);
         let fault = if name.is_empty() {

@@ -1,10 +1,10 @@
-//! What is wrong with what an application says.
+//! Errors in variables and parameters of an application.
 
-/// Why an application cannot be rendered as it asks.
+/// An invalid variable or parameter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArgocdError {
-    /// A variable of the environment does not hold what it should.
+    /// A variable of the environment has an invalid value.
     #[error("{variable}: {fault}")]
     Variable {
         /// The name of the variable.
@@ -12,7 +12,7 @@ pub enum ArgocdError {
         /// What is wrong with it.
         fault: String,
     },
-    /// A parameter of the application does not hold what it should, or there is no such parameter.
+    /// A parameter of the application has an invalid value, or is unknown.
     #[error("parameter {parameter}: {fault}")]
     Parameter {
         /// The name of the parameter.

@@ -1,7 +1,7 @@
-//! The Argo CD plugin's contract: what Argo CD tells a plugin, what applications may ask it for, what is run for them.
+//! The contract of an Argo CD config management plugin: build environment, parameters, and the programs that render.
 //!
 //! Knows the build environment, the parameters and their announcement, which paths belong to an application, and
-//! the arguments of the renderers. Knows nothing of files and processes: whoever calls it looks and runs.
+//! the arguments of the renderers. It reads no files and runs no programs: the caller does.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod announcement;

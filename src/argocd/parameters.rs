@@ -26,7 +26,7 @@ pub(super) struct Definition {
 /// What a parameter holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// A text, and what stands for none.
+    /// A text, with its default.
     Text(&'static str),
     /// A list of texts.
     List,
@@ -92,10 +92,10 @@ pub(super) const DEFINITIONS: [Definition; 6] = [
     },
 ];
 
-/// What an application asks for.
+/// The parameters of an application.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
-    /// What renders it; `None` for whatever its folder shows.
+    /// The renderer; `None` to choose it by the files of the folder.
     pub renderer: Option<Renderer>,
     /// Whether the manifests of folders below are read, too.
     pub recurse: bool,
@@ -127,10 +127,10 @@ impl Parameters {
             } else if let Some(rest) = name.strip_prefix(ENVIRONMENT) {
                 let parameter = rest.to_lowercase().replace('_', "-");
                 let known = find(&parameter).and_then(|definition| match definition.shape {
-                    Shape::Text(_) => Ok(Given::Text(value.to_owned())),
+                    Shape::Text(_) => Ok(ParameterValue::Text(value.to_owned())),
                     Shape::List => {
                         let lines = value.lines().map(str::trim).filter(|line| !line.is_empty());
-                        Ok(Given::List(lines.map(str::to_owned).collect()))
+                        Ok(ParameterValue::List(lines.map(str::to_owned).collect()))
                     }
                     Shape::Map => Err("a parameter with names, which a variable cannot give".to_owned()),
                 });
@@ -152,9 +152,9 @@ impl Parameters {
     }
 
     /// Takes a parameter in whose shape is right.
-    fn take(&mut self, name: &str, given: Given) -> Result<(), String> {
+    fn take(&mut self, name: &str, given: ParameterValue) -> Result<(), String> {
         match (name, given) {
-            ("renderer", Given::Text(word)) => {
+            ("renderer", ParameterValue::Text(word)) => {
                 let found = Renderer::ALL.into_iter().find(|(known, _)| *known == word);
                 self.renderer = match (&*word, found) {
                     (_, Some((_, renderer))) => Some(renderer),
@@ -162,34 +162,36 @@ impl Parameters {
                     _ => return Err("expected auto, kustomize, helm or plain".into()),
                 };
             }
-            ("recurse", Given::Text(word)) => {
+            ("recurse", ParameterValue::Text(word)) => {
                 self.recurse = match &*word {
                     "true" => true,
                     "" | "false" => false,
                     _ => return Err("expected true or false".into()),
                 };
             }
-            ("helm-values", Given::Text(text)) => self.values = Some(text).filter(|text| !text.is_empty()),
-            ("helm-value-files", Given::List(paths)) => self.value_files = paths,
-            ("policies", Given::List(paths)) => self.policies = paths,
-            ("helm-parameters", Given::Map(values)) => self.set = values,
+            ("helm-values", ParameterValue::Text(text)) => {
+                self.values = Some(text).filter(|text| !text.is_empty())
+            }
+            ("helm-value-files", ParameterValue::List(paths)) => self.value_files = paths,
+            ("policies", ParameterValue::List(paths)) => self.policies = paths,
+            ("helm-parameters", ParameterValue::Map(values)) => self.set = values,
             _ => {}
         }
         Ok(())
     }
 }
 
-/// What a parameter was given.
+/// The value of a parameter.
 #[derive(Debug)]
-enum Given {
+enum ParameterValue {
     Text(String),
     List(Vec<String>),
     Map(Vec<(String, String)>),
     Nothing,
 }
 
-impl Given {
-    /// The same, if the parameter may hold it.
+impl ParameterValue {
+    /// The same, if it has the shape of the parameter.
     fn shaped(self, shape: Shape) -> Result<Self, String> {
         let found = match (&self, shape) {
             (Self::Nothing, _)
@@ -217,7 +219,7 @@ fn find(name: &str) -> Result<&'static Definition, String> {
 }
 
 /// The entries of Argo CD's list, which is nothing at all or `null` where there are no parameters.
-fn entries(list: &str) -> Result<Vec<(String, Given)>, String> {
+fn entries(list: &str) -> Result<Vec<(String, ParameterValue)>, String> {
     if list.trim().is_empty() {
         return Ok(Vec::new());
     }
@@ -228,7 +230,7 @@ fn entries(list: &str) -> Result<Vec<(String, Given)>, String> {
         Value::Array(items) => items,
         other => return Err(format!("expected a list, found {}", other.type_name())),
     };
-    let mut entries: Vec<(String, Given)> = Vec::new();
+    let mut entries: Vec<(String, ParameterValue)> = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
         if name.is_empty() {
@@ -243,25 +245,25 @@ fn entries(list: &str) -> Result<Vec<(String, Given)>, String> {
     Ok(entries)
 }
 
-fn given(item: &Value) -> Result<Given, String> {
+fn given(item: &Value) -> Result<ParameterValue, String> {
     let text = |value: &Value| value.as_str().map(str::to_owned).ok_or("expected texts");
     let field = |name| item.get(name).filter(|value| !value.is_null());
     let mut found = Vec::new();
     if let Some(value) = field("string") {
-        found.push(Given::Text(text(value)?));
+        found.push(ParameterValue::Text(text(value)?));
     }
     if let Some(value) = field("array") {
         let items = value.as_array().ok_or("`array` holds no list")?;
-        found.push(Given::List(items.iter().map(text).collect::<Result<_, _>>()?));
+        found.push(ParameterValue::List(items.iter().map(text).collect::<Result<_, _>>()?));
     }
     if let Some(value) = field("map") {
         let members = value.as_object().ok_or("`map` holds no object")?;
         let pairs = members.iter().map(|(name, value)| Ok((name.to_string(), text(value)?)));
-        found.push(Given::Map(pairs.collect::<Result<_, &str>>()?));
+        found.push(ParameterValue::Map(pairs.collect::<Result<_, &str>>()?));
     }
     match found.pop() {
         Some(_) if !found.is_empty() => Err("more than one of `string`, `array` and `map`".into()),
-        given => Ok(given.unwrap_or(Given::Nothing)),
+        given => Ok(given.unwrap_or(ParameterValue::Nothing)),
     }
 }
 

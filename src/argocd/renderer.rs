@@ -38,7 +38,7 @@ const HANDED_ON: [&str; 20] = [
 const FOR_FETCHING: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSH_AUTH_SOCK"];
 const FOR_FETCHING_WITH_GIT: [&str; 2] = ["GIT_", "ARGOCD_GIT_"];
 
-/// What keeps a program from fetching: proxies that nobody answers at, and no protocol for git.
+/// Variables that keep a program from fetching: proxies that do not exist, and no protocol for git.
 const NO_FETCHING: [(&str, &str); 5] = [
     ("HTTP_PROXY", "http://127.0.0.1:9"),
     ("HTTPS_PROXY", "http://127.0.0.1:9"),
@@ -134,7 +134,7 @@ impl Chart<'_> {
     ///
     /// # Errors
     ///
-    /// Names that Helm would take for something else.
+    /// Names that have a special meaning for Helm.
     pub fn arguments(&self) -> Result<Vec<OsString>, ArgocdError> {
         let Application { namespace, kube_version, api_versions, .. } = self.application;
         // A schema may name files and addresses, which Helm reads wherever they are and tells of in its errors.
@@ -180,7 +180,7 @@ impl Chart<'_> {
     }
 }
 
-/// A value in the syntax of `helm --set`, in which it stands for itself.
+/// A value escaped for `helm --set`.
 fn escaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for (index, c) in value.chars().enumerate() {

@@ -1,4 +1,4 @@
-//! `__complete`: what kubectl asks for when somebody presses Tab.
+//! `__complete`: completions for kubectl.
 
 use std::ffi::OsString;
 
@@ -11,12 +11,12 @@ use crate::source::cluster::{Cluster as _, Connection, ListQuery, LiveCluster};
 use super::exit::Exit;
 use super::version::print;
 
-/// What the shell is to do besides, in the numbers that kubectl knows.
+/// Directives for the shell, in kubectl's numbers.
 const FILES: &str = ":0";
 const NO_FILES: &str = ":4";
 const NO_FILES_NO_SPACE: &str = ":6";
 
-/// Prints candidates for the last of the words, one a line, and what the shell is to do besides.
+/// Prints candidates for the last of the words, one per line, and a directive for the shell.
 pub(super) fn run(words: &[OsString]) -> Exit {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (last, before) = words.split_last().map_or(("", &[][..]), |(last, before)| (&**last, before));
@@ -99,7 +99,7 @@ fn values(flag: &Arg, words: &[String]) -> (Vec<String>, &'static str) {
     }
 }
 
-/// Types, and names of the type that stands there already.
+/// Types, and names of the type that was given already.
 fn objects(command: &clap::Command, words: &[String], last: &str) -> (Vec<String>, &'static str) {
     let mut given = Vec::new();
     let mut is_value = false;
@@ -137,7 +137,7 @@ fn objects(command: &clap::Command, words: &[String], last: &str) -> (Vec<String
 /// The connection that the words so far describe.
 #[cfg(feature = "cluster")]
 fn connection(words: &[String]) -> (Connection, Option<String>) {
-    /// Only what says where the cluster is; the words need not be a whole command yet.
+    /// Only the flags that name the cluster; the words need not be a complete command yet.
     #[derive(Debug, clap::Parser)]
     #[command(no_binary_name = true)]
     struct Words {
@@ -163,7 +163,7 @@ fn connection(words: &[String]) -> (Connection, Option<String>) {
     match <Words as clap::Parser>::try_parse_from(known) {
         Ok(Words { connection, namespace }) => {
             let mut connection = connection.connection();
-            // Nobody waits longer for a Tab.
+            // A completion must be fast.
             connection.request_timeout = Some(std::time::Duration::from_secs(3));
             (connection, namespace)
         }

@@ -29,7 +29,7 @@ pub(super) fn connect(
         }
         (None, None) => return live(options, reporter),
     };
-    reached.map_err(|error| reporter.fault(&error)).ok()
+    reached.map_err(|error| reporter.source_error(&error)).ok()
 }
 
 #[cfg(feature = "cluster")]
@@ -54,13 +54,13 @@ fn live(options: &RunOptions, reporter: &mut Reporter) -> Option<Arc<dyn Cluster
             Some(Arc::new(cluster))
         }
         Err(error) => {
-            reporter.fault(&error.into());
+            reporter.source_error(&error.into());
             None
         }
     }
 }
 
-/// Says that this program asks no cluster.
+/// Reports that this build has no access to clusters.
 #[cfg(not(feature = "cluster"))]
 fn live(_: &RunOptions, reporter: &mut Reporter) -> Option<Arc<dyn Cluster>> {
     reporter.error(

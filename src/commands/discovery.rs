@@ -1,4 +1,4 @@
-//! What a cluster is asked before the first object: kinds, and what never reaches a policy.
+//! What is read from a cluster before the first object: custom kinds, and Kyverno's resource filters.
 
 use crate::policy::{Mutation, Policy, RequestFilters, Rule};
 use crate::source::CustomKind;
@@ -8,8 +8,8 @@ use crate::value::GroupVersionKind;
 use super::policies::kind_selectors;
 use super::reporter::Reporter;
 
-/// The custom kinds of a cluster that the policies can change and that were not given. `None` if the cluster does
-/// not even tell what it serves.
+/// The custom kinds of a cluster that the policies can change and that `--crds` does not have. `None` if discovery
+/// failed, which is reported.
 pub(super) fn live_kinds(
     cluster: &dyn Cluster,
     policies: &[Policy],
@@ -31,7 +31,7 @@ pub(super) fn live_kinds(
     let mut kinds = match custom_kinds_of(cluster, &selectors) {
         Ok(read) => read,
         Err(error) => {
-            reporter.fault(&error.into());
+            reporter.source_error(&error.into());
             return None;
         }
     };
@@ -44,7 +44,7 @@ pub(super) fn live_kinds(
     Some(kinds)
 }
 
-/// What the Kyverno of a cluster is configured to hide from policies. What is not known of that is remarked.
+/// The filters of the cluster's Kyverno. Adds notes on those that are unknown or not evaluated.
 pub(super) fn filters(
     cluster: &dyn Cluster,
     is_user_known: bool,

@@ -68,7 +68,7 @@ impl Presentation<'_> {
             if !self.format.shows_errors() {
                 summary.report_errors(&evaluated, reporter);
             }
-            session.schemaless.add(&evaluated);
+            session.missing_schemas.add(&evaluated);
             if let Some(edited) = &prepared.edited {
                 summary.add_edit(&evaluated, edited);
             }
@@ -77,18 +77,18 @@ impl Presentation<'_> {
             if !evaluated.is_unchanged_target() || self.format.shows_unchanged_targets() {
                 writer.write(&view(&evaluated), prepared, &mut spool)?;
             }
-            if spool.is_due() { reporter.aside(|| spool.print_pending()) } else { Ok(()) }
+            if spool.is_due() { reporter.suspend_progress(|| spool.print_pending()) } else { Ok(()) }
         };
         evaluate_all(batches, &evaluator, prepare, take, |error| faults.push(error))?;
         for error in faults {
-            reporter.fault(&error);
+            reporter.source_error(&error);
         }
         session.report_cluster_errors(world, reporter);
         reporter.finish_progress();
         if reporter.exit() == Exit::Input {
             return Ok(());
         }
-        reporter.tell_gaps();
+        reporter.report_gaps();
         if secrets > 0 && !session.shows_secrets {
             reporter.note(NoteKind::Other, &printed_secrets(secrets, session));
         }

@@ -345,8 +345,8 @@ impl<W: World> Evaluator<'_, W> {
     }
 }
 
-/// Replaces the node at a place that is there.
-fn set(root: &mut Value, at: &Pointer, value: Value) {
+/// Replaces the node at a place, if there is one.
+pub(super) fn set(root: &mut Value, at: &Pointer, value: Value) {
     let mut node = root;
     for segment in at.segments() {
         let next = match segment {

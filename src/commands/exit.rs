@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use crate::source::SourceError;
 use crate::source::cluster::ClusterError;
 
-/// How a run ends. When several apply, the later one here wins.
+/// The exit code of a run. When several apply, the later one here wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Exit {
-    /// All is done; for `diff`: nothing would change.
+    /// Success; for `diff`: nothing would change.
     Done,
     /// `diff`: something would change; `test`: something is not as expected.
     Changes,
@@ -16,7 +16,7 @@ pub(super) enum Exit {
     Evaluation,
     /// The cluster could not be read in part or whole.
     Cluster,
-    /// The user ended it; what was done until then is told.
+    /// The user ended the run; the result until then was printed.
     Interrupted,
     /// Bad usage, unreadable input, a refused policy. Standard output is empty.
     Input,
@@ -35,7 +35,7 @@ impl Exit {
         }
     }
 
-    /// How a run ends that met this error.
+    /// The exit code of a run with this error.
     pub(super) const fn of(error: &SourceError) -> Self {
         match error {
             SourceError::Cluster(error)
@@ -49,7 +49,7 @@ impl Exit {
         }
     }
 
-    /// Remembers the worse of two ends.
+    /// Keeps the worse of two exit codes.
     pub(super) fn worsen(&mut self, other: Self) {
         *self = (*self).max(other);
     }

@@ -20,7 +20,7 @@ use super::summary::{Closing, RunSummary, SummaryStyle};
 pub(super) struct Edits<'a> {
     manifests: &'a Manifests,
     layout: Layout,
-    /// Whether to say what would be written, and to write nothing.
+    /// Whether it is only reported what would be written.
     check: bool,
     /// The text of the current file as far as it was evaluated, and how many of its objects changed.
     current: Option<Edit>,
@@ -43,8 +43,7 @@ impl<'a> Edits<'a> {
         Self { manifests, layout, check, current: None, changed: BTreeMap::new() }
     }
 
-    /// Evaluates all files, and then writes those that changed, unless a rule failed or a cluster did not tell all that
-    /// it was asked.
+    /// Evaluates all files, and then writes those that changed, unless a rule failed or a lookup in a cluster did.
     pub(super) fn run(
         mut self,
         session: &Session,
@@ -62,7 +61,7 @@ impl<'a> Edits<'a> {
         let take = |evaluated: Evaluated, edited: Option<Edited>| {
             summary.add(&evaluated, reporter);
             summary.report_errors(&evaluated, reporter);
-            session.schemaless.add(&evaluated);
+            session.missing_schemas.add(&evaluated);
             if let Some(edited) = &edited {
                 summary.add_edit(&evaluated, edited);
             }
@@ -74,7 +73,7 @@ impl<'a> Edits<'a> {
             Ok(piece) => !again.contains(&piece.input),
             Err(_) => true,
         });
-        // A file that cannot be read says nothing about the others.
+        // The other files can be written all the same.
         let pieces = pieces.filter_map(|piece| match piece {
             Err(error) if keep_going => {
                 unread.push(error);
@@ -93,7 +92,7 @@ impl<'a> Edits<'a> {
             reporter.error(Exit::of(error), &error.to_string());
         }
         session.report_cluster_errors(world, reporter);
-        reporter.tell_gaps();
+        reporter.report_gaps();
         for input in &again {
             if let Some(path) = manifests.file(*input) {
                 reporter.note(
@@ -125,7 +124,7 @@ impl<'a> Edits<'a> {
         summary.report_totals(style, reporter);
     }
 
-    /// The inputs that are files of others before them, by another name or by the same.
+    /// The inputs that are the same file as an earlier one.
     fn given_again(&self) -> BTreeSet<usize> {
         let mut known = BTreeSet::new();
         let real = |input| fs::canonicalize(self.manifests.file(input)?).ok();
@@ -153,7 +152,7 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// Whether everything that changed is a file; says what is not.
+    /// Whether everything that changed is a file; the others are reported.
     fn may_write(&self, reporter: &mut Reporter) -> bool {
         let mut all = true;
         for input in self.changed.keys() {
@@ -165,7 +164,7 @@ impl<'a> Edits<'a> {
         all
     }
 
-    /// Says what would be written.
+    /// Reports what would be written.
     fn tell(&self, reporter: &mut Reporter) {
         for (input, edit) in &self.changed {
             let Some(path) = self.manifests.file(*input) else { continue };
@@ -175,7 +174,7 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// Writes the files, unless one of them is another by now; whether it came to that.
+    /// Writes the files, unless one of them was changed meanwhile; whether they were written.
     fn write(&self, reporter: &mut Reporter) -> bool {
         let files = || {
             self.changed.iter().filter_map(|(input, edit)| {

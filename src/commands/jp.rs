@@ -175,13 +175,13 @@ impl Query {
                 Err(error) => reporter.error(Exit::Evaluation, &error),
             }
         }
-        reporter.announce(divergences, semantics);
+        reporter.divergences(divergences, semantics);
         if let Err(error) = spool.print_all() {
             unwritten(&error, reporter);
         }
     }
 
-    /// What the expression is evaluated on. What is wrong is said; `None` if anything is.
+    /// The documents that the expression is evaluated on. Errors are reported; `None` if there are any.
     fn documents(&self, reporter: &mut Reporter) -> Option<Vec<Value>> {
         if self.null_input {
             return Some(vec![Value::Null]);

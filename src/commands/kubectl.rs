@@ -1,4 +1,4 @@
-//! What kubectl makes of its arguments.
+//! Arguments that are read as kubectl reads them.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ const OF_KUBECTL: [&str; 22] = [
     "user",
 ];
 
-/// Lets the last one count of arguments that kubectl has, in a command that takes live objects.
+/// Makes the last value of kubectl's arguments win, in a command for live objects.
 pub(super) fn as_kubectl(command: Command) -> Command {
     let has = |command: &Command, name: &str| command.get_arguments().any(|known| known.get_id() == name);
     if !has(&command, "all_namespaces") {
@@ -44,7 +44,7 @@ pub(super) fn as_kubectl(command: Command) -> Command {
     })
 }
 
-/// Reads what kubectl takes for true and false.
+/// Reads a boolean as kubectl does.
 pub(super) fn truth(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
@@ -53,13 +53,13 @@ pub(super) fn truth(text: &str) -> Result<bool, String> {
     }
 }
 
-/// How many objects a page has at most. kubectl takes any number, and what is below 1 for no limit.
+/// Reads the maximum number of objects of a page. As with kubectl, a number below 1 is no limit.
 pub(super) fn chunk_size(text: &str) -> Result<u32, String> {
     let number: i64 = text.parse().map_err(|error| format!("{error}"))?;
     Ok(u32::try_from(number.max(0)).unwrap_or(u32::MAX))
 }
 
-/// Reads what kubectl takes for a time: seconds, or Go's way to write a duration.
+/// Reads a timeout as kubectl does: seconds, or a Go duration.
 pub(super) fn request_timeout(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().map(Duration::from_secs);
     let time = seconds.or_else(|| Duration::try_from_secs_f64(GoDuration::read(text)?.as_seconds()).ok());

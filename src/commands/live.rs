@@ -10,7 +10,7 @@ use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::pattern;
 use crate::policy::KindSelector;
-use crate::render::{harmless_name, listed};
+use crate::render::{listed, printable_line};
 use crate::resources::{ApiResource, Resources, UnavailableVersion};
 use crate::source::cluster::{
     Cluster, ClusterError, Listed, PageBatch, Pages, Selection, Wanted, lacks, serves,
@@ -22,13 +22,13 @@ use super::exit::Exit;
 use super::manifests::add_targets;
 use super::options::RunOptions;
 use super::pipeline::CHUNK_BYTES;
-use super::progress::Kinds;
+use super::progress::KindProgress;
 use super::reporter::{NoteKind, Reporter};
 use super::session::Session;
 use super::summary::RunSummary;
 use super::versions::in_other_versions;
 
-/// Evaluates live objects page by page and prints the result. Everything that is wrong is said; `None` if
+/// Evaluates live objects page by page and prints the result. All errors are reported; `None` if
 /// nothing was evaluated.
 pub(super) fn run(
     options: &RunOptions,
@@ -37,7 +37,7 @@ pub(super) fn run(
     reporter: &mut Reporter,
 ) -> Option<RunSummary> {
     let wanted = wanted(options, reporter)?;
-    // Policies that are refused need no cluster to be asked.
+    // With refused policies the cluster is not read.
     let session = session?;
     let cluster = session.cluster.as_ref()?;
     let selections = if wanted.types.is_empty() {
@@ -50,7 +50,7 @@ pub(super) fn run(
         return None;
     }
     let world = session.world(options, &manifests);
-    let kinds = Arc::new(Kinds::new(selections.len()));
+    let kinds = Arc::new(KindProgress::new(selections.len()));
     reporter.count_kinds(Arc::clone(&kinds));
     let pages = Pages::start(Arc::clone(cluster), selections.clone(), options.cluster.chunk_size);
     let mut inconsistent = Vec::new();
@@ -70,11 +70,11 @@ pub(super) fn run(
     Some(summary)
 }
 
-/// So many objects are evaluated together for each thread: what is made of an object takes many times as much
+/// How many objects are evaluated together for each thread: the result of an object takes many times as much
 /// memory as the object, and all threads wait for the last one.
 const TOGETHER: usize = 32;
 
-/// What arrives, in chunks of what is evaluated together, and how far each selection came.
+/// The pages of a cluster as batches, and how far each selection was read.
 struct Reading<'a> {
     pages: Pages,
     /// What is left of the page that arrived last.
@@ -83,9 +83,9 @@ struct Reading<'a> {
     name: String,
     together: usize,
     selections: &'a [Selection],
-    kinds: &'a Kinds,
+    kinds: &'a KindProgress,
     inconsistent: &'a mut Vec<String>,
-    /// The selections that were read to their end, or whose error was told.
+    /// The selections that were read to their end, or whose error was reported.
     done: Vec<bool>,
     begun: Vec<bool>,
     /// Why the pages ended early.
@@ -96,7 +96,7 @@ impl<'a> Reading<'a> {
     fn new(
         pages: Pages,
         selections: &'a [Selection],
-        kinds: &'a Kinds,
+        kinds: &'a KindProgress,
         inconsistent: &'a mut Vec<String>,
     ) -> Self {
         let none = vec![false; selections.len()];
@@ -124,7 +124,7 @@ impl<'a> Reading<'a> {
         (!part.is_empty()).then(|| InputBatch::Pieces(part.into_par_iter().map(piece).collect()))
     }
 
-    /// Takes a page in; gives what is wrong with it.
+    /// Takes the next page; gives its error, if it has one.
     fn take(&mut self, batch: PageBatch) -> Option<SourceError> {
         let PageBatch { selection: index, objects, absent, is_last, is_inconsistent } = batch;
         let selection = self.selections.get(index)?;
@@ -155,7 +155,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What nobody asked for any more, after the server had gone silent.
+    /// The error for the selections that were not read after the server had failed.
     fn rest(&mut self) -> Option<SourceError> {
         let unread = self.selections.iter().zip(&self.done).filter(|(_, is_done)| !**is_done);
         let mut what: Vec<String> = unread.map(|(selection, _)| selection.resource.full_name()).collect();
@@ -204,7 +204,7 @@ fn wanted(options: &RunOptions, reporter: &mut Reporter) -> Option<Wanted> {
         .ok()
 }
 
-/// Whether somebody forgot a flag.
+/// Whether an argument is a file that was given without `-f`.
 fn is_file(argument: &str) -> bool {
     let path = Path::new(argument);
     let manifest =
@@ -212,7 +212,7 @@ fn is_file(argument: &str) -> bool {
     (manifest || argument.ends_with('/')) && path.exists()
 }
 
-/// The kinds that are named; one that the cluster does not serve is told, and the others are read.
+/// The selections of the kinds that are named. Those that the cluster does not serve are reported.
 fn named(
     wanted: &Wanted,
     cluster: &dyn Cluster,
@@ -222,7 +222,7 @@ fn named(
     let resolved = match wanted.resolve(cluster, &session.kind_selectors()) {
         Ok(resolved) => resolved,
         Err(error) => {
-            reporter.fault(&error.into());
+            reporter.source_error(&error.into());
             return None;
         }
     };
@@ -237,7 +237,7 @@ fn named(
     if !unknown.is_empty() {
         // It may be served by an API that is down.
         for down in unknown_kinds(cluster) {
-            reporter.fault(&unread(&down));
+            reporter.source_error(&unread(&down));
         }
     }
     for cause in unknown {
@@ -245,7 +245,7 @@ fn named(
             ClusterError::UnknownType(name) | ClusterError::NotListed(name) => name.clone(),
             _ => continue,
         };
-        reporter.fault(&SourceError::Unread { what: vec![name], in_part: false, cause });
+        reporter.source_error(&SourceError::Unread { what: vec![name], in_part: false, cause });
     }
     if let Ok(served) = cluster.resources() {
         let read: Vec<ApiResource> = selections.iter().map(|selection| selection.resource.clone()).collect();
@@ -268,7 +268,7 @@ fn fitting(
         match wanted.fitting(selectors, cluster).and_then(|found| Ok((found, cluster.resources()?))) {
             Ok(found) => found,
             Err(error) => {
-                reporter.fault(&error.into());
+                reporter.source_error(&error.into());
                 return None;
             }
         };
@@ -278,7 +278,7 @@ fn fitting(
                 && (&*selector.group != "*" || selector.only_kind().is_none() || !serves(&served, selector))
         };
         if selectors.iter().any(|selector| is_meant(&selector)) {
-            reporter.fault(&unread(&down));
+            reporter.source_error(&unread(&down));
         } else {
             reporter.note(NoteKind::Other, &unread(&down).to_string());
         }
@@ -325,7 +325,7 @@ fn tell_unseen(
     is_any
 }
 
-/// What is said of rules for other versions than that in which a kind is read.
+/// Notes on rules for other versions than that in which a kind is read.
 fn unread_versions(
     rules: &[Vec<KindSelector>],
     read: &[ApiResource],
@@ -341,7 +341,7 @@ fn unread_versions(
     })
 }
 
-/// The APIs whose kinds the cluster cannot tell.
+/// The APIs whose discovery failed.
 fn unknown_kinds(cluster: &dyn Cluster) -> Vec<UnavailableVersion> {
     cluster.resources().map(|served| served.unavailable().to_vec()).unwrap_or_default()
 }
@@ -352,7 +352,7 @@ fn unread(down: &UnavailableVersion) -> SourceError {
     SourceError::Unread { what: vec![name], in_part: false, cause }
 }
 
-/// What is said where no object was found. Who mistypes a namespace must not take that for an answer.
+/// The note where no object was found; it names a namespace that does not exist.
 fn nothing(selections: &[Selection], cluster: &dyn Cluster) -> (NoteKind, String) {
     let mut namespaces: Vec<&str> =
         selections.iter().filter_map(|selection| selection.namespace.as_deref()).collect();
@@ -360,7 +360,7 @@ fn nothing(selections: &[Selection], cluster: &dyn Cluster) -> (NoteKind, String
     let [namespace] = *namespaces else { return (NoteKind::Other, "no resources found".to_owned()) };
     let place = cluster.get(ApiResource::namespaces(), None, namespace);
     if place.is_err_and(|error| error.is_not_found()) {
-        return (NoteKind::Omission, format!("the cluster has no namespace {}", harmless_name(namespace)));
+        return (NoteKind::Omission, format!("the cluster has no namespace {}", printable_line(namespace)));
     }
     (NoteKind::Other, format!("no resources found in namespace {namespace}"))
 }

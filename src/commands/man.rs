@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     match page(program, &arguments.command) {
         Ok(text) => print(&text),
         Err(error) => {
-            // A message that cannot be written changes nothing about what it says.
+            // The exit code is the same if the message cannot be written.
             let _printed = error.print();
             Exit::Input
         }

@@ -1,4 +1,4 @@
-//! The manifests of a run, as its arguments name them.
+//! The manifests that the options of a run name.
 
 use crate::source::{InputDocument, Kustomize, Manifests, SourceError, Walk, kustomize};
 
@@ -7,7 +7,7 @@ use super::options::RunOptions;
 use super::reporter::{NoteKind, Reporter};
 use super::session::Session;
 
-/// Adds the objects that rules with targets may change besides, if there are such rules. What is wrong is said;
+/// Adds the further objects that rules with targets may change, if there are such rules. Errors are reported;
 /// whether nothing is.
 pub(super) fn add_targets(
     options: &RunOptions,
@@ -33,7 +33,7 @@ pub(super) fn add_targets(
     all
 }
 
-/// The manifests that the arguments name. Everything that is wrong is said; `None` if anything is.
+/// The manifests that the options name. All errors are reported; `None` if there are any.
 pub(super) fn manifests(
     options: &RunOptions,
     session: Option<&Session>,
@@ -61,7 +61,7 @@ pub(super) fn manifests(
     }
     failed |= session.is_some_and(|session| !add_targets(options, session, &mut manifests, reporter));
     if failed {
-        // What can be read is still looked at, so that one run names everything.
+        // The other files are still read, so that one run reports all errors.
         report_errors(manifests.pieces(), reporter);
         return None;
     }

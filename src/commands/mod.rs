@@ -1,7 +1,7 @@
 //! The command line: arguments, terminal, exit codes, and the one driver that all commands share.
 //!
-//! Joins the rooms: `source` gives policies and objects, the engine evaluates them, `render` makes text of
-//! the reports. Standard output carries the result and nothing else; everything said goes to standard error.
+//! Joins the modules: `source` loads policies and objects, the engine evaluates them, `render` makes text of the
+//! reports. Standard output has the result and nothing else; diagnostics go to standard error.
 
 mod argocd;
 mod arguments;
@@ -22,6 +22,7 @@ mod kubectl;
 mod live;
 mod man;
 mod manifests;
+mod missing_schemas;
 mod mutate;
 mod mutate_existing;
 mod options;
@@ -32,7 +33,6 @@ mod present;
 mod progress;
 mod rehearsal;
 mod reporter;
-mod schemaless;
 mod selection;
 mod server_dry_run;
 mod session;
@@ -112,7 +112,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Cli { command: Command::Completion(arguments) }) => completion::run(&arguments),
         Ok(Cli { command: Command::Man(arguments) }) => man::run(&arguments),
         Err(error) => {
-            // A message that cannot be written changes nothing about what it says.
+            // The exit code is the same if the message cannot be written.
             let _printed = error.print();
             if error.use_stderr() { Exit::Input } else { Exit::Done }
         }
@@ -120,8 +120,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     exit.into()
 }
 
-/// The words of a command line that is to be completed: kubectl asks a program of another name, which may be
-/// a link to this one, or a script that asks for the hidden command.
+/// The words of a command line that is to be completed. kubectl runs `kubectl_complete-kyv`: a link to this program,
+/// or a script that runs the hidden command.
 fn completed(arguments: &[OsString]) -> Option<&[OsString]> {
     let (program, rest) = arguments.split_first()?;
     if Path::new(program).file_stem().is_some_and(|name| name == "kubectl_complete-kyv") {

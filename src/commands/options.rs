@@ -20,7 +20,7 @@ pub(super) struct RunOptions {
     pub(super) manifests: Vec<PathBuf>,
     /// Whether the directories below those in `manifests` are read, too.
     pub(super) recursive: bool,
-    /// A directory with a kustomization that gives the objects.
+    /// A directory with a kustomization, built to get the objects.
     pub(super) kustomization: Option<PathBuf>,
     /// Files with objects that only rules with targets may change.
     pub(super) targets: Vec<PathBuf>,
@@ -66,7 +66,7 @@ pub(super) struct RunOptions {
     pub(super) workers: usize,
     /// Whether values of Secrets are shown.
     pub(super) show_secrets: bool,
-    /// Which part a cluster has in the run.
+    /// What the run uses a cluster for.
     pub(super) cluster: ClusterOptions,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct ClusterOptions {
     pub(super) check_rights: Option<String>,
     /// The directory that a recording is written to.
     pub(super) record: Option<PathBuf>,
-    /// The directory of the recording that stands in for the cluster.
+    /// The directory of the recording that is replayed.
     pub(super) replay: Option<PathBuf>,
     /// How the cluster is reached.
     pub(super) connection: Connection,
@@ -208,7 +208,7 @@ impl RunOptions {
 }
 
 impl ClusterOptions {
-    /// Whether anything says which cluster is reached or by whom.
+    /// Whether a cluster or a user is named.
     const fn names_cluster(&self) -> bool {
         let connection = &self.connection;
         connection.kubeconfig.is_some()

@@ -10,7 +10,7 @@ use super::exit::Exit;
 use super::options::RunOptions;
 use super::reporter::Reporter;
 
-/// Loads the policies of the arguments and of the cluster, and the exceptions of the latter. What is wrong is said.
+/// Loads the policies of the options and of the cluster, and the exceptions of the latter. Errors are reported.
 pub(super) fn policies(
     options: &RunOptions,
     cluster: Option<&Arc<dyn Cluster>>,
@@ -31,10 +31,10 @@ pub(super) fn policies(
         match load_cluster_policies(cluster, only, &mut loader, exceptions) {
             Ok(unread) => {
                 is_whole = unread.is_empty();
-                unread.into_iter().for_each(|unread| reporter.without_policies(unread));
+                unread.into_iter().for_each(|unread| reporter.unread_policies(unread));
             }
             Err(fault) => {
-                reporter.fault(&fault.into());
+                reporter.source_error(&fault.into());
                 return None;
             }
         }
@@ -45,11 +45,11 @@ pub(super) fn policies(
         Err(refused) => {
             let is_void =
                 |error: &&SourceError| matches!(error, SourceError::NoPolicy { path } if *path == names);
-            // There may be policies among those that could not be read, which was said.
+            // If some policies of the cluster could not be read, which was reported, there may be some.
             for error in refused.errors.iter().filter(|error| is_whole || !is_void(error)) {
                 reporter.error(Exit::of(error), &error.to_string());
             }
-            reporter.announce(refused.divergences, options.dialect.semantics);
+            reporter.divergences(refused.divergences, options.dialect.semantics);
             None
         }
     }

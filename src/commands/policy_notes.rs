@@ -1,4 +1,4 @@
-//! What there is to say about loaded policies and exceptions.
+//! Notes on loaded policies and exceptions.
 
 use crate::policy::{NotEvaluated, Policy};
 use crate::render::counted;
@@ -7,12 +7,12 @@ use crate::source::{LoadedExceptions, LoadedPolicies, PolicyNote};
 use super::exit::Exit;
 use super::reporter::{NoteKind, Reporter};
 
-/// What there is to say about the policies. Kinds that are not run yet are errors at once.
-pub(super) fn remarks(loaded: &LoadedPolicies, reporter: &mut Reporter) -> Vec<(NoteKind, String)> {
-    for message in planned(loaded) {
+/// Notes on the policies. Those that are not supported are reported as errors at once.
+pub(super) fn policy_notes(loaded: &LoadedPolicies, reporter: &mut Reporter) -> Vec<(NoteKind, String)> {
+    for message in unsupported(loaded) {
         reporter.error(Exit::Evaluation, &message);
     }
-    let mut remarks = Vec::new();
+    let mut notes = Vec::new();
     for note in &loaded.notes {
         match note {
             PolicyNote::Planned { .. } => {}
@@ -22,39 +22,39 @@ pub(super) fn remarks(loaded: &LoadedPolicies, reporter: &mut Reporter) -> Vec<(
                 } else {
                     ""
                 };
-                remarks.push((NoteKind::Omission, format!("{origin}: {kind} {name} is not evaluated{hint}")));
+                notes.push((NoteKind::Omission, format!("{origin}: {kind} {name} is not evaluated{hint}")));
             }
             PolicyNote::NoPolicies { documents, files } => {
                 let documents = counted(*documents, "document");
                 let text =
                     format!("{documents} in {} beside the policies passed over", counted(*files, "file"));
-                remarks.push((NoteKind::Other, text));
+                notes.push((NoteKind::Other, text));
             }
             PolicyNote::Replaced { by, name } => {
                 let text = format!("{by} stands in for the policy {name} of the cluster");
-                remarks.push((NoteKind::Other, text));
+                notes.push((NoteKind::Other, text));
             }
             PolicyNote::Twice { origin, first, name } => {
                 let text = format!("{origin}: a policy {name} stands in {first}, too; both are evaluated");
-                remarks.push((NoteKind::Other, text));
+                notes.push((NoteKind::Other, text));
             }
         }
     }
     for (policy, origin) in loaded.policies.iter().zip(&loaded.origins) {
         let name = policy.full_name();
         for skipped in policy.not_evaluated.iter().filter(|skipped| !skipped.why.spoils_the_result()) {
-            remarks.push((NoteKind::Omission, not_evaluated(policy, origin, skipped)));
+            notes.push((NoteKind::Omission, not_evaluated(policy, origin, skipped)));
         }
         for note in &policy.notes {
             let rule = note.rule.as_ref().map_or_else(|| name.to_string(), |rule| format!("{name}/{rule}"));
-            remarks.push((NoteKind::Other, format!("{origin}: {rule}: {}", note.text)));
+            notes.push((NoteKind::Other, format!("{origin}: {rule}: {}", note.text)));
         }
     }
-    remarks
+    notes
 }
 
-/// What there is to say about exceptions.
-pub(super) fn remarks_on_exceptions(
+/// Notes on exceptions.
+pub(super) fn exception_notes(
     loaded: &LoadedExceptions,
     policies: &[Policy],
 ) -> impl Iterator<Item = (NoteKind, String)> {
@@ -63,25 +63,25 @@ pub(super) fn remarks_on_exceptions(
     omissions.map(|text| (NoteKind::Omission, text)).chain(others.map(|text| (NoteKind::Other, text)))
 }
 
-/// What is said of policies whose result is missing, in part or whole: kinds and rules that are not run yet,
-/// and policies that a cluster refuses.
-pub(super) fn planned(loaded: &LoadedPolicies) -> Vec<String> {
+/// Errors about policies whose result is missing in part or whole: unsupported kinds and rules, and policies that a
+/// cluster refuses.
+pub(super) fn unsupported(loaded: &LoadedPolicies) -> Vec<String> {
     let kinds = loaded.notes.iter().filter_map(|note| match note {
         PolicyNote::Planned { origin, kind, name } => {
             Some(format!("{origin}: {kind} {name}: this kind is not evaluated by this version"))
         }
         _ => None,
     });
-    let mut planned: Vec<String> = kinds.collect();
+    let mut errors: Vec<String> = kinds.collect();
     for (policy, origin) in loaded.policies.iter().zip(&loaded.origins) {
         let spoiling = policy.not_evaluated.iter().filter(|skipped| skipped.why.spoils_the_result());
-        planned.extend(spoiling.map(|skipped| not_evaluated(policy, origin, skipped)));
-        planned.extend(policy.refused.iter().map(|fault| {
+        errors.extend(spoiling.map(|skipped| not_evaluated(policy, origin, skipped)));
+        errors.extend(policy.refused.iter().map(|fault| {
             let difference = fault.difference.map_or_else(String::new, |number| format!(" ({number})"));
             format!("{origin}: {}: {fault}{difference}", policy.full_name())
         }));
     }
-    planned
+    errors
 }
 
 fn not_evaluated(policy: &Policy, origin: &str, skipped: &NotEvaluated) -> String {

@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 
-/// Work that takes no longer shows no bar.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Runs that take no longer show no bar.
+const DELAY: Duration = Duration::from_secs(1);
 
-/// How many kinds of live objects were read.
+/// How many kinds of live objects were read, of all.
 #[derive(Debug)]
-pub(super) struct Kinds {
+pub(super) struct KindProgress {
     all: usize,
     done: AtomicUsize,
 }
 
-impl Kinds {
-    /// None of so many was read.
+impl KindProgress {
+    /// None of a number of kinds was read.
     pub(super) const fn new(all: usize) -> Self {
         Self { all, done: AtomicUsize::new(0) }
     }
@@ -28,7 +28,7 @@ impl Kinds {
     }
 }
 
-impl std::fmt::Display for Kinds {
+impl std::fmt::Display for KindProgress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} of {} kinds, ", self.done.load(Ordering::Relaxed), self.all)
     }
@@ -38,27 +38,27 @@ impl std::fmt::Display for Kinds {
 #[derive(Debug)]
 pub(super) struct Progress {
     started: Instant,
-    wanted: bool,
+    is_enabled: bool,
     objects: u64,
-    kinds: Option<Arc<Kinds>>,
+    kinds: Option<Arc<KindProgress>>,
     bar: Option<ProgressBar>,
 }
 
 impl Progress {
     /// Starts the clock.
-    pub(super) fn new(wanted: bool) -> Self {
-        Self { started: Instant::now(), wanted, objects: 0, kinds: None, bar: None }
+    pub(super) fn new(is_enabled: bool) -> Self {
+        Self { started: Instant::now(), is_enabled, objects: 0, kinds: None, bar: None }
     }
 
     /// Shows how many kinds were read, too.
-    pub(super) fn count_kinds(&mut self, kinds: Arc<Kinds>) {
+    pub(super) fn count_kinds(&mut self, kinds: Arc<KindProgress>) {
         self.kinds = Some(kinds);
     }
 
     /// Counts further objects.
     pub(super) fn advance(&mut self, objects: usize) {
         self.objects += objects as u64;
-        if self.wanted && self.bar.is_none() && self.started.elapsed() > PATIENCE {
+        if self.is_enabled && self.bar.is_none() && self.started.elapsed() > DELAY {
             let bar = ProgressBar::new_spinner();
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
                 bar.set_style(style);
@@ -73,24 +73,24 @@ impl Progress {
         }
     }
 
-    /// Does something on standard error that the bar must not stand in the way of.
-    pub(super) fn aside<T>(&self, act: impl FnOnce() -> T) -> T {
+    /// Prints something while the bar is hidden.
+    pub(super) fn suspend<T>(&self, act: impl FnOnce() -> T) -> T {
         match &self.bar {
             Some(bar) => bar.suspend(act),
             None => act(),
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn finish(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
-        self.wanted = false;
+        self.is_enabled = false;
     }
 }
 
-/// How many objects a second, in whole numbers, since the run began.
+/// The objects per second since the start of the run, as a whole number.
 fn rate(objects: u64, elapsed: Duration) -> u64 {
     let rate = u128::from(objects) * 1000 / elapsed.as_millis().max(1);
     u64::try_from(rate).unwrap_or(u64::MAX)

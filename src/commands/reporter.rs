@@ -1,39 +1,39 @@
-//! What is said on standard error.
+//! Diagnostics on standard error, and the exit code that follows from them.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 
-use crate::render::{announced, harmless, harmless_name};
+use crate::render::{divergence_notes, printable, printable_line};
 use crate::report::MissingData;
 use crate::semantics::{DivergenceSet, Semantics};
 use crate::source::SourceError;
 use crate::source::cluster::UnreadPolicies;
 
 use super::exit::Exit;
-use super::progress::{Kinds, Progress};
+use super::progress::{KindProgress, Progress};
 
-/// How much is said, and in what manner.
+/// Which diagnostics are printed, and how grave they are.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Verbosity {
     /// Errors only.
     pub(super) quiet: bool,
-    /// Notes about what was left out are errors.
+    /// Notes on omissions are errors.
     pub(super) strict: bool,
 }
 
-/// Speaks on standard error, and remembers how the run must end.
+/// Prints diagnostics on standard error, and keeps the exit code of the run.
 #[derive(Debug)]
 pub(super) struct Reporter {
     verbosity: Verbosity,
     exit: Exit,
     progress: Progress,
-    /// The last thing that a cluster said; it is not said twice in a row.
-    last: String,
-    /// What a cluster did not give.
+    /// The last error of a cluster; it is not printed twice in a row.
+    last_cluster_error: String,
+    /// What could not be read.
     gaps: MissingData,
 }
 
-/// What a note is about.
+/// The kind of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoteKind {
     /// Something that was not evaluated, did not match, or differs between the semantics.
@@ -43,25 +43,31 @@ pub(super) enum NoteKind {
 }
 
 impl Reporter {
-    /// Starts to talk.
+    /// A reporter of a run without errors so far.
     pub(super) fn new(verbosity: Verbosity) -> Self {
         let progress = Progress::new(!verbosity.quiet && io::stderr().is_terminal());
-        Self { verbosity, exit: Exit::Done, progress, last: String::new(), gaps: MissingData::default() }
+        Self {
+            verbosity,
+            exit: Exit::Done,
+            progress,
+            last_cluster_error: String::new(),
+            gaps: MissingData::default(),
+        }
     }
 
-    /// An error, and how it makes the run end.
+    /// Prints an error with the exit code that it leads to.
     pub(super) fn error(&mut self, exit: Exit, message: &str) {
         self.exit.worsen(exit);
-        self.say(&format!("error: {message}\n"));
+        self.print(&format!("error: {message}\n"));
     }
 
-    /// What is wrong with the input, or kept the cluster from answering.
-    pub(super) fn fault(&mut self, error: &SourceError) {
+    /// Prints an error of the input or the cluster.
+    pub(super) fn source_error(&mut self, error: &SourceError) {
         let cluster = match error {
             SourceError::Cluster(cluster) => cluster,
             SourceError::Unread { what, in_part, cause } => {
                 let list = if *in_part { &mut self.gaps.in_part } else { &mut self.gaps.unread };
-                for name in what.iter().map(|name| harmless_name(name)) {
+                for name in what.iter().map(|name| printable_line(name)) {
                     if !list.contains(&name) {
                         list.push(name);
                     }
@@ -69,79 +75,79 @@ impl Reporter {
                 cause
             }
             SourceError::Absent { what, cause } => {
-                self.gaps.absent.push(harmless_name(what));
+                self.gaps.absent.push(printable_line(what));
                 cause
             }
             _ => return self.error(Exit::of(error), &error.to_string()),
         };
         let exit = Exit::of(error);
         let text = cluster.to_string();
-        if text == self.last {
+        if text == self.last_cluster_error {
             return self.worsen(exit);
         }
         if cluster.stands_for_itself() {
-            // In kubectl's very words.
+            // As kubectl prints it.
             self.error_lines(exit, &format!("{text}\n"));
         } else {
             self.error(exit, &text);
         }
-        self.last = text;
+        self.last_cluster_error = text;
     }
 
-    /// Something that was to be looked up and could not be, so that the answer is not whole.
-    pub(super) fn missed(&mut self, what: &str) {
-        self.gaps.missed.push(harmless_name(what));
+    /// Takes note of a lookup that failed, so that the result is incomplete.
+    pub(super) fn add_gap(&mut self, what: &str) {
+        self.gaps.missed.push(printable_line(what));
     }
 
-    /// Policies that could not be read, so that the answer is not whole.
-    pub(super) fn without_policies(&mut self, UnreadPolicies { what, why }: UnreadPolicies) {
-        self.gaps.policies.push(harmless_name(&what));
-        self.fault(&why.into());
+    /// Prints the error of policies that could not be read, so that the result is incomplete.
+    pub(super) fn unread_policies(&mut self, UnreadPolicies { what, why }: UnreadPolicies) {
+        self.gaps.policies.push(printable_line(&what));
+        self.source_error(&why.into());
     }
 
-    /// What is missing in the answer.
+    /// What could not be read.
     pub(super) const fn gaps(&self) -> &MissingData {
         &self.gaps
     }
 
-    /// Says what is missing in the answer.
-    pub(super) fn tell_gaps(&mut self) {
+    /// Prints what could not be read.
+    pub(super) fn report_gaps(&mut self) {
         if !self.gaps.is_empty() {
             self.error(Exit::Cluster, &format!("the answer is incomplete: {}", self.gaps));
         }
     }
 
     /// Shows how many kinds were read beside how many objects.
-    pub(super) fn count_kinds(&mut self, kinds: Arc<Kinds>) {
+    pub(super) fn count_kinds(&mut self, kinds: Arc<KindProgress>) {
         self.progress.count_kinds(kinds);
     }
 
-    /// Lines that say themselves what they are, for an error that ends the run like this.
+    /// Prints lines as they are, with the exit code that they lead to.
     pub(super) fn error_lines(&mut self, exit: Exit, lines: &str) {
         self.exit.worsen(exit);
-        self.say(lines);
+        self.print(lines);
     }
 
-    /// A note.
+    /// Prints a note.
     pub(super) fn note(&mut self, about: NoteKind, message: &str) {
         if about == NoteKind::Omission && self.verbosity.strict {
             self.error(Exit::Evaluation, &format!("{message} (--strict)"));
         } else if !self.verbosity.quiet {
-            self.say(&format!("note: {message}\n"));
+            self.print(&format!("note: {message}\n"));
         }
     }
 
-    /// A note for each difference between the two semantics that was reached.
-    pub(super) fn announce(&mut self, divergences: DivergenceSet, semantics: Semantics) {
-        for line in announced(divergences, &semantics.to_string()).lines() {
+    /// Prints a note for each divergence that was met.
+    pub(super) fn divergences(&mut self, divergences: DivergenceSet, semantics: Semantics) {
+        for line in divergence_notes(divergences, &semantics.to_string()).lines() {
             self.note(NoteKind::Omission, line.strip_prefix("note: ").unwrap_or(line));
         }
     }
 
-    /// The last word about what was done.
+    /// Prints the summary.
     pub(super) fn summary(&self, message: &str) {
         if !self.verbosity.quiet {
-            self.say(&format!("{message}\n"));
+            self.print(&format!("{message}\n"));
         }
     }
 
@@ -150,30 +156,30 @@ impl Reporter {
         self.progress.advance(objects);
     }
 
-    /// Prints what the progress bar must not stand in the way of.
-    pub(super) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
-        self.progress.aside(print)
+    /// Prints something while the progress bar is hidden.
+    pub(super) fn suspend_progress<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.progress.suspend(print)
     }
 
-    /// Makes the run end like this, or worse.
+    /// Makes the exit code this one, unless it is worse.
     pub(super) fn worsen(&mut self, exit: Exit) {
         self.exit.worsen(exit);
     }
 
-    /// How the run must end so far.
+    /// The exit code so far.
     pub(super) const fn exit(&self) -> Exit {
         self.exit
     }
 
-    /// Takes the progress bar away.
+    /// Removes the progress bar.
     pub(super) fn finish_progress(&mut self) {
         self.progress.finish();
     }
 
-    fn say(&self, text: &str) {
-        let text = harmless(text);
-        self.progress.aside(|| {
-            // Nobody is left to be told that standard error cannot be written.
+    fn print(&self, text: &str) {
+        let text = printable(text);
+        self.progress.suspend(|| {
+            // There is no other place for an error of standard error.
             let _written = io::stderr().lock().write_all(text.as_bytes());
         });
     }

@@ -11,15 +11,15 @@ use crate::value::{ObjectRef, Value};
 
 use super::evaluate::{Evaluated, Evaluation, Evaluator, without_bookkeeping};
 
-/// What the server writes into an object itself.
+/// Fields of `metadata` that the server sets.
 const OWN: [&str; 7] =
     ["name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink"];
 
-/// What is said to somebody who wants dry runs and names no cluster.
+/// The error for dry runs without a cluster.
 pub(super) const NO_CLUSTER: &str =
     "--server-dry-run needs a cluster: manifests are evaluated in it with --live";
 
-/// Asks what would be stored for objects.
+/// Sends objects to the API server as dry runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DryRuns<'a> {
     cluster: &'a dyn Cluster,
@@ -28,12 +28,12 @@ pub(super) struct DryRuns<'a> {
 }
 
 impl<'a> DryRuns<'a> {
-    /// Asks this cluster.
+    /// Dry runs on this cluster.
     pub(super) fn new<W: World>(cluster: &'a dyn Cluster, evaluator: &Evaluator<'a, W>) -> Self {
         Self { cluster, namespace: &evaluator.engine.settings().namespace }
     }
 
-    /// Asks for all objects of a piece that changed.
+    /// Sends all changed objects of a document.
     pub(super) fn run(self, evaluated: &mut Evaluated) {
         let is_live = matches!(evaluated.piece.content, Content::Object(_));
         for object in evaluated.objects.iter_mut().filter(|object| object.report.is_changed()) {
@@ -48,7 +48,7 @@ impl<'a> DryRuns<'a> {
 
     fn ask(self, object: &Evaluation, act: Act) -> Option<ServerDryRun> {
         let report = &object.report;
-        // What exists is asked for by the name that it has, whatever the policies make of that.
+        // An object that exists keeps its name, even if policies change it.
         let named = if act == Act::Create { &report.after } else { &report.before };
         let identity = ObjectRef::of(named)?;
         let mut sent = report.after.clone();
@@ -95,7 +95,7 @@ impl<'a> DryRuns<'a> {
     }
 }
 
-/// The server's own sentence.
+/// The server's own message.
 fn words(error: ClusterError) -> String {
     match error {
         ClusterError::Refused { message, .. } => message,

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::Rule;
 use crate::render::{
-    Width, counted, lines, listed, missing_targets, shown_message, summary_table, trial_line, trials_line,
+    Width, counted, dry_run_line, dry_runs_line, error_lines, listed, missing_targets, shown_message,
+    summary_table,
 };
 use crate::report::{ObjectReport, Outcome, RunningKyverno, ServerDryRun, Totals};
 use crate::semantics::{DivergenceSet, Semantics};
@@ -98,7 +99,7 @@ impl RunSummary {
     /// Reports the errors of rules on the objects of a document.
     pub(super) fn report_errors(&self, evaluated: &Evaluated, reporter: &mut Reporter) {
         for object in evaluated.objects.iter().filter(|object| object.report.has_error()) {
-            reporter.error_lines(Exit::Evaluation, &lines(&object.report, &evaluated.origin(object)));
+            reporter.error_lines(Exit::Evaluation, &error_lines(&object.report, &evaluated.origin(object)));
         }
     }
 
@@ -167,13 +168,13 @@ impl RunSummary {
                 reporter.worsen(Exit::Cluster);
                 if self.tally.server_dry_runs.unanswered <= NAMED_UNANSWERED {
                     let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
-                    reporter.missed(&format!("dry run of {name}"));
+                    reporter.add_gap(&format!("dry run of {name}"));
                 }
                 &mut self.more_unanswered
             }
         };
         if self.refusals.len() < NAMED_REFUSALS {
-            self.refusals.extend(trial_line(report));
+            self.refusals.extend(dry_run_line(report));
         } else {
             *more += 1;
         }
@@ -205,7 +206,7 @@ impl RunSummary {
             self.report_unmatched_rules(session, reporter);
         }
         if closing.divergences {
-            reporter.announce(self.divergences, session.engine.settings().semantics);
+            reporter.divergences(self.divergences, session.engine.settings().semantics);
         }
         if let Some(kyverno) = &self.tally.kyverno {
             reporter.note(NoteKind::Other, &kyverno.message);
@@ -222,7 +223,7 @@ impl RunSummary {
         for note in session.notes_on_acts.iter().filter(|_| acts) {
             reporter.note(NoteKind::Other, note);
         }
-        let unused = session.schemaless.unused().filter(|schema| self.has_matched(schema));
+        let unused = session.missing_schemas.unused().filter(|schema| self.has_matched(schema));
         for MissingSchema { name, why, .. } in unused {
             let text = format!("the schema of {name} cannot be read, lists in it merge without keys: {why}");
             reporter.note(NoteKind::Omission, &text);
@@ -382,7 +383,7 @@ impl RunSummary {
         if self.tally.errors > 0 {
             parts.push(format!("{} with errors", self.tally.errors));
         }
-        format!("{}{}", parts.join(", "), trials_line(&self.tally.server_dry_runs))
+        format!("{}{}", parts.join(", "), dry_runs_line(&self.tally.server_dry_runs))
     }
 
     /// Names the rules that matched no object; a match of a rule generated for controllers is one of its source.

@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     print(&format!("{text}\n"))
 }
 
-/// Prints a result at once. That nobody reads it is no error.
+/// Prints a result at once. A closed pipe is no error.
 pub(super) fn print(text: &str) -> Exit {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

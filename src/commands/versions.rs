@@ -6,8 +6,8 @@ use crate::policy::KindSelector;
 use crate::resources::{ApiResource, Resources};
 use crate::source::cluster::in_another_version;
 
-/// What is said of rules that see nothing of these kinds, because they name other versions of them. Kyverno has its
-/// webhooks asked in the versions that rules name.
+/// Notes on rules that do not match these kinds because they name other versions of them. Kyverno's webhooks are called
+/// in the versions that rules name.
 pub(super) fn in_other_versions(
     rules: &[Vec<KindSelector>],
     read: &[ApiResource],

@@ -1,4 +1,4 @@
-//! The annotations that an orchestrator keeps its books in.
+//! The annotations that belong to the orchestrator.
 
 use crate::value::{Map, Text, Value};
 
@@ -19,8 +19,8 @@ pub fn is_internal(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || NAMES.contains(&name)
 }
 
-/// What the orchestrator says of an item (`path`, `index`) under today's name or the earlier one.
-pub(super) fn bookkeeping<'a>(item: &'a Value, name: &str) -> Option<&'a str> {
+/// An annotation of the orchestrator (`path`, `index`), under its current name or the legacy one.
+pub(super) fn internal_annotation<'a>(item: &'a Value, name: &str) -> Option<&'a str> {
     let annotations = item.path(&["metadata", "annotations"])?;
     let current = annotations.get(&format!("internal.config.kubernetes.io/{name}"));
     current.or_else(|| annotations.get(&format!("config.kubernetes.io/{name}")))?.as_str()
@@ -30,25 +30,25 @@ pub(super) fn bookkeeping<'a>(item: &'a Value, name: &str) -> Option<&'a str> {
 /// come back is a file that is deleted. What kustomize builds has no files, though it may have such paths.
 pub fn file_path(item: &Value) -> Option<&str> {
     let built = item.path(&["metadata", "annotations", "kustomize.config.k8s.io/id"]).is_some();
-    bookkeeping(item, "path").filter(|_| !built)
+    internal_annotation(item, "path").filter(|_| !built)
 }
 
-/// The internal annotations that were taken from an object, and how they stood there.
+/// The internal annotations that were removed from an object, and their places.
 #[derive(Clone, Debug, Default)]
-pub struct Hidden {
+pub struct InternalAnnotations {
     /// All annotations in their order: internal ones with their value, others without.
     order: Vec<(Text, Option<Value>)>,
-    /// Where `annotations` stood in `metadata`, if it held nothing but internal ones and so was hidden too.
+    /// The index of `annotations` in `metadata`, if all annotations are internal, so that it was removed, too.
     emptied_at: Option<usize>,
 }
 
-/// Takes the internal annotations from an item, so that policies see the object that a cluster would.
-pub fn hide(item: &Value) -> (Value, Hidden) {
+/// Removes the internal annotations from an item, so that policies see the object as a cluster would.
+pub fn hide(item: &Value) -> (Value, InternalAnnotations) {
     let Some(annotations) = item.path(&["metadata", "annotations"]).and_then(Value::as_object) else {
-        return (item.clone(), Hidden::default());
+        return (item.clone(), InternalAnnotations::default());
     };
     if !annotations.keys().any(|name| is_internal(name)) {
-        return (item.clone(), Hidden::default());
+        return (item.clone(), InternalAnnotations::default());
     }
     let order = annotations
         .iter()
@@ -68,12 +68,11 @@ pub fn hide(item: &Value) -> (Value, Hidden) {
             metadata.insert("annotations".into(), own);
         }
     }
-    (shown, Hidden { order, emptied_at })
+    (shown, InternalAnnotations { order, emptied_at })
 }
 
-impl Hidden {
-    /// Gives an object the internal annotations back, exactly those it came with and where they stood,
-    /// whatever the policies made of its annotations.
+impl InternalAnnotations {
+    /// Puts the internal annotations back in their places, whatever the policies did to the annotations.
     pub fn restore(&self, object: &Value) -> Value {
         let current = object.path(&["metadata", "annotations"]).and_then(Value::as_object);
         if self.order.is_empty()

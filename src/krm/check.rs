@@ -1,31 +1,31 @@
-//! What no orchestrator passes on, or could take back.
+//! Checks of items that an orchestrator would refuse.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::value::{ObjectRef, Value};
 
-use super::annotations::bookkeeping;
+use super::annotations::internal_annotation;
 use super::is_resource;
 
 /// Where an item stands: the package (there may be packages within packages), the path in it, and the number of
 /// the document.
 fn place(item: &Value) -> Option<(Option<&str>, &str, &str)> {
-    let index = bookkeeping(item, "index").unwrap_or("0");
-    Some((bookkeeping(item, "package-path"), bookkeeping(item, "path")?, index))
+    let index = internal_annotation(item, "index").unwrap_or("0");
+    Some((internal_annotation(item, "package-path"), internal_annotation(item, "path")?, index))
 }
 
 /// The numbers of the items that stand where one before them stands. kpt refuses an answer with such items, and
 /// then says nothing of the reasons in it.
-pub fn twins<'a>(items: &[&'a Value]) -> Vec<usize> {
+pub fn duplicates<'a>(items: &[&'a Value]) -> Vec<usize> {
     let mut places = BTreeSet::new();
-    let twin = |(number, item): (usize, &&'a Value)| {
+    let duplicate = |(number, item): (usize, &&'a Value)| {
         let taken = place(item).is_some_and(|place| !places.insert(place));
         taken.then_some(number)
     };
-    items.iter().enumerate().filter_map(twin).collect()
+    items.iter().enumerate().filter_map(duplicate).collect()
 }
 
-/// What is wrong with the items as a whole: a resource without a name, and items that cannot be told apart.
+/// Errors of the items as a whole: a resource without a name, and duplicate items.
 /// `label` names an item by its number.
 pub fn faults(items: &[&Value], function_config: &Value, label: &dyn Fn(usize) -> String) -> Vec<String> {
     let mut faults = Vec::new();
@@ -33,12 +33,12 @@ pub fn faults(items: &[&Value], function_config: &Value, label: &dyn Fn(usize) -
     let mut ids = BTreeMap::new();
     let mut objects = BTreeMap::new();
     for (number, item) in items.iter().enumerate() {
-        let path = bookkeeping(item, "path");
+        let path = internal_annotation(item, "path");
         let mut fault = |first: usize, text: String| {
             faults.push(format!("{} and {} {text}", label(first), label(number)));
         };
         if let Some(path) = path {
-            let index = bookkeeping(item, "index").unwrap_or("0");
+            let index = internal_annotation(item, "index").unwrap_or("0");
             if let Some(first) = places.insert(place(item), number) {
                 fault(
                     first,

@@ -7,10 +7,10 @@ use crate::value::{Map, Pointer, Text, Value};
 use super::Severity;
 use super::fields::{FIELDS, words_of};
 
-/// What a function is asked to do.
+/// The configuration of a function.
 #[derive(Clone, Debug)]
 pub struct FunctionConfig {
-    /// What comes of the policies.
+    /// What the policies are used for.
     pub mode: Mode,
     /// The policies, paths and whole ones in the order given.
     pub policies: Vec<PolicyInput>,
@@ -85,7 +85,7 @@ impl OnError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("functionConfig: {pointer}: {message}")]
 #[non_exhaustive]
-pub struct ConfigFault {
+pub struct ConfigError {
     /// The field.
     pub pointer: Pointer,
     /// What is wrong with it.
@@ -99,13 +99,13 @@ impl FunctionConfig {
     ///
     /// Every fault: another kind, unknown fields, values of a wrong type, fields that mean nothing in the
     /// mode.
-    pub fn from_value(config: &Value) -> Result<Self, Vec<ConfigFault>> {
+    pub fn from_value(config: &Value) -> Result<Self, Vec<ConfigError>> {
         let text = |key| config.get(key).and_then(Value::as_str).unwrap_or_default();
         let (fields, at) = match (text("apiVersion"), text("kind")) {
             ("kyv.dev/v1alpha1", "Kyv") => ("spec", Form::Typed),
             ("v1", "ConfigMap") => ("data", Form::Strings),
             _ => {
-                return Err(vec![ConfigFault {
+                return Err(vec![ConfigError {
                     pointer: Pointer::ROOT.key("kind"),
                     message: "expected kyv.dev/v1alpha1 Kyv or v1 ConfigMap".into(),
                 }]);
@@ -138,13 +138,13 @@ enum Form {
 struct Reader {
     form: Form,
     at: Pointer,
-    faults: Vec<ConfigFault>,
+    faults: Vec<ConfigError>,
 }
 
 impl Reader {
     fn fault(&mut self, field: Option<&str>, message: impl Into<String>) {
         let pointer = field.map_or_else(|| self.at.clone(), |field| self.at.key(field));
-        self.faults.push(ConfigFault { pointer, message: message.into() });
+        self.faults.push(ConfigError { pointer, message: message.into() });
     }
 
     fn config(&mut self, members: &Map) -> FunctionConfig {
@@ -214,7 +214,7 @@ impl Reader {
                 PolicyInput::Path(path) => found.push(path),
                 _ => {
                     let pointer = self.at.key(field).index(index);
-                    self.faults.push(ConfigFault { pointer, message: "expected a path".into() });
+                    self.faults.push(ConfigError { pointer, message: "expected a path".into() });
                 }
             }
         }
@@ -226,7 +226,7 @@ impl Reader {
         let is_stdin = |input: &PolicyInput| matches!(input, PolicyInput::Path(path) if &**path == "-");
         if let Some(index) = found.iter().position(is_stdin) {
             let message = "expected a path; standard input holds the ResourceList".into();
-            self.faults.push(ConfigFault { pointer: self.at.key(field).index(index), message });
+            self.faults.push(ConfigError { pointer: self.at.key(field).index(index), message });
             found.retain(|input| !is_stdin(input));
         }
         found
@@ -251,7 +251,7 @@ impl Reader {
                             let pointer = self.at.key(field).index(index);
                             let or_what = if what.is_empty() { String::new() } else { format!(" or {what}") };
                             let message = format!("expected a path{or_what}, found {}", other.type_name());
-                            self.faults.push(ConfigFault { pointer, message });
+                            self.faults.push(ConfigError { pointer, message });
                         }
                     }
                 }

@@ -20,7 +20,7 @@ pub struct ResourceList {
 /// Why a value is no ResourceList.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ListFault {
+pub enum ResourceListError {
     /// It is of another kind.
     #[error("expected a document of kind ResourceList, found kind {0}")]
     Kind(String),
@@ -37,16 +37,16 @@ pub enum ListFault {
 }
 
 impl ResourceList {
-    /// Takes a document apart. Items may be missing or `null`: the list is empty then. Results may stand
+    /// Reads a document. Items may be missing or `null`: the list is empty then. Results may stand
     /// in a list or, as early SDKs wrote them, in an object's `items`.
     ///
     /// # Errors
     ///
     /// A document of another kind, items or results that are no lists.
-    pub fn from_value(document: &Value) -> Result<Self, ListFault> {
+    pub fn from_value(document: &Value) -> Result<Self, ResourceListError> {
         let kind = document.get("kind").and_then(Value::as_str).unwrap_or("none");
         if kind != "ResourceList" && kind != "List" {
-            return Err(ListFault::Kind(kind.into()));
+            return Err(ResourceListError::Kind(kind.into()));
         }
         let results = document.get("results");
         let results = results.and_then(|results| results.get("items")).or(results);
@@ -83,11 +83,11 @@ impl ResourceList {
     }
 }
 
-fn list(value: Option<&Value>, field: &'static str) -> Result<Vec<Value>, ListFault> {
+fn list(value: Option<&Value>, field: &'static str) -> Result<Vec<Value>, ResourceListError> {
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(items)) => Ok(items.to_vec()),
-        Some(other) => Err(ListFault::Type { field, expected: "list", found: other.type_name() }),
+        Some(other) => Err(ResourceListError::Type { field, expected: "list", found: other.type_name() }),
     }
 }
 

@@ -4,18 +4,18 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod annotations;
-mod answer;
 mod check;
 mod config;
 mod fields;
 mod list;
+mod response;
 mod results;
 mod schema;
 
-pub use annotations::{Hidden, file_path, hide, is_internal};
-pub use answer::{ItemOutcome, Reply, answer_text};
-pub use check::{faults, twins};
-pub use config::{ConfigFault, FunctionConfig, Mode, OnError, PolicyInput};
-pub use list::{ListFault, ResourceList, is_resource, is_same_object};
-pub use results::{Gravity, Severity, change_words, failure, file, file_of, results, sort, warning};
+pub use annotations::{InternalAnnotations, file_path, hide, is_internal};
+pub use check::{duplicates, faults};
+pub use config::{ConfigError, FunctionConfig, Mode, OnError, PolicyInput};
+pub use list::{ResourceList, ResourceListError, is_resource, is_same_object};
+pub use response::{ItemOutcome, Response, response_text};
+pub use results::{Severities, Severity, change_words, failure, file, file_of, results, sort, warning};
 pub use schema::definition;

@@ -3,14 +3,14 @@
 use crate::report::{ObjectReport, Outcome, RuleReport};
 use crate::value::{Change, ChangeKind, ObjectRef, Value};
 
-use super::annotations::bookkeeping;
+use super::annotations::internal_annotation;
 
-/// How grave a result is.
+/// The severity of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// The function fails.
     Error,
-    /// Somebody should look.
+    /// It should be looked at.
     Warning,
     /// Something was done.
     Info,
@@ -27,7 +27,7 @@ impl Severity {
     }
 }
 
-/// A failure that is of no object in particular.
+/// An error about no object in particular.
 pub fn failure(message: &str) -> Value {
     result(message, Severity::Error)
 }
@@ -41,22 +41,22 @@ fn result(message: &str, severity: Severity) -> Value {
     [("message", Value::from(message)), ("severity", severity.word().into())].into_iter().collect()
 }
 
-/// How grave the results are.
+/// The severities of results.
 #[derive(Clone, Copy, Debug)]
-pub struct Gravity {
-    /// That a rule could not be evaluated.
+pub struct Severities {
+    /// Of a rule that could not be evaluated.
     pub errors: Severity,
-    /// That a policy would change the object; `None` where it does change it.
+    /// Of a change, in mode validate; `None` where the object is changed.
     pub violations: Option<Severity>,
 }
 
 /// The results of one item: one for each rule that changed it or would, one for each rule that could not be
 /// evaluated. Scalar changes carry the values, unless the object is a Secret. `file` is the item's, from
-/// [`file_of`]; `shown` takes secrets out of messages.
+/// [`file_of`]; `shown` redacts messages.
 pub fn results(
     report: &ObjectReport,
     file: Option<&Value>,
-    gravity: Gravity,
+    severities: Severities,
     shown: &dyn Fn(&str) -> String,
 ) -> Vec<Value> {
     let mut found = Vec::new();
@@ -64,13 +64,13 @@ pub fn results(
         let mut row = match &rule.outcome {
             Outcome::Error(error) => {
                 let message = format!("{}/{}: {}", policy.policy, rule.rule, shown(&error.message));
-                result(&message, gravity.errors)
+                result(&message, severities.errors)
             }
             Outcome::Patched { .. } if !policy.has_error() && report.is_changed() => {
                 let changes = rule.changes();
                 let message =
-                    format!("{}/{}: {}", policy.policy, rule.rule, change_words(rule, gravity, shown));
-                let mut row = result(&message, gravity.violations.unwrap_or(Severity::Info));
+                    format!("{}/{}: {}", policy.policy, rule.rule, change_words(rule, severities, shown));
+                let mut row = result(&message, severities.violations.unwrap_or(Severity::Info));
                 if let [change] = &*changes {
                     row.insert("field", field(change, report, shown));
                 }
@@ -99,11 +99,11 @@ pub fn results(
     found
 }
 
-/// What a rule changed or would, in words.
-pub fn change_words(rule: &RuleReport, gravity: Gravity, shown: &dyn Fn(&str) -> String) -> String {
+/// A sentence on what a rule changed or would change.
+pub fn change_words(rule: &RuleReport, severities: Severities, shown: &dyn Fn(&str) -> String) -> String {
     let paths: Vec<String> = rule.changes().iter().map(|change| change.pointer.to_string()).collect();
     let by = rule.trigger.as_ref().map_or_else(String::new, |by| format!(" (triggered by {by})"));
-    let verb = if gravity.violations.is_some() { "would change" } else { "changed" };
+    let verb = if severities.violations.is_some() { "would change" } else { "changed" };
     format!("{verb} {}{by}", shown(&paths.join(", ")))
 }
 
@@ -140,10 +140,10 @@ fn field(change: &Change, report: &ObjectReport, shown: &dyn Fn(&str) -> String)
     row
 }
 
-/// Where the item stands in the package, from the orchestrator's annotations.
+/// The file of the package that the item comes from, by the orchestrator's annotations.
 pub fn file_of(item: &Value) -> Option<Value> {
-    let index = bookkeeping(item, "index").and_then(|index| index.parse().ok()).unwrap_or(0);
-    Some(file(bookkeeping(item, "path")?, index))
+    let index = internal_annotation(item, "index").and_then(|index| index.parse().ok()).unwrap_or(0);
+    Some(file(internal_annotation(item, "path")?, index))
 }
 
 /// A file of the package, and the number of the document in it.

@@ -65,7 +65,7 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
     let shown = mask_of(report, &report.before, &report.after);
     row.insert("patch", json_patch(&shortest_changes(&shown.before, &shown.after)));
     if let Some(server_dry_run) = &report.server_dry_run {
-        row.insert("server", trial_json(server_dry_run, report, &shown));
+        row.insert("server", dry_run_json(server_dry_run, report, &shown));
     }
     let rules = report.rules().map(|(policy, rule)| {
         let mut row = rule_json(rule, &shown, report);
@@ -80,12 +80,12 @@ pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
         named
     });
     row.insert("rules", Value::array(rules.collect()));
-    row.insert("differences", corners_json(report.divergences()));
+    row.insert("differences", divergences_json(report.divergences()));
     row
 }
 
-/// What the API server says: its verdict, with its further changes or its words.
-fn trial_json(server_dry_run: &ServerDryRun, report: &ObjectReport, object: &Masked) -> Value {
+/// The result of a dry run: the verdict, with further changes or the message.
+fn dry_run_json(server_dry_run: &ServerDryRun, report: &ObjectReport, object: &Masked) -> Value {
     let (verdict, name, value) = match server_dry_run {
         ServerDryRun::Accepted { sent, stored } => {
             let shown = mask_of(report, sent, stored);
@@ -137,7 +137,7 @@ fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport) -> Value
     row
 }
 
-fn corners_json(divergences: DivergenceSet) -> Value {
+fn divergences_json(divergences: DivergenceSet) -> Value {
     let entries = divergences.iter().map(|difference| {
         [
             ("id", Value::from(difference.to_string())),

@@ -3,7 +3,7 @@
 use crate::report::ObjectReport;
 use crate::value::{Change, ChangeKind, ObjectRef, Value};
 
-use super::harmless::harmless_name;
+use super::printable::printable_line;
 
 /// Changes as an RFC 6902 patch.
 pub fn json_patch(changes: &[Change]) -> Value {
@@ -43,7 +43,7 @@ pub fn kubectl_name(report: &ObjectReport) -> Option<String> {
     let object = report.object.as_ref()?;
     let kind = object.kind.kind.to_lowercase();
     let group = if object.kind.group.is_empty() { String::new() } else { format!(".{}", object.kind.group) };
-    Some(harmless_name(&format!("{kind}{group}/{}", object.name)))
+    Some(printable_line(&format!("{kind}{group}/{}", object.name)))
 }
 
 #[cfg(test)]

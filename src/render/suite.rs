@@ -7,9 +7,9 @@ use crate::value::Value;
 use crate::yaml;
 
 use super::diff::{DiffStyle, Palette, hunks};
-use super::harmless::harmless_name;
 use super::mask::mask_beside;
 use super::patch::identity;
+use super::printable::printable_line;
 
 /// Which rows of test suites are shown, and how.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,7 @@ fn cells(number: usize, row: &SuiteRow) -> [String; 7] {
     cells.map(|cell| or_dash(one_line(&cell)))
 }
 
-/// What a row is about: `apiVersion/kind/namespace/name`, or whatever the expectation names.
+/// The resource of a row: `apiVersion/kind/namespace/name`, or the name in the expectation.
 pub(super) fn resource(row: &SuiteRow) -> String {
     match &row.resource {
         Subject::Object(object) => {
@@ -69,7 +69,7 @@ pub(super) fn resource(row: &SuiteRow) -> String {
     }
 }
 
-/// What a rule says, without secrets of the object.
+/// The message of a rule, redacted.
 pub(super) fn message(row: &SuiteRow) -> String {
     match &row.states {
         Some((before, after)) => mask_beside(before, after, &row.secrets).message(&row.message),
@@ -79,7 +79,7 @@ pub(super) fn message(row: &SuiteRow) -> String {
 
 /// A text without line breaks and other control characters.
 fn one_line(text: &str) -> String {
-    harmless_name(&text.replace('\n', "; "))
+    printable_line(&text.replace('\n', "; "))
 }
 
 /// A suite's file, and its name if it has one.
@@ -151,7 +151,7 @@ pub fn suite_difference(row: &SuiteRow, palette: Palette) -> Option<String> {
     row.difference.as_ref().map(|difference| difference_text(row, difference, palette))
 }
 
-/// What differs between an expected object and what became of it, with secrets masked.
+/// The diff between an expected object and the actual one, with secrets masked.
 pub(super) fn difference_text(row: &SuiteRow, difference: &Difference, palette: Palette) -> String {
     let shown = mask_beside(&difference.expected, &difference.actual, &row.secrets);
     let print = |value: &Value| {

@@ -1,4 +1,4 @@
-//! Summaries: what becomes of how many objects, by policy, rule, kind and namespace.
+//! Summaries: numbers of objects by outcome, policy, rule, kind and namespace.
 
 use std::fmt::Write as _;
 
@@ -7,16 +7,16 @@ use indexmap::IndexMap;
 use crate::report::{Counts, Flag, MissingData, ServerDryRuns, Totals, TotalsRow};
 use crate::value::Text;
 
-use super::harmless::harmless_name;
+use super::printable::printable_line;
 use super::table::{Table, fence, markdown_text};
 
-/// So many places are named for one object.
+/// How many places are named for one object.
 const PLACES: usize = 3;
 
-/// So many rows a table has; those with the fewest changes are summed up in one more.
+/// How many rows a table has; those with the fewest changes are summed up in one more.
 const ROWS: usize = 20;
 
-/// How much is told.
+/// How much a summary shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// One table, unless it would be too long.
@@ -36,7 +36,7 @@ trait Counting: Clone + Default {
 
     fn add(&mut self, other: &Self);
 
-    /// How much there is to tell: changes first, then errors.
+    /// The rank in the table: by changes, then by errors.
     fn weight(&self) -> (usize, usize);
 }
 
@@ -99,7 +99,7 @@ fn table<C: Counting>(names: &[&'static str], rows: &[(Vec<String>, C)]) -> Tabl
         let numbers = counts.numbers().into_iter().chain(flagged).map(|number| number.to_string());
         names
             .iter()
-            .map(|name| harmless_name(if name.is_empty() { "-" } else { name }))
+            .map(|name| printable_line(if name.is_empty() { "-" } else { name }))
             .chain(numbers)
             .collect()
     });
@@ -148,7 +148,7 @@ fn tables(tally: &Totals, width: Width) -> Vec<(&'static str, Table)> {
         ("By kind", "Kind", &tally.by_kind),
         ("By namespace", "Namespace", &tally.by_namespace),
     ];
-    // One row alone says what the totals say.
+    // A single row is the same as the totals.
     for (title, name, counts) in dimensions.into_iter().filter(|(_, _, counts)| counts.len() > 1) {
         if is_long || width == Width::Whole {
             let rows = counts.iter().map(|(name, counts)| (vec![name.to_string()], *counts)).collect();
@@ -158,7 +158,7 @@ fn tables(tally: &Totals, width: Width) -> Vec<(&'static str, Table)> {
     tables
 }
 
-/// Where the rows are that are not told one by one.
+/// Where the rows are that the table leaves out.
 fn rest(tally: &Totals) -> Option<String> {
     let rows = tally.rows.len();
     (rows > ROWS).then(|| format!("all {rows} rows by policy, rule, kind and namespace: -o json"))
@@ -185,12 +185,12 @@ fn totals(tally: &Totals, gaps: &MissingData) -> String {
             let _ = write!(line, ", {number} {} {what}", if number == 1 { one } else { more });
         }
     }
-    line.push_str(&trials_line(&tally.server_dry_runs));
+    line.push_str(&dry_runs_line(&tally.server_dry_runs));
     line
 }
 
-/// How many objects an API server would take, as the end of a line of totals; empty where it was not asked.
-pub fn trials_line(server_dry_runs: &ServerDryRuns) -> String {
+/// Counts of dry runs, as the end of a line of totals; empty without dry runs.
+pub fn dry_runs_line(server_dry_runs: &ServerDryRuns) -> String {
     if server_dry_runs.is_empty() {
         return String::new();
     }
@@ -223,7 +223,7 @@ fn meanings(tally: &Totals) -> Vec<(String, Vec<String>)> {
                 let places: Vec<String> = places.iter().take(PLACES).map(ToString::to_string).collect();
                 let places =
                     if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) };
-                harmless_name(&format!("{object}{places}"))
+                printable_line(&format!("{object}{places}"))
             })
             .collect();
         if number > names.len() {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kyv::engine::{Engine, Lookup, LookupError, Settings, World};
 use kyv::policy::{self, PolicySet};
 use kyv::render::{
-    DiffStyle, Explanation, Origin, Palette, RuleSources, impact_json, lines, markdown, object_json,
+    DiffStyle, Explanation, Origin, Palette, RuleSources, error_lines, impact_json, markdown, object_json,
     shown_message, tally_json, unified_diff,
 };
 use kyv::report::{MissingData, ObjectReport, Totals};
@@ -242,7 +242,7 @@ fn shown(report: &ObjectReport) -> Vec<(&'static str, String)> {
     let mut all = vec![
         ("diff", unified_diff(report, &origin, &DiffStyle::default())),
         ("json", object_json(report, &origin).to_json()),
-        ("lines", lines(report, &origin)),
+        ("lines", error_lines(report, &origin)),
         ("explain", explanation.text(Semantics::Documented, true, Palette::Plain)),
         ("explain json", explanation.json().to_json()),
     ];

@@ -31,7 +31,7 @@ use crate::commands::session::{Session, with_pool};
 use crate::commands::spool::Spool;
 use crate::commands::summary::{Closing, RunSummary, SummaryStyle};
 
-/// What kustomize and helm may take, unless somebody says otherwise: Argo CD's own limit.
+/// The default time limit of kustomize and helm: Argo CD's own.
 const TIME_LIMIT: Duration = Duration::from_secs(90);
 
 const EXAMPLES: &str = "\
@@ -159,7 +159,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Reads what the application asks for. Everything that is wrong is said; `None` if anything is.
+    /// Reads the parameters of the application. All errors are reported; `None` if there are any.
     fn prepare(arguments: &'a Arguments, reporter: &mut Reporter) -> Option<Self> {
         let mut fail = |message: &str| reporter.error(Exit::Input, message);
         let watch = Watch::start(arguments.timeout)

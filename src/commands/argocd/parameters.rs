@@ -25,7 +25,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Exit {
     let variables = super::variables();
     let pairs = variables.iter().map(|(name, value)| (&**name, &**value));
-    // Of an application with wrong parameters the right ones are still to be told.
+    // An application with invalid parameters still has the others announced.
     let chosen = argocd::Parameters::read(pairs).ok().and_then(|parameters| parameters.renderer);
     match chosen.map_or_else(found, Ok) {
         Ok(renderer) => print(&format!("{}\n", announcement(renderer, arguments.app_policies).to_json())),
@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     }
 }
 
-/// What the current folder is rendered by.
+/// The renderer of the current folder.
 pub(super) fn found() -> std::io::Result<Renderer> {
     let names = fs::read_dir(".")?.map(|entry| entry.map(|entry| entry.file_name()));
     let names = names.collect::<Result<Vec<_>, _>>()?;

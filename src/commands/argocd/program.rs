@@ -15,13 +15,13 @@ use std::time::Instant;
 use super::watch::GRACE;
 use super::watch::{Ended, Watch};
 
-/// How often the clock is looked at while a program runs.
+/// How often the time is checked while a program runs.
 const TICK: Duration = Duration::from_millis(5);
 
 /// How many bytes of a program's standard error are kept.
 const STDERR_BYTES: u64 = 16 << 10;
 
-/// A program and what it is given.
+/// A program with its arguments, environment and input.
 #[derive(Debug)]
 pub(super) struct Program<'a> {
     pub(super) name: &'static str,
@@ -31,14 +31,14 @@ pub(super) struct Program<'a> {
     pub(super) input: Option<File>,
 }
 
-/// What a program that succeeded has written.
+/// The output of a program that succeeded.
 #[derive(Debug)]
 pub(super) struct Rendered {
     pub(super) output: Vec<u8>,
     pub(super) stderr: String,
 }
 
-/// Why a program gave nothing.
+/// Why a program has no output.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProgramError {
     #[error("`{0}` is not on the PATH")]
@@ -61,14 +61,14 @@ impl From<Ended> for ProgramError {
     }
 }
 
-/// Something that a thread has read to its end.
+/// A stream that a thread has read to its end.
 enum Stream {
     Stdout(io::Result<Vec<u8>>),
     Stderr(io::Result<Vec<u8>>),
 }
 
 impl Program<'_> {
-    /// What messages call it.
+    /// Its name in messages.
     pub(super) fn title(&self) -> String {
         let command = self.arguments.first().map(|first| first.to_string_lossy()).unwrap_or_default();
         format!("{} {command}", self.name)
@@ -187,16 +187,16 @@ fn read(child: &mut Child, most: usize) -> mpsc::Receiver<Stream> {
     streams
 }
 
-/// Whether this process leads its group, as whatever the plugin server starts does.
+/// Whether this process leads its process group, as one that the plugin server started does.
 ///
 /// The server ends the whole group when its time is over, and this process at once, so programs must stay in the
-/// group. Elsewhere each gets a group of its own, to be ended with whatever it has started.
+/// group. Otherwise each gets a group of its own, to be ended with all processes that it started.
 #[cfg(unix)]
 fn is_leader() -> bool {
     rustix::process::getpgrp() == rustix::process::getpid()
 }
 
-/// Ends a program and what it has started: first it is asked to.
+/// Ends a program and all processes that it started: SIGTERM first, then SIGKILL.
 #[cfg(unix)]
 fn end(child: &mut Child) {
     use rustix::process::{Pid, Signal, getpid, kill_process_group};

@@ -9,18 +9,18 @@ use crate::commands::exit::Exit;
 #[cfg(unix)]
 use crate::commands::reporter::{Reporter, Verbosity};
 
-/// How long a program may take to end once it is told to.
+/// How long a program may take to end after SIGTERM.
 #[cfg(unix)]
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
-/// What the run is at.
+/// The phase of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Reading and evaluating: it may end at any time.
     Working,
     /// A program runs, and must be ended first.
     Rendering,
-    /// The answer is being printed, and it is whole or none.
+    /// Printing the result, which must not be cut off.
     Printing,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Watch {
     pub(super) limit: Duration,
 }
 
-/// The run was told to end.
+/// A signal has ended the run.
 #[derive(Debug)]
 pub(super) struct Ended;
 
@@ -52,7 +52,7 @@ pub(super) struct Ended;
 pub(super) struct Occupied<'a>(&'a Watch);
 
 impl Watch {
-    /// Starts to watch over a run that may take so long; as long as it takes for zero.
+    /// Starts to watch over a run with a time limit; zero is none.
     pub(super) fn start(limit: Duration) -> io::Result<Self> {
         let shared = Arc::new((Mutex::new(State { phase: Phase::Working, is_ended: false }), Condvar::new()));
         attend(&shared)?;
@@ -60,12 +60,12 @@ impl Watch {
         Ok(Self { shared, until, limit })
     }
 
-    /// Says that a program is going to run.
+    /// Enters the phase in which a program runs.
     pub(super) fn render(&self) -> Result<Occupied<'_>, Ended> {
         self.enter(Phase::Rendering)
     }
 
-    /// Says that the answer is going to be printed.
+    /// Enters the phase in which the result is printed.
     pub(super) fn print(&self) -> Result<Occupied<'_>, Ended> {
         self.enter(Phase::Printing)
     }
@@ -103,11 +103,11 @@ impl Drop for Occupied<'_> {
 }
 
 fn lock(shared: &Shared) -> MutexGuard<'_, State> {
-    // No state is ever half made.
+    // The state is valid at any time.
     shared.0.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends the run when a signal says so.
+/// Ends the run on a signal.
 #[cfg(unix)]
 fn attend(shared: &Shared) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -156,5 +156,5 @@ fn leave() -> ! {
     std::process::exit(Exit::Interrupted.code().into())
 }
 
-/// What is said of a run that was told to end.
+/// The message about a run that a signal ended.
 pub(super) const ENDED: &str = "told to end before it was done";

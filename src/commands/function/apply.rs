@@ -1,77 +1,65 @@
-//! The policies over the items, and what the function replies.
+//! The policies applied to the items, and the function's response.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::krm::{
-    Gravity, ItemOutcome, Mode, OnError, Reply, Severity, change_words, file_of, file_path, hide,
+    ItemOutcome, Mode, OnError, Response, Severities, Severity, change_words, file_of, file_path, hide,
     is_resource, is_same_object, results, sort, warning,
 };
 use crate::policy::PolicyKind;
-use crate::render::{Masked, Origin, harmless_name, lines, mask_beside};
+use crate::render::{Masked, Origin, error_lines, mask_beside, printable_line};
 use crate::report::{ObjectReport, Outcome};
 use crate::semantics::DivergenceSet;
 use crate::source::{Content, InputDocument, OldObjects};
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
-use super::given::{Given, Node};
+use super::input::{FunctionInput, Node, Subject};
 use super::load::Function;
 use super::{Evaluated, Evaluator, Exit, NoteKind, Reporter, chunks, evaluate_all};
 
-/// What renders is expected to give the same each time.
-const TIMED: &str = "a policy looks at the time: another run may give another result";
-
-/// What is evaluated.
-#[derive(Clone, Debug)]
-pub(super) struct Subject {
-    pub(super) value: Value,
-    /// What messages call it.
-    pub(super) origin: Origin,
-    /// Where results place it.
-    pub(super) file: Option<Value>,
-    /// Whether policies see it; others are passed over.
-    pub(super) is_evaluated: bool,
-}
+/// A note on policies whose result depends on the time: the output of a renderer should be reproducible.
+const TIME_DEPENDENT: &str = "a policy looks at the time: another run may give another result";
 
 impl Function {
-    /// Runs the policies, says what there is to say, and replies.
-    pub(super) fn reply(&self, given: &Given<'_>, reporter: &mut Reporter) -> Reply {
+    /// Applies the policies, reports diagnostics, and responds.
+    pub(super) fn response(&self, input: &FunctionInput<'_>, reporter: &mut Reporter) -> Response {
         let mode = self.config.mode;
         let subjects = match mode {
-            Mode::Generate => self.made.clone(),
+            Mode::Generate => self.generated.clone(),
             Mode::Mutate | Mode::Validate => {
-                given.items.iter().map(|item| self.subject(item, given.config.value)).collect()
+                input.items.iter().map(|item| self.subject(item, input.config.value)).collect()
             }
         };
-        let mut ran = self.run(&subjects);
-        let failed = self.tell(&ran, reporter);
+        let mut evaluated = self.run(&subjects);
+        let failed = self.report(&evaluated, reporter);
         let mut results: Vec<Value> =
-            ran.iter_mut().flatten().flat_map(|ran| std::mem::take(&mut ran.results)).collect();
+            evaluated.iter_mut().flatten().flat_map(|item| std::mem::take(&mut item.results)).collect();
         if self.world.was_asked_for_time() {
-            reporter.note(NoteKind::Other, TIMED);
-            results.push(warning(TIMED));
+            reporter.note(NoteKind::Other, TIME_DEPENDENT);
+            results.push(warning(TIME_DEPENDENT));
         }
         sort(&mut results);
         if mode == Mode::Validate {
             // What kustomize validates must not come back, what comes from files must.
-            let is_of_files = given.items.iter().any(|item| file_path(item.value).is_some());
-            let fate = if is_of_files { ItemOutcome::Kept } else { ItemOutcome::Dropped };
-            return Reply { items: vec![fate; given.items.len()], added: Vec::new(), results };
+            let is_of_files = input.items.iter().any(|item| file_path(item.value).is_some());
+            let outcome = if is_of_files { ItemOutcome::Kept } else { ItemOutcome::Dropped };
+            return Response { items: vec![outcome; input.items.len()], added: Vec::new(), results };
         }
         if failed {
             // What did not happen is not reported as if it had.
             let error = Value::from(Severity::Error.word());
             results.retain(|result| result.get("severity") == Some(&error));
-            return Reply::unchanged(given.items.len(), results);
+            return Response::unchanged(input.items.len(), results);
         }
-        let after = ran.into_iter().map(|ran| ran.and_then(|ran| ran.after));
+        let after = evaluated.into_iter().map(|item| item.and_then(|item| item.after));
         if mode == Mode::Generate {
             let objects = subjects.into_iter().zip(after);
             let objects = objects.map(|(subject, after)| after.unwrap_or(subject.value)).collect();
-            return added(given, objects, results);
+            return added(input, objects, results);
         }
-        let items = after.map(|after| after.map_or(ItemOutcome::Kept, ItemOutcome::Became)).collect();
-        Reply { items, added: Vec::new(), results }
+        let items = after.map(|after| after.map_or(ItemOutcome::Kept, ItemOutcome::Replaced)).collect();
+        Response { items, added: Vec::new(), results }
     }
 
     fn subject(&self, item: &Node<'_>, function_config: &Value) -> Subject {
@@ -107,15 +95,15 @@ impl Function {
         })
     }
 
-    fn gravity(&self) -> Gravity {
-        Gravity {
+    fn severities(&self) -> Severities {
+        Severities {
             errors: self.config.on_error.severity(),
             violations: (self.config.mode == Mode::Validate).then_some(self.config.severity),
         }
     }
 
-    /// Evaluates the subjects; `None` for one that policies do not see.
-    fn run(&self, subjects: &[Subject]) -> Vec<Option<Ran>> {
+    /// Evaluates the subjects; `None` for one that policies are not applied to.
+    fn run(&self, subjects: &[Subject]) -> Vec<Option<ItemResult>> {
         let old = OldObjects::default();
         let evaluator = Evaluator {
             engine: &self.engine,
@@ -127,21 +115,21 @@ impl Function {
             shows_secrets: false,
             keeps_whole: false,
         };
-        let gravity = self.gravity();
+        let severities = self.severities();
         let visible = subjects.iter().enumerate().filter(|(_, subject)| subject.is_evaluated);
         let documents = visible.map(|(input, subject)| {
             let content = Content::Object(hide(&subject.value).0);
             Ok(InputDocument { input, content, file: None, further: false })
         });
-        // The number of the input is that of the subject. Targets beyond the items are nobody's.
+        // The number of the input is that of the subject. Targets that are no items are left out.
         let prepare = |evaluated: &mut Evaluated| {
             let subject = subjects.get(evaluated.piece.input).filter(|_| !evaluated.piece.further)?;
-            Some(ran(evaluated, subject, gravity))
+            Some(item_result(evaluated, subject, severities))
         };
-        let mut all: Vec<Option<Ran>> = subjects.iter().map(|_| None).collect();
-        let take = |evaluated: Evaluated, ran: Option<Ran>| {
-            if let (Some(ran), Some(place)) = (ran, all.get_mut(evaluated.piece.input)) {
-                *place = Some(ran);
+        let mut all: Vec<Option<ItemResult>> = subjects.iter().map(|_| None).collect();
+        let take = |evaluated: Evaluated, result: Option<ItemResult>| {
+            if let (Some(result), Some(place)) = (result, all.get_mut(evaluated.piece.input)) {
+                *place = Some(result);
             }
             Ok(())
         };
@@ -149,37 +137,37 @@ impl Function {
         all
     }
 
-    /// Says what happened; whether the function fails by rules that could not be evaluated.
-    fn tell(&self, ran: &[Option<Ran>], reporter: &mut Reporter) -> bool {
+    /// Reports diagnostics; whether the function fails because of rules that could not be evaluated.
+    fn report(&self, evaluated: &[Option<ItemResult>], reporter: &mut Reporter) -> bool {
         let mut divergences = DivergenceSet::NONE;
         let mut exceptions = BTreeSet::new();
         let mut undecided = BTreeSet::new();
         let mut missing = BTreeSet::new();
         let mut failed = false;
-        for ran in ran.iter().flatten() {
-            divergences.extend(ran.divergences);
-            exceptions.extend(&ran.exceptions);
-            undecided.extend(&ran.undecided);
-            missing.extend(&ran.missing);
-            if !ran.violations.is_empty() {
+        for result in evaluated.iter().flatten() {
+            divergences.extend(result.divergences);
+            exceptions.extend(&result.exceptions);
+            undecided.extend(&result.undecided);
+            missing.extend(&result.missing);
+            if !result.violations.is_empty() {
                 let exit = if self.config.severity == Severity::Error { Exit::Changes } else { Exit::Done };
-                reporter.error_lines(exit, &ran.violations);
+                reporter.error_lines(exit, &result.violations);
             }
-            if !ran.errors.is_empty() {
+            if !result.errors.is_empty() {
                 match self.config.on_error {
                     OnError::Fail => {
                         failed = true;
-                        reporter.error_lines(Exit::Evaluation, &ran.errors);
+                        reporter.error_lines(Exit::Evaluation, &result.errors);
                     }
-                    OnError::Warn => reporter.error_lines(Exit::Done, &as_warnings(&ran.errors)),
+                    OnError::Warn => reporter.error_lines(Exit::Done, &as_warnings(&result.errors)),
                 }
             }
         }
         for target in missing {
             reporter.note(NoteKind::Omission, &format!("no item is the target {target}"));
         }
-        for (about, remark) in &self.remarks {
-            reporter.note(*about, remark);
+        for (kind, note) in &self.notes {
+            reporter.note(*kind, note);
         }
         for text in undecided {
             reporter.note(NoteKind::Omission, text);
@@ -188,41 +176,41 @@ impl Function {
             let names: Vec<&str> = exceptions.into_iter().map(|name| &**name).collect();
             reporter.note(NoteKind::Other, &format!("exceptions applied: {}", names.join(", ")));
         }
-        reporter.announce(divergences, self.engine.settings().semantics);
+        reporter.divergences(divergences, self.engine.settings().semantics);
         failed
     }
 }
 
-/// The reply with objects added. One that stands among the items already takes its place there, and with it
+/// The response with objects added. One that is among the items already replaces that item, and keeps
 /// the file; the configuration does not come back where it came from no file.
-fn added(given: &Given<'_>, objects: Vec<Value>, results: Vec<Value>) -> Reply {
-    let mut reply = Reply::unchanged(given.items.len(), results);
-    for (item, fate) in given.items.iter().zip(&mut reply.items) {
-        if is_same_object(item.value, given.config.value) && file_path(item.value).is_none() {
-            *fate = ItemOutcome::Dropped;
+fn added(input: &FunctionInput<'_>, objects: Vec<Value>, results: Vec<Value>) -> Response {
+    let mut response = Response::unchanged(input.items.len(), results);
+    for (item, outcome) in input.items.iter().zip(&mut response.items) {
+        if is_same_object(item.value, input.config.value) && file_path(item.value).is_none() {
+            *outcome = ItemOutcome::Dropped;
         }
     }
     let mut there = BTreeMap::new();
-    for (index, item) in given.items.iter().enumerate() {
+    for (index, item) in input.items.iter().enumerate() {
         if let Some(object) =
-            ObjectRef::of(item.value).filter(|_| is_resource(item.value, given.config.value))
+            ObjectRef::of(item.value).filter(|_| is_resource(item.value, input.config.value))
         {
             there.entry(object).or_insert(index);
         }
     }
     for object in objects {
         let index = ObjectRef::of(&object).and_then(|identity| there.get(&identity).copied());
-        match index.and_then(|index| given.items.get(index).zip(reply.items.get_mut(index))) {
-            Some((item, fate)) => {
+        match index.and_then(|index| input.items.get(index).zip(response.items.get_mut(index))) {
+            Some((item, outcome)) => {
                 let (shown, hidden) = hide(item.value);
                 if shown != object {
-                    *fate = ItemOutcome::Became(hidden.restore(&object));
+                    *outcome = ItemOutcome::Replaced(hidden.restore(&object));
                 }
             }
-            None => reply.added.push(object),
+            None => response.added.push(object),
         }
     }
-    reply
+    response
 }
 
 /// The same lines, as warnings.
@@ -234,26 +222,30 @@ fn as_warnings(errors: &str) -> String {
     lines.collect()
 }
 
-/// What became of an item.
-struct Ran {
+/// What the policies did to an item.
+struct ItemResult {
     /// The item, if it changed.
     after: Option<Value>,
     results: Vec<Value>,
-    /// What could not be evaluated, in lines.
+    /// Lines with errors of rules.
     errors: String,
-    /// What policies would change, in lines, where they must not.
+    /// Lines with changes, in mode validate.
     violations: String,
     divergences: DivergenceSet,
-    /// The exceptions that took it out of some rule.
+    /// The exceptions that exempted it from some rule.
     exceptions: BTreeSet<Text>,
-    /// What is said of exceptions whose conditions cannot be evaluated.
+    /// Notes on exceptions whose conditions cannot be evaluated.
     undecided: Vec<String>,
-    /// The targets that no item is.
+    /// The targets that are not among the items.
     missing: Vec<Text>,
 }
 
-fn ran(Evaluated { objects, after, .. }: &Evaluated, subject: &Subject, gravity: Gravity) -> Ran {
-    let mut ran = Ran {
+fn item_result(
+    Evaluated { objects, after, .. }: &Evaluated,
+    subject: &Subject,
+    severities: Severities,
+) -> ItemResult {
+    let mut result = ItemResult {
         after: after.as_ref().map(|after| hide(&subject.value).1.restore(after)),
         results: Vec::new(),
         errors: String::new(),
@@ -266,23 +258,23 @@ fn ran(Evaluated { objects, after, .. }: &Evaluated, subject: &Subject, gravity:
     for object in objects {
         let report = &object.report;
         let masked = mask_beside(&report.before, &report.after, &report.secrets);
-        ran.exceptions.extend(report.exceptions().into_iter().cloned());
+        result.exceptions.extend(report.exceptions().into_iter().cloned());
         let undecided = report.unknown.undecided.iter();
-        ran.undecided.extend(undecided.map(|undecided| masked.message(&undecided.to_string())));
-        ran.divergences.extend(report.divergences());
+        result.undecided.extend(undecided.map(|undecided| masked.message(&undecided.to_string())));
+        result.divergences.extend(report.divergences());
         for (_, rule) in report.rules() {
             if let Outcome::Triggered { missing, .. } = &rule.outcome {
-                ran.missing.extend(missing.iter().map(|target| Text::from(masked.message(target))));
+                result.missing.extend(missing.iter().map(|target| Text::from(masked.message(target))));
             }
         }
         let shown = |text: &str| masked.message(text);
-        ran.results.extend(results(report, subject.file.as_ref(), gravity, &shown));
-        ran.errors.push_str(&lines(report, &subject.origin));
-        if let Some(severity) = gravity.violations.filter(|_| report.is_changed()) {
-            ran.violations.push_str(&violations(report, &subject.origin, severity, gravity, &masked));
+        result.results.extend(results(report, subject.file.as_ref(), severities, &shown));
+        result.errors.push_str(&error_lines(report, &subject.origin));
+        if let Some(severity) = severities.violations.filter(|_| report.is_changed()) {
+            result.violations.push_str(&violations(report, &subject.origin, severity, severities, &masked));
         }
     }
-    ran
+    result
 }
 
 /// A line for each rule that would change an object.
@@ -290,7 +282,7 @@ fn violations(
     report: &ObjectReport,
     origin: &Origin,
     severity: Severity,
-    gravity: Gravity,
+    severities: Severities,
     masked: &Masked,
 ) -> String {
     let word = if severity == Severity::Info { "note" } else { severity.word() };
@@ -300,9 +292,9 @@ fn violations(
         if policy.has_error() || !matches!(rule.outcome, Outcome::Patched { .. }) {
             continue;
         }
-        let words = change_words(rule, gravity, &|text| masked.message(text));
+        let words = change_words(rule, severities, &|text| masked.message(text));
         let line = format!("{origin}: {name}: {}/{}: {words}", policy.policy, rule.rule);
-        let _ = writeln!(out, "{word}: {}", harmless_name(&line));
+        let _ = writeln!(out, "{word}: {}", printable_line(&line));
     }
     out
 }

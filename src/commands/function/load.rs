@@ -1,4 +1,4 @@
-//! What a function needs, loaded as its configuration says.
+//! A function, loaded as its configuration says.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,67 +17,67 @@ use crate::source::{
 use crate::value::{Pointer, Value};
 use crate::yaml::{self, Limits, Source};
 
-use super::apply::Subject;
-use super::given::Given;
-use super::make::Manufacture;
-use super::{NoteKind, Reporter, planned, remarks, remarks_on_exceptions};
+use super::generate::GeneratedObjects;
+use super::input::{FunctionInput, Subject};
+use super::{NoteKind, Reporter, exception_notes, policy_notes, unsupported};
 
 /// A function, configured.
 pub(super) struct Function {
     pub(super) engine: Engine,
     pub(super) world: OfflineWorld,
     pub(super) config: FunctionConfig,
-    /// What mode generate adds.
-    pub(super) made: Vec<Subject>,
-    pub(super) remarks: Vec<(NoteKind, String)>,
+    /// The objects that mode generate adds.
+    pub(super) generated: Vec<Subject>,
+    /// Notes on the configuration.
+    pub(super) notes: Vec<(NoteKind, String)>,
 }
 
 impl Function {
-    /// Loads whatever the configuration names.
+    /// Loads everything that the configuration names.
     ///
     /// # Errors
     ///
     /// Everything that is wrong with the configuration, what it names, and the items as a whole.
-    pub(super) fn open(given: &Given<'_>, reporter: &mut Reporter) -> Result<Self, Vec<String>> {
+    pub(super) fn open(input: &FunctionInput<'_>, reporter: &mut Reporter) -> Result<Self, Vec<String>> {
         let limits = Limits::default();
-        if given.config.value.is_null() {
+        if input.config.value.is_null() {
             return Err(vec![
                 "no functionConfig: it is where a Kyv (kyv.dev/v1alpha1) or a ConfigMap names the policies"
                     .into(),
             ]);
         }
-        let config = FunctionConfig::from_value(given.config.value)
+        let config = FunctionConfig::from_value(input.config.value)
             .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())?;
-        let items: Vec<&Value> = given.items.iter().map(|item| item.value).collect();
-        let label = |number: usize| match given.items.get(number) {
+        let items: Vec<&Value> = input.items.iter().map(|item| item.value).collect();
+        let label = |number: usize| match input.items.get(number) {
             Some(item) => item.origin().to_string(),
             None => String::new(),
         };
-        let mut faults = krm::faults(&items, given.config.value, &label);
-        let loaded = policies(given, &config, limits, reporter);
+        let mut faults = krm::faults(&items, input.config.value, &label);
+        let loaded = policies(input, &config, limits, reporter);
         let loaded = loaded.map_err(|errors| faults.extend(errors)).ok();
         let values =
             config.values.as_ref().map(|value| values_in(&printed("values", value), &limits)).transpose();
         let user =
             config.user_info.as_ref().map(|value| user_in(&printed("userInfo", value), &limits)).transpose();
-        let objects = context_from(given, &config, limits);
+        let objects = context_from(input, &config, limits);
         let said = |errors: Vec<SourceError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
         let values =
             values.map_err(|errors| faults.extend(said(errors))).unwrap_or_default().unwrap_or_default();
         let user = user.map_err(|errors| faults.extend(said(errors))).unwrap_or_default();
         let objects = objects.map_err(|errors| faults.extend(said(errors))).unwrap_or_default();
-        let exceptions = exceptions(given, &config, limits);
+        let exceptions = exceptions(input, &config, limits);
         let exceptions = exceptions.map_err(|errors| faults.extend(errors)).unwrap_or_default();
-        let made = Manufacture::load(&config.manifests, given.config.value, limits);
-        let made = made.map_err(|errors| faults.extend(errors)).unwrap_or_default();
+        let generated = GeneratedObjects::load(&config.manifests, input.config.value, limits);
+        let generated = generated.map_err(|errors| faults.extend(errors)).unwrap_or_default();
         let Some(loaded) = loaded.filter(|_| faults.is_empty()) else { return Err(faults) };
-        let planned = planned(&loaded);
-        if !planned.is_empty() {
-            return Err(planned);
+        let errors = unsupported(&loaded);
+        if !errors.is_empty() {
+            return Err(errors);
         }
-        let mut notes = remarks(&loaded, reporter);
-        notes.extend(remarks_on_exceptions(&exceptions, &loaded.policies));
-        notes.extend(made.notes.into_iter().map(|note| (NoteKind::Other, note)));
+        let mut notes = policy_notes(&loaded, reporter);
+        notes.extend(exception_notes(&exceptions, &loaded.policies));
+        notes.extend(generated.notes.into_iter().map(|note| (NoteKind::Other, note)));
         notes.extend(values.notes.into_iter().map(|note| (NoteKind::Omission, note)));
         let settings = Settings {
             semantics: config.semantics,
@@ -91,17 +91,17 @@ impl Function {
         };
         let engine = Engine::new(PolicySet::new(loaded.policies), settings);
         let named = match config.mode {
-            Mode::Generate => made.subjects.iter().map(|made| &made.value).collect(),
+            Mode::Generate => generated.subjects.iter().map(|subject| &subject.value).collect(),
             Mode::Mutate | Mode::Validate => items,
         };
         let world = world(&engine, &named, objects);
-        Ok(Self { engine, world, config, made: made.subjects, remarks: notes })
+        Ok(Self { engine, world, config, generated: generated.subjects, notes })
     }
 }
 
-/// The policies that the configuration names, and if it says so those among the items.
+/// The policies that the configuration names, and those among the items if it is set so.
 fn policies(
-    given: &Given<'_>,
+    input: &FunctionInput<'_>,
     config: &FunctionConfig,
     limits: Limits,
     reporter: &mut Reporter,
@@ -110,13 +110,13 @@ fn policies(
     let mut loader = PolicyLoader::new(dialect, limits);
     let mut strays = Vec::new();
     let mut node = |loader: &mut PolicyLoader, at: &Pointer, value: &Value| {
-        if !loader.node(given.config.document, at, value) {
+        if !loader.node(input.config.document, at, value) {
             strays.push(format!("{at}: neither a path nor a policy"));
         }
     };
-    let inline = given.config.at.key("spec").key("policies");
-    for (index, input) in config.policies.iter().enumerate() {
-        match input {
+    let inline = input.config.at.key("spec").key("policies");
+    for (index, policy) in config.policies.iter().enumerate() {
+        match policy {
             PolicyInput::Path(path) => loader.path(Path::new(&**path)),
             PolicyInput::Inline(policy) => node(&mut loader, &inline.index(index), policy),
             PolicyInput::Stream(text) => {
@@ -125,7 +125,7 @@ fn policies(
         }
     }
     if config.policies_from_items {
-        for item in &given.items {
+        for item in &input.items {
             loader.node(item.document, &item.at, &hide(item.value).0);
         }
     }
@@ -134,7 +134,7 @@ fn policies(
         Ok(loaded) if strays.is_empty() => Ok(loaded),
         Ok(_) => Err(strays),
         Err(refused) => {
-            reporter.announce(refused.divergences, config.semantics);
+            reporter.divergences(refused.divergences, config.semantics);
             strays.extend(refused.errors.iter().map(ToString::to_string));
             Err(strays)
         }
@@ -143,19 +143,19 @@ fn policies(
 
 /// The exceptions that the configuration names.
 fn exceptions(
-    given: &Given<'_>,
+    input: &FunctionInput<'_>,
     config: &FunctionConfig,
     limits: Limits,
 ) -> Result<LoadedExceptions, Vec<String>> {
     let mut loader = ExceptionLoader::new(config.semantics, limits);
     let mut strays = Vec::new();
-    let at = given.config.at.key("spec").key("exceptions");
-    for (index, input) in config.exceptions.iter().enumerate() {
-        match input {
+    let at = input.config.at.key("spec").key("exceptions");
+    for (index, exception) in config.exceptions.iter().enumerate() {
+        match exception {
             PolicyInput::Path(path) => loader.path(Path::new(&**path)),
             PolicyInput::Inline(exception) => {
                 let at = at.index(index);
-                if !loader.node(given.config.document, &at, exception) {
+                if !loader.node(input.config.document, &at, exception) {
                     strays.push(format!("{at}: neither a path nor an exception"));
                 }
             }
@@ -170,26 +170,26 @@ fn exceptions(
     }
 }
 
-/// What context entries are answered from. The items answer nothing: they are no part of the cluster yet.
+/// What context entries are loaded from. The items are not: they are no part of the cluster yet.
 fn context_from(
-    given: &Given<'_>,
+    input: &FunctionInput<'_>,
     config: &FunctionConfig,
     limits: Limits,
 ) -> Result<GivenObjects, Vec<SourceError>> {
     let mut loader = GivenLoader::new("default", &[], limits);
-    let inline = given.config.at.key("spec").key("contextFrom");
-    for (index, input) in config.context_from.iter().enumerate() {
-        match input {
+    let inline = input.config.at.key("spec").key("contextFrom");
+    for (index, entry) in config.context_from.iter().enumerate() {
+        match entry {
             PolicyInput::Path(path) => loader.path(Path::new(&**path)),
             PolicyInput::Inline(_) | PolicyInput::Stream(_) => {
-                loader.node(given.config.document, &inline.index(index));
+                loader.node(input.config.document, &inline.index(index));
             }
         }
     }
     loader.finish()
 }
 
-/// What is known of the cluster that the items are meant for: the namespaces among them, and what was given.
+/// The world of the items: the namespaces among them, and those of the configuration.
 fn world(engine: &Engine, items: &[&Value], objects: GivenObjects) -> OfflineWorld {
     let mut world = OfflineWorld::new(Timestamp::now(), 0);
     world.set_objects(objects);
@@ -207,7 +207,7 @@ fn world(engine: &Engine, items: &[&Value], objects: GivenObjects) -> OfflineWor
     world
 }
 
-/// A document of the configuration, as a text of its own.
+/// A part of the configuration, printed as a document of its own.
 fn printed(field: &str, value: &Value) -> Arc<Source> {
     let mut text = String::new();
     yaml::print(value, &mut text);

@@ -1,9 +1,9 @@
 //! `fn`: the KRM function. A `ResourceList` comes in, a `ResourceList` goes out.
 
 mod apply;
-mod given;
+mod generate;
+mod input;
 mod load;
-mod make;
 mod plugin;
 
 use std::io::{self, IsTerminal as _, Write as _};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::krm::{ItemOutcome, Reply, ResourceList, answer_text, failure, twins};
+use crate::krm::{ItemOutcome, ResourceList, Response, duplicates, failure, response_text};
 use crate::source::{Location, read_text};
 use crate::value::Value;
 use crate::yaml::{self, Document, Limits, Source};
@@ -20,11 +20,11 @@ use super::HELP;
 use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
 use super::pipeline::{chunks, evaluate_all};
-use super::policy_notes::{planned, remarks, remarks_on_exceptions};
+use super::policy_notes::{exception_notes, policy_notes, unsupported};
 use super::reporter::{NoteKind, Reporter, Verbosity};
 use super::session::with_pool;
 
-use given::Given;
+use input::FunctionInput;
 use load::Function;
 
 pub(super) use plugin::{plugin_config, run as run_plugin};
@@ -57,8 +57,7 @@ pub(super) fn run(_arguments: &Arguments) -> Exit {
     run_on(source.map_err(|error| vec![error.to_string()]).and_then(|source| document(&source)))
 }
 
-/// Runs as a function if nobody says what else to do and standard input holds a ResourceList; `None`
-/// where it does not.
+/// Runs as a function if standard input holds a ResourceList; `None` if it does not.
 pub(super) fn detect() -> Option<Exit> {
     if io::stdin().is_terminal() {
         return None;
@@ -74,7 +73,7 @@ pub(super) fn detect() -> Option<Exit> {
     let is_other = |document: &Document| {
         document.value().and_then(|value| value.get("kind")).and_then(Value::as_str) != Some("ResourceList")
     };
-    // One that is cut off or otherwise broken gets its reason, not a usage text.
+    // A broken ResourceList gets an error, not the usage.
     (!document.as_ref().is_ok_and(is_other)).then(|| run_on(document))
 }
 
@@ -97,40 +96,39 @@ fn document(source: &Arc<Source>) -> Result<Document, Vec<String>> {
     }
 }
 
-/// Answers a document.
+/// Runs the function on a ResourceList, and prints its response.
 fn serve(document: &Document, reporter: &mut Reporter) {
     let list = match document.value().map(ResourceList::from_value) {
         Some(Ok(list)) => list,
         Some(Err(fault)) => return reporter.error(Exit::Input, &format!("stdin: {fault}")),
         None => return,
     };
-    let reply = reply(&Given::of_list(document, &list), reporter);
-    print(&answer_text(document, &list, reply), reporter);
+    let response = response(&FunctionInput::of_list(document, &list), reporter);
+    print(&response_text(document, &list, response), reporter);
 }
 
-/// What the function replies. What kept it from its work is said.
-fn reply(given: &Given<'_>, reporter: &mut Reporter) -> Reply {
-    match Function::open(given, reporter) {
-        Ok(function) => function.reply(given, reporter),
+/// The response of the function. Errors are reported.
+fn response(input: &FunctionInput<'_>, reporter: &mut Reporter) -> Response {
+    match Function::open(input, reporter) {
+        Ok(function) => function.response(input, reporter),
         Err(faults) => {
-            // The line that standard error shows besides means nothing in a result.
+            // The excerpt on further lines is for standard error.
             let first = |fault: &String| failure(fault.lines().next().unwrap_or_default());
             let results = faults.iter().map(first).collect();
             faults.iter().for_each(|fault| reporter.error(Exit::Input, fault));
-            let mut reply = Reply::unchanged(given.items.len(), results);
-            let items: Vec<_> = given.items.iter().map(|item| item.value).collect();
-            for twin in twins(&items) {
-                if let Some(fate) = reply.items.get_mut(twin) {
-                    *fate = ItemOutcome::Dropped;
+            let mut response = Response::unchanged(input.items.len(), results);
+            let items: Vec<_> = input.items.iter().map(|item| item.value).collect();
+            for duplicate in duplicates(&items) {
+                if let Some(outcome) = response.items.get_mut(duplicate) {
+                    *outcome = ItemOutcome::Dropped;
                 }
             }
-            reply
+            response
         }
     }
 }
 
-/// Prints an answer. Half of one must not pass for a whole one, so nothing is forgiven here, not even a
-/// closed pipe.
+/// Prints a response. A part of it must not pass for the whole, so that even a closed pipe is an error.
 fn print(text: &str, reporter: &mut Reporter) {
     let mut out = io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -1,5 +1,5 @@
-//! The plugin of kustomize's earlier kind: its configuration in a file that is the first argument, a stream
-//! of objects on standard input, and one on standard output.
+//! The legacy exec plugin of kustomize: the first argument is a file with the configuration, standard input and
+//! standard output are streams of objects.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,15 +12,15 @@ use crate::source::{Location, read_text};
 use crate::value::Pointer;
 use crate::yaml::{self, Document, Limits, Source};
 
-use super::given::{Given, Node};
-use super::{Exit, Reporter, Verbosity, document, print, reply, with_pool};
+use super::input::{FunctionInput, Node};
+use super::{Exit, Reporter, Verbosity, document, print, response, with_pool};
 use crate::commands::Cli;
 
-/// What kustomize sets for such a plugin; each is left out if it is too long.
+/// The variables that kustomize sets for such a plugin; it leaves out a value that is too long.
 const VARIABLES: [&str; 2] = ["KUSTOMIZE_PLUGIN_CONFIG_ROOT", "KUSTOMIZE_PLUGIN_CONFIG_STRING"];
 
-/// The arguments behind the program's name, if kustomize runs it as a plugin: the file with the configuration,
-/// and what that asks to be given besides.
+/// The arguments if kustomize runs the program as a plugin: the file with the configuration, and the further
+/// arguments that it sets.
 pub(in crate::commands) fn plugin_config(arguments: &[OsString]) -> Option<(&Path, &[OsString])> {
     let (first, rest) = arguments.get(1..)?.split_first()?;
     let path = Path::new(first);
@@ -48,7 +48,7 @@ pub(in crate::commands) fn run(config: &Path, rest: &[OsString]) -> Exit {
     })
 }
 
-/// The configuration, named as in messages about a function: the name of a passing file tells nobody anything.
+/// The configuration, named as in messages about a function: the file is a temporary one.
 fn read_config(path: &Path) -> Result<Document, Vec<String>> {
     let location = Location::File { path: path.to_owned(), named: true };
     let source = read_text(&location, &Limits::default()).map_err(|error| vec![error.to_string()])?;
@@ -63,23 +63,23 @@ fn read_items() -> Result<Vec<Document>, Vec<String>> {
 fn serve(config: &Document, documents: &[Document], reporter: &mut Reporter) {
     let Some(value) = config.value() else { return };
     let config = Node { document: config, at: Pointer::ROOT, value };
-    let given = Given::of_documents(config, documents);
-    let reply = reply(&given, reporter);
-    // There is no place for results, and nothing but the whole answer is one.
+    let input = FunctionInput::of_documents(config, documents);
+    let response = response(&input, reporter);
+    // There is no place for results, and a part of the response is no response.
     if reporter.exit() != Exit::Done {
         return;
     }
     let mut out = String::new();
-    let mut fates = reply.items.iter();
+    let mut outcomes = response.items.iter();
     for document in documents {
-        let fate = document.value().and_then(|_| fates.next()).unwrap_or(&ItemOutcome::Kept);
-        match fate {
+        let outcome = document.value().and_then(|_| outcomes.next()).unwrap_or(&ItemOutcome::Kept);
+        match outcome {
             ItemOutcome::Kept => out.push_str(document.text()),
-            ItemOutcome::Became(value) => out.push_str(&document.edited(value).text),
+            ItemOutcome::Replaced(value) => out.push_str(&document.edited(value).text),
             ItemOutcome::Dropped => {}
         }
     }
-    for object in &reply.added {
+    for object in &response.added {
         if !out.is_empty() {
             if !out.ends_with('\n') {
                 out.push('\n');

@@ -7,7 +7,7 @@ use crate::commands::exit::Exit;
 use crate::commands::reporter::{NoteKind, Reporter};
 use crate::commands::versions::in_other_versions;
 use crate::policy::KindSelector;
-use crate::render::{harmless_name, listed};
+use crate::render::{listed, printable_line};
 use crate::resources::ApiResource;
 use crate::source::cluster::{Missed, MissingInCluster, StoredObjects};
 use crate::value::GroupVersionKind;
@@ -30,7 +30,7 @@ impl Session {
         for Missed { what, why, is_told } in
             world.take_missed().into_iter().chain(self.stored.iter().flat_map(StoredObjects::take_missed))
         {
-            reporter.missed(&what);
+            reporter.add_gap(&what);
             if is_told {
                 reporter.worsen(Exit::of(&why.into()));
             } else {
@@ -42,7 +42,7 @@ impl Session {
         errors.dedup();
         let more = errors.len().saturating_sub(NAMED_ERRORS);
         for error in errors.into_iter().take(NAMED_ERRORS) {
-            reporter.fault(&error.into());
+            reporter.source_error(&error.into());
         }
         if more > 0 {
             reporter.error(
@@ -50,7 +50,7 @@ impl Session {
                 &format!("and {more} more of the kind: the evaluation went on without"),
             );
         }
-        self.schemaless.report(reporter);
+        self.missing_schemas.report(reporter);
         self.report_missing(reporter);
         if let Some(subject) = self.check_rights.as_ref().filter(|_| !world.has_asked_for_rights()) {
             let text = if self.engine.has_targets() {
@@ -98,7 +98,7 @@ impl Session {
             let text = format!(
                 "the cluster has no namespace {}: what is in it is evaluated as new, and the namespace as one \
                  without labels unless --values gives them",
-                listed(namespaces.iter().map(|name| harmless_name(name)))
+                listed(namespaces.iter().map(|name| printable_line(name)))
             );
             reporter.note(NoteKind::Omission, &text);
         }

@@ -19,11 +19,11 @@ use super::connect::connect;
 use super::discovery::{filters, live_kinds};
 use super::evaluate::Evaluator;
 use super::exit::Exit;
+use super::missing_schemas::MissingSchemas;
 use super::options::RunOptions;
 use super::policies::kind_selectors;
-use super::policy_notes::{remarks, remarks_on_exceptions};
+use super::policy_notes::{exception_notes, policy_notes};
 use super::reporter::{NoteKind, Reporter, Verbosity};
-use super::schemaless::Schemaless;
 use super::spool::Spool;
 
 use inputs::LoadedInputs;
@@ -60,7 +60,7 @@ pub(super) struct Session {
     /// Notes on the inputs, reported at the end of the run if some rule changes an object or fails.
     pub(super) notes_on_acts: Vec<String>,
     /// The kinds whose schema could not be read.
-    pub(super) schemaless: Schemaless,
+    pub(super) missing_schemas: MissingSchemas,
 }
 
 /// Runs a command on the threads of its options; gives its exit code.
@@ -114,8 +114,8 @@ impl Session {
         let inputs = LoadedInputs::load(options, cluster.as_ref(), &namespace, reporter);
         let inputs = inputs.filter(|_| !is_unreachable)?;
         let LoadedInputs { policies, exceptions, values, user, mut kinds, old, objects } = inputs;
-        let mut notes = remarks(&policies, reporter);
-        notes.extend(remarks_on_exceptions(&exceptions, &policies.policies));
+        let mut notes = policy_notes(&policies, reporter);
+        notes.extend(exception_notes(&exceptions, &policies.policies));
         let state = cluster.as_deref().filter(|_| options.uses_cluster_state());
         let mut missing_schemas = Vec::new();
         if let Some(cluster) = state {
@@ -149,7 +149,7 @@ impl Session {
         let engine = Engine::new(PolicySet::new(policies.policies), settings);
         let of_manifests = cluster.clone().filter(|_| options.cluster.live && !options.is_live());
         let mut session = Self {
-            schemaless: Schemaless::new(missing_schemas, &engine),
+            missing_schemas: MissingSchemas::new(missing_schemas, &engine),
             engine,
             old,
             kinds,

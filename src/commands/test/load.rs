@@ -31,7 +31,7 @@ pub(super) struct Loaded {
     pub(super) targets: Vec<Value>,
     pub(super) values: LoadedValues,
     pub(super) user: Option<UserInfo>,
-    /// What context entries are answered from.
+    /// What context entries are loaded from.
     pub(super) given: GivenObjects,
     /// The files with expected objects, by the name that the suite gives them.
     pub(super) expected: BTreeMap<Text, Result<Vec<Expected>, String>>,
@@ -142,7 +142,7 @@ impl Loader<'_> {
                 for (at, value) in items_of(&document) {
                     let title = value.path(&["metadata", "name"]).and_then(Value::as_text);
                     match kind_of(&value) {
-                        // The loader says what is wrong with a misspelt kind.
+                        // The loader reports a misspelt kind.
                         DocumentKind::Classic | DocumentKind::Misspelt { .. } => {
                             classic = true;
                             loader.node(&document, &at, &value);
@@ -206,7 +206,7 @@ impl Loader<'_> {
             }
         }
         let Some(loaded) = self.said(loader.finish()) else { return PolicyExceptions::default() };
-        // Policies that do not run are told of by their rows.
+        // Policies that do not run have rows of their own.
         if left_out.is_empty() {
             self.notes.extend(loaded.misses(policies));
             self.notes.extend(loaded.left_out);
@@ -215,7 +215,7 @@ impl Loader<'_> {
         PolicyExceptions::new(loaded.exceptions)
     }
 
-    /// What context entries are answered from. If the suite says what the cluster holds, the objects that the
+    /// The objects that context entries are loaded from. If the suite has cluster resources, the objects that the
     /// policies run on are there, too.
     fn given(&mut self, document: &Document, suite: &Suite, objects: &[Value]) -> GivenObjects {
         let kinds = self.definitions(&suite.cluster_resources);
@@ -324,7 +324,7 @@ fn vain_values<'o>(
     notes
 }
 
-/// Whether a kind has rules of its own, rather than being a companion of one that has.
+/// Whether policies of a kind have rules; bindings and exceptions have none.
 fn runs_rules(kind: &str) -> bool {
     !kind.ends_with("Binding") && kind != "PolicyException"
 }

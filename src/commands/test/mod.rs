@@ -24,7 +24,7 @@ use super::exit::Exit;
 use super::reporter::{NoteKind, Reporter, Verbosity};
 use super::session::{report, schemas, with_pool};
 use super::version::print;
-use run::{Ran, Runner};
+use run::{Runner, SuiteResult};
 use selector::Selector;
 
 const EXAMPLES: &str = "\
@@ -155,7 +155,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
             selector: &arguments.test_case_selector,
         };
         let mut ran = runner.run(&files);
-        if arguments.update && update::write(&ran, &limits, reporter) {
+        if arguments.update && update::write(ran.iter().flat_map(|ran| &ran.rewrites), &limits, reporter) {
             ran = runner.run(&files);
         }
         finish(arguments, ran, reporter);
@@ -180,7 +180,7 @@ fn find(arguments: &Arguments, reporter: &mut Reporter) -> Option<Vec<PathBuf>> 
             }
             Err(error) => {
                 failed = true;
-                reporter.fault(&error);
+                reporter.source_error(&error);
             }
         }
     }
@@ -201,7 +201,7 @@ fn find(arguments: &Arguments, reporter: &mut Reporter) -> Option<Vec<PathBuf>> 
 }
 
 /// Says what there is to say, and prints the results.
-fn finish(arguments: &Arguments, ran: Vec<Ran>, reporter: &mut Reporter) {
+fn finish(arguments: &Arguments, ran: Vec<SuiteResult>, reporter: &mut Reporter) {
     let palette = if arguments.output.is_none() { arguments.color.palette() } else { Palette::Plain };
     let view = SuiteView {
         fail_only: arguments.fail_only,
@@ -228,14 +228,14 @@ fn finish(arguments: &Arguments, ran: Vec<Ran>, reporter: &mut Reporter) {
             Ok(report) => reports.extend(report),
             Err(errors) => {
                 for error in &errors {
-                    reporter.fault(error);
+                    reporter.source_error(error);
                 }
                 let reasons = errors.iter().map(ToString::to_string).collect();
                 unloaded.push(UnloadedSuite { file: one.file, reasons });
             }
         }
     }
-    reporter.announce(divergences, arguments.semantics.into());
+    reporter.divergences(divergences, arguments.semantics.into());
     if !unloaded.is_empty() {
         let suites = counted(unloaded.len(), "suite");
         reporter.error(Exit::Input, &format!("{suites} could not be loaded"));

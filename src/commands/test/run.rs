@@ -33,28 +33,28 @@ pub(super) struct Runner<'a> {
     pub(super) selector: &'a Selector,
 }
 
-/// One test document with what became of it.
+/// A test document with its results.
 #[derive(Debug)]
-pub(super) struct Ran {
+pub(super) struct SuiteResult {
     /// Its file.
     pub(super) file: Text,
     /// Its rows; `None` where no expectation of it is to be run.
     pub(super) report: Result<Option<SuiteReport>, Vec<SourceError>>,
     pub(super) notes: Vec<String>,
-    /// What its expectations name that nothing matches.
+    /// Names in its expectations that no object has.
     pub(super) unmatched_names: Vec<String>,
     pub(super) divergences: DivergenceSet,
     /// Expected objects that are not as they are expected.
     pub(super) rewrites: Vec<Rewrite>,
 }
 
-impl Ran {
+impl SuiteResult {
     fn failed(file: &Path, errors: Vec<SourceError>) -> Self {
-        Self { report: Err(errors), ..Self::idle(file, Vec::new()) }
+        Self { report: Err(errors), ..Self::skipped(file, Vec::new()) }
     }
 
-    /// One without an expectation that is to be run.
-    fn idle(file: &Path, notes: Vec<String>) -> Self {
+    /// A document without an expectation that is to be run.
+    fn skipped(file: &Path, notes: Vec<String>) -> Self {
         Self {
             file: file.display().to_string().into(),
             report: Ok(None),
@@ -67,25 +67,25 @@ impl Ran {
 }
 
 impl Runner<'_> {
-    /// Runs the suites of files, several at once; what became of them, in the order of the files.
-    pub(super) fn run(&self, files: &[PathBuf]) -> Vec<Ran> {
-        let ran: Vec<Vec<Ran>> = files.par_iter().map(|file| self.file(file)).collect();
+    /// Runs the suites of files, several at once; gives their results in the order of the files.
+    pub(super) fn run(&self, files: &[PathBuf]) -> Vec<SuiteResult> {
+        let ran: Vec<Vec<SuiteResult>> = files.par_iter().map(|file| self.file(file)).collect();
         ran.into_iter().flatten().collect()
     }
 
     /// Runs the test documents of a file.
-    fn file(&self, file: &Path) -> Vec<Ran> {
+    fn file(&self, file: &Path) -> Vec<SuiteResult> {
         match read_file(file, &self.limits) {
             Ok(documents) if documents.is_empty() => {
                 let path = file.display().to_string();
-                vec![Ran::failed(file, vec![SourceError::Empty { path, kind: "Test" }])]
+                vec![SuiteResult::failed(file, vec![SourceError::Empty { path, kind: "Test" }])]
             }
             Ok(documents) => documents.iter().map(|document| self.document(file, document)).collect(),
-            Err(errors) => vec![Ran::failed(file, errors)],
+            Err(errors) => vec![SuiteResult::failed(file, errors)],
         }
     }
 
-    fn document(&self, file: &Path, document: &Document) -> Ran {
+    fn document(&self, file: &Path, document: &Document) -> SuiteResult {
         let mut suite = match document.value().map(Suite::read) {
             Some(Ok(suite)) => suite,
             Some(Err(faults)) => {
@@ -93,9 +93,9 @@ impl Runner<'_> {
                     let place = Place::of(document, &fault.pointer);
                     SourceError::Document { place, message: fault.message }
                 });
-                return Ran::failed(file, errors.collect());
+                return SuiteResult::failed(file, errors.collect());
             }
-            None => return Ran::failed(file, Vec::new()),
+            None => return SuiteResult::failed(file, Vec::new()),
         };
         let notes = if suite.results.is_empty() {
             vec![format!("{}: a suite without results", file.display())]
@@ -104,7 +104,7 @@ impl Runner<'_> {
         };
         suite.results.retain_mut(|result| self.selector.take(result));
         if suite.results.is_empty() {
-            return Ran::idle(file, notes);
+            return SuiteResult::skipped(file, notes);
         }
         let mut world = OfflineWorld::new(self.now, self.seed);
         world.set_kinds(self.kinds);
@@ -119,17 +119,19 @@ impl Runner<'_> {
         };
         match loader.load(document, suite) {
             Ok(loaded) => self.loaded(file, folder, loaded, world),
-            Err(Refused { errors, divergences }) => Ran { divergences, ..Ran::failed(file, errors) },
+            Err(Refused { errors, divergences }) => {
+                SuiteResult { divergences, ..SuiteResult::failed(file, errors) }
+            }
         }
     }
 
-    fn loaded(&self, file: &Path, folder: &Path, mut loaded: Loaded, mut world: OfflineWorld) -> Ran {
+    fn loaded(&self, file: &Path, folder: &Path, mut loaded: Loaded, mut world: OfflineWorld) -> SuiteResult {
         let objects = loaded.objects.iter().chain(&loaded.targets);
         let objects: Vec<ObjectRef> = objects.filter_map(ObjectRef::of).collect();
         let names = || objects.iter().map(|object| &object.name);
         loaded.suite.results.retain_mut(|result| self.selector.narrow(result, names()));
         if loaded.suite.results.is_empty() {
-            return Ran::idle(file, loaded.notes);
+            return SuiteResult::skipped(file, loaded.notes);
         }
         for object in loaded.objects.iter().chain(&loaded.targets) {
             if GroupVersionKind::of(object)
@@ -148,7 +150,7 @@ impl Runner<'_> {
                 operations.push(result.operation);
             }
         }
-        let courses = operations.into_iter().map(|operation| self.course(&loaded, operation, &world));
+        let courses = operations.into_iter().map(|operation| self.run_operation(&loaded, operation, &world));
         let courses: Vec<SuiteRun> = courses.collect();
         let mut divergences = DivergenceSet::NONE;
         for report in courses.iter().flat_map(|course| &course.reports) {
@@ -186,11 +188,17 @@ impl Runner<'_> {
         });
         let report = SuiteReport { file: shown.as_str().into(), name: loaded.suite.name, rows };
         let notes = notes.collect();
-        Ran { report: Ok(Some(report)), unmatched_names, divergences, rewrites, ..Ran::idle(file, notes) }
+        SuiteResult {
+            report: Ok(Some(report)),
+            unmatched_names,
+            divergences,
+            rewrites,
+            ..SuiteResult::skipped(file, notes)
+        }
     }
 
     /// Runs a suite's objects through its policies as requests of one operation.
-    fn course(&self, loaded: &Loaded, operation: Option<Operation>, world: &OfflineWorld) -> SuiteRun {
+    fn run_operation(&self, loaded: &Loaded, operation: Option<Operation>, world: &OfflineWorld) -> SuiteRun {
         let settings = Settings {
             semantics: self.dialect.semantics,
             schemas: self.schemas.clone(),
@@ -211,8 +219,7 @@ impl Runner<'_> {
     }
 }
 
-/// Runs the rules with targets of a suite: each on the objects as the files have them, whatever other rules
-/// make of them.
+/// Runs the rules with targets of a suite, each on the objects as they are in the files.
 fn targets(
     engine: &Engine,
     loaded: &Loaded,

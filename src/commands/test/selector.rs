@@ -6,7 +6,7 @@ use crate::pattern::matches;
 use crate::suite::Expectation;
 use crate::value::Text;
 
-/// Patterns for parts of an expectation. A part that an expectation lacks fits every pattern.
+/// Patterns for fields of an expectation. A field that an expectation lacks fits every pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Selector {
     policy: Option<String>,

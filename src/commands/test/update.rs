@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use crate::render::{Palette, counted, suite_difference};
 use crate::report::SuiteRow;
 use crate::source::{Location, SourceError, read_text, replace_file};
-use crate::value::{Pointer, Segment, Value};
+use crate::value::{Pointer, Value};
 use crate::yaml::{Limits, read};
 
+use crate::commands::evaluate::set;
 use crate::commands::exit::Exit;
 use crate::commands::reporter::Reporter;
 
 use super::load::Expected;
-use super::run::Ran;
 
 /// An expected object and what it would have to be.
 #[derive(Debug)]
@@ -37,11 +37,15 @@ impl Rewrite {
     }
 }
 
-/// Shows what differs, and writes it to the files; whether anything was written.
-pub(super) fn write(ran: &[Ran], limits: &Limits, reporter: &mut Reporter) -> bool {
+/// Shows the differences, and writes them to the files; whether anything was written.
+pub(super) fn write<'r>(
+    all: impl Iterator<Item = &'r Rewrite>,
+    limits: &Limits,
+    reporter: &mut Reporter,
+) -> bool {
     let mut files: BTreeMap<&PathBuf, Vec<&Rewrite>> = BTreeMap::new();
     let mut contradictory = Vec::new();
-    for rewrite in ran.iter().flat_map(|ran| &ran.rewrites) {
+    for rewrite in all {
         let rewrites = files.entry(&rewrite.file).or_default();
         let same_place = rewrites
             .iter()
@@ -69,7 +73,7 @@ pub(super) fn write(ran: &[Ran], limits: &Limits, reporter: &mut Reporter) -> bo
                 let objects = counted(rewrites.len(), "object");
                 reporter.summary(&format!("{}: {objects} written", file.display()));
             }
-            Err(errors) => errors.iter().for_each(|error| reporter.fault(error)),
+            Err(errors) => errors.iter().for_each(|error| reporter.source_error(error)),
         }
     }
     written
@@ -90,7 +94,7 @@ fn rewritten(file: &Path, rewrites: &[&Rewrite], limits: &Limits) -> Result<Stri
         };
         let mut changed = value.clone();
         for rewrite in rewrites.iter().filter(|rewrite| rewrite.document == number) {
-            set(&mut changed, &rewrite.pointer, &rewrite.value);
+            set(&mut changed, &rewrite.pointer, rewrite.value.clone());
         }
         if changed == *value {
             text.push_str(document.text());
@@ -100,18 +104,4 @@ fn rewritten(file: &Path, rewrites: &[&Rewrite], limits: &Limits) -> Result<Stri
         number += 1;
     }
     Ok(text)
-}
-
-/// Replaces the node at a place that is there.
-fn set(root: &mut Value, at: &Pointer, value: &Value) {
-    let mut node = root;
-    for segment in at.segments() {
-        let next = match segment {
-            Segment::Key(key) => node.as_object_mut().and_then(|members| members.get_mut(key)),
-            Segment::Index(index) => node.as_array_mut().and_then(|items| items.get_mut(*index)),
-        };
-        let Some(next) = next else { return };
-        node = next;
-    }
-    *node = value.clone();
 }

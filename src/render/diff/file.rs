@@ -10,11 +10,11 @@ use crate::report::ObjectReport;
 use crate::value::{Pointer, Segment};
 use crate::yaml::{Document, Limits, Source, read};
 
-use super::blame::{Lined, blamed};
+use super::attribution::{DocumentLines, attributed};
 use super::hunk::{Change, Changes};
 use super::lines::{Edit, edits, lines};
 use super::name::written;
-use super::{DiffStyle, object_name, patched_by, trial_text};
+use super::{DiffStyle, dry_run_text, object_name, patched_by};
 
 /// What is put behind the name of a file whose diff must not be applied.
 const MASKED: &str = "(masked)";
@@ -25,15 +25,15 @@ pub struct FilePart {
     range: Range<usize>,
     /// The text it becomes, if it changes.
     new: Option<String>,
-    /// Both texts with stand-ins for secrets, line by line, where they hold some.
+    /// Both texts with placeholders for secrets, line by line, if they hold secrets.
     shown: Option<String>,
     new_shown: Option<String>,
     /// What differs, in lines of the document.
     edits: Vec<Edit>,
-    /// The rules behind each of these, as far as that is asked for and known.
+    /// The rules behind each of these, for annotated diffs.
     rules: Vec<Vec<String>>,
     objects: Vec<Changed>,
-    /// What an API server says of its objects.
+    /// The results of dry runs of its objects.
     server_dry_runs: String,
 }
 
@@ -76,7 +76,7 @@ impl FilePart {
             part.name_rules(document, changed.clone());
         }
         for (pointer, report) in changed {
-            part.server_dry_runs.push_str(&trial_text(report, style));
+            part.server_dry_runs.push_str(&dry_run_text(report, style));
             part.objects.push(Changed {
                 name: object_name(report),
                 start: starts.start(pointer),
@@ -106,10 +106,10 @@ impl FilePart {
                 new: edit.new.start.saturating_sub(above)..edit.new.end.saturating_sub(above),
             })
             .collect();
-        let (was, is) = (Lined::new(document), Lined::new(again));
+        let (was, is) = (DocumentLines::new(document), DocumentLines::new(again));
         for (pointer, report) in objects {
             let names = patched_by(report);
-            for (edit, numbers) in blamed((&was, &is), (pointer, report), &shifted) {
+            for (edit, numbers) in attributed((&was, &is), (pointer, report), &shifted) {
                 let names = numbers.into_iter().filter_map(|number| names.get(number)).cloned();
                 self.rules[edit].extend(names);
             }
@@ -155,7 +155,7 @@ pub struct FileDiff {
 pub struct FileText {
     /// The diff, empty if nothing changes.
     pub text: String,
-    /// Whether the diff shows something that stands in for a secret, and so does not apply.
+    /// Whether the diff shows placeholders of secrets, and so does not apply.
     pub masked: bool,
 }
 

@@ -3,23 +3,23 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use crate::render::harmless::{harmless, harmless_name};
+use crate::render::printable::{printable, printable_line};
 
 use super::lines::{Edit, edits, lines};
 use super::{DiffStyle, Palette, words};
 
-/// Lines that become others.
+/// A change of lines.
 #[derive(Debug)]
 pub(super) struct Change<'a> {
     /// The lines that go, by their numbers in the old text.
     pub(super) old: Range<usize>,
     /// The lines that come, as they are shown.
     pub(super) new: Vec<&'a str>,
-    /// Whether something that is shown of the new lines stands in for a secret.
+    /// Whether the new lines show a placeholder of a secret.
     pub(super) masked: bool,
     /// The object that changes; empty where that goes without saying.
     pub(super) object: &'a str,
-    /// The rules that made the change, where that is asked for.
+    /// The rules that made the change, for annotated diffs.
     pub(super) rules: &'a [String],
 }
 
@@ -45,7 +45,7 @@ impl<'a> Changes<'a> {
         Self { old, real: old, changes: edits(old, new).into_iter().map(change).collect() }
     }
 
-    /// Writes the hunks; whether they show something that stands in for a secret.
+    /// Writes the hunks; whether they show a placeholder of a secret.
     pub(super) fn print(&self, style: &DiffStyle, out: &mut String) -> bool {
         let mut masked = false;
         let mut grown = 0;
@@ -142,8 +142,8 @@ impl Hunk<'_, '_> {
             }
         }
         let one = |(object, rules): &(&str, Vec<&str>)| match rules.as_slice() {
-            [] => harmless_name(object),
-            rules => harmless_name(&format!("{object}: {}", rules.join(", "))),
+            [] => printable_line(object),
+            rules => printable_line(&format!("{object}: {}", rules.join(", "))),
         };
         let mut title = objects.iter().take(NAMED).map(one).collect::<Vec<_>>().join("; ");
         if objects.len() > NAMED {
@@ -203,13 +203,13 @@ fn print_line(sign: char, line: &str, marked: &[Range<usize>], palette: Palette,
             let mut shown = String::from(sign);
             let mut at = 0;
             for part in marked {
-                shown.push_str(&harmless(&text[at..part.start]));
+                shown.push_str(&printable(&text[at..part.start]));
                 shown.push_str("\u{1b}[7m");
-                shown.push_str(&harmless(&text[part.clone()]));
+                shown.push_str(&printable(&text[part.clone()]));
                 shown.push_str("\u{1b}[27m");
                 at = part.end;
             }
-            shown.push_str(&harmless(&text[at..]));
+            shown.push_str(&printable(&text[at..]));
             if code.is_empty() {
                 out.push_str(&shown);
             } else {

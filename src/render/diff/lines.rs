@@ -7,7 +7,7 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 /// Texts of more lines are first held against each other by the lines that stand once in each of them.
 const LONG: usize = 20_000;
 
-/// A run of lines that became another one.
+/// A run of lines that changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Edit {
     /// The lines that go.

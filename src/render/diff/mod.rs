@@ -1,6 +1,6 @@
 //! Unified diffs: of the files that objects come from, else of the objects as they are printed canonically.
 
-mod blame;
+mod attribution;
 mod file;
 mod hunk;
 mod lines;
@@ -14,10 +14,10 @@ use crate::value::{Pointer, Value};
 use crate::yaml::{self, Limits, Source};
 
 use super::Origin;
-use super::harmless::{harmless, harmless_name};
 use super::mask::mask_of;
+use super::printable::{printable, printable_line};
 
-use blame::{Lined, blamed};
+use attribution::{DocumentLines, attributed};
 use hunk::{Change, Changes};
 use lines::{Edit, edits, lines};
 
@@ -84,8 +84,8 @@ pub fn unified_diff(report: &ObjectReport, origin: &Origin, style: &DiffStyle) -
     }
     let shown = mask_of(report, &report.before, &report.after);
     let mut out = String::new();
-    let (name, rules) = (object_name(report), harmless_name(&patched_by(report).join(", ")));
-    let origin = harmless_name(&origin.to_string());
+    let (name, rules) = (object_name(report), printable_line(&patched_by(report).join(", ")));
+    let origin = printable_line(&origin.to_string());
     style.palette.paint("1", &format!("--- {name}\t{origin}\n"), &mut out);
     style.palette.paint("1", &format!("+++ {name}\t{rules}\n"), &mut out);
     let (before, after) = (print(&shown.before), print(&shown.after));
@@ -94,7 +94,7 @@ pub fn unified_diff(report: &ObjectReport, origin: &Origin, style: &DiffStyle) -
     } else {
         hunks(&before, &after, style, &mut out);
     }
-    out.push_str(&trial_text(report, style));
+    out.push_str(&dry_run_text(report, style));
     out
 }
 
@@ -109,8 +109,8 @@ fn annotated(report: &ObjectReport, (before, after): (String, String), style: &D
     };
     let mut rules = vec![Vec::new(); edits.len()];
     if let (Some(was), Some(is)) = (read(&before), read(&after)) {
-        let lined = (&Lined::new(&was), &Lined::new(&is));
-        for (edit, numbers) in blamed(lined, (&Pointer::ROOT, report), &edits) {
+        let lined = (&DocumentLines::new(&was), &DocumentLines::new(&is));
+        for (edit, numbers) in attributed(lined, (&Pointer::ROOT, report), &edits) {
             rules[edit] = numbers.into_iter().filter_map(|at| names.get(at)).cloned().collect();
         }
     }
@@ -123,9 +123,9 @@ fn annotated(report: &ObjectReport, (before, after): (String, String), style: &D
     Changes { old: &was, real: &was, changes }.print(style, out);
 }
 
-/// What an API server says of an object: what it would change further, as a second diff, or why it does not take
-/// it; empty if it was not asked or takes it as it is.
-pub fn trial_text(report: &ObjectReport, style: &DiffStyle) -> String {
+/// The result of a dry run of an object: the changes of the API server, as a second diff, or its refusal; empty
+/// without a dry run, or if the object is accepted unchanged.
+pub fn dry_run_text(report: &ObjectReport, style: &DiffStyle) -> String {
     let mut out = String::new();
     let (name, palette) = (object_name(report), style.palette);
     let (what, words) = match report.server_dry_run.as_deref() {
@@ -141,14 +141,14 @@ pub fn trial_text(report: &ObjectReport, style: &DiffStyle) -> String {
         Some(ServerDryRun::Unanswered(words)) => ("does not say whether it takes it", words),
     };
     let shown = mask_of(report, &report.before, &report.after);
-    let words = harmless(&shown.message(words)).replace('\n', "\n#   ");
+    let words = printable(&shown.message(words)).replace('\n', "\n#   ");
     palette.paint("31", &format!("# {name}: the API server {what}: {words}\n"), &mut out);
     out
 }
 
 /// The name of an object on one line.
 fn object_name(report: &ObjectReport) -> String {
-    harmless_name(&report.object.as_ref().map_or_else(String::new, ToString::to_string))
+    printable_line(&report.object.as_ref().map_or_else(String::new, ToString::to_string))
 }
 
 /// The rules whose changes were kept, in the order they ran.

@@ -5,7 +5,7 @@ use crate::render::patch::{identity, json_patch};
 use crate::report::Outcome;
 use crate::value::{Change, ChangeKind, Text, Value};
 
-use super::{Anchor, Condition, Explained, Explanation, Turn, Variable};
+use super::{Anchor, Condition, Element, Explained, Explanation, Variable};
 
 impl Explanation<'_> {
     /// The explanation as data: the same as on the screen, and no value is cut.
@@ -77,7 +77,7 @@ impl Explanation<'_> {
         if let Some(Outcome::Error(error)) = rule.report.map(|report| &report.outcome)
             && let Some(hint) = &error.hint
         {
-            row.insert("hint", self.shade.text(hint).into());
+            row.insert("hint", self.redactor.text(hint).into());
         }
         if let Some(anchor) = &rule.anchor {
             row.insert("anchor", anchor_json(anchor));
@@ -88,17 +88,17 @@ impl Explanation<'_> {
         }
         row.insert("conditions", Value::array(rule.conditions.iter().map(condition_json).collect()));
         row.insert("variables", variables_json(&rule.variables));
-        if !rule.turns.is_empty() {
-            row.insert("elements", Value::array(rule.turns.iter().map(turn_json).collect()));
+        if !rule.elements.is_empty() {
+            row.insert("elements", Value::array(rule.elements.iter().map(turn_json).collect()));
         }
-        if rule.turns_left_out > 0 {
-            row.insert("elementsLeftOut", i64::try_from(rule.turns_left_out).unwrap_or(i64::MAX).into());
+        if rule.elements_left_out > 0 {
+            row.insert("elementsLeftOut", i64::try_from(rule.elements_left_out).unwrap_or(i64::MAX).into());
         }
         row
     }
 
     fn masked(&self, change: &Change) -> Change {
-        let shown = |value: &Value| self.shade.at(&change.pointer, value);
+        let shown = |value: &Value| self.redactor.at(&change.pointer, value);
         let kind = match &change.kind {
             ChangeKind::Add(value) => ChangeKind::Add(shown(value)),
             ChangeKind::Remove(value) => ChangeKind::Remove(shown(value)),
@@ -147,26 +147,26 @@ fn variables_json(variables: &[Variable]) -> Value {
     Value::array(variables.collect())
 }
 
-fn turn_json(turn: &Turn) -> Value {
+fn turn_json(element: &Element) -> Value {
     let index = |index: &usize| Value::from(i64::try_from(*index).unwrap_or(i64::MAX));
     let mut row: Value = [
-        ("loop", Value::from(turn.place.as_str())),
-        ("list", Value::String(turn.list.clone())),
-        ("indexes", Value::array(turn.indexes.iter().map(index).collect())),
-        ("outcome", turn.verdict.word().into()),
+        ("loop", Value::from(element.place.as_str())),
+        ("list", Value::String(element.list.clone())),
+        ("indexes", Value::array(element.indexes.iter().map(index).collect())),
+        ("outcome", element.verdict.word().into()),
     ]
     .into_iter()
     .collect();
-    for (name, text) in [("why", &turn.why), ("message", &turn.message)] {
+    for (name, text) in [("why", &element.why), ("message", &element.message)] {
         if !text.is_empty() {
             row.insert(name, text.as_str().into());
         }
     }
-    if let Some(anchor) = &turn.anchor {
+    if let Some(anchor) = &element.anchor {
         row.insert("anchor", anchor_json(anchor));
     }
-    row.insert("conditions", Value::array(turn.conditions.iter().map(condition_json).collect()));
-    row.insert("variables", variables_json(&turn.variables));
+    row.insert("conditions", Value::array(element.conditions.iter().map(condition_json).collect()));
+    row.insert("variables", variables_json(&element.variables));
     row
 }
 

@@ -1,8 +1,8 @@
 //! How the outcomes of rules came about, for one object on one screen.
 
-mod gather;
 mod json;
-mod shade;
+mod redactor;
+mod rule;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,10 +12,10 @@ use crate::semantics::DivergenceSet;
 use crate::value::{Change, Text, Value};
 
 use super::Origin;
-use gather::Gather;
-use shade::Shade;
+use redactor::Redactor;
+use rule::RuleExplainer;
 
-/// What a rule says of itself, as far as an explanation shows it.
+/// A rule as the policy has it, as far as an explanation shows it.
 #[derive(Clone, Debug)]
 pub struct RuleSource {
     /// The policy's full name.
@@ -24,7 +24,7 @@ pub struct RuleSource {
     pub rule: Text,
     /// The rule it was generated from for pod controllers.
     pub generated_from: Option<Text>,
-    /// The kinds it can take; `None` where that is open.
+    /// The kinds that it can match; `None` where any is possible.
     pub kinds: Option<Vec<Text>>,
     /// Why it is not evaluated at all, if so.
     pub not_evaluated: Option<String>,
@@ -38,11 +38,11 @@ pub struct RuleSource {
     pub overlay: Value,
     /// Its loops as written; null for none.
     pub foreach: Value,
-    /// Whether it is asked about.
+    /// Whether it is shown.
     pub shown: bool,
 }
 
-/// What all rules of a run say of themselves, found by name.
+/// The rules of a run, by policy and name.
 #[derive(Debug, Default)]
 pub struct RuleSources {
     all: Vec<RuleSource>,
@@ -50,8 +50,8 @@ pub struct RuleSources {
 }
 
 impl RuleSources {
-    /// Indexes what rules say. Where two have the same names nobody can tell which one a report means, and
-    /// nothing is shown as written.
+    /// Indexes rules by policy and name. Where two have the same names, a report may mean either, and nothing is shown as
+    /// written.
     pub fn new(mut all: Vec<RuleSource>) -> Self {
         let mut by_name = BTreeMap::new();
         let mut twice = Vec::new();
@@ -86,7 +86,7 @@ const CONTROLLERS: [&str; 7] =
     ["CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"];
 
 /// Finds why a rule that matched changed nothing, beyond that all is there already: a line for each reason.
-pub type IdleReasons<'a> = &'a dyn Fn(&RuleSource, &Value) -> Vec<String>;
+pub type NoChangeReasons<'a> = &'a dyn Fn(&RuleSource, &Value) -> Vec<String>;
 
 /// What there is to say about one object.
 #[derive(Debug)]
@@ -99,10 +99,10 @@ pub struct Explanation<'a> {
     divergences: Vec<(&'a Text, DivergenceSet)>,
     /// What the change means for a cluster.
     impact: Impact,
-    shade: Shade,
+    redactor: Redactor,
 }
 
-/// What became of a rule.
+/// The outcome of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Patched,
@@ -151,9 +151,9 @@ struct Explained<'a> {
     anchor: Option<Anchor>,
     changes: Vec<Change>,
     /// The elements that its loops went through.
-    turns: Vec<Turn>,
+    elements: Vec<Element>,
     /// How many elements more there were.
-    turns_left_out: usize,
+    elements_left_out: usize,
 }
 
 /// A variable with the value it had, fit to be shown.
@@ -165,7 +165,7 @@ struct Variable {
 
 /// An element of a loop.
 #[derive(Debug)]
-struct Turn {
+struct Element {
     /// The place of the loop in the rule, such as `foreach[0]`.
     place: String,
     list: Text,
@@ -174,7 +174,7 @@ struct Turn {
     verdict: Verdict,
     /// The verdict's reason.
     why: String,
-    /// What the policy says of it.
+    /// The message of the policy.
     message: String,
     conditions: Vec<Condition>,
     variables: Vec<Variable>,
@@ -189,9 +189,9 @@ struct Condition {
     operator: Text,
     value: Value,
     met: bool,
-    /// It is one that kept the rule from applying.
+    /// Whether it kept the rule from applying.
     decisive: bool,
-    /// Both sides as written, where they are not what they became.
+    /// Both sides as written, where they have variables.
     written: [Option<Value>; 2],
 }
 
@@ -201,7 +201,7 @@ struct Anchor {
     overlay: String,
     object: String,
     reason: String,
-    /// What the overlay asks for, as written.
+    /// The value in the overlay, as written.
     wanted: Option<Value>,
     /// What the object has there.
     found: Option<Value>,
@@ -213,9 +213,9 @@ impl<'a> Explanation<'a> {
         report: &'a ObjectReport,
         origin: &'a Origin,
         sources: &'a RuleSources,
-        idle: IdleReasons<'_>,
+        no_change_reasons: NoChangeReasons<'_>,
     ) -> Self {
-        let shade = Shade::of(report);
+        let redactor = Redactor::of(report);
         let mut rules = Vec::new();
         let mut current = report.before.clone();
         for policy in &report.policies {
@@ -225,15 +225,15 @@ impl<'a> Explanation<'a> {
             for rule in &policy.rules {
                 let source = sources.find(&policy.policy, &rule.rule);
                 if source.is_none_or(|source| source.shown) {
-                    let gather = Gather {
+                    let explainer = RuleExplainer {
                         policy: &policy.policy,
                         rule,
                         source,
-                        shade: &shade,
+                        redactor: &redactor,
                         object_report: report,
                         object: &working,
                     };
-                    rules.push(gather.explained(failed, idle));
+                    rules.push(explainer.explained(failed, no_change_reasons));
                 }
                 if let Outcome::Patched { after, .. } = &rule.outcome {
                     working = after.clone();
@@ -245,7 +245,7 @@ impl<'a> Explanation<'a> {
         }
         let kind = report.object.as_ref().map(|object| &object.kind.kind);
         let told: BTreeSet<(&Text, &Text)> = rules.iter().map(|rule| (rule.policy, rule.rule)).collect();
-        // A rule for Pods needs no word where one that was generated from it is told about.
+        // A rule for Pods is not listed beside one that was generated from it.
         let stood_in_for: BTreeSet<(&Text, &Text)> = rules
             .iter()
             .filter_map(|rule| Some((rule.policy, rule.source?.generated_from.as_ref()?)))
@@ -276,7 +276,7 @@ impl<'a> Explanation<'a> {
         let divergences =
             report.policies.iter().filter(|policy| !policy.divergences.is_empty() && shown(&policy.policy));
         let divergences = divergences.map(|policy| (&policy.policy, policy.divergences)).collect();
-        Self { report, origin, rules, others, divergences, impact: Impact::default(), shade }
+        Self { report, origin, rules, others, divergences, impact: Impact::default(), redactor }
     }
 
     /// Tells what the change means for a cluster, too.
@@ -285,7 +285,7 @@ impl<'a> Explanation<'a> {
         Self { impact, ..self }
     }
 
-    /// Whether there is anything that was asked about.
+    /// Whether there is nothing to show.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty() && self.others.is_empty()
     }
@@ -310,8 +310,8 @@ fn unreported(source: &RuleSource) -> Explained<'_> {
         variables: Vec::new(),
         anchor: None,
         changes: Vec::new(),
-        turns: Vec::new(),
-        turns_left_out: 0,
+        elements: Vec::new(),
+        elements_left_out: 0,
     }
 }
 

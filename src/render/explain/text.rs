@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::render::Palette;
-use crate::render::harmless;
+use crate::render::printable;
 use crate::semantics::Semantics;
 use crate::value::{Change, ChangeKind, Text, Value};
 
-use super::{Anchor, Condition, Explained, Explanation, RuleSource, Turn, Variable, Verdict};
+use super::{Anchor, Condition, Element, Explained, Explanation, RuleSource, Variable, Verdict};
 use crate::report::{Impact, Outcome};
 
-/// Longer values are cut.
-const SHOWN: usize = 100;
-/// So many names stand in one line.
-const LISTED: usize = 6;
-/// So many elements of each loop are told about, those that fail before all others.
-const TURNS: usize = 6;
+/// The length of a value, in characters; longer ones are cut.
+const VALUE_LENGTH: usize = 100;
+/// How many names are listed in one line.
+const LISTED_NAMES: usize = 6;
+/// How many elements of each loop are shown, those that failed first.
+const SHOWN_ELEMENTS: usize = 6;
 /// Lines are broken so as not to be longer, where they can be broken.
 const WIDTH: usize = 80;
 /// Where the text of verdicts and facts begins.
@@ -63,8 +63,8 @@ impl Explanation<'_> {
         ];
         for (word, meaning, places) in marked {
             if !places.is_empty() {
-                let names: Vec<String> = places.iter().take(LISTED).map(ToString::to_string).collect();
-                let more = places.len().saturating_sub(LISTED);
+                let names: Vec<String> = places.iter().take(LISTED_NAMES).map(ToString::to_string).collect();
+                let more = places.len().saturating_sub(LISTED_NAMES);
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
                 screen.verdict(word, "35", &format!("{meaning}: {}{more}", names.join(", ")));
             }
@@ -139,7 +139,7 @@ impl Explanation<'_> {
         if let Some(Outcome::Error(error)) = rule.report.map(|report| &report.outcome)
             && let Some(hint) = &error.hint
         {
-            screen.fact("hint", &self.shade.text(hint));
+            screen.fact("hint", &self.redactor.text(hint));
         }
         if let Some(anchor) = &rule.anchor {
             screen.anchor(anchor);
@@ -147,7 +147,7 @@ impl Explanation<'_> {
         for change in &rule.changes {
             screen.fact("change", &self.change(change));
         }
-        turns(rule, screen);
+        elements(rule, screen);
         for condition in rule.conditions.iter().filter(|condition| !condition.decisive) {
             screen.condition(if condition.met { "holds" } else { "fails" }, condition);
         }
@@ -155,7 +155,7 @@ impl Explanation<'_> {
     }
 
     fn change(&self, change: &Change) -> String {
-        let shown = |value: &Value| shown(&self.shade.at(&change.pointer, value));
+        let shown = |value: &Value| shown(&self.redactor.at(&change.pointer, value));
         let place =
             if change.pointer.is_root() { "the object".to_owned() } else { change.pointer.to_string() };
         match &change.kind {
@@ -178,8 +178,9 @@ impl Explanation<'_> {
             }
             return;
         }
-        let few: Vec<String> = names.take(LISTED).map(|(name, kinds)| format!("{name} ({kinds})")).collect();
-        let more = self.others.len().saturating_sub(LISTED);
+        let few: Vec<String> =
+            names.take(LISTED_NAMES).map(|(name, kinds)| format!("{name} ({kinds})")).collect();
+        let more = self.others.len().saturating_sub(LISTED_NAMES);
         let tail = if more > 0 { format!(" and {more} more; --all lists them") } else { String::new() };
         if !few.is_empty() {
             screen.verdict("OTHER KINDS", "2", &format!("{}{tail}", few.join(", ")));
@@ -188,41 +189,41 @@ impl Explanation<'_> {
 }
 
 /// Tells about the elements that the loops of a rule went through.
-fn turns(rule: &Explained<'_>, screen: &mut Screen) {
-    let (failed, others): (Vec<&Turn>, Vec<&Turn>) =
-        rule.turns.iter().partition(|turn| turn.verdict == Verdict::Error);
+fn elements(rule: &Explained<'_>, screen: &mut Screen) {
+    let (failed, others): (Vec<&Element>, Vec<&Element>) =
+        rule.elements.iter().partition(|element| element.verdict == Verdict::Error);
     let mut told: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut left_out = rule.turns_left_out;
-    for turn in failed.into_iter().chain(others) {
-        let so_far = told.entry(&turn.place).or_default();
-        if *so_far == TURNS {
+    let mut left_out = rule.elements_left_out;
+    for element in failed.into_iter().chain(others) {
+        let so_far = told.entry(&element.place).or_default();
+        if *so_far == SHOWN_ELEMENTS {
             left_out += 1;
             continue;
         }
         *so_far += 1;
-        let word = turn.verdict.word();
-        let colon = if turn.why.is_empty() { "" } else { ": " };
-        let indexes: Vec<String> = turn.indexes.iter().map(ToString::to_string).collect();
-        let text = format!("{word}{colon}{} ({})", turn.why, turn.place);
+        let word = element.verdict.word();
+        let colon = if element.why.is_empty() { "" } else { ": " };
+        let indexes: Vec<String> = element.indexes.iter().map(ToString::to_string).collect();
+        let text = format!("{word}{colon}{} ({})", element.why, element.place);
         screen.fact(&format!("element {}", indexes.join(".")), &text);
         screen.depth += 1;
-        for condition in turn.conditions.iter().filter(|condition| condition.decisive) {
+        for condition in element.conditions.iter().filter(|condition| condition.decisive) {
             screen.condition("failed", condition);
         }
-        if !turn.message.is_empty() {
-            screen.fact("message", &turn.message);
+        if !element.message.is_empty() {
+            screen.fact("message", &element.message);
         }
-        if let Some(anchor) = &turn.anchor {
+        if let Some(anchor) = &element.anchor {
             screen.anchor(anchor);
         }
-        for condition in turn.conditions.iter().filter(|condition| !condition.decisive) {
+        for condition in element.conditions.iter().filter(|condition| !condition.decisive) {
             screen.condition(if condition.met { "holds" } else { "fails" }, condition);
         }
-        screen.variables(&turn.variables, &turn.conditions);
+        screen.variables(&element.variables, &element.conditions);
         screen.depth -= 1;
     }
     if left_out > 0 {
-        let all = if rule.turns_left_out == 0 { "-o json has them all" } else { "-o json has more" };
+        let all = if rule.elements_left_out == 0 { "-o json has them all" } else { "-o json has more" };
         screen.fact("elements", &format!("{left_out} more; {all}"));
     }
 }
@@ -236,7 +237,7 @@ struct Screen {
 
 impl Screen {
     fn line(&mut self, code: Option<&str>, text: &str) {
-        let text = format!("{}\n", harmless(text));
+        let text = format!("{}\n", printable(text));
         match code {
             Some(code) => self.palette.paint(code, &text, &mut self.out),
             None => self.out.push_str(&text),
@@ -261,7 +262,7 @@ impl Screen {
         let mut written = written;
         for line in text.trim_end().lines().flat_map(|line| broken(line, WIDTH.saturating_sub(column))) {
             let gap = if written == 0 { column } else { column.saturating_sub(written).max(2) };
-            let _ = writeln!(self.out, "{:gap$}{}", "", harmless(line.trim_end()));
+            let _ = writeln!(self.out, "{:gap$}{}", "", printable(line.trim_end()));
             written = 0;
         }
         if written > 0 {
@@ -345,7 +346,7 @@ const fn colour(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The text of the event that tells of a changed target.
+/// The text of Kyverno's event about a changed target.
 fn event(rule: &Explained<'_>, semantics: Semantics) -> String {
     match semantics {
         Semantics::Documented => format!("policy {}/{} applied", rule.policy, rule.rule),
@@ -358,7 +359,7 @@ fn shown(value: &Value) -> String {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(VALUE_LENGTH) {
         Some((end, _)) => format!("{}… ({} characters)", &text[..end], text.chars().count()),
         None => text.to_owned(),
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::render::diff::{DiffStyle, FileDiff, FilePart, unified_diff};
-use crate::render::harmless::harmless_name;
+use crate::render::printable::printable_line;
 use crate::render::words::{counted, listed};
 use crate::yaml::Document;
 
@@ -118,10 +118,10 @@ impl<'a> FileDiffs<'a> {
         let place = (self.format.shown_path)(&path);
         let shown = diff.finish(&place, &self.format.style);
         if !self.shown.insert(place) {
-            self.repeated.insert(harmless_name(&path.display().to_string()));
+            self.repeated.insert(printable_line(&path.display().to_string()));
         }
         if shown.masked {
-            self.masked.push(harmless_name(&path.display().to_string()));
+            self.masked.push(printable_line(&path.display().to_string()));
         }
         Some(FinishedDiff { text: shown.text, objects: changed })
     }

@@ -16,13 +16,13 @@ const MASK_AFTER: &str = "*** (after)";
 pub struct Masked {
     /// The object as it was.
     pub before: Value,
-    /// The object as it became.
+    /// The object after the change.
     pub after: Value,
     texts: Texts,
 }
 
 impl Masked {
-    /// Two states and how they are shown, told apart where different secrets are shown alike.
+    /// Two states and how they are shown; different secrets that would be shown alike get different masks.
     fn apart(
         (before, mut shown_before): (&Value, Value),
         (after, mut shown_after): (&Value, Value),

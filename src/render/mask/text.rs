@@ -13,7 +13,7 @@ use super::{Masked, mask_of};
 /// A node with more members is covered as a whole: to find the place of one takes as long as there are others.
 const MOST_MEMBERS: usize = 1000;
 
-/// What must not be shown of a document's text: the objects that hold secrets.
+/// The objects of a document that hold secrets, with their masks.
 #[derive(Debug)]
 pub(in crate::render) struct Cover<'r>(Vec<(&'r Pointer, &'r ObjectReport, Masked)>);
 
@@ -146,7 +146,7 @@ impl Zone {
         Self { end, lines: texts.lines(|_| true), marked: texts.lines(|line| !is_word(line)) }
     }
 
-    /// A part of a text, without what must not be shown.
+    /// A part of a text, redacted.
     fn write(&self, text: &str, part: Range<usize>, out: &mut String) {
         let mut at = part.start;
         for line in text[part].split_inclusive('\n') {

@@ -16,13 +16,13 @@ use super::reporter::Reporter;
 
 /// The schemas that are missing, each with the number of objects whose result may be wrong without it.
 #[derive(Debug, Default)]
-pub(super) struct Schemaless {
+pub(super) struct MissingSchemas {
     missing: Vec<(MissingSchema, AtomicUsize)>,
     /// The rules that merge, by policy and rule. Kyverno itself uses no schema of a custom resource.
     merging: BTreeSet<(Text, Text)>,
 }
 
-impl Schemaless {
+impl MissingSchemas {
     /// The schemas that are missing for the policies of an engine.
     pub(super) fn new(missing: Vec<MissingSchema>, engine: &Engine) -> Self {
         let is_documented = engine.settings().semantics == Semantics::Documented;
@@ -57,7 +57,7 @@ impl Schemaless {
             let objects = count.load(Ordering::Relaxed);
             if objects > 0 {
                 let objects = counted(objects, "object");
-                reporter.missed(&format!("schema of {name}"));
+                reporter.add_gap(&format!("schema of {name}"));
                 let text = format!(
                     "the schema of {name} cannot be read, and rules replace lists of {objects} that it may merge \
                      by keys (--crds gives it): {why}"
@@ -87,7 +87,7 @@ impl Schemaless {
     }
 }
 
-/// Whether a list that holds something became another one.
+/// Whether a list changed that was not empty.
 fn has_other_list(before: &Value, after: &Value) -> bool {
     match (before, after) {
         (Value::Array(before), Value::Array(after)) => !before.is_empty() && before != after,

@@ -1,4 +1,4 @@
-//! What of an explanation must not be shown: the values of Secrets.
+//! Redaction of explanations: the values of Secrets are not shown.
 
 use crate::report::{ObjectReport, Outcome};
 use crate::secrets::{MASK, Texts, is_secret};
@@ -8,20 +8,20 @@ use crate::render::mask;
 
 /// Masks what is secret in values, messages and answers.
 #[derive(Debug, Default)]
-pub(super) struct Shade {
-    /// It is the object itself that is a Secret.
+pub(super) struct Redactor {
+    /// Whether the object itself is a Secret.
     is_own: bool,
-    /// Everything may be shown.
-    is_open: bool,
+    /// Whether everything may be shown.
+    shows_secrets: bool,
     texts: Texts,
 }
 
-impl Shade {
-    /// The shade of an object's report: that of its secret values, and of what was made of them.
+impl Redactor {
+    /// The redactor of an object's report: for values of Secrets, and values derived from them.
     pub(super) fn of(report: &ObjectReport) -> Self {
-        let mut shade = Self { is_open: report.shows_secrets, ..Self::default() };
-        if shade.is_open {
-            return shade;
+        let mut redactor = Self { shows_secrets: report.shows_secrets, ..Self::default() };
+        if redactor.shows_secrets {
+            return redactor;
         }
         let patched = report.rules().filter_map(|(_, rule)| match &rule.outcome {
             Outcome::Patched { after, .. } => Some(after),
@@ -29,9 +29,9 @@ impl Shade {
         });
         let states: Vec<_> =
             [&report.before, &report.after].into_iter().chain(patched).filter(|one| is_secret(one)).collect();
-        shade.is_own = !states.is_empty();
-        shade.texts = report.secrets.texts_with(&states);
-        shade
+        redactor.is_own = !states.is_empty();
+        redactor.texts = report.secrets.texts_with(&states);
+        redactor
     }
 
     /// A text without secret parts.
@@ -39,7 +39,7 @@ impl Shade {
         self.texts.hide(text).unwrap_or_else(|| text.to_owned())
     }
 
-    /// What stands somewhere in the object.
+    /// A value at a place of the object.
     pub(super) fn at(&self, at: &Pointer, value: &Value) -> Value {
         let place = at.to_json_pointer();
         let hidden = ["/data", "/stringData"].iter().any(|field| place.starts_with(field));
@@ -53,13 +53,13 @@ impl Shade {
 
     /// A value without secret parts.
     pub(super) fn value(&self, value: &Value) -> Value {
-        if self.is_open {
+        if self.shows_secrets {
             return value.clone();
         }
-        self.shaded(value)
+        self.redacted(value)
     }
 
-    fn shaded(&self, value: &Value) -> Value {
+    fn redacted(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => {
                 if !text.is_empty() && self.texts.hold(text) {
@@ -69,15 +69,16 @@ impl Shade {
                 }
             }
             Value::Number(_) => self.texts.replaced_part(value),
-            Value::Array(items) => Value::array(items.iter().map(|item| self.shaded(item)).collect()),
+            Value::Array(items) => Value::array(items.iter().map(|item| self.redacted(item)).collect()),
             Value::Object(members) if is_secret(value) => {
                 let masked = mask(value, value).after;
                 let members = masked.as_object().unwrap_or(members);
-                members.iter().map(|(key, member)| (key.clone(), self.shaded(member))).collect()
+                members.iter().map(|(key, member)| (key.clone(), self.redacted(member))).collect()
             }
-            Value::Object(members) => {
-                members.iter().map(|(key, member)| (self.texts.shown_key(key), self.shaded(member))).collect()
-            }
+            Value::Object(members) => members
+                .iter()
+                .map(|(key, member)| (self.texts.shown_key(key), self.redacted(member)))
+                .collect(),
             Value::Null | Value::Bool(_) => value.clone(),
         }
     }
@@ -87,18 +88,18 @@ impl Shade {
 mod tests {
     use super::*;
 
-    fn shade() -> Shade {
+    fn redactor() -> Redactor {
         let secret =
             r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"a":"cGFzc3dvcmQ="}}"#;
-        Shade::of(&ObjectReport::untouched(Value::from_json(secret).unwrap()))
+        Redactor::of(&ObjectReport::untouched(Value::from_json(secret).unwrap()))
     }
 
     #[test]
     fn secret_values_are_masked_encoded_and_decoded() {
-        let shade = shade();
-        assert_eq!(shade.text("is `cGFzc3dvcmQ=`"), "is `***`");
-        assert_eq!(shade.value(&"xpasswordx".into()), "***".into());
-        assert_eq!(shade.value(&"pass".into()), "pass".into());
-        assert_eq!(Shade::default().value(&"password".into()), "password".into());
+        let redactor = redactor();
+        assert_eq!(redactor.text("is `cGFzc3dvcmQ=`"), "is `***`");
+        assert_eq!(redactor.value(&"xpasswordx".into()), "***".into());
+        assert_eq!(redactor.value(&"pass".into()), "pass".into());
+        assert_eq!(Redactor::default().value(&"password".into()), "password".into());
     }
 }

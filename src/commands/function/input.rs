@@ -1,11 +1,11 @@
-//! What a function is given: its configuration and the items, with the texts they stand in.
+//! The input of a function: its configuration and the items, with the documents that they come from.
 
 use crate::krm::ResourceList;
 use crate::render::Origin;
 use crate::value::{Pointer, Value};
 use crate::yaml::Document;
 
-/// A value, and where it is written.
+/// A value and its place in a document.
 #[derive(Debug)]
 pub(super) struct Node<'a> {
     pub(super) document: &'a Document,
@@ -13,15 +13,27 @@ pub(super) struct Node<'a> {
     pub(super) value: &'a Value,
 }
 
-/// What a function works on.
+/// The input of a function.
 #[derive(Debug)]
-pub(super) struct Given<'a> {
+pub(super) struct FunctionInput<'a> {
     pub(super) config: Node<'a>,
     pub(super) items: Vec<Node<'a>>,
 }
 
-impl<'a> Given<'a> {
-    /// What stands in a ResourceList.
+/// An object that is evaluated.
+#[derive(Clone, Debug)]
+pub(super) struct Subject {
+    pub(super) value: Value,
+    /// Where it comes from, as messages have it.
+    pub(super) origin: Origin,
+    /// Where it comes from, as results have it.
+    pub(super) file: Option<Value>,
+    /// Whether policies are applied to it.
+    pub(super) is_evaluated: bool,
+}
+
+impl<'a> FunctionInput<'a> {
+    /// The input in a ResourceList.
     pub(super) fn of_list(document: &'a Document, list: &'a ResourceList) -> Self {
         let node = |at, value| Node { document, at, value };
         let at = Pointer::ROOT.key("items");
@@ -32,7 +44,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// A configuration and items that are documents of their own.
+    /// The input in documents: the configuration, and one for each item.
     pub(super) fn of_documents(config: Node<'a>, documents: &'a [Document]) -> Self {
         let node =
             |document: &'a Document| Some(Node { document, at: Pointer::ROOT, value: document.value()? });
@@ -41,7 +53,7 @@ impl<'a> Given<'a> {
 }
 
 impl Node<'_> {
-    /// What messages call it, if it comes from no file.
+    /// Where it comes from, as messages have it, unless it comes from a file.
     pub(super) fn origin(&self) -> Origin {
         match self.at.is_root() {
             true => {

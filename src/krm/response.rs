@@ -1,4 +1,4 @@
-//! The text of an answer: what was not touched is repeated as it came.
+//! The text of a response: items that did not change come out as they came in.
 
 use std::ops::Range;
 
@@ -7,39 +7,39 @@ use crate::yaml::{self, Document};
 
 use super::ResourceList;
 
-/// What becomes of an item.
+/// What the function does to an item.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ItemOutcome {
-    /// It stays as it came.
+    /// It stays as it is.
     #[default]
     Kept,
-    /// It is another now.
-    Became(Value),
-    /// It does not come back.
+    /// It has another value.
+    Replaced(Value),
+    /// It is removed.
     Dropped,
 }
 
-/// What a function answers.
+/// The response of a function.
 #[derive(Clone, Debug, Default)]
-pub struct Reply {
-    /// The fate of each item.
+pub struct Response {
+    /// The outcome of each item.
     pub items: Vec<ItemOutcome>,
-    /// The objects that come behind the items.
+    /// The objects added behind the items.
     pub added: Vec<Value>,
-    /// What there is to say.
+    /// The results.
     pub results: Vec<Value>,
 }
 
-impl Reply {
-    /// The items as they came, with results.
+impl Response {
+    /// The items as they are, with results.
     pub fn unchanged(items: usize, results: Vec<Value>) -> Self {
         Self { items: vec![ItemOutcome::Kept; items], added: Vec::new(), results }
     }
 
-    /// What an item becomes, if it becomes another.
-    fn became(&self, item: usize) -> Option<&Value> {
+    /// The new value of an item, if it has one.
+    fn replaced(&self, item: usize) -> Option<&Value> {
         match self.items.get(item) {
-            Some(ItemOutcome::Became(value)) => Some(value),
+            Some(ItemOutcome::Replaced(value)) => Some(value),
             _ => None,
         }
     }
@@ -49,27 +49,27 @@ impl Reply {
     }
 }
 
-/// The answer to a list, in block YAML. Items keep their comments, quotes and order of keys; those that
-/// changed are edited.
-pub fn answer_text(document: &Document, list: &ResourceList, mut reply: Reply) -> String {
-    let results = std::mem::take(&mut reply.results);
-    let items = list.items.iter().enumerate().filter(|(index, _)| !reply.is_dropped(*index));
+/// The response to a list, as block YAML. Items keep their comments, quotes and order of keys; those that changed are
+/// edited.
+pub fn response_text(document: &Document, list: &ResourceList, mut response: Response) -> String {
+    let results = std::mem::take(&mut response.results);
+    let items = list.items.iter().enumerate().filter(|(index, _)| !response.is_dropped(*index));
     let mut whole: Vec<Value> =
-        items.map(|(index, item)| reply.became(index).unwrap_or(item).clone()).collect();
-    whole.extend(reply.added.iter().cloned());
+        items.map(|(index, item)| response.replaced(index).unwrap_or(item).clone()).collect();
+    whole.extend(response.added.iter().cloned());
     let answer = list.answer(whole, results);
     let mut canonical = String::new();
     if document.is_json() {
         yaml::print(&answer, &mut canonical);
         return canonical;
     }
-    let edited = edited(document, &reply);
+    let edited = edited(document, &response);
     let written = match &edited {
         Some(edited) => Written::of(edited, yaml::element_spans(edited, &items_pointer())),
         None => Written::of(document.source().text(), document.element_spans(&items_pointer())),
     };
-    match written.and_then(|written| written.spliced(list, &reply, edited.is_some(), &answer)) {
-        // An alias that lost its anchor, and whatever else a copied text cannot carry.
+    match written.and_then(|written| written.spliced(list, &response, edited.is_some(), &answer)) {
+        // It differs for an alias that lost its anchor, for example.
         Some(text) if yaml::says(&text, &answer) => text,
         _ => {
             yaml::print(&answer, &mut canonical);
@@ -82,13 +82,13 @@ fn items_pointer() -> Pointer {
     Pointer::ROOT.key("items")
 }
 
-/// The text of the document with what its items became; `None` where nothing did, or where it cannot be edited.
-fn edited(document: &Document, reply: &Reply) -> Option<String> {
+/// The text of the document with the changed items; `None` if none changed, or the text cannot be edited.
+fn edited(document: &Document, response: &Response) -> Option<String> {
     let mut value = document.value()?.clone();
     let slots = value.as_object_mut()?.get_mut("items")?.as_array_mut()?;
     let mut changed = false;
     for (index, slot) in slots.iter_mut().enumerate() {
-        if let Some(became) = reply.became(index) {
+        if let Some(became) = response.replaced(index) {
             *slot = became.clone();
             changed = true;
         }
@@ -105,7 +105,7 @@ struct Written<'t> {
 }
 
 impl<'t> Written<'t> {
-    /// What is written where the items stand, and where they end; `None` where items share lines.
+    /// The lines of the items; `None` where items share lines.
     fn of(text: &'t str, items: Option<(Vec<Range<usize>>, usize)>) -> Option<Self> {
         let (spans, end) = items?;
         let mut starts: Vec<usize> = Vec::with_capacity(spans.len());
@@ -121,8 +121,14 @@ impl<'t> Written<'t> {
         Some(Self { text, items })
     }
 
-    /// The answer with the items' own lines. Items that changed are taken from the text only if it was edited.
-    fn spliced(&self, list: &ResourceList, reply: &Reply, is_edited: bool, answer: &Value) -> Option<String> {
+    /// The response with the items' own lines. Items that changed are copied from the text only if it was edited.
+    fn spliced(
+        &self,
+        list: &ResourceList,
+        response: &Response,
+        is_edited: bool,
+        answer: &Value,
+    ) -> Option<String> {
         if self.items.len() != list.items.len() {
             return None;
         }
@@ -135,17 +141,17 @@ impl<'t> Written<'t> {
             }
             out.push_str("items:\n");
             for (index, (item, lines)) in list.items.iter().zip(&self.items).enumerate() {
-                if reply.is_dropped(index) {
+                if response.is_dropped(index) {
                     continue;
                 }
-                let became = reply.became(index);
+                let became = response.replaced(index);
                 let copied = (is_edited || became.is_none()) && copy(self.text.get(lines.clone())?, &mut out);
                 if !copied {
                     yaml::print(&Value::array(vec![became.unwrap_or(item).clone()]), &mut out);
                 }
             }
-            if !reply.added.is_empty() {
-                yaml::print(&Value::array(reply.added.clone()), &mut out);
+            if !response.added.is_empty() {
+                yaml::print(&Value::array(response.added.clone()), &mut out);
             }
         }
         Some(out)
@@ -224,12 +230,12 @@ mod tests {
         let source = Arc::new(Source::new("stdin", text));
         let document = yaml::read(&source, &Limits::default()).unwrap().remove(0);
         let list = ResourceList::from_value(document.value().unwrap()).unwrap();
-        let fate = |index| match changed.contains(&index) {
-            true => ItemOutcome::Became(Value::from_json(r#"{"a":0}"#).unwrap()),
+        let outcome = |index| match changed.contains(&index) {
+            true => ItemOutcome::Replaced(Value::from_json(r#"{"a":0}"#).unwrap()),
             false => ItemOutcome::Kept,
         };
-        let items = (0..list.items.len()).map(fate).collect();
-        answer_text(&document, &list, Reply { items, ..Reply::default() })
+        let items = (0..list.items.len()).map(outcome).collect();
+        response_text(&document, &list, Response { items, ..Response::default() })
     }
 
     const HEAD: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n";
@@ -274,10 +280,13 @@ mod tests {
         let list = ResourceList::from_value(document.value().unwrap()).unwrap();
         let added = vec![Value::from_json(r#"{"c":1}"#).unwrap()];
         let items = vec![ItemOutcome::Dropped, ItemOutcome::Kept];
-        let reply = Reply { items, added, ..Reply::default() };
-        assert_eq!(answer_text(&document, &list, reply), format!("{HEAD}items:\n# two\n- b: 'y'\n- c: 1\n"));
-        let reply = Reply { items: vec![ItemOutcome::Dropped; 2], ..Reply::default() };
-        assert_eq!(answer_text(&document, &list, reply), format!("{HEAD}items: []\n"));
+        let response = Response { items, added, ..Response::default() };
+        assert_eq!(
+            response_text(&document, &list, response),
+            format!("{HEAD}items:\n# two\n- b: 'y'\n- c: 1\n")
+        );
+        let response = Response { items: vec![ItemOutcome::Dropped; 2], ..Response::default() };
+        assert_eq!(response_text(&document, &list, response), format!("{HEAD}items: []\n"));
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 /// The text without characters that act on a terminal or turn the direction of writing; line ends and tabs
 /// stay.
-pub fn harmless(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let acts = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     text.chars().map(|c| if acts(c) || turns(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// A name on one line: as [`harmless`], and without line ends and tabs.
-pub fn harmless_name(text: &str) -> String {
+/// A name on one line: as [`printable`], and without line ends and tabs.
+pub fn printable_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || turns(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
@@ -22,7 +22,7 @@ mod tests {
 
     #[test]
     fn escapes_do_not_reach_the_terminal() {
-        assert_eq!(harmless("a\u{1b}[31m\n\tb"), "a\u{fffd}[31m\n\tb");
-        assert_eq!(harmless_name("a\n\u{202e}b"), "a\u{fffd}\u{fffd}b");
+        assert_eq!(printable("a\u{1b}[31m\n\tb"), "a\u{fffd}[31m\n\tb");
+        assert_eq!(printable_line("a\n\u{202e}b"), "a\u{fffd}\u{fffd}b");
     }
 }

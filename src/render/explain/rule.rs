@@ -1,4 +1,4 @@
-//! What there is to say about one rule, gathered from its report, its trace and what it says of itself.
+//! The explanation of one rule, made from its report, its trace and its source.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,29 @@ use crate::report::{
 };
 use crate::value::{Pointer, Segment, Text, Value, changes};
 
-use super::shade::Shade;
-use super::{Anchor, Condition, Explained, IdleReasons, RuleSource, Turn, Variable, Verdict};
+use super::redactor::Redactor;
+use super::{Anchor, Condition, Element, Explained, NoChangeReasons, RuleSource, Variable, Verdict};
 
-/// So many targets are named.
-const TARGETS: usize = 10;
+/// How many targets are named.
+const NAMED_TARGETS: usize = 10;
 
 /// What one rule's explanation is made of.
-pub(super) struct Gather<'a, 'b> {
+pub(super) struct RuleExplainer<'a, 'b> {
     pub(super) policy: &'a Text,
     pub(super) rule: &'a RuleReport,
     pub(super) source: Option<&'a RuleSource>,
-    pub(super) shade: &'b Shade,
+    pub(super) redactor: &'b Redactor,
     pub(super) object_report: &'a ObjectReport,
     /// The object as the rule found it.
     pub(super) object: &'b Value,
 }
 
-impl<'a> Gather<'a, '_> {
-    pub(super) fn explained(&self, failed: Option<&Text>, idle: IdleReasons<'_>) -> Explained<'a> {
+impl<'a> RuleExplainer<'a, '_> {
+    pub(super) fn explained(
+        &self,
+        failed: Option<&Text>,
+        no_change_reasons: NoChangeReasons<'_>,
+    ) -> Explained<'a> {
         let mut explained = Explained {
             policy: self.policy,
             rule: &self.rule.rule,
@@ -40,8 +44,8 @@ impl<'a> Gather<'a, '_> {
             variables: Vec::new(),
             anchor: None,
             changes: Vec::new(),
-            turns: Vec::new(),
-            turns_left_out: 0,
+            elements: Vec::new(),
+            elements_left_out: 0,
         };
         if let Some(trace) = &self.rule.trace {
             self.trace(trace, &mut explained);
@@ -54,12 +58,12 @@ impl<'a> Gather<'a, '_> {
                     explained.why =
                         format!("a cluster would refuse the object, because {}/{failed} fails", self.policy);
                 }
-                explained.reasons = self.unfit(idle);
+                explained.reasons = self.unfit(no_change_reasons);
                 let shown = mask_of(self.object_report, before, after);
                 explained.changes = changes(&shown.before, &shown.after);
             }
             Outcome::NoChange => {
-                explained.reasons = self.unfit(idle);
+                explained.reasons = self.unfit(no_change_reasons);
                 explained.why = if explained.reasons.is_empty() {
                     "it matched, and the object already is as the rule wants it".into()
                 } else {
@@ -75,18 +79,18 @@ impl<'a> Gather<'a, '_> {
                     1 => "it ran on 1 target".into(),
                     many => format!("it ran on {many} targets"),
                 };
-                explained.reasons = targets.iter().take(TARGETS).map(ToString::to_string).collect();
-                if targets.len() > TARGETS {
-                    explained.reasons.push(format!("and {} more", targets.len() - TARGETS));
+                explained.reasons = targets.iter().take(NAMED_TARGETS).map(ToString::to_string).collect();
+                if targets.len() > NAMED_TARGETS {
+                    explained.reasons.push(format!("and {} more", targets.len() - NAMED_TARGETS));
                 }
                 let missing = missing.iter().map(|target| format!("{target}: no object is given"));
-                explained.reasons.extend(missing.map(|reason| self.shade.text(&reason)));
+                explained.reasons.extend(missing.map(|reason| self.redactor.text(&reason)));
             }
             Outcome::Skipped(reason) => self.skipped(reason, &mut explained),
             Outcome::Error(error) => {
                 explained.verdict = Verdict::Error;
                 explained.why = "it could not be evaluated".into();
-                explained.reasons.push(self.shade.text(&error.message));
+                explained.reasons.push(self.redactor.text(&error.message));
             }
         }
         explained
@@ -96,14 +100,14 @@ impl<'a> Gather<'a, '_> {
     fn exceptions(&self) -> impl Iterator<Item = String> {
         let seen = self.rule.trace.iter().flat_map(|trace| &trace.exceptions);
         seen.map(|exception| {
-            let reasons = self.shade.text(&exception.reasons.join("; "));
+            let reasons = self.redactor.text(&exception.reasons.join("; "));
             format!("{} does not apply: {reasons}", exception.name)
         })
     }
 
-    fn unfit(&self, idle: IdleReasons<'_>) -> Vec<String> {
-        let reasons = self.source.map_or_else(Vec::new, |source| idle(source, self.object));
-        reasons.iter().map(|reason| self.shade.text(reason)).collect()
+    fn unfit(&self, no_change_reasons: NoChangeReasons<'_>) -> Vec<String> {
+        let reasons = self.source.map_or_else(Vec::new, |source| no_change_reasons(source, self.object));
+        reasons.iter().map(|reason| self.redactor.text(reason)).collect()
     }
 
     fn skipped(&self, reason: &SkipReason, explained: &mut Explained<'_>) {
@@ -120,7 +124,7 @@ impl<'a> Gather<'a, '_> {
                     "the policy is not for the object"
                 }
                 .into();
-                explained.reasons = reasons.iter().map(|reason| self.shade.text(reason)).collect();
+                explained.reasons = reasons.iter().map(|reason| self.redactor.text(reason)).collect();
             }
             SkipReason::Preconditions { message } => {
                 explained.why = "the preconditions do not hold".into();
@@ -131,7 +135,7 @@ impl<'a> Gather<'a, '_> {
                     explained.reasons.push("`any` is an empty list, which never holds".into());
                 }
                 if !message.is_empty() {
-                    explained.reasons.push(self.shade.text(message));
+                    explained.reasons.push(self.redactor.text(message));
                 }
             }
             SkipReason::Anchor { overlay, at, reason } => {
@@ -141,7 +145,7 @@ impl<'a> Gather<'a, '_> {
                 explained.anchor = Some(self.anchor(written, overlay, (at, found), reason));
             }
             SkipReason::NoElements { missing } if missing.is_empty() => {
-                explained.why = if explained.turns.is_empty() {
+                explained.why = if explained.elements.is_empty() {
                     "the lists of its loops are empty"
                 } else {
                     "no element of its loops changes anything"
@@ -173,19 +177,19 @@ impl<'a> Gather<'a, '_> {
         let wanted = written.and_then(|written| written.pointed(overlay));
         Anchor {
             overlay: self.object_report.shown_place(overlay).to_string(),
-            object: self.shade.text(&self.object_report.shown_place(at).to_string()),
+            object: self.redactor.text(&self.object_report.shown_place(at).to_string()),
             reason: reason.to_owned(),
-            wanted: wanted.map(|wanted| self.shade.at(at, wanted)),
-            found: found.map(|found| self.shade.at(at, found)),
+            wanted: wanted.map(|wanted| self.redactor.at(at, wanted)),
+            found: found.map(|found| self.redactor.at(at, found)),
         }
     }
 
-    /// Tells what was seen on the way: of the rule itself, and of each element of its loops.
+    /// Adds conditions and variables from the trace: those of the rule, and of each element of its loops.
     fn trace(&self, trace: &Trace, explained: &mut Explained<'a>) {
-        explained.turns = self.turns(trace);
-        explained.turns_left_out = trace.turns_left_out;
+        explained.elements = self.elements(trace);
+        explained.elements_left_out = trace.turns_left_out;
         let mut conditions: Vec<Vec<&ConditionTrace>> = vec![Vec::new(); trace.turns.len() + 1];
-        let of = |turn: Option<usize>| turn.map_or(0, |turn| turn + 1);
+        let of = |element: Option<usize>| element.map_or(0, |element| element + 1);
         for seen in &trace.conditions {
             if let Some(conditions) = conditions.get_mut(of(seen.turn)) {
                 conditions.push(seen);
@@ -199,18 +203,18 @@ impl<'a> Gather<'a, '_> {
             (None, None) => Some(&source.preconditions),
         });
         explained.conditions = self.conditions(&conditions.next().unwrap_or_default(), written, failed);
-        for ((turn, seen), conditions) in explained.turns.iter_mut().zip(&trace.turns).zip(conditions) {
+        for ((element, seen), conditions) in explained.elements.iter_mut().zip(&trace.turns).zip(conditions) {
             let failed =
                 matches!(seen.fate, ElementOutcome::Skipped { reason: SkipReason::Preconditions { .. }, .. });
             let written = self.written(&seen.place).and_then(|entry| entry.get("preconditions"));
-            turn.conditions = self.conditions(&conditions, written, failed);
+            element.conditions = self.conditions(&conditions, written, failed);
         }
         // Each variable once with each value it had.
         let mut shown: BTreeMap<_, Vec<Result<Value, String>>> = BTreeMap::new();
         for seen in &trace.variables {
             let value = match &seen.value {
-                Ok(value) => Ok(self.shade.value(value)),
-                Err(error) => Err(self.shade.text(error)),
+                Ok(value) => Ok(self.redactor.value(value)),
+                Err(error) => Err(self.redactor.text(error)),
             };
             let known = shown.entry((seen.turn, &seen.expression)).or_default();
             if known.contains(&value) {
@@ -219,10 +223,10 @@ impl<'a> Gather<'a, '_> {
             known.push(value.clone());
             let variables = match seen.turn {
                 None => Some(&mut explained.variables),
-                Some(turn) => explained.turns.get_mut(turn).map(|turn| &mut turn.variables),
+                Some(element) => explained.elements.get_mut(element).map(|element| &mut element.variables),
             };
             if let Some(variables) = variables {
-                let expression = self.shade.text(&seen.expression).into();
+                let expression = self.redactor.text(&seen.expression).into();
                 variables.push(Variable { expression, value });
             }
         }
@@ -237,19 +241,19 @@ impl<'a> Gather<'a, '_> {
         })
     }
 
-    fn turns(&self, trace: &Trace) -> Vec<Turn> {
-        let mut turns: Vec<Turn> = Vec::with_capacity(trace.turns.len());
+    fn elements(&self, trace: &Trace) -> Vec<Element> {
+        let mut elements: Vec<Element> = Vec::with_capacity(trace.turns.len());
         for seen in &trace.turns {
-            let outer = seen.outer.and_then(|outer| turns.get(outer));
+            let outer = seen.outer.and_then(|outer| elements.get(outer));
             let mut indexes = outer.map(|outer| outer.indexes.clone()).unwrap_or_default();
             indexes.push(seen.index);
-            turns.push(self.turn(seen, indexes));
+            elements.push(self.element(seen, indexes));
         }
-        turns
+        elements
     }
 
-    fn turn(&self, seen: &Iteration, indexes: Vec<usize>) -> Turn {
-        let mut turn = Turn {
+    fn element(&self, seen: &Iteration, indexes: Vec<usize>) -> Element {
+        let mut element = Element {
             place: seen.place.to_string(),
             list: seen.list.clone(),
             indexes,
@@ -261,27 +265,27 @@ impl<'a> Gather<'a, '_> {
             anchor: None,
         };
         match &seen.fate {
-            ElementOutcome::Failed => turn.why = "it could not be evaluated".into(),
-            ElementOutcome::Changed => turn.verdict = Verdict::Patched,
+            ElementOutcome::Failed => element.why = "it could not be evaluated".into(),
+            ElementOutcome::Changed => element.verdict = Verdict::Patched,
             ElementOutcome::NoChange => {
-                turn.verdict = Verdict::NoChange;
-                turn.why = "what it asks for is there already".into();
+                element.verdict = Verdict::NoChange;
+                element.why = "what it asks for is there already".into();
             }
             ElementOutcome::Skipped { reason, found } => {
-                turn.verdict = Verdict::Skipped;
+                element.verdict = Verdict::Skipped;
                 match reason {
                     SkipReason::Preconditions { message } => {
-                        turn.why = "its preconditions do not hold".into();
-                        turn.message = self.shade.text(message);
+                        element.why = "its preconditions do not hold".into();
+                        element.message = self.redactor.text(message);
                     }
                     SkipReason::Anchor { overlay, at, reason } => {
-                        turn.why = "a condition of the overlay does not hold".into();
+                        element.why = "a condition of the overlay does not hold".into();
                         let written = self.written(&seen.place);
                         let written = written.and_then(|entry| entry.get("patchStrategicMerge"));
-                        turn.anchor = Some(self.anchor(written, overlay, (at, found.as_ref()), reason));
+                        element.anchor = Some(self.anchor(written, overlay, (at, found.as_ref()), reason));
                     }
                     SkipReason::NoElements { .. } => {
-                        turn.why = "the loops inside change nothing".into();
+                        element.why = "the loops inside change nothing".into();
                     }
                     SkipReason::NotSelected(_)
                     | SkipReason::Exceptions(_)
@@ -290,12 +294,12 @@ impl<'a> Gather<'a, '_> {
                     | SkipReason::NotOnDelete
                     | SkipReason::NotOnPolicyUpdate
                     | SkipReason::Deleted => {
-                        turn.why = reason.to_string();
+                        element.why = reason.to_string();
                     }
                 }
             }
         }
-        turn
+        element
     }
 
     /// Conditions that belong together, with the block they are written in.
@@ -307,7 +311,7 @@ impl<'a> Gather<'a, '_> {
             let written = block.and_then(|block| block.pointed(&condition.pointer));
             let side = |name: &str, value: &Value| {
                 let written = written.and_then(|written| written.get(name));
-                let shown = self.shade.value(value);
+                let shown = self.redactor.value(value);
                 (shown, written.filter(|written| *written != value).cloned())
             };
             let (key, key_written) = side("key", &condition.key);

@@ -1,4 +1,4 @@
-//! Which rules made which lines.
+//! The attribution of changed lines to rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -11,29 +11,29 @@ use super::lines::Edit;
 
 /// The places of an object that rules changed, as it was and as it is, with the number of the rule.
 #[derive(Debug, Default)]
-pub(super) struct Blame {
+pub(super) struct Attribution {
     old: Vec<(Pointer, usize)>,
     new: Vec<(Pointer, usize)>,
 }
 
-impl Blame {
+impl Attribution {
     /// Follows the nodes of an object through its rules, in the order in which they ran.
     pub(super) fn of(report: &ObjectReport) -> Self {
-        let mut blame = Self::default();
+        let mut attribution = Self::default();
         let mut node = Node::first(&report.before, &Pointer::ROOT);
         let mut state = &report.before;
         let mut rules = 0;
         for (policy, rule) in report.rules() {
             if let (Outcome::Patched { before, after }, false) = (&rule.outcome, policy.has_error()) {
-                node.becomes(state, before, None, &mut blame.old);
-                node.becomes(before, after, Some(rules), &mut blame.old);
+                node.becomes(state, before, None, &mut attribution.old);
+                node.becomes(before, after, Some(rules), &mut attribution.old);
                 state = after;
                 rules += 1;
             }
         }
-        node.becomes(state, &report.after, None, &mut blame.old);
-        node.gather(&mut Pointer::default(), &mut blame.new);
-        blame
+        node.becomes(state, &report.after, None, &mut attribution.old);
+        node.gather(&mut Pointer::default(), &mut attribution.new);
+        attribution
     }
 }
 
@@ -174,12 +174,12 @@ struct Marks {
 
 /// A document with its lines.
 #[derive(Debug)]
-pub(super) struct Lined<'d> {
+pub(super) struct DocumentLines<'d> {
     document: &'d Document,
     breaks: Vec<usize>,
 }
 
-impl<'d> Lined<'d> {
+impl<'d> DocumentLines<'d> {
     /// Counts the lines of a document.
     pub(super) fn new(document: &'d Document) -> Self {
         Self { document, breaks: document.text().match_indices('\n').map(|(at, _)| at).collect() }
@@ -192,7 +192,7 @@ impl<'d> Lined<'d> {
 }
 
 impl Marks {
-    fn of(lined: &Lined<'_>, base: &Pointer, places: &[(Pointer, usize)]) -> Self {
+    fn of(lined: &DocumentLines<'_>, base: &Pointer, places: &[(Pointer, usize)]) -> Self {
         let document = lined.document;
         let line = |offset: usize| lined.line(offset);
         let mut marks = Self::default();
@@ -231,14 +231,14 @@ impl Marks {
 }
 
 /// The rules that made edits of a document, each with the number of the edit and with their numbers among those that
-/// patched the object. Edits of which nobody knows are left out.
-pub(super) fn blamed(
-    (old, new): (&Lined<'_>, &Lined<'_>),
+/// patched the object. Edits that no rule is known for are left out.
+pub(super) fn attributed(
+    (old, new): (&DocumentLines<'_>, &DocumentLines<'_>),
     (pointer, report): (&Pointer, &ObjectReport),
     edits: &[Edit],
 ) -> Vec<(usize, BTreeSet<usize>)> {
-    let blame = Blame::of(report);
-    let (was, is) = (Marks::of(old, pointer, &blame.old), Marks::of(new, pointer, &blame.new));
+    let attribution = Attribution::of(report);
+    let (was, is) = (Marks::of(old, pointer, &attribution.old), Marks::of(new, pointer, &attribution.new));
     // Of a long list one object has a few of the edits, and these follow each other.
     let near = |lines: Option<Range<usize>>, of: fn(&Edit) -> &Range<usize>| {
         let lines = lines.unwrap_or(0..0);

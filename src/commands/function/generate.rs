@@ -1,4 +1,4 @@
-//! What mode generate adds: the objects of manifests.
+//! The objects that mode generate adds: those of manifests.
 
 use std::path::Path;
 
@@ -8,24 +8,24 @@ use crate::source::{Content, InputDocument, Manifests, Walk};
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
 use crate::yaml::Limits;
 
-use super::apply::Subject;
+use super::input::Subject;
 
 /// The objects of manifests, before any policy.
 #[derive(Debug, Default)]
-pub(super) struct Manufacture {
+pub(super) struct GeneratedObjects {
     pub(super) subjects: Vec<Subject>,
-    /// What was left out.
+    /// Notes on documents that were left out.
     pub(super) notes: Vec<String>,
 }
 
-impl Manufacture {
-    /// Reads the manifests that these paths stand for, folders with all that is below them.
+impl GeneratedObjects {
+    /// Reads the manifests of these paths; folders with all folders below them.
     ///
     /// # Errors
     ///
-    /// What cannot be read or is no object, and objects that cannot be told apart.
+    /// Files that cannot be read, documents that are no objects, and duplicate objects.
     pub(super) fn load(paths: &[Text], function_config: &Value, limits: Limits) -> Result<Self, Vec<String>> {
-        let mut made = Self::default();
+        let mut generated = Self::default();
         let mut errors = Vec::new();
         let mut manifests = Manifests::new(limits);
         for path in paths {
@@ -42,20 +42,20 @@ impl Manufacture {
                         *number += 1;
                         *number - 1
                     });
-                    made.add(&piece, number, function_config, &mut errors);
+                    generated.add(&piece, number, function_config, &mut errors);
                 }
                 Err(error) => errors.push(error.to_string()),
             }
         }
-        let values: Vec<&Value> = made.subjects.iter().map(|subject| &subject.value).collect();
+        let values: Vec<&Value> = generated.subjects.iter().map(|subject| &subject.value).collect();
         let label = |number: usize| {
-            made.subjects.get(number).map_or_else(String::new, |made| made.origin.to_string())
+            generated.subjects.get(number).map_or_else(String::new, |subject| subject.origin.to_string())
         };
         errors.extend(faults(&values, function_config, &label));
-        if !paths.is_empty() && made.subjects.is_empty() && errors.is_empty() {
+        if !paths.is_empty() && generated.subjects.is_empty() && errors.is_empty() {
             errors.push("functionConfig: spec.manifests: no resource among the manifests".into());
         }
-        if errors.is_empty() { Ok(made) } else { Err(errors) }
+        if errors.is_empty() { Ok(generated) } else { Err(errors) }
     }
 
     fn add(&mut self, piece: &InputDocument, number: i64, function_config: &Value, errors: &mut Vec<String>) {
