@@ -1,6 +1,6 @@
 //! What is read from a cluster before the first object: custom kinds, and Kyverno's resource filters.
 
-use crate::policy::{Mutation, Policy, RequestFilters, Rule};
+use crate::policy::{Policy, RequestFilters, Rule};
 use crate::source::CustomKind;
 use crate::source::cluster::{Cluster, KyvernoConfiguration, LiveKinds, custom_kinds_of};
 use crate::value::GroupVersionKind;
@@ -16,17 +16,13 @@ pub(super) fn live_kinds(
     given: &[CustomKind],
     reporter: &mut Reporter,
 ) -> Option<LiveKinds> {
-    let rules: Vec<&Rule> = policies
-        .iter()
-        .flat_map(|policy| &policy.rules)
-        .filter(|rule| rule.not_evaluated().is_none() && rule.mutation.merges())
-        .collect();
-    let is_own = |rule: &&&Rule| !matches!(rule.mutation, Mutation::MutateExisting(_));
-    let mut selectors = kind_selectors(rules.iter().filter(is_own).copied());
-    for rule in &rules {
-        if let Mutation::MutateExisting(existing) = &rule.mutation {
-            selectors.extend(existing.kind_selectors());
-        }
+    let merges = |rule: &&Rule| rule.not_evaluated().is_none() && rule.edit().merges();
+    let classic = policies.iter().filter_map(Policy::as_classic);
+    let rules: Vec<&Rule> = classic.flat_map(|policy| &policy.rules).filter(merges).collect();
+    let is_standard = |rule: &&&Rule| rule.existing().is_none();
+    let mut selectors = kind_selectors(rules.iter().filter(is_standard).copied());
+    for existing in rules.iter().filter_map(|rule| rule.existing()) {
+        selectors.extend(existing.kind_selectors());
     }
     let mut kinds = match custom_kinds_of(cluster, &selectors) {
         Ok(read) => read,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::policy::{Mutation, Policy, Rule};
+use crate::policy::{ClassicPolicy, Edit, Patch, Policy, Rule};
 use crate::render::{ExplanationJson, ExplanationOptions, ExplanationText, RuleSource, RuleSources};
 use crate::value::Value;
 
@@ -126,13 +126,13 @@ fn knows_rules(selection: &Selection, sources: &RuleSources, reporter: &mut Repo
 
 /// The rules as the policies have them.
 fn sources(session: &Session, selection: &Selection) -> RuleSources {
-    let policies = session.engine.policies().policies().iter();
+    let policies = session.engine.policies().policies().iter().filter_map(Policy::as_classic);
     let rules = policies.flat_map(|policy| policy.rules.iter().map(move |rule| (policy, rule)));
     RuleSources::new(rules.map(|(policy, rule)| source(policy, rule, selection)).collect())
 }
 
-fn source(policy: &Policy, rule: &Rule, selection: &Selection) -> RuleSource {
-    let name = policy.full_name();
+fn source(policy: &ClassicPolicy, rule: &Rule, selection: &Selection) -> RuleSource {
+    let name = policy.meta.full_name();
     let mutate = |name: &str| rule.raw.path(&["mutate", name]).cloned().unwrap_or_default();
     let mut kinds = rule.matching.only_kinds().map(|kinds| kinds.into_iter().cloned().collect::<Vec<_>>());
     if let Some(kinds) = &mut kinds {
@@ -149,9 +149,9 @@ fn source(policy: &Policy, rule: &Rule, selection: &Selection) -> RuleSource {
         no_autogen: policy.no_autogen.clone(),
         preconditions: rule.raw.get("preconditions").cloned().unwrap_or_default(),
         targets: mutate("targets"),
-        overlay: match rule.existing().map_or(&rule.mutation, |existing| &*existing.body) {
-            Mutation::StrategicMerge { overlay, .. } => overlay.source().clone(),
-            Mutation::Legacy(_) => mutate("overlay"),
+        overlay: match rule.edit() {
+            Edit::Patch(Patch::StrategicMerge { overlay, .. }) => overlay.source().clone(),
+            Edit::Patch(Patch::Legacy(_)) => mutate("overlay"),
             _ => Value::Null,
         },
         foreach: mutate("foreach"),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::engine::Engine;
+use crate::policy::Policy;
 use crate::render::counted;
 use crate::report::{ObjectReport, Outcome};
 use crate::semantics::Semantics;
@@ -27,10 +28,10 @@ impl MissingSchemas {
     pub(super) fn new(missing: Vec<MissingSchema>, engine: &Engine) -> Self {
         let is_documented = engine.settings().semantics == Semantics::Documented;
         let counts = is_documented && !missing.is_empty();
-        let policies = engine.policies().policies().iter().filter(|_| counts);
+        let policies = engine.policies().policies().iter().filter_map(Policy::as_classic).filter(|_| counts);
         let merging = policies.flat_map(|policy| {
-            let rules = policy.rules.iter().filter(|rule| rule.mutation.merges());
-            rules.map(|rule| (policy.full_name(), rule.name.clone()))
+            let rules = policy.rules.iter().filter(|rule| rule.edit().merges());
+            rules.map(|rule| (policy.meta.full_name(), rule.name.clone()))
         });
         let merging = merging.collect();
         Self { missing: missing.into_iter().map(|schema| (schema, AtomicUsize::new(0))).collect(), merging }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::policy::Rule;
 use crate::render::{
     Width, counted, dry_run_line, dry_runs_line, error_lines, listed, missing_targets, shown_message,
     summary_table,
@@ -398,17 +397,14 @@ impl RunSummary {
         let mut unmatched = Vec::new();
         for policy in session.engine.policies().policies() {
             let name = policy.full_name();
-            let selected: BTreeSet<&Text> = policy
-                .rules
+            let rules = policy.rules();
+            let selected: BTreeSet<&Text> = rules
                 .iter()
-                .filter(|rule| matched.contains(&(&*name, &*rule.name)))
-                .map(Rule::source_name)
+                .filter(|rule| matched.contains(&(&*name, &**rule.name)))
+                .map(|rule| rule.source)
                 .collect();
-            let own = policy
-                .rules
-                .iter()
-                .filter(|rule| rule.generated_from.is_none() && rule.not_evaluated().is_none());
-            let unmatched_rules = own.filter(|rule| !selected.contains(&rule.name));
+            let own = rules.iter().filter(|rule| !rule.is_generated && rule.not_evaluated.is_none());
+            let unmatched_rules = own.filter(|rule| !selected.contains(rule.name));
             unmatched.extend(unmatched_rules.map(|rule| format!("{name}/{}", rule.name)));
         }
         if !unmatched.is_empty() {

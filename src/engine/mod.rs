@@ -6,8 +6,12 @@
 
 mod classic;
 mod evaluation;
+mod family;
+#[cfg(test)]
+mod fixed_label;
 mod input_names;
 mod limits;
+mod order;
 mod placed;
 mod secret_world;
 mod targets;
@@ -16,16 +20,17 @@ mod world;
 
 use crate::patch::Schemas;
 use crate::policy::{
-    MutateExisting, Operation, PolicyException, PolicyExceptions, PolicySet, RequestFilters, Rule, UserInfo,
+    Candidates, Operation, Policy, PolicyException, PolicyExceptions, PolicySet, RequestFilters, UserInfo,
 };
 use crate::report::ObjectReport;
+use crate::resources::plural;
 use crate::semantics::Semantics;
 use crate::value::{GroupVersionKind, Text, Value};
 
-pub use classic::{LAST_APPLIED, Triggered, image_name};
+pub use classic::{LAST_APPLIED, image_name};
 pub use input_names::InputNames;
 pub use limits::Limits;
-pub use targets::{Taken, Targets};
+pub use targets::{Taken, Targets, Triggered};
 pub use values::{Assignments, DottedName, PolicyValues, SubresourceKind, Values};
 pub use world::{Disguise, EmptyWorld, Lookup, LookupError, TargetAccess, TargetRefusal, World};
 
@@ -73,11 +78,9 @@ impl Engine {
     /// An engine for these policies.
     pub fn new(policies: PolicySet, settings: Settings) -> Self {
         let mut all = policies.policies().iter();
-        let asks_for_namespace_labels =
-            all.any(|policy| {
-                policy.rules.iter().chain(&policy.controller_only_rules).any(Rule::asks_for_namespace_labels)
-            }) || settings.exceptions.all().iter().any(PolicyException::asks_for_namespace_labels)
-                || settings.filters.asks_for_namespace_labels();
+        let asks_for_namespace_labels = all.any(Policy::asks_for_namespace_labels)
+            || settings.exceptions.all().iter().any(PolicyException::asks_for_namespace_labels)
+            || settings.filters.asks_for_namespace_labels();
         Self { policies, settings, asks_for_namespace_labels }
     }
 
@@ -89,13 +92,7 @@ impl Engine {
     /// Whether rules can take or change objects of this kind.
     pub fn concerns(&self, kind: &GroupVersionKind) -> bool {
         let (named, subresource) = self.settings.values.as_subresource(kind);
-        let mut rules = self.policies.policies().iter().flat_map(|policy| &policy.rules);
-        rules.any(|rule| {
-            let is_target = |existing: &MutateExisting| {
-                existing.kind_selectors().iter().any(|selector| selector.matches(kind, "", true))
-            };
-            rule.may_take(named, subresource) || rule.existing().is_some_and(is_target)
-        })
+        self.policies.policies().iter().any(|policy| policy.may_change(kind, (named, subresource)))
     }
 
     /// Whether it may depend on the labels of their namespace what becomes of objects of this kind.
@@ -103,21 +100,19 @@ impl Engine {
         if !self.asks_for_namespace_labels || self.settings.filters.asks_for_namespace_labels() {
             return self.asks_for_namespace_labels;
         }
-        let mut candidates = self.policies.of_kind(&kind.kind).all();
-        candidates.any(|(policy, rules)| {
-            let name = policy.full_name();
-            let all = policy.rules.iter().chain(&policy.controller_only_rules).enumerate();
-            let mut met = all.filter(|(index, _)| rules.contains(index)).map(|(_, rule)| rule);
-            met.any(|rule| {
-                rule.needs_namespace_labels(kind, subresource)
-                    || rule.may_take(kind, subresource)
-                        && self
-                            .settings
-                            .exceptions
-                            .of(&name, &rule.name)
-                            .any(|exception| exception.needs_namespace_labels(kind, subresource))
-            })
+        self.candidates(kind).all().any(|(policy, parts)| {
+            policy.needs_namespace_labels(&parts, (kind, subresource), &self.settings.exceptions)
         })
+    }
+
+    /// The policies that may concern objects of a kind.
+    fn candidates(&self, kind: &GroupVersionKind) -> Candidates<'_> {
+        let resource = if self.policies.names_resources() {
+            plural(&kind.group, &kind.kind)
+        } else {
+            Default::default()
+        };
+        self.policies.of_kind(&kind.kind, &resource)
     }
 
     /// The policies, in the order they run.
@@ -135,13 +130,12 @@ impl Engine {
     ///
     /// A rule that cannot be evaluated is an outcome of the report, never a failure of the call.
     pub fn mutate(&self, object: &Value, old: Option<&Value>, world: &dyn World) -> ObjectReport {
-        evaluation::run(self, object, old, world)
+        order::run(self, object, old, world)
     }
 
     /// Whether some rule changes other objects than the one that triggers it.
     pub fn has_targets(&self) -> bool {
-        let mut rules = self.policies.policies().iter().flat_map(|policy| &policy.rules);
-        rules.any(|rule| rule.existing().is_some())
+        self.policies.policies().iter().any(Policy::has_targets)
     }
 
     /// Runs the rules with targets that an object triggers, on the targets as they stand. `before` and `after`
@@ -155,6 +149,6 @@ impl Engine {
         targets: &mut Targets,
         world: &dyn World,
     ) -> Triggered {
-        classic::run_targets(self, (before, after), old, targets, world)
+        order::run_targets(self, (before, after), old, targets, world)
     }
 }

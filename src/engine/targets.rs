@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::policy::TargetSelector;
-use crate::report::PolicyReport;
+use crate::report::{MissingInputs, PolicyReport};
 use crate::secrets::Secrets;
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
@@ -48,6 +48,19 @@ pub struct Taken {
     /// What the rules did with it.
     pub policies: Vec<PolicyReport>,
     /// What these rules came across of Secrets.
+    pub secrets: Secrets,
+}
+
+/// What policies with targets report on the object that triggers them.
+#[derive(Clone, Debug, Default)]
+pub struct Triggered {
+    /// The policies, in the order they ran.
+    pub policies: Vec<PolicyReport>,
+    /// What `match` and `exclude` of some rule depend on and is not known.
+    pub unknown: MissingInputs,
+    /// The filter of Kyverno's configuration that hides the object from policies that it triggers.
+    pub filter: Option<Text>,
+    /// The Secrets whose values the policies used.
     pub secrets: Secrets,
 }
 

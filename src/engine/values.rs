@@ -152,17 +152,16 @@ impl Values {
         };
         let mut lines = Vec::new();
         for (name, given) in self.policies.iter().filter(|(name, _)| !others.contains(name)) {
-            let mut named = policies.iter().filter(|policy| policy.name == *name).peekable();
+            let mut named = policies.iter().filter(|policy| policy.meta().name == *name).peekable();
             if named.peek().is_none() {
-                let names: Vec<&str> = policies.iter().map(|policy| &*policy.name).collect();
+                let names: Vec<&str> = policies.iter().map(|policy| &*policy.meta().name).collect();
                 let meant = meant(name, &names);
                 lines.push(format!("values are given for a policy `{name}` that is not there{meant}"));
                 continue;
             }
             let named: Vec<&Policy> = named.collect();
-            let mutating =
-                named.iter().flat_map(|policy| policy.rules.iter().map(|rule| &**rule.source_name()));
-            let other = named.iter().flat_map(|policy| &policy.not_evaluated);
+            let mutating = named.iter().flat_map(|policy| policy.rules()).map(|rule| &**rule.source);
+            let other = named.iter().flat_map(|policy| &policy.meta().not_evaluated);
             let rules: Vec<&str> = mutating.chain(other.filter_map(|other| other.rule.as_deref())).collect();
             for rule in given.rules.keys().filter(|rule| !rules.contains(&&***rule)) {
                 let meant = meant(rule, &rules);

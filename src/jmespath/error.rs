@@ -135,12 +135,19 @@ pub enum Limit {
     ResultDepth,
 }
 
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Limit {
+    /// The name by which a user sets the limit.
+    pub const fn name(self) -> &'static str {
+        match self {
             Self::Steps => "steps",
             Self::ResultBytes => "result-bytes",
             Self::ResultDepth => "result-depth",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }

@@ -1,15 +1,37 @@
-//! Which documents are policies.
+//! Which documents are policies, and which family reads them.
 
 use crate::pattern::nearest;
+use crate::semantics::Dialect;
 use crate::value::{GroupVersionKind, Text, Value};
+
+use super::{Fault, Policy, classic};
+
+/// The documents of a family.
+struct Documents {
+    /// Groups and kinds.
+    kinds: &'static [(&'static str, &'static str)],
+    parse: fn(&Value, Dialect) -> Result<Policy, Vec<Fault>>,
+}
+
+const CLASSIC: Documents = Documents {
+    kinds: &[("kyverno.io", "ClusterPolicy"), ("kyverno.io", "Policy")],
+    parse: |document, dialect| classic::parse(document, dialect).map(Policy::Classic),
+};
+
+/// Every family.
+const FAMILIES: &[Documents] = &[
+    CLASSIC,
+    #[cfg(test)]
+    Documents { kinds: super::fixed_label::KINDS, parse: super::fixed_label::parse },
+];
 
 /// What a document is to a program that runs mutate policies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DocumentKind {
-    /// A `ClusterPolicy` or `Policy` of `kyverno.io`.
-    Classic,
-    /// A kind whose rules will be run one day, and are not yet.
+    /// A policy of a family that is evaluated: [`parse`] reads it.
+    Policy,
+    /// A kind that mutates and is not evaluated yet.
     Planned(Text),
     /// A policy kind that mutates nothing, or a companion of one.
     OtherPolicy(Text),
@@ -50,12 +72,12 @@ const OTHERS: &[(&str, &str)] = &[
 
 /// Tells policies from other documents, by group and kind.
 ///
-/// A version that is not served does not make a policy something else: [`super::parse`] names it.
+/// A version that is not served does not make a policy something else: [`parse`] names it.
 pub fn kind_of(document: &Value) -> DocumentKind {
     let Some(kind) = GroupVersionKind::of(document) else { return DocumentKind::NotAPolicy };
-    let is = |known: &(&str, &str)| known.0 == &*kind.group && known.1 == &*kind.kind;
-    if &*kind.group == "kyverno.io" && matches!(&*kind.kind, "ClusterPolicy" | "Policy") {
-        DocumentKind::Classic
+    let is = |known: &(&str, &str)| is_kind(known, &kind);
+    if family_of(&kind).is_some() {
+        DocumentKind::Policy
     } else if PLANNED.iter().any(is) {
         DocumentKind::Planned(kind.kind)
     } else if OTHERS.iter().any(is) {
@@ -68,10 +90,31 @@ pub fn kind_of(document: &Value) -> DocumentKind {
     }
 }
 
+/// Reads a policy strictly and compiles it. A document that is of no family is read as a classic policy, so that
+/// the errors say what is wrong with it.
+///
+/// # Errors
+///
+/// Everything that is wrong with it, in the order of the document: unknown and ill-typed fields, and what
+/// the API server or Kyverno refuses when a policy is installed, unless these semantics accept it.
+pub fn parse(document: &Value, dialect: impl Into<Dialect>) -> Result<Policy, Vec<Fault>> {
+    let kind = GroupVersionKind::of(document);
+    let family = kind.as_ref().and_then(family_of).unwrap_or(&CLASSIC);
+    (family.parse)(document, dialect.into())
+}
+
+fn family_of(kind: &GroupVersionKind) -> Option<&'static Documents> {
+    FAMILIES.iter().find(|family| family.kinds.iter().any(|known| is_kind(known, kind)))
+}
+
+fn is_kind((group, name): &(&str, &str), kind: &GroupVersionKind) -> bool {
+    *group == &*kind.group && *name == &*kind.kind
+}
+
 /// The policy kind of the group that a kind is near to.
 fn misspelt(kind: &GroupVersionKind) -> Option<&'static str> {
-    let classic = [("kyverno.io", "ClusterPolicy"), ("kyverno.io", "Policy")];
-    let known = classic.iter().chain(PLANNED).chain(OTHERS);
+    let evaluated = FAMILIES.iter().flat_map(|family| family.kinds);
+    let known = evaluated.chain(PLANNED).chain(OTHERS);
     let of_group = known.filter(|known| known.0 == &*kind.group && known.0.ends_with("kyverno.io"));
     nearest(&kind.kind, of_group.map(|known| known.1))
 }
@@ -88,8 +131,8 @@ mod tests {
                 ("kind", Value::from(kind)),
             ]))
         };
-        assert_eq!(kind("kyverno.io/v1", "ClusterPolicy"), DocumentKind::Classic);
-        assert_eq!(kind("kyverno.io/v2beta1", "Policy"), DocumentKind::Classic);
+        assert_eq!(kind("kyverno.io/v1", "ClusterPolicy"), DocumentKind::Policy);
+        assert_eq!(kind("kyverno.io/v2beta1", "Policy"), DocumentKind::Policy);
         assert_eq!(
             kind("kyverno.io/v1", "ClusterPolicies"),
             DocumentKind::Misspelt { kind: "ClusterPolicies".into(), nearest: "ClusterPolicy" }

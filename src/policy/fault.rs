@@ -19,6 +19,8 @@ pub struct Fault {
     pub message: String,
     /// The nearest valid name or value.
     pub suggestion: Option<String>,
+    /// Whether the field itself is unknown, so that others may only seem to be missing beside it.
+    pub(super) is_unknown_field: bool,
     /// The divergence that decided it, where only one of the two semantics refuses the policy.
     pub difference: Option<Divergence>,
 }
@@ -31,7 +33,11 @@ impl Fault {
             message.truncate(end);
             message.push('…');
         }
-        Self { pointer, rule: None, message, suggestion: None, difference: None }
+        Self { pointer, rule: None, message, suggestion: None, is_unknown_field: false, difference: None }
+    }
+
+    pub(super) fn unknown_field(pointer: Pointer, message: String, nearest: Option<&str>) -> Self {
+        Self { is_unknown_field: true, ..Self::new(pointer, message).suggesting(nearest) }
     }
 
     pub(super) fn suggesting(mut self, suggestion: Option<&str>) -> Self {

@@ -1,24 +1,47 @@
-//! What an object must have for a rule to take it, and what is found by that.
+//! Index keys: what an object must have for a part of a policy to take it, and what is found by that.
 
 use crate::value::{Map, Text, Value};
 
 use super::Candidate;
 
-/// Something that an object has if a rule takes it.
+/// How the index finds a part of a policy. A part selects objects by itself: a rule of a classic policy, or the
+/// whole of a policy that has no rules.
+#[derive(Clone, Debug)]
+pub struct Part<'p> {
+    /// What it takes by kind.
+    pub kinds: KindKeys<'p>,
+    /// Keys of which one holds for every object that the part takes, or that a report on it may mention; `None`
+    /// where none is known.
+    pub keys: Option<Vec<IndexKey<'p>>>,
+}
+
+/// The kinds of objects that a part of a policy may take.
+#[derive(Clone, Debug)]
+pub enum KindKeys<'p> {
+    /// Any.
+    Any,
+    /// Those of these names, of any group and version.
+    Kinds(Vec<&'p Text>),
+    /// Those of resources with these plurals, of any group and version.
+    Resources(Vec<&'p Text>),
+}
+
+/// Something that an object has if a part of a policy takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum IndexKey<'a> {
+#[non_exhaustive]
+pub enum IndexKey<'a> {
     /// A name that fits a pattern, which begins with plain text.
     Name(&'a Text),
-    /// A namespace that fits a pattern, which begins with plain text; of a Namespace its name.
+    /// A namespace that fits a pattern, which begins with plain text; for a Namespace its name.
     Namespace(&'a Text),
     /// This namespace.
-    Home(&'a Text),
-    /// A label, maybe of a given value.
+    InNamespace(&'a Text),
+    /// A label, with this value or with any.
     Label(&'a Text, Option<&'a Text>),
 }
 
 impl IndexKey<'_> {
-    /// Whether a pattern can be a sign: what begins with a wildcard fits texts of any beginning.
+    /// Whether a pattern can be a key: a leading wildcard fits texts with any beginning.
     pub(super) fn is_pattern(pattern: &str) -> bool {
         !pattern.starts_with(WILDCARDS)
     }
@@ -26,47 +49,46 @@ impl IndexKey<'_> {
 
 const WILDCARDS: [char; 2] = ['*', '?'];
 
-/// Numbers, found by index keys: those that can hold of an object, in time that does not grow with the others.
+/// The numbers of policies, found by index keys in time that does not grow with the policies that are not found.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RuleIndex {
-    /// Numbers without a sign.
+pub(super) struct PolicyIndex {
+    /// Numbers without a key.
     always: Vec<usize>,
     names: Prefixes,
     namespaces: Prefixes,
-    homes: Texts,
+    in_namespaces: Texts,
     labels: Map<Label>,
 }
 
-/// What is found by a label.
+/// Numbers found by a label.
 #[derive(Clone, Debug, Default)]
 struct Label {
     of_any_value: Vec<usize>,
     of_value: Texts,
 }
 
-/// What is found by a whole text.
+/// Numbers found by a whole text.
 #[derive(Clone, Debug, Default)]
 struct Texts(Map<Vec<usize>>);
 
-/// What is found by the beginning of a text.
+/// Numbers found by the beginning of a text.
 #[derive(Clone, Debug, Default)]
 struct Prefixes {
     /// By patterns without wildcards, which are whole texts.
     whole: Texts,
-    /// By what patterns have before their first wildcard, apart by its length in bytes.
+    /// By what patterns have before their first wildcard, grouped by its length in bytes.
     parts: Vec<(usize, Texts)>,
 }
 
-impl RuleIndex {
-    /// Adds a number, behind the earlier ones, that is found where one of the index keys holds; without any list it is
-    /// always found.
-    pub(super) fn add(&mut self, number: usize, index_keys: Option<&[IndexKey<'_>]>) {
-        let Some(index_keys) = index_keys else { return self.always.push(number) };
-        for sign in index_keys {
-            match *sign {
+impl PolicyIndex {
+    /// Adds a number greater than the earlier ones, found where one of the keys holds; `None` is always found.
+    pub(super) fn add(&mut self, number: usize, keys: Option<&[IndexKey<'_>]>) {
+        let Some(keys) = keys else { return self.always.push(number) };
+        for key in keys {
+            match *key {
                 IndexKey::Name(pattern) => self.names.add(pattern, number),
                 IndexKey::Namespace(pattern) => self.namespaces.add(pattern, number),
-                IndexKey::Home(name) => self.homes.add(name.clone(), number),
+                IndexKey::InNamespace(name) => self.in_namespaces.add(name.clone(), number),
                 IndexKey::Label(key, value) => {
                     let label = self.labels.entry(key.clone()).or_default();
                     match value {
@@ -78,16 +100,16 @@ impl RuleIndex {
         }
     }
 
-    /// Finds the numbers of which a sign may hold of a candidate, in lists of ascending ones.
+    /// Finds the numbers with a key that may hold for a candidate, as ascending lists.
     pub(super) fn find<'s>(&'s self, candidate: &Candidate<'_>, found: &mut Vec<&'s [usize]>) {
         push(&self.always, found);
-        self.homes.find(candidate.namespace, found);
+        self.in_namespaces.find(candidate.namespace, found);
         self.names.find(candidate.name(), found);
         self.namespaces.find(candidate.namespace_or_name(), found);
         self.find_labeled(labels(candidate), None, found);
     }
 
-    /// Finds the numbers of which a sign may hold of a candidate and did not before the object was changed.
+    /// Finds the numbers with a key that may hold for a candidate and did not before the object was changed.
     pub(super) fn find_gained<'s>(
         &'s self,
         before: &Candidate<'_>,
@@ -103,7 +125,7 @@ impl RuleIndex {
         self.find_labeled(labels(candidate), labels(before), found);
     }
 
-    /// Finds numbers by labels, but for those that others have, too.
+    /// Finds numbers by labels, without those labels that `others` have as well.
     fn find_labeled<'s>(&'s self, labels: Option<&Map>, others: Option<&Map>, found: &mut Vec<&'s [usize]>) {
         let is_same = labels.zip(others).is_some_and(|(labels, others)| std::ptr::eq(labels, others));
         if self.labels.is_empty() || is_same {
@@ -127,7 +149,7 @@ fn labels<'a>(candidate: &Candidate<'a>) -> Option<&'a Map> {
     candidate.object.path(&["metadata", "labels"]).and_then(Value::as_object)
 }
 
-/// Adds a number to a list of ascending ones: the rules of a policy may share a sign.
+/// Adds a number to an ascending list, once: the parts of a policy may share a key.
 fn add(numbers: &mut Vec<usize>, number: usize) {
     if numbers.last() != Some(&number) {
         numbers.push(number);
@@ -183,17 +205,17 @@ mod tests {
     use super::*;
 
     /// What is found of an object, and what it gained when it was another before.
-    fn found(index_keys: &RuleIndex, before: Option<&str>, object: &str) -> Vec<usize> {
+    fn found(index: &PolicyIndex, before: Option<&str>, object: &str) -> Vec<usize> {
         let kind = GroupVersionKind { group: "".into(), version: "v1".into(), kind: "Pod".into() };
         let read = |text: &str| Value::from_json(text).unwrap();
         let object = read(object);
         let candidate = Candidate::new(&object, &kind, Operation::Create);
         let mut found = Vec::new();
         match before.map(read) {
-            None => index_keys.find(&candidate, &mut found),
+            None => index.find(&candidate, &mut found),
             Some(before) => {
                 let before = Candidate::new(&before, &kind, Operation::Create);
-                index_keys.find_gained(&before, &candidate, &mut found);
+                index.find_gained(&before, &candidate, &mut found);
             }
         }
         let mut found = found.concat();
@@ -206,15 +228,15 @@ mod tests {
     fn numbers_are_found_by_what_an_object_has() {
         let [web, team, shop, tier, front, empty] =
             ["web", "team-*", "shop", "tier", "front", ""].map(Text::from);
-        let mut index_keys = RuleIndex::default();
-        index_keys.add(0, None);
-        index_keys.add(1, Some(&[IndexKey::Name(&web), IndexKey::Namespace(&team)]));
-        index_keys.add(2, Some(&[IndexKey::Label(&tier, Some(&front))]));
-        index_keys.add(3, Some(&[IndexKey::Label(&tier, None), IndexKey::Home(&shop)]));
-        index_keys.add(4, Some(&[]));
-        index_keys.add(5, Some(&[IndexKey::Label(&tier, Some(&empty)), IndexKey::Name(&team)]));
+        let mut index = PolicyIndex::default();
+        index.add(0, None);
+        index.add(1, Some(&[IndexKey::Name(&web), IndexKey::Namespace(&team)]));
+        index.add(2, Some(&[IndexKey::Label(&tier, Some(&front))]));
+        index.add(3, Some(&[IndexKey::Label(&tier, None), IndexKey::InNamespace(&shop)]));
+        index.add(4, Some(&[]));
+        index.add(5, Some(&[IndexKey::Label(&tier, Some(&empty)), IndexKey::Name(&team)]));
         let of = |metadata: &str, kind: &str| {
-            found(&index_keys, None, &format!(r#"{{"kind":"{kind}","metadata":{metadata}}}"#))
+            found(&index, None, &format!(r#"{{"kind":"{kind}","metadata":{metadata}}}"#))
         };
         assert_eq!(of("{}", "Pod"), [0]);
         assert_eq!(of(r#"{"name":"web","namespace":"team-a"}"#, "Pod"), [0, 1]);
@@ -230,14 +252,14 @@ mod tests {
     #[test]
     fn what_an_object_gains_is_found() {
         let [web, shop, tier, front] = ["web", "shop", "tier", "front"].map(Text::from);
-        let mut index_keys = RuleIndex::default();
-        index_keys.add(0, None);
-        index_keys.add(1, Some(&[IndexKey::Name(&web)]));
-        index_keys.add(2, Some(&[IndexKey::Namespace(&shop)]));
-        index_keys.add(3, Some(&[IndexKey::Label(&tier, Some(&front))]));
-        index_keys.add(4, Some(&[IndexKey::Label(&tier, None)]));
+        let mut index = PolicyIndex::default();
+        index.add(0, None);
+        index.add(1, Some(&[IndexKey::Name(&web)]));
+        index.add(2, Some(&[IndexKey::Namespace(&shop)]));
+        index.add(3, Some(&[IndexKey::Label(&tier, Some(&front))]));
+        index.add(4, Some(&[IndexKey::Label(&tier, None)]));
         let bare = r#"{"kind":"Namespace","metadata":{"name":"a"}}"#;
-        let of = |before: &str, after: &str| found(&index_keys, Some(before), after);
+        let of = |before: &str, after: &str| found(&index, Some(before), after);
         assert_eq!(of(bare, bare), [0; 0]);
         assert_eq!(of(bare, r#"{"kind":"Pod","metadata":{"name":"web"}}"#), [1]);
         assert_eq!(of(bare, r#"{"kind":"Namespace","metadata":{"name":"shop"}}"#), [2]);
@@ -249,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_begin_with_a_wildcard_are_no_signs() {
+    fn patterns_that_begin_with_a_wildcard_are_no_keys() {
         assert!(IndexKey::is_pattern("a*") && IndexKey::is_pattern(""));
         assert!(!IndexKey::is_pattern("*a") && !IndexKey::is_pattern("?"));
     }

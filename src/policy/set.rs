@@ -1,31 +1,34 @@
-//! The policies of a run, found by kind.
+//! The policies of a run, found by the kind or resource of an object.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::value::Text;
 
-use super::index::{IndexKey, RuleIndex};
-use super::{Candidate, FailurePolicy, Policy, Rule};
+use super::index::{KindKeys, Part, PolicyIndex};
+use super::{Candidate, ClassicPolicy, FailurePolicy, Policy, Rule};
 
-/// Policies in the order they run, with an index from kinds to rules, and on by the cheapest condition.
+/// Policies in the order they run, with an index from kinds and resources to the parts of policies, and from there
+/// by the cheapest condition.
 #[derive(Clone, Debug, Default)]
 pub struct PolicySet {
     policies: Vec<Policy>,
-    /// The rules that name a kind.
+    /// The parts that name a kind.
     by_kind: BTreeMap<Text, Places>,
-    /// The rules that may take any kind.
-    open: Places,
+    /// The parts that name a resource, by its plural.
+    by_resource: BTreeMap<Text, Places>,
+    /// The parts that may take any object.
+    any: Places,
 }
 
-/// Rules by policy.
+/// Parts by policy.
 #[derive(Clone, Debug, Default)]
 struct Places {
-    /// In the order they run: the number of a policy, and those of rules of it.
+    /// In the order they run: the number of a policy, and those of its parts.
     list: Vec<(usize, Vec<usize>)>,
-    /// The numbers of the policies, by what their rules of the list ask for.
-    index_keys: RuleIndex,
-    /// The first policies of the whole cluster that change the objects of their requests, one for each failure policy.
+    /// The numbers of the policies, by index keys of their parts.
+    index: PolicyIndex,
+    /// The first policies that see all requests, one for each failure policy.
     first: Vec<(FailurePolicy, usize)>,
 }
 
@@ -33,21 +36,29 @@ impl PolicySet {
     /// Indexes policies.
     pub fn new(policies: Vec<Policy>) -> Self {
         let mut by_kind: BTreeMap<Text, Places> = BTreeMap::new();
-        let mut open = Places::default();
-        for (rule, place) in rules(&policies) {
-            match rule.matching.only_kinds() {
-                None => open.add(place),
-                Some(kinds) => {
-                    for kind in kinds {
-                        by_kind.entry(kind.clone()).or_default().add(place);
+        let mut by_resource: BTreeMap<Text, Places> = BTreeMap::new();
+        let mut any = Places::default();
+        let parts: Vec<Vec<Part<'_>>> = policies.iter().map(Policy::parts).collect();
+        for (number, parts) in parts.iter().enumerate() {
+            for (index, part) in parts.iter().enumerate() {
+                let (named, names) = match &part.kinds {
+                    KindKeys::Any => {
+                        any.add(number, index);
+                        continue;
                     }
+                    KindKeys::Kinds(kinds) => (&mut by_kind, kinds),
+                    KindKeys::Resources(resources) => (&mut by_resource, resources),
+                };
+                for name in names {
+                    named.entry(Text::clone(name)).or_default().add(number, index);
                 }
             }
         }
-        for places in by_kind.values_mut().chain([&mut open]) {
-            places.index(&policies);
+        for places in by_kind.values_mut().chain(by_resource.values_mut()).chain([&mut any]) {
+            places.index(&policies, &parts);
         }
-        Self { policies, by_kind, open }
+        drop(parts);
+        Self { policies, by_kind, by_resource, any }
     }
 
     /// The policies, in the order they run.
@@ -55,19 +66,32 @@ impl PolicySet {
         &self.policies
     }
 
-    /// Those of them that may concern objects of a kind.
-    pub fn of_kind(&self, kind: &str) -> Candidates<'_> {
-        Candidates { policies: &self.policies, named: self.by_kind.get(kind), open: &self.open }
+    /// The rules of classic policies, in the order they run.
+    pub fn classic_rules(&self) -> impl Iterator<Item = &Rule> {
+        self.policies.iter().filter_map(Policy::as_classic).flat_map(|policy: &ClassicPolicy| &policy.rules)
+    }
+
+    /// Whether some policy is found by the resource of an object, so that it has to be known.
+    pub fn names_resources(&self) -> bool {
+        !self.by_resource.is_empty()
+    }
+
+    /// The policies that may concern objects of a kind; `resource` is its plural, empty where it is not known.
+    pub fn of_kind(&self, kind: &str, resource: &str) -> Candidates<'_> {
+        let places = [self.by_kind.get(kind), self.by_resource.get(resource), Some(&self.any)];
+        Candidates { policies: &self.policies, places }
     }
 }
 
-/// The policies with rules that may take objects of a kind.
+/// The policies with parts that may take objects of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidates<'p> {
     policies: &'p [Policy],
-    named: Option<&'p Places>,
-    open: &'p Places,
+    places: [Option<&'p Places>; LISTS],
 }
+
+/// Lists that a policy is found in: by kind, by resource, and those for any object.
+const LISTS: usize = 3;
 
 impl<'p> Candidates<'p> {
     /// Whether there are none.
@@ -75,81 +99,77 @@ impl<'p> Candidates<'p> {
         self.places().all(|places| places.list.is_empty())
     }
 
-    /// All, in the order they run, each with the indexes of these rules. Those beyond the rules of a policy count on
-    /// into its [`Policy::controller_only_rules`].
+    /// All, in the order they run, each with the numbers of these parts.
     pub fn all(self) -> impl Iterator<Item = (&'p Policy, Cow<'p, [usize]>)> {
-        let named = self.named.map(|places| places.list.as_slice()).unwrap_or_default();
-        let (mut named, mut open) = (named.iter().peekable(), self.open.list.iter().peekable());
+        let mut behind = [0; LISTS];
         std::iter::from_fn(move || {
-            let number = match (named.peek(), open.peek()) {
-                (Some((named, _)), Some((open, _))) => *named.min(open),
-                (Some((number, _)), None) | (None, Some((number, _))) => *number,
-                (None, None) => return None,
+            let next = |(places, behind): (&Option<&Places>, &usize)| {
+                places.and_then(|places| places.list.get(*behind)).map(|(number, _)| *number)
             };
-            named.next_if(|(named, _)| *named == number);
-            open.next_if(|(open, _)| *open == number);
-            self.at(number)
+            let number = self.places.iter().zip(&behind).filter_map(next).min()?;
+            self.at_behind(&mut behind, number)
         })
     }
 
-    /// A walk through those that may change an object or have something to tell of it.
+    /// A walk through those that may change an object, or that a report on it may mention.
     pub fn walk(self, candidate: &Candidate<'_>) -> Walk<'p> {
         Walk::new(self, candidate)
     }
 
-    /// The policy of a number, if it is one of these, with its rules as [`Candidates::all`] tells them.
+    /// The policy of a number, if it is one of these, with its parts as [`Candidates::all`] has them.
     pub fn at(self, number: usize) -> Option<(&'p Policy, Cow<'p, [usize]>)> {
-        self.at_behind(&mut [0, 0], number)
+        self.at_behind(&mut [0; LISTS], number)
     }
 
-    /// The same where it is known that the policy stands behind these places of the two lists; they move behind it.
-    fn at_behind(self, behind: &mut [usize; 2], number: usize) -> Option<(&'p Policy, Cow<'p, [usize]>)> {
-        let [named, open] = behind;
-        let named = self.named.and_then(|places| places.rules_of(number, named));
-        let rules = match (named, self.open.rules_of(number, open)) {
-            (Some(named), Some(open)) => {
-                let mut rules = [named, open].concat();
-                rules.sort_unstable();
-                Cow::Owned(rules)
-            }
-            (named, open) => Cow::Borrowed(named.or(open)?),
-        };
-        Some((self.policies.get(number)?, rules))
+    /// The same where the policy is known to be behind these places of the lists; they move behind it.
+    fn at_behind(self, behind: &mut [usize; LISTS], number: usize) -> Option<(&'p Policy, Cow<'p, [usize]>)> {
+        let mut parts: Option<Cow<'p, [usize]>> = None;
+        for (places, behind) in self.places.into_iter().zip(behind) {
+            let Some(more) = places.and_then(|places| places.parts_of(number, behind)) else { continue };
+            parts = Some(match parts {
+                None => Cow::Borrowed(more),
+                Some(parts) => {
+                    let mut all = [&*parts, more].concat();
+                    all.sort_unstable();
+                    Cow::Owned(all)
+                }
+            });
+        }
+        Some((self.policies.get(number)?, parts?))
     }
 
-    /// The number of the first policy of the whole cluster, with this failure policy, that sees all requests for
-    /// objects of the kind.
+    /// The number of the first of these policies that sees all requests and has this failure policy.
     pub fn first_to_see(self, failure_policy: FailurePolicy) -> Option<usize> {
         let first = self.places().flat_map(|places| &places.first);
         first.filter(|(known, _)| *known == failure_policy).map(|(_, first)| *first).min()
     }
 
     fn places(self) -> impl Iterator<Item = &'p Places> {
-        self.named.into_iter().chain([self.open])
+        self.places.into_iter().flatten()
     }
 }
 
-/// A walk through the policies that a sign may hold for: of those left out no rule takes the object, rules with targets
-/// aside.
+/// A walk through the policies that an index key may hold for: no part of the others takes the object, rules with
+/// targets aside.
 #[derive(Debug)]
 pub struct Walk<'p> {
     candidates: Candidates<'p>,
     /// The numbers to come, the next one last.
     numbers: Vec<usize>,
-    /// Further ones, which count since a policy changed the object.
+    /// Further numbers, found since a policy changed the object.
     gained: BTreeSet<usize>,
     /// The lists that these are from.
     known: BTreeSet<*const usize>,
     last: Option<usize>,
-    /// The places behind it in the two lists.
-    behind: [usize; 2],
+    /// The places behind it in the lists.
+    behind: [usize; LISTS],
 }
 
 impl<'p> Walk<'p> {
     fn new(candidates: Candidates<'p>, candidate: &Candidate<'_>) -> Self {
         let mut found = Vec::new();
         for places in candidates.places() {
-            places.index_keys.find(candidate, &mut found);
+            places.index.find(candidate, &mut found);
         }
         let mut numbers = found.concat();
         if found.len() > 1 {
@@ -158,11 +178,11 @@ impl<'p> Walk<'p> {
         }
         numbers.reverse();
         let (gained, known) = (BTreeSet::new(), BTreeSet::new());
-        Self { candidates, numbers, gained, known, last: None, behind: [0, 0] }
+        Self { candidates, numbers, gained, known, last: None, behind: [0; LISTS] }
     }
 
-    /// Has the policies after the last one meet the object as it is now, if they left it out before.
-    pub fn meet(&mut self, before: &Candidate<'_>, candidate: &Candidate<'_>) {
+    /// Adds the policies after the last one that the object reaches now and did not before it was changed.
+    pub fn update(&mut self, before: &Candidate<'_>, candidate: &Candidate<'_>) {
         let is_same = |name| {
             let (before, after) = (before.object.get(name), candidate.object.get(name));
             before.zip(after).is_some_and(|(before, after)| before.same_storage(after))
@@ -172,10 +192,10 @@ impl<'p> Walk<'p> {
         }
         let mut found = Vec::new();
         for places in self.candidates.places() {
-            places.index_keys.find_gained(before, candidate, &mut found);
+            places.index.find_gained(before, candidate, &mut found);
         }
         for numbers in found {
-            // However often a sign comes and goes, what it stands for is taken once.
+            // However often a key comes and goes, its numbers are added once.
             if self.known.insert(numbers.as_ptr()) {
                 self.gained.extend(numbers.iter().filter(|number| Some(**number) > self.last));
             }
@@ -197,72 +217,46 @@ impl<'p> Iterator for Walk<'p> {
             }
         };
         self.last = Some(number);
-        let (policy, rules) = self.candidates.at_behind(&mut self.behind, number)?;
-        Some((number, policy, rules))
+        let (policy, parts) = self.candidates.at_behind(&mut self.behind, number)?;
+        Some((number, policy, parts))
     }
 }
 
 impl Places {
-    /// Adds a rule, which may name a kind in several filters.
-    fn add(&mut self, (policy, rule): (usize, usize)) {
+    /// Adds a part, which may name a kind several times.
+    fn add(&mut self, policy: usize, part: usize) {
         match self.list.last_mut().filter(|(last, _)| *last == policy) {
-            Some((_, rules)) if rules.last() == Some(&rule) => {}
-            Some((_, rules)) => rules.push(rule),
-            None => self.list.push((policy, vec![rule])),
+            Some((_, parts)) if parts.last() == Some(&part) => {}
+            Some((_, parts)) => parts.push(part),
+            None => self.list.push((policy, vec![part])),
         }
     }
 
-    /// The rules of a policy that stands behind a place, which moves behind it.
-    fn rules_of(&self, number: usize, behind: &mut usize) -> Option<&[usize]> {
+    /// The parts of a policy that is behind a place in the list, which moves behind it.
+    fn parts_of(&self, number: usize, behind: &mut usize) -> Option<&[usize]> {
         let rest = self.list.get(*behind..)?;
         // Most often it is the next one.
         if rest.first().is_some_and(|(next, _)| *next < number) {
             *behind += rest.partition_point(|(other, _)| *other < number);
         }
-        let (_, rules) = self.list.get(*behind).filter(|(found, _)| *found == number)?;
+        let (_, parts) = self.list.get(*behind).filter(|(found, _)| *found == number)?;
         *behind += 1;
-        Some(rules)
+        Some(parts)
     }
 
-    fn index(&mut self, policies: &[Policy]) {
-        for (number, rules) in &self.list {
-            let Some(policy) = policies.get(*number) else { continue };
-            self.index_keys.add(*number, index_keys(policy, rules).as_deref());
-            let failure_policy = policy.failure_policy;
-            if policy.namespace.is_none()
-                && policy.rules.iter().any(|rule| rule.existing().is_none())
+    /// Indexes the policies, given the parts of all.
+    fn index(&mut self, policies: &[Policy], all: &[Vec<Part<'_>>]) {
+        for (number, parts) in &self.list {
+            let (Some(policy), Some(all)) = (policies.get(*number), all.get(*number)) else { continue };
+            let keys: Option<Vec<_>> = parts.iter().map(|part| all.get(*part)?.keys.as_deref()).collect();
+            self.index.add(*number, keys.map(|keys| keys.concat()).as_deref());
+            if let Some(failure_policy) = policy.sees_all_requests()
                 && !self.first.iter().any(|(known, _)| *known == failure_policy)
             {
                 self.first.push((failure_policy, *number));
             }
         }
     }
-}
-
-/// Index keys of which one holds of each object that a policy has something to say about by these rules.
-fn index_keys<'p>(policy: &'p Policy, rules: &[usize]) -> Option<Vec<IndexKey<'p>>> {
-    if let Some(namespace) = &policy.namespace {
-        return Some(vec![IndexKey::Home(namespace)]);
-    }
-    let mut index_keys = Vec::new();
-    for index in rules {
-        let rule = policy.rules.get(*index)?;
-        // What nobody gave is told wherever a rule asks for it.
-        if rule.asks_for_user() || rule.asks_for_namespace_labels() {
-            return None;
-        }
-        if rule.existing().is_none() {
-            index_keys.extend(rule.index_keys()?);
-        }
-    }
-    Some(index_keys)
-}
-
-fn rules(policies: &[Policy]) -> impl Iterator<Item = (&Rule, (usize, usize))> {
-    policies.iter().enumerate().flat_map(|(number, policy)| {
-        let all = policy.rules.iter().chain(&policy.controller_only_rules);
-        all.enumerate().map(move |(index, rule)| (rule, (number, index)))
-    })
 }
 
 #[cfg(test)]
@@ -308,9 +302,9 @@ mod tests {
             policy("c", &[r#""apps/*/Deployment/scale""#, r#""*/*""#]),
         ]);
         let found = |kind| -> Vec<(String, Vec<usize>)> {
-            set.of_kind(kind)
+            set.of_kind(kind, "")
                 .all()
-                .map(|(policy, rules)| (policy.name.to_string(), rules.into_owned()))
+                .map(|(policy, rules)| (policy.meta().name.to_string(), rules.into_owned()))
                 .collect()
         };
         assert_eq!(found("ConfigMap"), [("a".into(), vec![0, 1, 2]), ("c".into(), vec![1])]);
@@ -318,7 +312,7 @@ mod tests {
         assert_eq!(found("Service"), [("a".into(), vec![2]), ("b".into(), vec![0]), ("c".into(), vec![1])]);
         assert_eq!(found("Deployment"), [("a".into(), vec![2]), ("c".into(), vec![0, 1])]);
         assert_eq!(found("Other"), [("a".into(), vec![2]), ("c".into(), vec![1])]);
-        assert_eq!(PolicySet::default().of_kind("Pod").all().count(), 0);
+        assert_eq!(PolicySet::default().of_kind("Pod", "").all().count(), 0);
     }
 
     fn filter(more: &str) -> String {
@@ -368,7 +362,7 @@ mod tests {
             let object = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{metadata}}}"#);
             let object = Value::from_json(&object).unwrap();
             let kind = GroupVersionKind::of(&object).unwrap();
-            let walk = set.of_kind("ConfigMap").walk(&Candidate::new(&object, &kind, Operation::Create));
+            let walk = set.of_kind("ConfigMap", "").walk(&Candidate::new(&object, &kind, Operation::Create));
             walk.map(|(number, ..)| number).collect::<Vec<_>>()
         };
         // Those that are not for any beginning of a text are always there.
@@ -381,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_share_a_sign_are_met_together_and_once() {
+    fn rules_that_share_a_key_are_met_together_and_once() {
         for more in [
             r#""name":"web""#,
             r#""names":["web","web","we*","w*"]"#,
@@ -403,9 +397,10 @@ mod tests {
             );
             let object = object.unwrap();
             let kind = GroupVersionKind { group: "".into(), version: "v1".into(), kind: "ConfigMap".into() };
-            let walk = set.of_kind("ConfigMap").walk(&Candidate::new(&object, &kind, Operation::Create));
-            let found: Vec<_> =
-                walk.map(|(number, policy, rules)| (number, policy.name.to_string(), rules.len())).collect();
+            let walk = set.of_kind("ConfigMap", "").walk(&Candidate::new(&object, &kind, Operation::Create));
+            let found: Vec<_> = walk
+                .map(|(number, policy, rules)| (number, policy.meta().name.to_string(), rules.len()))
+                .collect();
             assert_eq!(found, [(0, "a".into(), 2), (1, "b".into(), 1), (2, "c".into(), 1)], "{more}");
         }
     }
@@ -413,13 +408,15 @@ mod tests {
     #[test]
     fn a_request_is_seen_by_the_first_policy_of_its_webhook() {
         let named = |name| matching(name, &[&format!(r#"{{"any":[{}]}}"#, filter(r#""name":"web""#))]);
-        let set = PolicySet::new(vec![
-            named("a"),
-            Policy { failure_policy: FailurePolicy::Ignore, namespace: Some("shop".into()), ..named("b") },
-            Policy { failure_policy: FailurePolicy::Ignore, ..named("c") },
-            named("d"),
-        ]);
-        let first = |failure_policy| set.of_kind("ConfigMap").first_to_see(failure_policy);
+        let ignoring = |name, namespace: Option<&str>| {
+            let Policy::Classic(mut policy) = named(name) else { unreachable!() };
+            policy.meta.failure_policy = FailurePolicy::Ignore;
+            policy.meta.namespace = namespace.map(Text::from);
+            Policy::Classic(policy)
+        };
+        let set =
+            PolicySet::new(vec![named("a"), ignoring("b", Some("shop")), ignoring("c", None), named("d")]);
+        let first = |failure_policy| set.of_kind("ConfigMap", "").first_to_see(failure_policy);
         assert_eq!(first(FailurePolicy::Fail), Some(0));
         assert_eq!(first(FailurePolicy::Ignore), Some(2));
     }
@@ -443,9 +440,9 @@ mod tests {
         let [zero, one, other] = [r#""seq":"0""#, r#""seq":"1""#, r#""seq":"1","other":"1""#].map(object);
         let [zero, one, other] =
             [&zero, &one, &other].map(|object| Candidate::new(object, &kind, Operation::Create));
-        let mut walk = set.of_kind("ConfigMap").walk(&zero);
+        let mut walk = set.of_kind("ConfigMap", "").walk(&zero);
         let mut next = |change: Option<(&Candidate<'_>, &Candidate<'_>)>| {
-            change.into_iter().for_each(|(before, after)| walk.meet(before, after));
+            change.into_iter().for_each(|(before, after)| walk.update(before, after));
             walk.next().map(|(number, ..)| number)
         };
         assert_eq!(next(None), Some(0));

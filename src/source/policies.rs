@@ -261,7 +261,7 @@ impl Found {
                 let errors = vec![SourceError::at(document, &at.key("kind"), message)];
                 Self::Faulty { errors, divergences: DivergenceSet::NONE }
             }
-            DocumentKind::Classic => match parse(value, dialect) {
+            DocumentKind::Policy => match parse(value, dialect) {
                 Ok(policy) => {
                     let kind = value.get("kind").and_then(Value::as_text).cloned().unwrap_or_default();
                     Self::Policy { policy: Box::new(policy), kind, name: name(), origin: origin() }

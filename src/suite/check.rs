@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::{LAST_APPLIED, World};
-use crate::policy::{Operation, Policy, Rule};
+use crate::policy::{Operation, Policy, RuleSummary};
 use crate::report::{Difference, ObjectReport, Outcome, RuleReport, Subject, SuiteRow, Verdict};
 use crate::resources::KindScope;
 use crate::secrets::Secrets;
@@ -79,7 +79,8 @@ impl Checker<'_> {
         if let Some(why) = self.evaluation.left_out.get(name) {
             return rows.push(self.general(Verdict::NotEvaluated, why.clone()));
         }
-        let mut policies = self.evaluation.policies.iter().filter(|policy| &*policy.name == name).peekable();
+        let mut policies =
+            self.evaluation.policies.iter().filter(|policy| &*policy.meta().name == name).peekable();
         if policies.peek().is_none() {
             return rows.push(self.general(Verdict::Fail, "Not found: the suite has no such policy".into()));
         }
@@ -164,23 +165,24 @@ impl Checker<'_> {
     /// Whether the policy has a rule that the expectation is about, not only one that it could be generated from.
     fn has_the_rule(&self) -> bool {
         let name = self.expectation.policy_name();
-        let rules = self.evaluation.policies.iter().filter(|policy| &*policy.name == name);
-        rules.flat_map(|policy| &policy.rules).any(|rule| self.expectation.is_about(&rule.name))
+        let rules = self.evaluation.policies.iter().filter(|policy| &*policy.meta().name == name);
+        rules.flat_map(Policy::rules).any(|rule| self.expectation.is_about(rule.name))
     }
 
     /// Whether a policy has rules that the expectation is about, and that run.
     fn runnable(&self, policy: &Policy) -> Runnable {
-        if let Some(whole) = policy.not_evaluated.iter().find(|left_out| left_out.rule.is_none()) {
+        if let Some(whole) = policy.meta().not_evaluated.iter().find(|left_out| left_out.rule.is_none()) {
             return Runnable::No(whole.why.to_string());
         }
         let could = |rule: &str| self.expectation.could_be_about(rule);
-        let about = |rule: &&Rule| could(&rule.name) || could(rule.source_name());
-        if policy.rules.iter().filter(about).any(|rule| rule.not_evaluated().is_none()) {
+        let about = |rule: &&RuleSummary<'_>| could(rule.name) || could(rule.source);
+        let rules = policy.rules();
+        if rules.iter().filter(about).any(|rule| rule.not_evaluated.is_none()) {
             return Runnable::Yes;
         }
-        let rules = policy.rules.iter().filter(about).find_map(Rule::not_evaluated);
+        let rules = rules.iter().filter(about).find_map(|rule| rule.not_evaluated);
         let others = || {
-            let mut others = policy.not_evaluated.iter();
+            let mut others = policy.meta().not_evaluated.iter();
             others.find(|left_out| left_out.rule.as_deref().is_some_and(could)).map(|left_out| left_out.why)
         };
         rules.or_else(others).map_or(Runnable::Nothing, |why| Runnable::No(why.to_string()))
@@ -190,12 +192,12 @@ impl Checker<'_> {
     /// not evaluated.
     fn incomplete(&self) -> Option<String> {
         let name = self.expectation.policy_name();
-        let last = self.evaluation.policies.iter().rposition(|policy| &*policy.name == name)?;
+        let last = self.evaluation.policies.iter().rposition(|policy| &*policy.meta().name == name)?;
         let so_far = self.evaluation.policies.get(..=last).unwrap_or_default();
         so_far.iter().find_map(|policy| {
             // Rules for other objects leave this one alone.
-            let why = policy.rules.iter().filter_map(Rule::not_evaluated).next()?;
-            Some(format!("{why} in policy {}", policy.name))
+            let why = policy.rules().iter().find_map(|rule| rule.not_evaluated)?;
+            Some(format!("{why} in policy {}", policy.meta().name))
         })
     }
 
@@ -227,7 +229,7 @@ impl Checker<'_> {
     fn unmatched_names(&self) -> Vec<String> {
         let Expectation { pointer, resources, specs, operation, generated, .. } = self.expectation;
         let name = self.expectation.policy_name();
-        let mut policies = self.evaluation.policies.iter().filter(|policy| &*policy.name == name);
+        let mut policies = self.evaluation.policies.iter().filter(|policy| &*policy.meta().name == name);
         let mut lines = Vec::new();
         if *generated && policies.any(|policy| matches!(self.runnable(policy), Runnable::Yes)) {
             lines.push(format!(

@@ -14,7 +14,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-use crate::jmespath::{EvalError, Expression, ParseError};
+use crate::jmespath::{EvalError, Expression, Limit, ParseError};
 use crate::secrets::TaintTracker;
 use crate::semantics::Semantics;
 use crate::value::{Text, Value};
@@ -101,14 +101,49 @@ pub enum QueryError {
     #[error("JMESPath query failed: {0}")]
     Failed(EvalError),
     /// A context entry that the query names could not be loaded.
+    #[error(transparent)]
+    Load(LoadError),
+}
+
+/// Why a context entry could not be loaded.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// An expression passed a limit: the limit says more than the way to it, which may lead through many entries.
+    #[error("the evaluation passes the limit `{limit}` of {most}, in the context entry {entry}")]
+    Limit {
+        /// Which limit.
+        limit: Limit,
+        /// Its value.
+        most: u64,
+        /// The entry with the expression.
+        entry: Text,
+    },
+    /// Anything else.
     #[error("{0}")]
-    Load(String),
+    Failed(String),
+}
+
+impl From<String> for LoadError {
+    fn from(message: String) -> Self {
+        Self::Failed(message)
+    }
 }
 
 impl QueryError {
     /// Whether a key on the way was unknown, which a default may stand in for.
     pub const fn is_not_found(&self) -> bool {
         matches!(self, Self::Failed(EvalError::NotFound { .. }))
+    }
+
+    /// The limit that the evaluation passed, if it did.
+    pub const fn limit(&self) -> Option<Limit> {
+        match self {
+            Self::Failed(EvalError::Limit { limit, .. }) | Self::Load(LoadError::Limit { limit, .. }) => {
+                Some(*limit)
+            }
+            _ => None,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::value::{Map, Pointer, Segment, Text, Value};
 use super::made::Made;
 use super::scan;
 use super::template::{Node, Template, TextTemplate};
-use super::{Query, QueryError, Scope, SubstitutionError, shown};
+use super::{LoadError, Query, QueryError, Scope, SubstitutionError, shown};
 
 /// How much one substitution may take.
 #[derive(Clone, Copy, Debug)]
@@ -432,7 +432,10 @@ impl Work<'_> {
         {
             return Ok(());
         }
-        let cause = QueryError::Load(format!("panic: the value is no string but {}", value.type_name()));
+        let cause = QueryError::Load(LoadError::Failed(format!(
+            "panic: the value is no string but {}",
+            value.type_name()
+        )));
         Err(self.unresolved(query.text(), cause))
     }
 

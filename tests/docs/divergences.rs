@@ -162,8 +162,8 @@ impl Page {
         for document in self.values("policy") {
             match policy::parse(&document, semantics) {
                 Ok(policy) => {
-                    run.reached.extend(policy.divergences);
-                    run.refuse(&policy.refused);
+                    run.reached.extend(policy.meta().divergences);
+                    run.refuse(&policy.meta().refused);
                     policies.push(policy);
                 }
                 Err(faults) => run.refuse(&faults),

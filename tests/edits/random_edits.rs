@@ -372,7 +372,7 @@ fn new_lists_follow_the_indentation_of_the_document() {
 fn compiled(text: &str) -> Vec<Policy> {
     let Ok(documents) = read(&Arc::new(Source::new("", text)), &Limits::default()) else { return Vec::new() };
     let values = documents.iter().filter_map(Document::value);
-    let classic = values.filter(|value| policy::kind_of(value) == DocumentKind::Classic);
+    let classic = values.filter(|value| policy::kind_of(value) == DocumentKind::Policy);
     classic.filter_map(|value| policy::parse(value, Semantics::Documented).ok()).collect()
 }
 

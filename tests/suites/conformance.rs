@@ -61,7 +61,7 @@ fn every_classic_policy_loads() {
     let (mut loaded, mut faults) = (0, Vec::new());
     for file in files {
         let Ok(documents) = documents(&file) else { continue };
-        for policy in documents.iter().filter(|document| kind_of(document) == DocumentKind::Classic) {
+        for policy in documents.iter().filter(|document| kind_of(document) == DocumentKind::Policy) {
             if policy.path(&["spec", "rules"]).is_none() {
                 continue;
             }
@@ -161,7 +161,7 @@ fn run_suite(
             leave("rows of a policy that the suite does not hold");
             continue;
         };
-        if kind_of(policy) != DocumentKind::Classic {
+        if kind_of(policy) != DocumentKind::Policy {
             leave("rows of MutatingPolicies and other kinds");
         } else if let Some(reason) = beyond(policy) {
             leave(&format!("rows of policies with {reason}"));
@@ -185,7 +185,7 @@ fn run_suite(
         });
         let chained: Vec<Value> = policies[..=position.unwrap()]
             .iter()
-            .filter(|policy| kind_of(policy) == DocumentKind::Classic && beyond(policy).is_none())
+            .filter(|policy| kind_of(policy) == DocumentKind::Policy && beyond(policy).is_none())
             .cloned()
             .collect();
         let policy_file = temporary.path().join("policy.yaml");

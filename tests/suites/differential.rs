@@ -104,7 +104,7 @@ impl Pool {
     fn add_document(&mut self, file: &Path, document: Value, suites: &[&PathBuf]) {
         let group = document.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         match kind_of(&document) {
-            DocumentKind::Classic => match beyond(&document) {
+            DocumentKind::Policy => match beyond(&document) {
                 Some(reason) => self.skip(reason),
                 None if self.policies.iter().any(|other| other.document == document) => {}
                 None => {

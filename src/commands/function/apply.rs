@@ -7,7 +7,6 @@ use crate::krm::{
     ItemOutcome, Mode, OnError, Response, Severities, Severity, change_words, file_of, file_path, hide,
     is_resource, is_same_object, results, sort, warning,
 };
-use crate::policy::PolicyKind;
 use crate::render::{Masked, Origin, error_lines, mask_beside, printable_line};
 use crate::report::{ObjectReport, Outcome};
 use crate::semantics::DivergenceSet;
@@ -84,14 +83,12 @@ impl Function {
         };
         let Some(name) = text("name") else { return false };
         self.engine.policies().policies().iter().any(|policy| {
-            let is_same = match policy.kind {
-                PolicyKind::ClusterPolicy => &*kind.kind == "ClusterPolicy",
-                PolicyKind::Policy => {
-                    let namespace = policy.namespace.as_deref().unwrap_or("default");
-                    &*kind.kind == "Policy" && namespace == text("namespace").unwrap_or("default")
-                }
-            };
-            is_same && &*policy.name == name
+            let meta = policy.meta();
+            let is_there = meta
+                .namespace
+                .as_deref()
+                .is_none_or(|namespace| namespace == text("namespace").unwrap_or("default"));
+            is_there && *meta.kind == *kind.kind && &*meta.name == name
         })
     }
 

@@ -216,12 +216,12 @@ impl Session {
 
     /// The kinds that the rules can match.
     pub(super) fn kind_selectors(&self) -> Vec<KindSelector> {
-        kind_selectors(self.engine.policies().policies().iter().flat_map(|policy| &policy.rules))
+        kind_selectors(self.engine.policies().classic_rules())
     }
 
     /// The same rule by rule, without those that autogen generated.
     pub(super) fn written_kind_selectors(&self) -> Vec<Vec<KindSelector>> {
-        let rules = self.engine.policies().policies().iter().flat_map(|policy| &policy.rules);
+        let rules = self.engine.policies().classic_rules();
         let written = rules.filter(|rule| rule.generated_from.is_none());
         written.map(|rule| kind_selectors(iter::once(rule))).collect()
     }
@@ -255,7 +255,7 @@ impl Session {
 
     /// The API calls of policies that no input answers: the manifests do, as with Kyverno's command line.
     fn asked<'a>(&'a self, options: &'a RunOptions) -> Asked<'a> {
-        let rules = self.engine.policies().policies().iter().flat_map(|policy| &policy.rules);
+        let rules = self.engine.policies().classic_rules();
         let paths: Vec<String> = rules.flat_map(|rule| rule.asked_paths(Asked::VARIABLE)).collect();
         self.objects.asked(&paths, options.namespace_or_default(), &self.kinds)
     }

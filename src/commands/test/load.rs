@@ -143,7 +143,7 @@ impl Loader<'_> {
                     let title = value.path(&["metadata", "name"]).and_then(Value::as_text);
                     match kind_of(&value) {
                         // The loader reports a misspelt kind.
-                        DocumentKind::Classic | DocumentKind::Misspelt { .. } => {
+                        DocumentKind::Policy | DocumentKind::Misspelt { .. } => {
                             classic = true;
                             loader.node(&document, &at, &value);
                         }
@@ -180,7 +180,7 @@ impl Loader<'_> {
         } else {
             Vec::new()
         };
-        left_out.retain(|name, _| policies.iter().all(|policy| policy.name != *name));
+        left_out.retain(|name, _| policies.iter().all(|policy| policy.meta().name != *name));
         (policies, left_out)
     }
 

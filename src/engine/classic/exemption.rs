@@ -8,23 +8,23 @@ use crate::report::{ExceptionTrace, SkipReason, UndecidedException};
 use crate::value::{Pointer, Text};
 use crate::variables::{Inline, SubstitutionError, Template};
 
+use super::conditions::resolve;
 use super::context::Context;
-use super::rule;
 
 /// What decides whether exceptions take an object away from a rule that selects it.
-pub(in crate::engine) struct Exemption<'a> {
-    pub(in crate::engine) exceptions: &'a PolicyExceptions,
+pub(super) struct Exemption<'a> {
+    pub(super) exceptions: &'a PolicyExceptions,
     /// The name of the policy, as reports have it.
-    pub(in crate::engine) policy: &'a Text,
+    pub(super) policy: &'a Text,
     /// The object as it came to the policy.
-    pub(in crate::engine) candidate: Candidate<'a>,
+    pub(super) candidate: Candidate<'a>,
     /// The exceptions whose conditions could not be evaluated.
-    pub(in crate::engine) undecided: &'a RefCell<Vec<UndecidedException>>,
+    pub(super) undecided: &'a RefCell<Vec<UndecidedException>>,
 }
 
 impl Exemption<'_> {
     /// The reason why exceptions take the object away from a rule; `None` if none does.
-    pub(in crate::engine) fn of(&self, rule: &Rule, context: &mut Context<'_>) -> Option<SkipReason> {
+    pub(super) fn of(&self, rule: &Rule, context: &mut Context<'_>) -> Option<SkipReason> {
         let mut applied = Vec::new();
         for exception in self.exceptions.of(self.policy, &rule.name) {
             let tracker = context.tracker();
@@ -66,6 +66,6 @@ fn holds(
     let Some(conditions) = &exception.conditions else { return Ok(true) };
     let tracker = context.tracker();
     let settings = context.substitution(Inline::Path);
-    let mut resolve = |operand: &Template, _at: &Pointer| rule::resolve(operand, context, settings);
-    conditions.holds(&mut resolve, tracker).map_err(Box::new)
+    let mut operand = |operand: &Template, _at: &Pointer| resolve(operand, context, settings);
+    conditions.holds(&mut operand, tracker).map_err(Box::new)
 }

@@ -1,13 +1,14 @@
 //! The loops of a rule.
 
 use crate::patch::MergeContext;
-use crate::policy::{ForeachEntry, Mutation};
+use crate::policy::{Edit, ForeachEntry};
 use crate::report::{ElementOutcome, Outcome, RuleError, SkipReason};
 use crate::semantics::Divergence;
 use crate::value::{Pointer, Text, Value};
 
+use super::conditions::{decide, undecided};
 use super::context::Context;
-use super::rule;
+use super::patch::patch;
 use crate::engine::Limits;
 
 /// Runs the loops of a rule, one after the other: each sees in `request.object` what the earlier ones left.
@@ -146,32 +147,28 @@ impl Loops<'_, '_> {
         place: &Place,
     ) -> Result<(Option<Value>, ElementOutcome), RuleError> {
         if let Some(conditions) = &entry.preconditions {
-            let verdict = rule::decide(conditions, self.context).map_err(|error| {
-                let message = format!("failed to evaluate mutate.foreach[{index}].preconditions: {error}");
-                let hint = error.into_cause().and_then(|cause| rule::hint(&cause, self.context));
-                RuleError { message, hint }
+            let verdict = decide(conditions, self.context).map_err(|error| {
+                undecided(*error, &format!("mutate.foreach[{index}].preconditions"), self.context)
             })?;
             if !verdict.met {
                 let reason = SkipReason::Preconditions { message: verdict.message };
                 return Ok((None, ElementOutcome::Skipped { reason, found: None }));
             }
         }
-        if let Mutation::Foreach(nested) = &entry.body {
-            let place = Place { around: place.around.clone(), nesting: place.nesting + 1 };
-            let after = self.entries(nested, object, &place)?;
-            let fate = if after == *object {
-                ElementOutcome::Skipped {
-                    reason: SkipReason::NoElements { missing: Vec::new() },
-                    found: None,
-                }
-            } else {
-                ElementOutcome::Changed
-            };
-            return Ok((Some(after), fate));
-        }
+        let one = match &entry.body {
+            Edit::Patch(one) => one,
+            Edit::Foreach(nested) => {
+                let place = Place { around: place.around.clone(), nesting: place.nesting + 1 };
+                let after = self.entries(nested, object, &place)?;
+                let reason = SkipReason::NoElements { missing: Vec::new() };
+                let is_same = after == *object;
+                let skipped = is_same.then_some(ElementOutcome::Skipped { reason, found: None });
+                return Ok((Some(after), skipped.unwrap_or(ElementOutcome::Changed)));
+            }
+        };
         // What a patch costs grows with the object, and the object may grow with each element.
         self.spend(object.weight() / Limits::LOOP_BYTES)?;
-        Ok(match rule::patch(&entry.body, object, self.context, self.survey)? {
+        Ok(match patch(one, object, self.context, self.survey)? {
             Outcome::Patched { after, .. } => (Some(after), ElementOutcome::Changed),
             Outcome::Skipped(reason) => {
                 let found = match &reason {

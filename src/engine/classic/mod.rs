@@ -1,14 +1,21 @@
-//! Rules of classic policies.
+//! Classic policies on one object: `standard` changes the object itself, `mutate_existing` the targets that it
+//! triggers.
 
-pub(super) mod context;
-pub(super) mod exemption;
+mod conditions;
+mod context;
+mod exemption;
 mod foreach;
-mod legacy;
+mod hints;
 mod mutate_existing;
-pub(super) mod request;
-pub(super) mod rule;
+mod patch;
+mod request;
+mod rule;
+mod shared;
+mod standard;
+pub(super) mod state;
 
 pub use context::image_name;
-pub use mutate_existing::{LAST_APPLIED, Triggered};
+pub use mutate_existing::LAST_APPLIED;
 
 pub(super) use mutate_existing::run as run_targets;
+pub(super) use standard::{is_silent, run};

@@ -7,22 +7,22 @@ use crate::value::{GroupVersionKind, Map, Text, Value};
 
 /// The request that an evaluation stands for.
 #[derive(Clone, Debug)]
-pub(in crate::engine) struct Subject<'a> {
+pub(super) struct Subject<'a> {
     /// `None` where a policy comes or changes, and nobody sends a request.
-    pub(in crate::engine) operation: Option<Operation>,
+    pub(super) operation: Option<Operation>,
     /// The stored object, where there is one.
-    pub(in crate::engine) old: Option<Value>,
+    pub(super) old: Option<Value>,
     /// The kind of the object itself: for a subresource such as `scale` not that of its parent.
-    pub(in crate::engine) kind: &'a GroupVersionKind,
-    pub(in crate::engine) namespace: &'a str,
-    pub(in crate::engine) name: &'a str,
-    pub(in crate::engine) subresource: &'a str,
-    pub(in crate::engine) user: Option<&'a UserInfo>,
+    pub(super) kind: &'a GroupVersionKind,
+    pub(super) namespace: &'a str,
+    pub(super) name: &'a str,
+    pub(super) subresource: &'a str,
+    pub(super) user: Option<&'a UserInfo>,
 }
 
 impl Subject<'_> {
     /// The context that the request alone gives, `request.object` left to be filled in.
-    pub(in crate::engine) fn base(&self) -> Value {
+    pub(super) fn base(&self) -> Value {
         /// The names that every request has, made once.
         static NAMES: LazyLock<Names> = LazyLock::new(Names::default);
         let Some(operation) = self.operation else { return self.of_no_request() };

@@ -7,10 +7,10 @@ use crate::variables::Template;
 
 use super::autogen::is_blank;
 use super::selection::Selection;
-use super::{Policy, conditions, refuse, schema};
+use super::{conditions, refuse, schema};
 use crate::policy::fault::{Fault, in_document_order};
 use crate::policy::labels::texts;
-use crate::policy::{Candidate, Note};
+use crate::policy::{Candidate, Note, Policy};
 
 /// An exception from classic policies, compiled.
 #[derive(Clone, Debug)]
@@ -155,7 +155,8 @@ impl Exempted {
         if named.peek().is_none() {
             let names: Vec<Text> = policies.iter().map(Policy::full_name).collect();
             let short = wanted.rsplit('/').next();
-            let namesake = policies.iter().find(|policy| Some(&*policy.name) == short).map(Policy::full_name);
+            let namesake =
+                policies.iter().find(|policy| Some(&*policy.meta().name) == short).map(Policy::full_name);
             let nearest = pattern::nearest(wanted, names.iter().map(|name| &**name));
             let meant = namesake.as_deref().or(nearest);
             let meant = meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
@@ -166,8 +167,8 @@ impl Exempted {
         }
         let policies: Vec<&Policy> = named.collect();
         let rules = || {
-            let mutating = policies.iter().flat_map(|policy| policy.rules.iter().map(|rule| &rule.name));
-            let others = policies.iter().flat_map(|policy| &policy.not_evaluated);
+            let mutating = policies.iter().flat_map(|policy| policy.rules()).map(|rule| rule.name);
+            let others = policies.iter().flat_map(|policy| &policy.meta().not_evaluated);
             mutating.chain(others.filter_map(|other| other.rule.as_ref()))
         };
         let missed = self.rules.iter().filter(|pattern| !rules().any(|rule| pattern::matches(pattern, rule)));

@@ -6,7 +6,7 @@ use crate::semantics::{LegacyMode, Semantics};
 use crate::value::{Pointer, Value};
 use crate::variables::{Template, holds_variable};
 
-use super::Mutation;
+use super::Patch;
 use super::mutation::{Reader, given};
 use super::schema::found;
 use crate::policy::Note;
@@ -27,7 +27,7 @@ pub enum LegacyMutation {
         patches: Option<Box<LegacyPart<LegacyPatches>>>,
     },
     /// Read as what came later, one after the other.
-    Later(Vec<Mutation>),
+    Later(Vec<Patch>),
 }
 
 /// One early field.
@@ -46,7 +46,7 @@ const FIELDS: [&str; 3] = ["path", "op", "value"];
 
 impl Reader<'_> {
     /// Reads the early fields of a `mutate` block.
-    pub(super) fn early(&mut self, mutate: &Value, at: &Pointer) -> Mutation {
+    pub(super) fn early(&mut self, mutate: &Value, at: &Pointer) -> Patch {
         let (overlay, patches) = (given(mutate, "overlay"), given(mutate, "patches"));
         let spellings = [
             (overlay, "`overlay` is the spelling of Kyverno before 1.2, today it is `patchStrategicMerge`"),
@@ -60,7 +60,7 @@ impl Reader<'_> {
             self.notes.push(Note::of_rule(self.rule, *text));
         }
         let tracker = match (self.legacy, self.tracker.semantics()) {
-            (LegacyMode::Documented, Semantics::Kyverno) => return Mutation::Legacy(LegacyMutation::Refused),
+            (LegacyMode::Documented, Semantics::Kyverno) => return Patch::Legacy(LegacyMutation::Refused),
             (LegacyMode::Documented, Semantics::Documented) => LegacyBehavior::Documented,
             (LegacyMode::Native, _) => LegacyBehavior::Native,
             (LegacyMode::Later, _) => return self.later(overlay, patches, at),
@@ -69,7 +69,7 @@ impl Reader<'_> {
             overlay.map(|overlay| Box::new(self.legacy_overlay(overlay, &at.key("overlay"), tracker)));
         let patches =
             patches.map(|patches| Box::new(self.legacy_patches(patches, &at.key("patches"), tracker)));
-        Mutation::Legacy(LegacyMutation::Own { tracker, overlay, patches })
+        Patch::Legacy(LegacyMutation::Own { tracker, overlay, patches })
     }
 
     fn legacy_overlay(
@@ -185,13 +185,13 @@ impl Reader<'_> {
     }
 
     /// Reads the fields as what came later.
-    fn later(&mut self, overlay: Option<&Value>, patches: Option<&Value>, at: &Pointer) -> Mutation {
+    fn later(&mut self, overlay: Option<&Value>, patches: Option<&Value>, at: &Pointer) -> Patch {
         let mut parts = Vec::new();
         if let Some(overlay) = overlay {
             let below = at.key("overlay");
             let template = self.template(&below);
             let prepared = self.overlay(overlay, &below, &template);
-            parts.push(Mutation::StrategicMerge { overlay: template, prepared });
+            parts.push(Patch::StrategicMerge { overlay: template, prepared });
         }
         if let Some(patches) = patches {
             let below = at.key("patches");
@@ -214,11 +214,11 @@ impl Reader<'_> {
                 Some(Err(error)) => self.fault(&below, error.to_string()),
                 None => {}
             }
-            parts.push(Mutation::json_patch(patch, prepared));
+            parts.push(Patch::json_patch(patch, prepared));
         }
-        match <[Mutation; 1]>::try_from(parts) {
+        match <[Patch; 1]>::try_from(parts) {
             Ok([only]) => only,
-            Err(parts) => Mutation::Legacy(LegacyMutation::Later(parts)),
+            Err(parts) => Patch::Legacy(LegacyMutation::Later(parts)),
         }
     }
 

@@ -3,17 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
 
-use crate::semantics::{Dialect, Divergence, DivergenceSet, DivergenceTracker, LegacyMode, Semantics};
+use crate::semantics::{Dialect, Divergence, DivergenceTracker, LegacyMode, Semantics};
 use crate::value::{MAX_DEPTH, Pointer, Value};
 
 use super::autogen::{self, is_blank};
 use super::rule::Source;
-use super::{
-    ApplyRules, FailurePolicy, NotEvaluated, Policy, PolicyKind, Rule, Why, allowed, context, overlay_labels,
-    refuse, schema,
-};
-use crate::policy::Note;
+use super::{ApplyRules, ClassicPolicy, Rule, allowed, context, overlay_labels, refuse, schema};
 use crate::policy::fault::{Fault, in_document_order, name_rules};
+use crate::policy::{FailurePolicy, Meta, NotEvaluated, Note, Why};
 
 /// The operations that a rule may have, each with why it is not evaluated.
 const OPERATIONS: [(&str, Option<Why>); 4] = [
@@ -32,7 +29,10 @@ const LONGEST_NAME: usize = 63;
 ///
 /// Everything that is wrong with it, in the order of the document: unknown and ill-typed fields, and what
 /// Kyverno refuses when a policy is installed, unless these semantics accept it.
-pub fn parse(document: &Value, dialect: impl Into<Dialect>) -> Result<Policy, Vec<Fault>> {
+pub(in crate::policy) fn parse(
+    document: &Value,
+    dialect: impl Into<Dialect>,
+) -> Result<ClassicPolicy, Vec<Fault>> {
     let Dialect { semantics, legacy } = dialect.into();
     if document.depth() > MAX_DEPTH {
         return Err(vec![Fault::new(Pointer::ROOT, format!("nested deeper than {MAX_DEPTH} levels"))]);
@@ -65,40 +65,34 @@ impl Loader<'_> {
         self.faults.push(Fault::new(pointer, message));
     }
 
-    fn policy(mut self) -> Policy {
+    fn policy(mut self) -> ClassicPolicy {
         let text = |path: &[&str]| self.document.path(path).and_then(Value::as_text).cloned();
-        let kind = if self.document.get("kind").and_then(Value::as_str) == Some("Policy") {
-            PolicyKind::Policy
-        } else {
-            PolicyKind::ClusterPolicy
-        };
+        let is_namespaced = self.document.get("kind").and_then(Value::as_str) == Some("Policy");
         let namespace = text(&["metadata", "namespace"]).filter(|namespace| !namespace.is_empty());
-        if let Some(namespace) = namespace.as_ref().filter(|_| kind == PolicyKind::ClusterPolicy) {
+        if let Some(namespace) = namespace.as_ref().filter(|_| !is_namespaced) {
             // kustomize writes one into every kind that it does not know.
             self.notes.push(Note::new(format!(
                 "a ClusterPolicy lives in no namespace: the API server drops `metadata.namespace: {namespace}`, and the \
                  policy is for all namespaces"
             )));
         }
-        let namespace = match kind {
-            PolicyKind::ClusterPolicy => None,
-            PolicyKind::Policy => Some(namespace.unwrap_or_else(|| "default".into())),
-        };
+        let namespace = is_namespaced.then(|| namespace.unwrap_or_else(|| "default".into()));
         let name = text(&["metadata", "name"]).unwrap_or_default();
         let written: Vec<Value> =
             self.spec("rules").and_then(Value::as_array).map(<[Value]>::to_vec).unwrap_or_default();
         self.whole(&written);
         let is_webhook = |field: &str| self.document.path(&["spec", "webhookConfiguration", field]);
         let failure_policy = is_webhook("failurePolicy").or_else(|| self.spec("failurePolicy"));
-        let match_conditions = is_webhook("matchConditions")
-            .and_then(Value::as_array)
-            .map(<[Value]>::to_vec)
-            .unwrap_or_default();
-        let mut policy = Policy {
-            kind,
-            name,
-            namespace,
+        let match_conditions = is_webhook("matchConditions").and_then(Value::as_array).unwrap_or_default();
+        let kind = if is_namespaced { "Policy" } else { "ClusterPolicy" };
+        let failure_policy = match failure_policy.and_then(Value::as_str) {
+            Some("Ignore") => FailurePolicy::Ignore,
+            _ => FailurePolicy::Fail,
+        };
+        let mut policy = ClassicPolicy {
+            meta: Meta { namespace, failure_policy, ..Meta::new(kind, name) },
             rules: Vec::new(),
+            controller_only_rules: Vec::new(),
             apply_rules: match self.spec("applyRules").and_then(Value::as_str) {
                 Some("One") => ApplyRules::One,
                 _ => ApplyRules::All,
@@ -107,27 +101,17 @@ impl Loader<'_> {
                 .spec("mutateExistingOnPolicyUpdate")
                 .and_then(Value::as_bool)
                 .unwrap_or_default(),
-            failure_policy: match failure_policy.and_then(Value::as_str) {
-                Some("Ignore") => FailurePolicy::Ignore,
-                _ => FailurePolicy::Fail,
-            },
-            match_conditions,
-            not_evaluated: Vec::new(),
             no_autogen: None,
-            notes: Vec::new(),
-            divergences: DivergenceSet::NONE,
-            refused: Vec::new(),
-            controller_only_rules: Vec::new(),
         };
-        if !policy.match_conditions.is_empty() {
-            policy.not_evaluated.push(NotEvaluated {
+        if !match_conditions.is_empty() {
+            policy.meta.not_evaluated.push(NotEvaluated {
                 rule: None,
                 pointer: Pointer::ROOT.key("spec").key("webhookConfiguration").key("matchConditions"),
                 why: Why::MatchConditions,
             });
         }
         self.rules(written, &mut policy);
-        policy.notes = self.notes;
+        policy.meta.notes = self.notes;
         policy
     }
 
@@ -173,10 +157,10 @@ impl Loader<'_> {
         }
     }
 
-    fn rules(&mut self, mut written: Vec<Value>, policy: &mut Policy) {
+    fn rules(&mut self, mut written: Vec<Value>, policy: &mut ClassicPolicy) {
         let background = self.spec("background").and_then(Value::as_bool).unwrap_or(true);
         let direct = self.document.get("apiVersion").and_then(Value::as_str) != Some("kyverno.io/v2beta1");
-        let filters = refuse::Setting { namespaced: policy.namespace.is_some(), background, direct };
+        let filters = refuse::Setting { namespaced: policy.meta.namespace.is_some(), background, direct };
         let targets = written
             .iter()
             .any(|rule| rule.path(&["mutate", "targets"]).is_some_and(|targets| !targets.is_null()));
@@ -214,7 +198,7 @@ impl Loader<'_> {
                 continue;
             }
             let source = Source {
-                namespace: policy.namespace.as_ref(),
+                namespace: policy.meta.namespace.as_ref(),
                 pointer: at,
                 generated_from: None,
                 legacy: self.legacy,
@@ -242,23 +226,29 @@ impl Loader<'_> {
             }));
         }
         // Of a policy that no cluster has, the other rules do not run either.
-        if !policy.refused.is_empty() && self.legacy == LegacyMode::Documented {
+        if !policy.meta.refused.is_empty() && self.legacy == LegacyMode::Documented {
             rules.retain(|rule| rule.not_evaluated().is_some());
         }
         for rule in &rules {
-            policy.divergences.extend(rule.divergences);
-            policy.not_evaluated.extend(rule.as_not_evaluated());
+            policy.meta.divergences.extend(rule.divergences);
+            policy.meta.not_evaluated.extend(rule.as_not_evaluated());
         }
         for tracker in readings.iter().chain(&carried) {
-            policy.divergences.extend(tracker.reached());
+            policy.meta.divergences.extend(tracker.reached());
         }
         policy.rules = rules;
     }
 
-    fn generated(&mut self, rule: &Value, source: &Value, at: &Pointer, policy: &Policy) -> Option<Rule> {
+    fn generated(
+        &mut self,
+        rule: &Value,
+        source: &Value,
+        at: &Pointer,
+        policy: &ClassicPolicy,
+    ) -> Option<Rule> {
         let name = source.get("name").and_then(Value::as_text);
         let source = Source {
-            namespace: policy.namespace.as_ref(),
+            namespace: policy.meta.namespace.as_ref(),
             pointer: at,
             generated_from: name,
             legacy: self.legacy,
@@ -279,7 +269,7 @@ impl Loader<'_> {
     }
 
     /// A rule does one thing. `misspelt` says that a field of it is unknown.
-    fn operation(&mut self, rule: &Value, at: &Pointer, misspelt: bool, policy: &mut Policy) {
+    fn operation(&mut self, rule: &Value, at: &Pointer, misspelt: bool, policy: &mut ClassicPolicy) {
         if rule.as_object().is_none() {
             return;
         }
@@ -293,7 +283,7 @@ impl Loader<'_> {
                 at.clone(),
                 format!("No operation defined in the rule '{name}' (supported operations: {listed})"),
             ),
-            [(_, why)] => policy.not_evaluated.extend(why.map(|why| NotEvaluated {
+            [(_, why)] => policy.meta.not_evaluated.extend(why.map(|why| NotEvaluated {
                 rule: Some(name),
                 pointer: at.clone(),
                 why,
@@ -321,7 +311,7 @@ impl Loader<'_> {
     }
 
     /// Checks the rules about targets.
-    fn targets(&mut self, rule: &Value, at: &Pointer, policy: &Policy) {
+    fn targets(&mut self, rule: &Value, at: &Pointer, policy: &ClassicPolicy) {
         let mutate = at.key("mutate");
         let flag = rule
             .path(&["mutate", "mutateExistingOnPolicyUpdate"])
@@ -342,7 +332,7 @@ impl Loader<'_> {
                 self.notes.push(Note::of_rule(rule, text));
             }
         }
-        let Some(namespace) = &policy.namespace else { return };
+        let Some(namespace) = &policy.meta.namespace else { return };
         for (index, target) in targets.and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
             let named = target.get("namespace").and_then(Value::as_str).filter(|named| !named.is_empty());
             if named.is_some_and(|named| named != &**namespace) {
@@ -356,7 +346,7 @@ impl Loader<'_> {
 
     /// Clusters look up the kinds of targets, to see whether they may be changed, and find none without a version.
     /// Rules with loops they do not look at.
-    fn versions_of_targets(&self, rule: &Value, at: &Pointer, policy: &mut Policy) {
+    fn versions_of_targets(&self, rule: &Value, at: &Pointer, policy: &mut ClassicPolicy) {
         if self.semantics == Semantics::Documented
             || rule.path(&["mutate", "foreach"]).is_some_and(|loops| !is_blank(loops))
         {
@@ -369,14 +359,17 @@ impl Loader<'_> {
             if text("apiVersion").is_empty() && !kind.contains("{{") {
                 let message = format!("a cluster refuses this policy: failed to get GVR for kind /{kind}");
                 let at = at.key("mutate").key("targets").index(index);
-                policy.refused.push(Fault::new(at, message).because_of(Divergence::TargetWithoutVersion));
+                policy
+                    .meta
+                    .refused
+                    .push(Fault::new(at, message).because_of(Divergence::TargetWithoutVersion));
             }
         }
-        name_rules(self.document, &mut policy.refused);
+        name_rules(self.document, &mut policy.meta.refused);
     }
 
     /// Clusters refuse the early syntax.
-    fn early(&self, rule: &Value, at: &Pointer, tracker: &DivergenceTracker, policy: &mut Policy) {
+    fn early(&self, rule: &Value, at: &Pointer, tracker: &DivergenceTracker, policy: &mut ClassicPolicy) {
         for field in ["overlay", "patches"] {
             if rule.path(&["mutate", field]).is_some_and(|value| !value.is_null())
                 && !tracker.documented(Divergence::LegacySyntax)
@@ -384,7 +377,7 @@ impl Loader<'_> {
                 let message = format!("a cluster refuses this policy: unknown field \"{field}\"");
                 let mut fault = Fault::new(at.key("mutate").key(field), message);
                 name_rules(self.document, slice::from_mut(&mut fault));
-                policy.refused.push(fault.because_of(Divergence::LegacySyntax));
+                policy.meta.refused.push(fault.because_of(Divergence::LegacySyntax));
             }
         }
     }
@@ -392,7 +385,7 @@ impl Loader<'_> {
 
 /// The node that an unknown field stands in, if that is what is wrong.
 fn holder_of_unknown_field(fault: &Fault) -> Option<Pointer> {
-    fault.message.starts_with("unknown field").then(|| fault.pointer.parent())
+    fault.is_unknown_field.then(|| fault.pointer.parent())
 }
 
 /// Whether a rule has an operation.

@@ -1,4 +1,4 @@
-//! `ClusterPolicy` and `Policy`.
+//! Classic policies: `ClusterPolicy` and `Policy` of `kyverno.io`.
 
 mod allowed;
 mod asked;
@@ -22,33 +22,21 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use crate::value::GroupVersionKind;
 
-use crate::semantics::DivergenceSet;
-use crate::value::{Pointer, Text, Value};
-
-use super::{Candidate, Fault, Note};
+use super::{Candidate, FailurePolicy, IndexKey, KindKeys, Meta, Part, PolicyFamily, RuleSummary};
 
 pub use context::{ContextEntry, ContextSource};
 pub use exception::PolicyException;
 pub use exceptions::PolicyExceptions;
 pub use legacy::{LegacyMutation, LegacyPart};
-pub use load::parse;
+pub(super) use load::parse;
 pub use misses::other_namespace;
-pub use mutation::{ForeachEntry, Mutation, Order};
+pub use mutation::{Edit, ForeachEntry, Mutation, Order, Patch};
 pub use overlay_labels::labels_as_texts;
 pub use rule::{Mismatch, Rule};
 pub use selection::Selection;
 pub use targets::{MutateExisting, Target};
-
-/// The two kinds of classic policies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PolicyKind {
-    /// For the whole cluster.
-    ClusterPolicy,
-    /// For the namespace it lives in.
-    Policy,
-}
 
 /// How many rules of a policy may apply to one object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,115 +48,127 @@ pub enum ApplyRules {
     One,
 }
 
-/// What becomes of a request when a rule cannot be evaluated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FailurePolicy {
-    /// It is denied.
-    #[default]
-    Fail,
-    /// It is let through unchanged.
-    Ignore,
-}
-
 /// A classic policy, compiled.
 #[derive(Clone, Debug)]
-pub struct Policy {
-    /// Which of the two kinds it is.
-    pub kind: PolicyKind,
-    /// Its name.
-    pub name: Text,
-    /// Its namespace, if it has one; a `Policy` that names none lives in `default`.
-    pub namespace: Option<Text>,
+pub struct ClassicPolicy {
+    /// What every policy says of itself. A `Policy` that names no namespace is in `default`.
+    pub meta: Meta,
     /// The mutate rules: those written, in order, then those generated for pod controllers.
     pub rules: Vec<Rule>,
-    /// Rules that Kyverno generates and the documentation does not know: not run, only told of.
+    /// Rules that Kyverno generates and the documentation does not know: never run, only noted as a divergence.
     pub controller_only_rules: Vec<Rule>,
-    /// How many of them may apply to one object.
+    /// How many of the rules may apply to one object.
     pub apply_rules: ApplyRules,
-    /// Whether rules with targets that do not say so themselves run when the policy comes or changes.
+    /// Whether rules with targets that do not say so themselves run when the policy is created or updated.
     pub on_policy_update: bool,
-    /// What becomes of a request when a rule cannot be evaluated.
-    pub failure_policy: FailurePolicy,
-    /// The CEL conditions of the webhook, not evaluated.
-    pub match_conditions: Vec<Value>,
-    /// What of the policy is not evaluated.
-    pub not_evaluated: Vec<NotEvaluated>,
     /// Why no rules are generated from its rules for Pods, if none are.
     pub no_autogen: Option<String>,
-    /// What its author may want to know.
-    pub notes: Vec<Note>,
-    /// The divergences that the policy itself reaches, whatever the objects: those of all its rules.
-    pub divergences: DivergenceSet,
-    /// Why a cluster refuses the policy although it is loaded here: it cannot be evaluated.
-    pub refused: Vec<Fault>,
 }
 
-/// Something that is not evaluated.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotEvaluated {
-    /// The rule; `None` for the whole policy.
-    pub rule: Option<Text>,
-    /// Its place.
-    pub pointer: Pointer,
-    /// What it is.
-    pub why: Why,
-}
-
-/// What is not evaluated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Why {
-    /// A validate rule.
-    Validate,
-    /// A generate rule.
-    Generate,
-    /// A rule that verifies images.
-    VerifyImages,
-    /// The CEL conditions of the webhook.
-    MatchConditions,
-    /// A mutate rule in the early syntax.
-    LegacySyntax,
-}
-
-impl Why {
-    /// Whether the result of the policy is not what a cluster would give: a mutate rule is left out, or what
-    /// decides where the policy applies.
-    pub const fn spoils_the_result(self) -> bool {
-        match self {
-            Self::LegacySyntax | Self::MatchConditions => true,
-            Self::Validate | Self::Generate | Self::VerifyImages => false,
-        }
-    }
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Validate => "validate rule",
-            Self::Generate => "generate rule",
-            Self::VerifyImages => "verifyImages rule",
-            Self::MatchConditions => "CEL matchConditions",
-            Self::LegacySyntax => "mutate rule with `overlay` or `patches`",
-        })
-    }
-}
-
-impl Policy {
-    /// The name that reports use: `namespace/name`, or the name alone for a policy of the cluster.
-    pub fn full_name(&self) -> Text {
-        match &self.namespace {
-            Some(namespace) => format!("{namespace}/{}", self.name).into(),
-            None => self.name.clone(),
-        }
-    }
-
+impl ClassicPolicy {
     /// Whether the first rule that changes an object is the last.
     pub fn applies_one(&self) -> bool {
         self.apply_rules == ApplyRules::One
     }
 
-    /// Whether the policy as a whole concerns an object: one of a namespace concerns only what lives there.
-    pub fn admits(&self, candidate: &Candidate<'_>) -> bool {
-        self.namespace.as_deref().is_none_or(|namespace| namespace == candidate.namespace)
+    /// Whether some rule changes the object it takes, so that requests come through the mutating webhook.
+    pub fn has_standard_rules(&self) -> bool {
+        self.rules.iter().any(|rule| rule.existing().is_none())
+    }
+
+    /// The rules of some parts that change the object they take. Parts are the rules, then the rules of controllers
+    /// alone.
+    pub fn standard_rules(&self, parts: &[usize]) -> impl Iterator<Item = &Rule> {
+        parts.iter().filter_map(|part| self.rules.get(*part)).filter(|rule| rule.existing().is_none())
+    }
+
+    /// The rules of some parts that only Kyverno has.
+    pub fn controller_only(&self, parts: &[usize]) -> impl Iterator<Item = &Rule> {
+        let beyond = parts.iter().filter_map(|part| part.checked_sub(self.rules.len()));
+        beyond.filter_map(|part| self.controller_only_rules.get(part))
+    }
+
+    fn all_rules(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().chain(&self.controller_only_rules)
+    }
+
+    /// Index keys of which one holds for each object that a report on a rule may be about; `None` where any object
+    /// may be.
+    fn index_keys<'p>(&'p self, part: usize, rule: &'p Rule) -> Option<Vec<IndexKey<'p>>> {
+        if let Some(namespace) = &self.meta.namespace {
+            return Some(vec![IndexKey::InNamespace(namespace)]);
+        }
+        // What is missing is reported wherever a rule asks for it.
+        if part >= self.rules.len() || rule.asks_for_user() || rule.asks_for_namespace_labels() {
+            return None;
+        }
+        if rule.existing().is_some() { Some(Vec::new()) } else { rule.index_keys() }
+    }
+}
+
+impl PolicyFamily for ClassicPolicy {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn rules(&self) -> Vec<RuleSummary<'_>> {
+        let rules = self.rules.iter().map(|rule| RuleSummary {
+            name: &rule.name,
+            source: rule.source_name(),
+            is_generated: rule.generated_from.is_some(),
+            not_evaluated: rule.not_evaluated(),
+        });
+        rules.collect()
+    }
+
+    fn parts(&self) -> Vec<Part<'_>> {
+        let parts = self.all_rules().enumerate().map(|(part, rule)| Part {
+            kinds: rule.matching.only_kinds().map_or(KindKeys::Any, KindKeys::Kinds),
+            keys: self.index_keys(part, rule),
+        });
+        parts.collect()
+    }
+
+    fn concerns(&self, parts: &[usize], candidate: &Candidate<'_>) -> bool {
+        self.meta.admits(candidate) && self.standard_rules(parts).any(|rule| rule.selects(candidate))
+    }
+
+    fn may_change(&self, kind: &GroupVersionKind, (parent, subresource): (&GroupVersionKind, &str)) -> bool {
+        let is_target = |existing: &MutateExisting| {
+            existing.kind_selectors().iter().any(|selector| selector.matches(kind, "", true))
+        };
+        self.rules
+            .iter()
+            .any(|rule| rule.may_take(parent, subresource) || rule.existing().is_some_and(is_target))
+    }
+
+    fn asks_for_namespace_labels(&self) -> bool {
+        self.all_rules().any(Rule::asks_for_namespace_labels)
+    }
+
+    fn needs_namespace_labels(
+        &self,
+        parts: &[usize],
+        (kind, subresource): (&GroupVersionKind, &str),
+        exceptions: &PolicyExceptions,
+    ) -> bool {
+        let name = self.meta.full_name();
+        let mut rules =
+            self.all_rules().enumerate().filter(|(part, _)| parts.contains(part)).map(|(_, rule)| rule);
+        rules.any(|rule| {
+            let mut excepted = exceptions.of(&name, &rule.name);
+            rule.needs_namespace_labels(kind, subresource)
+                || rule.may_take(kind, subresource)
+                    && excepted.any(|exception| exception.needs_namespace_labels(kind, subresource))
+        })
+    }
+
+    fn sees_all_requests(&self) -> Option<FailurePolicy> {
+        let is_for_all = self.meta.namespace.is_none() && self.has_standard_rules();
+        is_for_all.then_some(self.meta.failure_policy)
+    }
+
+    fn has_targets(&self) -> bool {
+        self.rules.iter().any(|rule| rule.existing().is_some())
     }
 }

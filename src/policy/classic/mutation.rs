@@ -16,9 +16,27 @@ use super::{ContextEntry, LegacyMutation, MutateExisting, conditions, context, t
 use crate::policy::Note;
 use crate::policy::fault::Fault;
 
-/// What a rule does to an object.
+/// What a rule does.
 #[derive(Clone, Debug)]
 pub enum Mutation {
+    /// It changes the object that it takes.
+    Standard(Edit),
+    /// `targets`: it changes other objects than those that trigger the rule.
+    MutateExisting(MutateExisting),
+}
+
+/// How an object is changed.
+#[derive(Clone, Debug)]
+pub enum Edit {
+    /// By one patch.
+    Patch(Patch),
+    /// `foreach`: by its entries, one after the other.
+    Foreach(Vec<ForeachEntry>),
+}
+
+/// One patch.
+#[derive(Clone, Debug)]
+pub enum Patch {
     /// `patchStrategicMerge`. A rule without any patch is one with an overlay of `null`.
     StrategicMerge {
         /// The overlay with its variables.
@@ -35,15 +53,21 @@ pub enum Mutation {
         /// The patch read, where variables are words inside of its strings.
         open: Option<JsonPatchTemplate>,
     },
-    /// `foreach`: its entries, one after the other.
-    Foreach(Vec<ForeachEntry>),
-    /// `targets`: what is done to other objects than those that trigger the rule.
-    MutateExisting(MutateExisting),
-    /// The early fields `overlay` and `patches`.
+    /// The legacy fields `overlay` and `patches`.
     Legacy(LegacyMutation),
 }
 
-impl Mutation {
+impl Edit {
+    /// Whether it merges, so that the schema of an object decides how lists are changed.
+    pub fn merges(&self) -> bool {
+        match self {
+            Self::Patch(patch) => patch.merges(),
+            Self::Foreach(entries) => entries.iter().any(|entry| entry.body.merges()),
+        }
+    }
+}
+
+impl Patch {
     /// A JSON patch, compiled where nothing in it varies.
     pub(super) fn json_patch(patch: Template, prepared: Option<JsonPatch>) -> Self {
         let texts = if prepared.is_none() { patch.texts() } else { None };
@@ -51,16 +75,12 @@ impl Mutation {
         Self::Json6902 { patch, prepared, open }
     }
 
-    /// Whether it merges, so that the schema of an object decides what becomes of lists.
-    pub fn merges(&self) -> bool {
+    fn merges(&self) -> bool {
         match self {
             Self::StrategicMerge { .. } => true,
-            Self::Json6902 { .. } => false,
-            Self::Foreach(entries) => entries.iter().any(|entry| entry.body.merges()),
-            Self::MutateExisting(existing) => existing.body.merges(),
-            Self::Legacy(LegacyMutation::Refused) => false,
+            Self::Json6902 { .. } | Self::Legacy(LegacyMutation::Refused) => false,
             Self::Legacy(LegacyMutation::Own { overlay, .. }) => overlay.is_some(),
-            Self::Legacy(LegacyMutation::Later(parts)) => parts.iter().any(Self::merges),
+            Self::Legacy(LegacyMutation::Later(patches)) => patches.iter().any(Self::merges),
         }
     }
 }
@@ -77,7 +97,7 @@ pub struct ForeachEntry {
     /// What must hold for an element.
     pub preconditions: Option<Conditions<Template>>,
     /// What is done for an element: a patch, or loops inside this one.
-    pub body: Mutation,
+    pub body: Edit,
 }
 
 /// The order in which a loop takes its elements.
@@ -95,7 +115,7 @@ impl ForeachEntry {
     pub const fn is_descending(&self) -> bool {
         match self.order {
             Some(order) => matches!(order, Order::Descending),
-            None => matches!(self.body, Mutation::StrategicMerge { .. }),
+            None => matches!(self.body, Edit::Patch(Patch::StrategicMerge { .. })),
         }
     }
 }
@@ -161,19 +181,21 @@ impl Reader<'_> {
         let prepared_patch =
             patch.map(|patch| self.json_patch(patch, &at.key("patchesJson6902"), &patch_template, false));
         let body = if early {
-            self.early(mutate, &at)
+            Edit::Patch(self.early(mutate, &at))
         } else if given(mutate, "foreach").is_some() && overlay.is_none() && patch.is_none() {
-            Mutation::Foreach(entries.unwrap_or_default())
+            Edit::Foreach(entries.unwrap_or_default())
         } else if patch.is_some() && overlay.is_none() {
-            Mutation::json_patch(patch_template, prepared_patch.flatten())
+            Edit::Patch(Patch::json_patch(patch_template, prepared_patch.flatten()))
         } else {
-            Mutation::StrategicMerge { overlay: overlay_template, prepared: prepared_overlay.flatten() }
+            let prepared = prepared_overlay.flatten();
+            Edit::Patch(Patch::StrategicMerge { overlay: overlay_template, prepared })
         };
-        Some(if given(mutate, "targets").is_some() && !early { self.existing(mutate, body) } else { body })
+        let has_targets = given(mutate, "targets").is_some() && !early;
+        Some(if has_targets { self.existing(mutate, body) } else { Mutation::Standard(body) })
     }
 
     /// Reads the targets of a patch.
-    fn existing(&mut self, mutate: &Value, body: Mutation) -> Mutation {
+    fn existing(&mut self, mutate: &Value, body: Edit) -> Mutation {
         let targets = targets::read(self.rule, self.at, self.tracker.semantics(), self.faults);
         let kinds = targets::kinds(&targets);
         if kinds.len() > 1 && self.tracker.semantics() == Semantics::Documented {
@@ -185,7 +207,7 @@ impl Reader<'_> {
             self.notes.push(Note::of_rule(self.rule, text));
         }
         let on_policy_update = mutate.get("mutateExistingOnPolicyUpdate").and_then(Value::as_bool);
-        Mutation::MutateExisting(MutateExisting { targets, body: Box::new(body), on_policy_update })
+        Mutation::MutateExisting(MutateExisting { targets, body, on_policy_update })
     }
 
     pub(super) fn template(&self, below: &Pointer) -> Template {
@@ -370,12 +392,12 @@ impl Reader<'_> {
                 if others || overlay.is_some() || patch.is_some() {
                     self.fault(&at, "a nested foreach cannot contain other declarations");
                 }
-                Mutation::Foreach(self.foreach(nested, &at.key("foreach")))
+                Edit::Foreach(self.foreach(nested, &at.key("foreach")))
             } else {
                 if overlay.is_some() == patch.is_some() && entry.as_object().is_some() {
                     self.fault(&at, ONE_OF_TWO);
                 }
-                self.patch_of_entry(overlay, patch, &at)
+                Edit::Patch(self.patch_of_entry(overlay, patch, &at))
             };
             context::check_kinds(entry.get("context"), &self.at.join(&at.key("context")), self.faults);
             let list = self.foreach_list(entry, &at);
@@ -392,7 +414,7 @@ impl Reader<'_> {
     }
 
     /// The patch of an entry. Its variables and references see the patch alone.
-    fn patch_of_entry(&mut self, overlay: Option<&Value>, patch: Option<&Value>, at: &Pointer) -> Mutation {
+    fn patch_of_entry(&mut self, overlay: Option<&Value>, patch: Option<&Value>, at: &Pointer) -> Patch {
         let whole = Value::from_iter([
             ("patchStrategicMerge", overlay.cloned().unwrap_or_default()),
             ("patchesJson6902", patch.cloned().unwrap_or_default()),
@@ -403,13 +425,13 @@ impl Reader<'_> {
             Some(text) => {
                 let patch = template("patchesJson6902");
                 let prepared = self.json_patch(text, &at.key("patchesJson6902"), &patch, true);
-                Mutation::json_patch(patch, prepared)
+                Patch::json_patch(patch, prepared)
             }
             None => {
                 let template = template("patchStrategicMerge");
                 let prepared = overlay
                     .and_then(|overlay| self.overlay(overlay, &at.key("patchStrategicMerge"), &template));
-                Mutation::StrategicMerge { overlay: template, prepared }
+                Patch::StrategicMerge { overlay: template, prepared }
             }
         }
     }

@@ -193,11 +193,8 @@ impl Checks<'_> {
         if !self.setting.direct {
             let unknown: Vec<_> = direct().collect();
             for name in unknown {
-                let fault = Fault::new(
-                    self.at.join(&at.key(name)),
-                    format!("unknown field `{name}` of this version"),
-                );
-                self.faults.push(fault.suggesting(Some("any")));
+                let message = format!("unknown field `{name}` of this version");
+                self.faults.push(Fault::unknown_field(self.at.join(&at.key(name)), message, Some("any")));
             }
         } else if ["any", "all"]
             .into_iter()
@@ -226,9 +223,10 @@ impl Checks<'_> {
             let kinds = resources.and_then(|resources| given(resources, "kinds"));
             // A misspelt field was reported already.
             let misspelt = [below, &resources_at].map(|at| self.at.join(at));
-            let misspelt = self.faults.iter().any(|fault| {
-                fault.message.starts_with("unknown field") && misspelt.contains(&fault.pointer.parent())
-            });
+            let misspelt = self
+                .faults
+                .iter()
+                .any(|fault| fault.is_unknown_field && misspelt.contains(&fault.pointer.parent()));
             if !misspelt
                 && kinds.is_none_or(is_blank)
                 && resources.is_none_or(|resources| resources.as_object().is_some())

@@ -10,11 +10,10 @@ use crate::variables::{Template, broken_references};
 use super::misses::other_namespace;
 use super::mutation::Reader;
 use super::selection::Selection;
-use super::{ContextEntry, LegacyMutation, MutateExisting, Mutation, conditions, context};
-use super::{NotEvaluated, Why};
+use super::{ContextEntry, Edit, LegacyMutation, MutateExisting, Mutation, Patch, conditions, context};
 use crate::policy::fault::Fault;
 use crate::policy::index::IndexKey;
-use crate::policy::{Candidate, Note, Operation};
+use crate::policy::{Candidate, NotEvaluated, Note, Operation, Why};
 
 /// A mutate rule, as written or generated for pod controllers.
 #[derive(Clone, Debug)]
@@ -112,7 +111,7 @@ impl Rule {
     }
 
     /// Index keys of which one holds of every object that the rule takes; `None` where none is known.
-    pub(in crate::policy) fn index_keys(&self) -> Option<Vec<IndexKey<'_>>> {
+    pub(super) fn index_keys(&self) -> Option<Vec<IndexKey<'_>>> {
         self.matching.index_keys()
     }
 
@@ -181,15 +180,19 @@ impl Rule {
         self.matching.names_operation(operation)
     }
 
-    /// What of the rule this version does not evaluate; the rule is then not run at all.
-    pub fn not_evaluated(&self) -> Option<Why> {
+    /// How the rule changes the object it takes, or each of its targets.
+    pub const fn edit(&self) -> &Edit {
         match &self.mutation {
-            Mutation::Legacy(LegacyMutation::Refused) => Some(Why::LegacySyntax),
-            Mutation::StrategicMerge { .. }
-            | Mutation::Json6902 { .. }
-            | Mutation::Foreach(_)
-            | Mutation::MutateExisting(_)
-            | Mutation::Legacy(_) => None,
+            Mutation::Standard(edit) => edit,
+            Mutation::MutateExisting(existing) => &existing.body,
+        }
+    }
+
+    /// What of the rule this version does not evaluate; the rule is then not run at all.
+    pub const fn not_evaluated(&self) -> Option<Why> {
+        match self.edit() {
+            Edit::Patch(Patch::Legacy(LegacyMutation::Refused)) => Some(Why::LegacySyntax),
+            Edit::Patch(_) | Edit::Foreach(_) => None,
         }
     }
 

@@ -363,8 +363,8 @@ impl Check<'_> {
                 None if fields.open => {}
                 None => {
                     let known = fields.known.iter().map(|(name, _)| *name);
-                    let fault = Fault::new(self.at.clone(), format!("unknown field `{key}`"));
-                    self.faults.push(fault.suggesting(nearest(key, known)));
+                    let message = format!("unknown field `{key}`");
+                    self.faults.push(Fault::unknown_field(self.at.clone(), message, nearest(key, known)));
                 }
             }
             self.at.pop();

@@ -7,7 +7,7 @@ use crate::semantics::Semantics;
 use crate::value::{Pointer, Value};
 use crate::variables::Template;
 
-use super::{ContextEntry, Mutation, conditions, context};
+use super::{ContextEntry, Edit, conditions, context};
 use crate::policy::fault::Fault;
 use crate::policy::kinds::KindSelector;
 
@@ -20,7 +20,7 @@ pub struct MutateExisting {
     /// The targets, in the order they are looked up.
     pub targets: Vec<Target>,
     /// What is done to each: a patch or loops.
-    pub body: Box<Mutation>,
+    pub body: Edit,
     /// Whether the rule also runs when the policy comes or changes; `None` leaves it to the policy.
     pub on_policy_update: Option<bool>,
 }

@@ -65,8 +65,7 @@ fn selected(matching: &str) -> Work {
     Work::new(move || {
         let candidates =
             objects.iter().zip(&kinds).map(|(object, kind)| Candidate::new(object, kind, Operation::Create));
-        let hits =
-            candidates.filter(|candidate| policy.rules.iter().any(|rule| rule.selects(candidate))).count();
+        let hits = candidates.filter(|candidate| policy.concerns(&[0], candidate)).count();
         assert!(hits > 0);
         hits
     })

@@ -60,7 +60,7 @@ impl Folder {
                 }
                 let value: Value = serde_json::from_str(&text).expect("JSON");
                 match kind_of(&document) {
-                    DocumentKind::Classic => found.add_policy(&origin, text, value),
+                    DocumentKind::Policy => found.add_policy(&origin, text, value),
                     _ => found.add_objects(value),
                 }
             }

@@ -36,7 +36,7 @@ pub fn run(data: &[u8]) {
         let policy = policy::parse(&policy, semantics).ok()?;
         let report = check(&policy, &object, old.as_ref(), semantics);
         // What loading comes through is named there.
-        (policy.refused.is_empty() && policy.divergences.is_empty()).then_some(report)
+        (policy.meta().refused.is_empty() && policy.meta().divergences.is_empty()).then_some(report)
     };
     let (Some(documented), Some(kyverno)) = (run(Semantics::Documented), run(Semantics::Kyverno)) else {
         return;

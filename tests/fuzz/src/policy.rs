@@ -29,11 +29,11 @@ fn check(document: &Value, semantics: Semantics) {
     assert_eq!(format!("{outcome:?}"), format!("{again:?}"), "loaded otherwise the second time");
     match outcome {
         Ok(policy) => {
-            assert!(!policy.full_name().is_empty() || policy.name.is_empty());
+            assert!(!policy.full_name().is_empty() || policy.meta().name.is_empty());
             let set = PolicySet::new(vec![policy]);
             for kind in ["Pod", "Deployment", "CronJob", "ConfigMap", ""] {
-                for (policy, rules) in set.of_kind(kind).all() {
-                    let all = policy.rules.len() + policy.controller_only_rules.len();
+                for (policy, rules) in set.of_kind(kind, "").all() {
+                    let all = policy.parts().len();
                     assert!(rules.iter().all(|index| *index < all));
                     assert!(rules.is_sorted());
                 }

@@ -29,7 +29,7 @@ pub use loading::image_name;
 const TARGET: &str = "target";
 
 /// The world's clock, for expressions.
-pub(in crate::engine) struct WorldClock<'a>(pub(in crate::engine) &'a dyn World);
+pub(super) struct WorldClock<'a>(pub(super) &'a dyn World);
 
 impl Clock for WorldClock<'_> {
     fn now(&self) -> Timestamp {
@@ -38,7 +38,7 @@ impl Clock for WorldClock<'_> {
 }
 
 /// The world's chance, for expressions: a sequence for each object, policy and rule.
-pub(in crate::engine) struct WorldRandom<'a> {
+pub(super) struct WorldRandom<'a> {
     world: &'a dyn World,
     object: Option<&'a ObjectRef>,
     rule: RefCell<(Text, Text)>,
@@ -46,7 +46,7 @@ pub(in crate::engine) struct WorldRandom<'a> {
 }
 
 impl<'a> WorldRandom<'a> {
-    pub(in crate::engine) fn new(world: &'a dyn World, object: Option<&'a ObjectRef>) -> Self {
+    pub(super) fn new(world: &'a dyn World, object: Option<&'a ObjectRef>) -> Self {
         Self { world, object, rule: RefCell::default(), call: Cell::new(0) }
     }
 
@@ -68,7 +68,7 @@ impl Random for WorldRandom<'_> {
 }
 
 /// What variables are answered from while one policy runs on one object.
-pub(in crate::engine) struct Context<'a> {
+pub(super) struct Context<'a> {
     root: Value,
     /// `request.object`, which the root is given only when something is asked.
     object: Value,
@@ -91,7 +91,7 @@ pub(in crate::engine) struct Context<'a> {
     turn: Option<usize>,
     policy: &'a Text,
     /// The namespace of a policy that has one.
-    pub(in crate::engine) namespace: Option<&'a Text>,
+    pub(super) namespace: Option<&'a Text>,
     /// The context entries, in the order they were registered.
     loaders: Vec<Loader>,
     /// How many checkpoints are open.
@@ -113,7 +113,7 @@ pub(in crate::engine) struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// The context of a policy for an object, given what the request alone says.
-    pub(in crate::engine) fn new(
+    pub(super) fn new(
         (base, object): (Value, Value),
         (policy, namespace): (&'a Text, Option<&'a Text>),
         settings: &'a Settings,
@@ -153,10 +153,7 @@ impl<'a> Context<'a> {
     }
 
     /// Gives names of the context values; they may reach into the object.
-    pub(in crate::engine) fn assign<'v>(
-        &mut self,
-        assignments: impl Iterator<Item = &'v (DottedName, Value)>,
-    ) {
+    pub(super) fn assign<'v>(&mut self, assignments: impl Iterator<Item = &'v (DottedName, Value)>) {
         for (name, value) in assignments {
             self.fill_in();
             name.merge_into(&mut self.root, value);
@@ -168,12 +165,12 @@ impl<'a> Context<'a> {
     }
 
     /// The semantics of this evaluation and the divergences it came through.
-    pub(in crate::engine) const fn tracker(&self) -> &'a DivergenceTracker {
+    pub(super) const fn tracker(&self) -> &'a DivergenceTracker {
         self.tracker
     }
 
     /// How a document is substituted.
-    pub(in crate::engine) const fn substitution(&self, inline: Inline) -> Substitution<'a> {
+    pub(super) const fn substitution(&self, inline: Inline) -> Substitution<'a> {
         Substitution {
             tracker: self.tracker,
             deleting: self.deleting,
@@ -184,24 +181,24 @@ impl<'a> Context<'a> {
     }
 
     /// What is known of secrets.
-    pub(in crate::engine) const fn taint(&self) -> &'a TaintTracker {
+    pub(super) const fn taint(&self) -> &'a TaintTracker {
         self.secrets
     }
 
     /// `request.object` as it stands.
-    pub(in crate::engine) const fn object(&self) -> &Value {
+    pub(super) const fn object(&self) -> &Value {
         &self.object
     }
 
     /// Makes this value `request.object`.
-    pub(in crate::engine) fn set_object(&mut self, object: &Value) {
+    pub(super) fn set_object(&mut self, object: &Value) {
         self.held.object = true;
         self.object = object.clone();
         self.is_in_root = false;
     }
 
     /// Makes this value what the loops of a rule have made so far.
-    pub(in crate::engine) fn set_patched(&mut self, object: &Value) {
+    pub(super) fn set_patched(&mut self, object: &Value) {
         if !self.has_target {
             return self.set_object(object);
         }
@@ -213,7 +210,7 @@ impl<'a> Context<'a> {
     }
 
     /// Makes this object the target, with steps and a trace of its own.
-    pub(in crate::engine) fn enter_target(&mut self, target: &Value, traced: bool) {
+    pub(super) fn enter_target(&mut self, target: &Value, traced: bool) {
         self.iterations = 0;
         self.restart_runtime();
         self.trace = traced.then(Trace::default);
@@ -225,7 +222,7 @@ impl<'a> Context<'a> {
 
     /// Takes back what the rule did with a target, and hands out the trace. What a loop made of
     /// `request.object` stays in Kyverno.
-    pub(in crate::engine) fn leave_target(&mut self, saved: &Saved) -> Option<Box<Trace>> {
+    pub(super) fn leave_target(&mut self, saved: &Saved) -> Option<Box<Trace>> {
         let object = self.object.clone();
         self.restore(saved);
         if self.has_looped && self.tracker.semantics() == Semantics::Kyverno {
@@ -236,7 +233,7 @@ impl<'a> Context<'a> {
     }
 
     /// Does something that neither the trace nor the sequence of chance shall show.
-    pub(in crate::engine) fn aside<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn aside<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let (trace, calls) = (self.trace.take(), self.random.call.get());
         let result = run(self);
         self.trace = trace;
@@ -245,7 +242,7 @@ impl<'a> Context<'a> {
     }
 
     /// Hands out the trace so far.
-    pub(in crate::engine) fn take_trace(&mut self) -> Option<Box<Trace>> {
+    pub(super) fn take_trace(&mut self) -> Option<Box<Trace>> {
         self.trace.take().map(Box::new)
     }
 
@@ -257,18 +254,18 @@ impl<'a> Context<'a> {
 
     /// Tells that Kyverno has put the object into the context again, which a request does not do by itself: from now on
     /// the integers in it are held as integers.
-    pub(in crate::engine) const fn hold_object(&mut self) {
+    pub(super) const fn hold_object(&mut self) {
         self.held.object = true;
     }
 
     /// Tells that this holds for the stored object as well: no request is under way.
-    pub(in crate::engine) const fn hold_objects(&mut self) {
+    pub(super) const fn hold_objects(&mut self) {
         self.held.object = true;
         self.held.old_object = true;
     }
 
     /// What Kyverno makes of the integers that variables have given since the last call.
-    pub(in crate::engine) const fn take_integers(&mut self) -> IntegerTyping {
+    pub(super) const fn take_integers(&mut self) -> IntegerTyping {
         let gave = std::mem::replace(&mut self.held.gave, false);
         if gave { IntegerTyping::Integers } else { IntegerTyping::Floats }
     }
@@ -285,7 +282,7 @@ impl<'a> Context<'a> {
 
     /// Gives a rule its own steps, chance, values and trace; what the rule adds to the context goes when
     /// the returned state is restored.
-    pub(in crate::engine) fn enter(&mut self, rule: &Rule, values: &Values, traced: bool) -> Saved {
+    pub(super) fn enter(&mut self, rule: &Rule, values: &Values, traced: bool) -> Saved {
         let saved = self.checkpoint();
         self.iterations = 0;
         self.random.restart(self.policy, &rule.name);
@@ -301,7 +298,7 @@ impl<'a> Context<'a> {
     }
 
     /// Takes back what a rule added, and hands out its trace.
-    pub(in crate::engine) fn leave(&mut self, saved: Saved) -> Option<Box<Trace>> {
+    pub(super) fn leave(&mut self, saved: Saved) -> Option<Box<Trace>> {
         let Saved { root, object, is_in_root, has_images, held_names, level } = saved;
         (self.root, self.object, self.held.names) = (root, object, held_names);
         (self.is_in_root, self.has_images) = (is_in_root, has_images);
@@ -312,7 +309,7 @@ impl<'a> Context<'a> {
     }
 
     /// Opens a checkpoint: the context as it stands, to come back to.
-    pub(in crate::engine) fn checkpoint(&mut self) -> Saved {
+    pub(super) fn checkpoint(&mut self) -> Saved {
         self.level += 1;
         Saved {
             root: self.root.clone(),
@@ -326,7 +323,7 @@ impl<'a> Context<'a> {
 
     /// Takes back what was added since, and leaves the checkpoint open. What older context entries were
     /// found to be stays.
-    pub(in crate::engine) fn reset(&mut self, saved: &Saved) {
+    pub(super) fn reset(&mut self, saved: &Saved) {
         self.root = saved.root.clone();
         self.object = saved.object.clone();
         self.is_in_root = saved.is_in_root;
@@ -336,43 +333,38 @@ impl<'a> Context<'a> {
     }
 
     /// Takes back what was added since, and closes the checkpoint.
-    pub(in crate::engine) fn restore(&mut self, saved: &Saved) {
+    pub(super) fn restore(&mut self, saved: &Saved) {
         self.reset(saved);
         self.level = saved.level.saturating_sub(1);
     }
 
     /// Gives the context a value under a name.
-    pub(in crate::engine) fn put(&mut self, name: &Text, value: Value) {
+    pub(super) fn put(&mut self, name: &Text, value: Value) {
         self.root.insert(name.clone(), value);
     }
 
     /// What the context holds under a name.
-    pub(in crate::engine) fn held(&self, name: &str) -> Option<&Value> {
+    pub(super) fn held(&self, name: &str) -> Option<&Value> {
         self.root.get(name)
     }
 
     /// What evaluates expressions.
-    pub(in crate::engine) const fn runtime(&self) -> &Runtime<'a> {
+    pub(super) const fn runtime(&self) -> &Runtime<'a> {
         &self.runtime
     }
 
     /// What is the same for all objects of the run.
-    pub(in crate::engine) const fn settings(&self) -> &'a Settings {
+    pub(super) const fn settings(&self) -> &'a Settings {
         self.settings
     }
 
     /// The outside.
-    pub(in crate::engine) const fn world(&self) -> &'a dyn World {
+    pub(super) const fn world(&self) -> &'a dyn World {
         self.clock.0
     }
 
     /// Makes this value, which comes from an expression, the element of a loop that so many others are around.
-    pub(in crate::engine) fn set_element(
-        &mut self,
-        (element, from): (&Value, &Query),
-        index: usize,
-        nesting: usize,
-    ) {
+    pub(super) fn set_element(&mut self, (element, from): (&Value, &Query), index: usize, nesting: usize) {
         /// What the element of every loop is called, and what that of an outermost one is called besides.
         static NAMES: LazyLock<[LoopNames; 2]> = LazyLock::new(|| [LoopNames::new(""), LoopNames::new("0")]);
         let [plain, outermost] = &*NAMES;
@@ -390,36 +382,31 @@ impl<'a> Context<'a> {
     }
 
     /// Whether a loop goes through its elements.
-    pub(in crate::engine) fn is_in_loop(&self) -> bool {
+    pub(super) fn is_in_loop(&self) -> bool {
         self.root.get("elementIndex").is_some()
     }
 
     /// Answers an expression without braces around it.
-    pub(in crate::engine) fn evaluate(&mut self, query: &Query) -> Result<Value, QueryError> {
+    pub(super) fn evaluate(&mut self, query: &Query) -> Result<Value, QueryError> {
         self.query(query)
     }
 
     /// Counts the elements of a loop; the limit where they are too many.
-    pub(in crate::engine) fn count_iterations(&mut self, elements: usize) -> Result<(), usize> {
+    pub(super) fn count_iterations(&mut self, elements: usize) -> Result<(), usize> {
         self.iterations = self.iterations.saturating_add(elements);
         let maximum = self.settings.limits.foreach_iterations;
         if self.iterations > maximum { Err(maximum) } else { Ok(()) }
     }
 
     /// Notes a condition for the trace.
-    pub(in crate::engine) fn see(&mut self, condition: ConditionTrace) {
+    pub(super) fn see(&mut self, condition: ConditionTrace) {
         if let Some(trace) = &mut self.trace {
             trace.conditions.push(ConditionTrace { turn: self.turn, ..condition });
         }
     }
 
     /// Notes for the trace that a loop comes to an element. One that is never ended has failed.
-    pub(in crate::engine) fn begin_turn(
-        &mut self,
-        place: &Pointer,
-        list: &Text,
-        index: usize,
-    ) -> Option<OpenTurn> {
+    pub(super) fn begin_turn(&mut self, place: &Pointer, list: &Text, index: usize) -> Option<OpenTurn> {
         let trace = self.trace.as_mut()?;
         let open = OpenTurn {
             turns: trace.turns.len(),
@@ -438,7 +425,7 @@ impl<'a> Context<'a> {
     }
 
     /// Notes what became of the element; of too many nothing is kept but their number.
-    pub(in crate::engine) fn end_turn(&mut self, open: Option<OpenTurn>, fate: ElementOutcome) {
+    pub(super) fn end_turn(&mut self, open: Option<OpenTurn>, fate: ElementOutcome) {
         let (Some(trace), Some(open)) = (&mut self.trace, open) else { return };
         if let Some(turn) = trace.turns.get_mut(open.turns) {
             turn.fate = fate;
@@ -453,12 +440,12 @@ impl<'a> Context<'a> {
     }
 
     /// Whether what is looked at is noted for a trace.
-    pub(in crate::engine) const fn is_traced(&self) -> bool {
+    pub(super) const fn is_traced(&self) -> bool {
         self.trace.is_some()
     }
 
     /// Notes an exception that does not apply for the trace.
-    pub(in crate::engine) fn see_exception(&mut self, exception: ExceptionTrace) {
+    pub(super) fn see_exception(&mut self, exception: ExceptionTrace) {
         if let Some(trace) = &mut self.trace {
             trace.exceptions.push(exception);
         }
@@ -467,7 +454,7 @@ impl<'a> Context<'a> {
     /// Gives the root the images of the object that the policy was given.
     fn add_images(&mut self) -> Result<(), QueryError> {
         if self.images.is_none() {
-            let images = images::images(&self.imaged).map_err(QueryError::Load)?;
+            let images = images::images(&self.imaged).map_err(|text| QueryError::Load(text.into()))?;
             if let Some(images) = images.as_ref().filter(|_| self.secrets.holds(&self.imaged)) {
                 self.secrets.note(images, None, &[&self.imaged]);
             }
@@ -529,14 +516,14 @@ impl LoopNames {
 }
 
 /// How much the trace held when a loop came to an element.
-pub(in crate::engine) struct OpenTurn {
+pub(super) struct OpenTurn {
     turns: usize,
     conditions: usize,
     variables: usize,
 }
 
 /// The context at some time, without what is the same for the whole policy.
-pub(in crate::engine) struct Saved {
+pub(super) struct Saved {
     root: Value,
     object: Value,
     is_in_root: bool,
@@ -563,7 +550,7 @@ impl Scope for Context<'_> {
 
 /// Whether an expression names a variable of the context: the name stands in it as a word that no `.`,
 /// letter or digit goes before.
-pub(in crate::engine) fn names(expression: &str, name: &str) -> bool {
+pub(super) fn names(expression: &str, name: &str) -> bool {
     // Most expressions are short: this is sooner done than to prepare a search for more than a letter.
     let Some(first) = name.chars().next() else { return false };
     let mut from = 0;

@@ -3,86 +3,51 @@
 mod refusals;
 
 use crate::patch::MergeContext;
-use crate::policy::{MutateExisting, Mutation, Operation, Policy, Rule, Target, TargetSelector};
-use crate::report::{MissingInputs, Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
-use crate::secrets::Secrets;
+use crate::policy::{ClassicPolicy, Edit, MutateExisting, Operation, Rule, Target, TargetSelector};
+use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
-use crate::value::{ChangeKind, GroupVersionKind, Segment, Text, Value, changes};
+use crate::value::{ChangeKind, Segment, Text, Value, changes};
 use crate::variables::Inline;
 use crate::yaml;
 
-use crate::engine::evaluation::{Evaluation, evaluate, not_run, unasked};
-use crate::engine::placed::Placed;
-use crate::engine::secret_world::SecretTrackingWorld;
+use crate::engine::evaluation::Evaluation;
 use crate::engine::targets::{Found, Targets};
-use crate::engine::{Engine, LookupError, TargetAccess, World};
+use crate::engine::{LookupError, TargetAccess};
 
 use super::context::{Context, WorldClock, WorldRandom};
-use super::foreach;
+use super::hints::hint;
+use super::patch::patch;
 use super::rule::{self, Run};
+use super::shared::{not_run, not_selected, unreached};
+use super::{conditions, foreach};
 
 use refusals::{failing, no_object, no_subresource, not_found, refused, with_request};
 
 /// The annotation that tells what was changed last.
 pub const LAST_APPLIED: &str = "policies.kyverno.io/last-applied-patches";
 
-/// What the rules with targets say of the object that triggers them.
-#[derive(Clone, Debug, Default)]
-pub struct Triggered {
-    /// The policies, in the order they ran.
-    pub policies: Vec<PolicyReport>,
-    /// What `match` and `exclude` of some rule ask for and nobody gave.
-    pub unknown: MissingInputs,
-    /// The filter of Kyverno's configuration that hides the object from policies that it triggers.
-    pub filter: Option<Text>,
-    /// What the rules came across of Secrets.
-    pub secrets: Secrets,
-}
-
-/// Runs the rules with targets that an object triggers.
+/// Runs the rules with targets of a policy that an object triggers; `None` where it has none.
 pub(in crate::engine) fn run(
-    engine: &Engine,
-    (before, after): (&Value, &Value),
-    old: Option<&Value>,
+    evaluation: &Evaluation<'_>,
+    policy: &ClassicPolicy,
+    rules: &[usize],
     targets: &mut Targets,
-    world: &dyn World,
-) -> Triggered {
-    let Some(kind) = GroupVersionKind::of(after) else { return Triggered::default() };
-    let (selected, _) = engine.settings.values.as_subresource(&kind);
-    let candidates = engine.policies.of_kind(&selected.kind);
-    if candidates.is_empty() {
-        return Triggered::default();
+) -> Option<PolicyReport> {
+    let has_targets = |index: &usize| rule_at(policy, *index).is_some_and(|rule| rule.existing().is_some());
+    if !rules.iter().any(has_targets) {
+        return None;
     }
-    let placed = Placed::new(engine, after, &kind, world);
-    let original = Placed::new(engine, before, &kind, world);
-    let secret_world = SecretTrackingWorld::new(world);
-    let mut triggered =
-        evaluate(engine, (&placed, &original.object), &kind, old, &secret_world, |evaluation| {
-            let mut policies = Vec::new();
-            for (policy, rules) in candidates.all() {
-                let has_targets =
-                    |index: &usize| rule_at(policy, *index).is_some_and(|rule| rule.existing().is_some());
-                if rules.iter().any(has_targets) {
-                    let requests = Requests { evaluation, policy, rules: &rules };
-                    policies.extend(requests.run(targets).filter(|report| !report.rules.is_empty()));
-                }
-            }
-            let (unknown, filter) = (evaluation.unknown(), evaluation.filter.take());
-            Triggered { policies, unknown, filter, secrets: Secrets::default() }
-        });
-    triggered.secrets = secret_world.secrets();
-    targets.saw(&triggered.secrets);
-    triggered
+    Requests { evaluation, policy, rules }.run(targets)
 }
 
-fn rule_at(policy: &Policy, index: usize) -> Option<&Rule> {
+fn rule_at(policy: &ClassicPolicy, index: usize) -> Option<&Rule> {
     policy.rules.get(index)
 }
 
 /// One policy for one trigger.
 struct Requests<'a> {
     evaluation: &'a Evaluation<'a>,
-    policy: &'a Policy,
+    policy: &'a ClassicPolicy,
     /// The rules that may take objects of the trigger's kind.
     rules: &'a [usize],
 }
@@ -100,7 +65,7 @@ impl Requests<'_> {
     fn run(&self, targets: &mut Targets) -> Option<PolicyReport> {
         let settings = &self.evaluation.engine.settings;
         let tracker = DivergenceTracker::new(settings.semantics);
-        let name = self.policy.full_name();
+        let name = self.policy.meta.full_name();
         let mut report = PolicyReport { policy: name, rules: Vec::new(), divergences: DivergenceSet::NONE };
         let requested = self.within(&tracker, |context| self.requested(context, &mut report.rules))?;
         if !requested.is_empty() {
@@ -125,19 +90,19 @@ impl Requests<'_> {
         let (clock, random) = (WorldClock(world), WorldRandom::new(world, identity));
         let mut context = Context::new(
             (self.evaluation.base(self.operation()), placed.object.clone()),
-            (&self.policy.name, self.policy.namespace.as_ref()),
+            (&self.policy.meta.name, self.policy.meta.namespace.as_ref()),
             settings,
             (&clock, &random),
             (tracker, taint),
         );
-        context.assign(settings.values.of(&self.policy.name, self.evaluation.name()));
+        context.assign(settings.values.of(&self.policy.meta.name, self.evaluation.name()));
         Some(run(&mut context))
     }
 
     /// The operation of the request; `None` where the policy changes and nobody sends one.
     fn operation(&self) -> Option<Operation> {
         let is_request = !self.evaluation.engine.settings.on_policy_update;
-        is_request.then(|| self.evaluation.operation(self.policy))
+        is_request.then(|| self.evaluation.operation(&self.policy.meta.name))
     }
 
     /// The rules with targets that the trigger asks for. Of the others that have something to say `reports` tells.
@@ -156,18 +121,15 @@ impl Requests<'_> {
                 continue;
             }
             self.evaluation.note_what_is_missing(rule);
-            if !self.policy.admits(&candidate) || !rule.selects(&candidate) {
-                reports.extend(self.evaluation.traced(|| {
-                    let mismatch = rule.mismatch(&candidate).map(|mismatch| mismatch.details);
-                    not_run(rule, SkipReason::NotSelected(mismatch.unwrap_or_default()))
-                }));
+            if !self.policy.meta.admits(&candidate) || !rule.selects(&candidate) {
+                reports.extend(self.evaluation.traced(|| not_selected(rule, &candidate)));
                 continue;
             }
             if operation.is_some()
                 && !self.evaluation.reaches(self.policy, rule, &candidate)
                 && !context.tracker().documented(Divergence::EmptyExclude)
             {
-                reports.push(not_run(rule, unasked()));
+                reports.push(not_run(rule, unreached()));
                 continue;
             }
             let waits =
@@ -268,7 +230,7 @@ impl Requests<'_> {
 
     /// What keeps a rule that selects the trigger from doing anything: preconditions, then exceptions.
     fn kept(&self, rule: &Rule, object: &Value, context: &mut Context<'_>) -> Option<Outcome> {
-        let name = self.policy.full_name();
+        let name = self.policy.meta.full_name();
         self.evaluation.note_what_exceptions_miss(&name, rule);
         let exemption = self.evaluation.exemption(&name, object, self.operation());
         rule::admit(rule, context, &exemption).err().map(|run| run.outcome)
@@ -277,7 +239,7 @@ impl Requests<'_> {
     /// Runs a rule without targets on the trigger once more, as Kyverno does for each request.
     fn standard(&self, rule: &Rule, memory: &Value, context: &mut Context<'_>) -> Run {
         let settings = &self.evaluation.engine.settings;
-        let name = self.policy.full_name();
+        let name = self.policy.meta.full_name();
         let exemption = self.evaluation.exemption(&name, memory, self.operation());
         let run = |context: &mut Context<'_>| {
             let saved = context.enter(rule, &settings.values, false);
@@ -406,9 +368,9 @@ impl Work<'_> {
         let settings = context.substitution(Inline::Path);
         let fields = target.selector.substitute(context, settings).map_err(|error| RuleError {
             message: format!("failed to substitute variables in target[{index}]: {error}"),
-            hint: rule::hint(&error, context),
+            hint: hint(&error, context),
         })?;
-        let selector = TargetSelector::read(&fields.value, self.requests.policy.namespace.as_ref())
+        let selector = TargetSelector::read(&fields.value, self.requests.policy.meta.namespace.as_ref())
             .map_err(|reason| RuleError::new(format!("target[{index}]: {reason}")))?;
         let has_version = fields.value.get("apiVersion").is_some_and(|version| version.as_str() != Some(""));
         if !has_version && !context.tracker().documented(Divergence::TargetWithoutVersion) {
@@ -505,7 +467,7 @@ impl Work<'_> {
         targets.tell(
             entry,
             PolicyReport {
-                policy: self.requests.policy.full_name(),
+                policy: self.requests.policy.meta.full_name(),
                 rules: vec![RuleReport { rule: self.rule.name.clone(), outcome, trigger, trace }],
                 divergences: DivergenceSet::NONE,
             },
@@ -520,14 +482,15 @@ impl Work<'_> {
         survey: &MergeContext<'_>,
     ) -> Result<Outcome, RuleError> {
         if let Some(conditions) = &target.preconditions
-            && let Some(message) = rule::preconditions(conditions, context)?
+            && let Some(message) = conditions::preconditions(conditions, context)?
         {
             return Ok(Outcome::Skipped(SkipReason::Preconditions { message }));
         }
-        if let Mutation::Foreach(entries) = &*self.existing.body {
-            return foreach::run(entries, object, context, survey);
-        }
-        let outcome = rule::patch(&self.existing.body, object, context, survey)?;
+        let one = match &self.existing.body {
+            Edit::Patch(one) => one,
+            Edit::Foreach(entries) => return foreach::run(entries, object, context, survey),
+        };
+        let outcome = patch(one, object, context, survey)?;
         rule::whole(self.rule, self.existing, context)?;
         Ok(outcome)
     }
@@ -541,7 +504,7 @@ impl Work<'_> {
             ChangeKind::Remove(_) => "removed",
             ChangeKind::Replace { .. } => "replaced",
         };
-        let key = format!("{}.{}.kyverno.io", self.rule.name, self.requests.policy.full_name());
+        let key = format!("{}.{}.kyverno.io", self.rule.name, self.requests.policy.meta.full_name());
         let line =
             Value::from_iter([(key, Value::from(format!("{verb} {}", last.pointer.to_json_pointer())))]);
         let mut text = String::new();

@@ -8,7 +8,7 @@ use crate::policy::Fault;
 use crate::semantics::Semantics;
 use crate::value::Value;
 
-use super::{Policy, parse};
+use super::{ClassicPolicy, parse};
 
 /// A cluster policy whose `spec` holds these fields.
 fn policy(spec: &str) -> Value {
@@ -29,11 +29,11 @@ fn json(text: &str) -> Value {
     Value::from_json(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-fn load(document: &Value) -> Policy {
+fn load(document: &Value) -> ClassicPolicy {
     load_as(document, Semantics::Documented)
 }
 
-fn load_as(document: &Value, semantics: Semantics) -> Policy {
+fn load_as(document: &Value, semantics: Semantics) -> ClassicPolicy {
     parse(document, semantics).unwrap_or_else(|faults| panic!("{}: {}", document.to_json(), shown(&faults)))
 }
 

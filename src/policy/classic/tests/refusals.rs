@@ -1,7 +1,7 @@
 //! What is refused, where, and under which semantics.
 
 use crate::patch::LegacyBehavior;
-use crate::policy::{LegacyMutation, Mutation, Why};
+use crate::policy::{Edit, LegacyMutation, Patch, Why};
 use crate::semantics::{Dialect, Divergence, LegacyMode};
 
 use super::*;
@@ -49,7 +49,7 @@ fn policies_are_refused_as_a_whole() {
     }
     let mut document = with_rule(PATCH);
     document.as_object_mut().unwrap()["metadata"].insert("namespace", Value::from("x"));
-    let notes = load(&document).notes;
+    let notes = load(&document).meta.notes;
     assert!(notes[0].text.contains("drops `metadata.namespace: x`"), "{notes:?}");
     let mut document = with_rule(PATCH);
     let annotations = json(r#"{"pod-policies.kyverno.io/autogen-controllers":"all"}"#);
@@ -375,7 +375,7 @@ fn a_namespaced_policy_keeps_to_its_namespace() {
     ] {
         refused(&document(&rule), &format!("spec.rules[0].{place}"), words);
     }
-    assert_eq!(load(&document(&format!("{MATCH},{PATCH}"))).full_name().as_ref(), "x/p");
+    assert_eq!(load(&document(&format!("{MATCH},{PATCH}"))).meta.full_name().as_ref(), "x/p");
 }
 
 #[test]
@@ -391,8 +391,8 @@ fn the_later_version_knows_no_direct_match() {
 fn typed_labels_are_texts_or_refused() {
     let document = with_rule(r#""mutate":{"patchStrategicMerge":{"metadata":{"labels":{"a":true}}}}"#);
     let policy = load(&document);
-    assert_eq!(policy.divergences.iter().collect::<Vec<_>>(), [Divergence::TypedLabel]);
-    let Mutation::StrategicMerge { overlay, prepared: Some(_) } = &policy.rules[0].mutation else {
+    assert_eq!(policy.meta.divergences.iter().collect::<Vec<_>>(), [Divergence::TypedLabel]);
+    let Edit::Patch(Patch::StrategicMerge { overlay, prepared: Some(_) }) = policy.rules[0].edit() else {
         panic!("a fixed overlay is prepared")
     };
     assert_eq!(overlay.source().to_json(), r#"{"metadata":{"labels":{"a":"true"}}}"#);
@@ -412,7 +412,7 @@ fn anchors_and_directives_without_meaning_are_refused_at_their_key() {
         let found = faults(&document, Semantics::Documented);
         assert_eq!(found[0].pointer.to_string(), format!("spec.rules[0].mutate.patchStrategicMerge.{place}"));
         assert_eq!((found[0].difference, found[0].rule.as_deref()), (Some(difference), Some("r")));
-        assert!(load_as(&document, Semantics::Kyverno).divergences.contains(difference));
+        assert!(load_as(&document, Semantics::Kyverno).meta.divergences.contains(difference));
     }
 }
 
@@ -424,7 +424,7 @@ fn a_foreach_needs_a_plain_list() {
         let found = faults(&document, Semantics::Documented);
         assert_eq!(found[0].difference, Some(Divergence::ForeachBadList), "{entry}");
         let policy = load_as(&document, Semantics::Kyverno);
-        assert!(policy.divergences.contains(Divergence::ForeachBadList));
+        assert!(policy.meta.divergences.contains(Divergence::ForeachBadList));
     }
 }
 
@@ -432,27 +432,30 @@ fn a_foreach_needs_a_plain_list() {
 fn the_early_syntax_runs_and_clusters_refuse_it() {
     let document = with_rule(r#""mutate":{"overlay":{"metadata":{"labels":{"a":"b"}}}}"#);
     let documented = load(&document);
-    assert!(documented.refused.is_empty() && documented.not_evaluated.is_empty());
-    let own = |policy: &Policy| match &policy.rules[0].mutation {
-        Mutation::Legacy(LegacyMutation::Own { tracker, overlay: Some(part), patches: None }) => {
+    assert!(documented.meta.refused.is_empty() && documented.meta.not_evaluated.is_empty());
+    let own = |policy: &ClassicPolicy| match policy.rules[0].edit() {
+        Edit::Patch(Patch::Legacy(LegacyMutation::Own { tracker, overlay: Some(part), patches: None })) => {
             assert!(part.prepared.is_some());
             Some(*tracker)
         }
         _ => None,
     };
     assert_eq!(own(&documented), Some(LegacyBehavior::Documented));
-    assert!(documented.divergences.contains(Divergence::LegacySyntax));
-    assert!(documented.notes[0].text.contains("today it is `patchStrategicMerge`"));
+    assert!(documented.meta.divergences.contains(Divergence::LegacySyntax));
+    assert!(documented.meta.notes[0].text.contains("today it is `patchStrategicMerge`"));
     let kyverno = load_as(&document, Semantics::Kyverno);
-    assert_eq!(kyverno.refused[0].difference, Some(Divergence::LegacySyntax));
-    assert_eq!(kyverno.refused[0].pointer.to_string(), "spec.rules[0].mutate.overlay");
-    assert_eq!(kyverno.not_evaluated[0].why, Why::LegacySyntax);
+    assert_eq!(kyverno.meta.refused[0].difference, Some(Divergence::LegacySyntax));
+    assert_eq!(kyverno.meta.refused[0].pointer.to_string(), "spec.rules[0].mutate.overlay");
+    assert_eq!(kyverno.meta.not_evaluated[0].why, Why::LegacySyntax);
     for semantics in [Semantics::Documented, Semantics::Kyverno] {
         let read = |legacy| parse(&document, Dialect { semantics, legacy }).unwrap();
         assert_eq!(own(&read(LegacyMode::Native)), Some(LegacyBehavior::Native));
         let later = read(LegacyMode::Later);
-        assert!(matches!(later.rules[0].mutation, Mutation::StrategicMerge { prepared: Some(_), .. }));
-        assert_eq!(later.refused.is_empty(), semantics == Semantics::Documented);
+        assert!(matches!(
+            later.rules[0].edit(),
+            Edit::Patch(Patch::StrategicMerge { prepared: Some(_), .. })
+        ));
+        assert_eq!(later.meta.refused.is_empty(), semantics == Semantics::Documented);
     }
 }
 
@@ -462,8 +465,9 @@ fn of_a_policy_that_clusters_refuse_no_other_rule_runs() {
         r#""rules":[{{"name":"a",{MATCH},"mutate":{{"patches":[{{"op":"remove","path":"/a"}}]}}}},
             {{"name":"b",{MATCH},"mutate":{{"patchStrategicMerge":{{"metadata":{{"labels":{{"a":"b"}}}}}}}}}}]"#
     ));
-    let names =
-        |policy: &Policy| -> Vec<String> { policy.rules.iter().map(|rule| rule.name.to_string()).collect() };
+    let names = |policy: &ClassicPolicy| -> Vec<String> {
+        policy.rules.iter().map(|rule| rule.name.to_string()).collect()
+    };
     assert_eq!(names(&load(&document)), ["a", "b"]);
     assert_eq!(names(&load_as(&document, Semantics::Kyverno)), ["a"]);
 }
@@ -481,8 +485,12 @@ fn what_is_not_evaluated_is_listed() {
             {{"name":"m",{MATCH},{PATCH}}}]"#
     ));
     let policy = load(&document);
-    let listed: Vec<_> =
-        policy.not_evaluated.iter().map(|entry| (entry.rule.as_deref().unwrap_or("-"), entry.why)).collect();
+    let listed: Vec<_> = policy
+        .meta
+        .not_evaluated
+        .iter()
+        .map(|entry| (entry.rule.as_deref().unwrap_or("-"), entry.why))
+        .collect();
     assert_eq!(
         listed,
         [("-", Why::MatchConditions), ("v", Why::Validate), ("g", Why::Generate), ("i", Why::VerifyImages),]
@@ -504,9 +512,9 @@ fn only_what_does_not_vary_is_prepared() {
         (r#"{"patchStrategicMerge":"{{ request.object.data }}"}"#, false),
     ] {
         let policy = load(&with_rule(&format!(r#""mutate":{mutate}"#)));
-        let prepared = match &policy.rules[0].mutation {
-            Mutation::StrategicMerge { prepared, .. } => prepared.is_some(),
-            Mutation::Json6902 { prepared, .. } => prepared.is_some(),
+        let prepared = match policy.rules[0].edit() {
+            Edit::Patch(Patch::StrategicMerge { prepared, .. }) => prepared.is_some(),
+            Edit::Patch(Patch::Json6902 { prepared, .. }) => prepared.is_some(),
             other => panic!("{other:?}"),
         };
         assert_eq!(prepared, expected, "{mutate}");
@@ -548,7 +556,7 @@ fn generated_rules_follow_the_written_ones() {
 #[test]
 fn notes_tell_what_is_probably_not_meant() {
     let note = |document: &Value| {
-        load(document).notes.iter().map(|note| note.text.clone()).collect::<Vec<_>>().join("; ")
+        load(document).meta.notes.iter().map(|note| note.text.clone()).collect::<Vec<_>>().join("; ")
     };
     let kinds = policy(&format!(
         r#""rules":[{{"name":"r","match":{{"any":[{{"resources":{{"kinds":["apps/Deployment"]}}}}]}},{PATCH}}}]"#

@@ -335,7 +335,7 @@ fn a_namespaced_policy_admits_its_namespace_alone() {
         let object = json(r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}"#);
         let kind = kind_of(&object);
         let candidate = Candidate { namespace, ..Candidate::new(&object, &kind, Operation::Create) };
-        assert_eq!(policy.admits(&candidate), expected, "{metadata} {namespace}");
+        assert_eq!(policy.meta.admits(&candidate), expected, "{metadata} {namespace}");
         let expected = if expected { "" } else { "policy and resource namespaces mismatch" };
         assert_eq!(reasons(&policy.rules[0], &candidate), expected);
     }

@@ -2,14 +2,11 @@
 
 use crate::policy::{ContextEntry, ContextSource};
 use crate::value::{Text, Value};
-use crate::variables::{Inline, Query, Scope as _, Substitution, Template};
+use crate::variables::{Inline, LoadError, Query, QueryError, Scope as _, Substitution, Template};
 
 use super::Loaded;
 use crate::engine::classic::context::Context;
-use crate::engine::classic::rule;
-
-/// What stands between a limit and the entry that passed it.
-const IN_ENTRY: &str = ", in the context entry ";
+use crate::jmespath::EvalError;
 
 /// An entry that is being loaded.
 pub(super) struct Loading<'x, 'c> {
@@ -18,7 +15,7 @@ pub(super) struct Loading<'x, 'c> {
 }
 
 impl Loading<'_, '_> {
-    pub(super) fn value(&mut self) -> Result<Loaded, String> {
+    pub(super) fn value(&mut self) -> Result<Loaded, LoadError> {
         let entry = self.entry;
         let loaded = match &entry.source {
             ContextSource::Variable { value, jmes_path, default } => {
@@ -84,9 +81,8 @@ impl Loading<'_, '_> {
         }
     }
 
-    pub(super) fn search(&self, query: &Query, value: &Value) -> Result<Value, String> {
-        let expression = query.expression().map_err(|error| error.to_string())?;
-        expression.search(value, self.context.runtime()).map_err(|error| error.to_string())
+    pub(super) fn search(&self, query: &Query, value: &Value) -> Result<Value, SearchError> {
+        Ok(query.expression()?.search(value, self.context.runtime())?)
     }
 
     fn variable(
@@ -94,7 +90,7 @@ impl Loading<'_, '_> {
         value: Option<&Template>,
         path: Option<&Template>,
         default: Option<&Template>,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, LoadError> {
         let query = path.map(|path| self.path(path)).transpose()?;
         let default = default.map(|default| self.substituted(default)).transpose()?.unwrap_or_default();
         let found = match (value, &query) {
@@ -106,7 +102,7 @@ impl Loading<'_, '_> {
             (None, Some(query)) => match self.context.query(query) {
                 Ok(Value::Null) => Ok(default.clone()),
                 Ok(found) => Ok(found),
-                Err(error) => Err(error.to_string()),
+                Err(error) => Err(error.into()),
             },
             (None, None) => Ok(default.clone()),
         };
@@ -114,19 +110,42 @@ impl Loading<'_, '_> {
         let found = match found {
             Ok(found) => found,
             Err(error) if default.is_null() => {
-                // The limit says more than the way to it, which may lead through many entries.
-                if let Some(cause) = rule::passed_limit(&error).map(|(cause, _)| cause) {
-                    let told = cause.contains(IN_ENTRY);
-                    return Err(if told { cause.to_owned() } else { format!("{cause}{IN_ENTRY}{name}") });
+                if let Some(limit) = error.limit(name) {
+                    return Err(limit);
                 }
                 let path = query.as_ref().map(|query| query.text().clone()).unwrap_or_default();
-                return Err(format!("failed to apply jmespath {path} to variable {name}: {error}"));
+                return Err(format!("failed to apply jmespath {path} to variable {name}: {error}").into());
             }
             Err(_) => default,
         };
         if found.is_null() {
-            return Err(format!("failed to add context entry for variable {name} since it evaluated to nil"));
+            return Err(
+                format!("failed to add context entry for variable {name} since it evaluated to nil").into()
+            );
         }
         Ok(found)
+    }
+}
+
+/// Why an expression of an entry has no value.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SearchError {
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    #[error(transparent)]
+    Evaluation(#[from] EvalError),
+}
+
+impl SearchError {
+    /// The limit that was passed, if one was, in the innermost entry that is known; `entry` is the one that loads.
+    fn limit(&self, entry: &Text) -> Option<LoadError> {
+        match self {
+            Self::Query(QueryError::Load(limit @ LoadError::Limit { .. })) => Some(limit.clone()),
+            Self::Query(QueryError::Failed(EvalError::Limit { limit, most }))
+            | Self::Evaluation(EvalError::Limit { limit, most }) => {
+                Some(LoadError::Limit { limit: *limit, most: *most, entry: entry.clone() })
+            }
+            _ => None,
+        }
     }
 }

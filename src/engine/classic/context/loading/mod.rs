@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::policy::ContextEntry;
 use crate::value::{Text, Value};
-use crate::variables::QueryError;
+use crate::variables::{LoadError, QueryError};
 
 use super::{Context, names};
 
@@ -95,9 +95,9 @@ impl Context<'_> {
         let maximum = self.settings().limits.context_depth;
         if self.loading >= maximum {
             let name = &entry.name;
-            return Err(QueryError::Load(format!(
+            return Err(QueryError::Load(LoadError::Failed(format!(
                 "failed to load context entry {name}: too many entries ask for one another (limit context-depth={maximum})"
-            )));
+            ))));
         }
         let outer = self.window.replace(Window { end: index, level });
         self.loading += 1;

@@ -1,13 +1,14 @@
-//! Rules in the early syntax.
+//! Patches in the legacy syntax: `overlay` and `patches`.
 
+use crate::engine::classic::context::Context;
+use crate::engine::classic::hints::unresolved;
 use crate::patch::{LegacyBehavior, LegacyOverlay, LegacyPatches, MergeContext, Merged, PatchError};
-use crate::policy::{LegacyMutation, LegacyPart, Mutation};
+use crate::policy::{LegacyMutation, LegacyPart, Patch};
 use crate::report::{Outcome, RuleError, SkipReason};
 use crate::value::Value;
 use crate::variables::{Inline, Template};
 
-use super::context::Context;
-use super::rule;
+use super::{failed_patch, not_met, patch};
 
 /// What an early rule makes of an object, or why it does not apply.
 type Made = Result<Value, SkipReason>;
@@ -61,9 +62,9 @@ fn overlaid(
     };
     context.tracker().reach_all(part.template.divergences());
     let merged = overlay.apply(object, survey.schemas(), context.tracker());
-    Ok(match merged.map_err(|error| rule::failed_patch(&error))? {
+    Ok(match merged.map_err(|error| failed_patch(&error))? {
         Merged::Patched(after) => Ok(after),
-        Merged::ConditionFailed(failed) => Err(rule::not_met(failed)),
+        Merged::ConditionFailed(failed) => Err(not_met(failed)),
     })
 }
 
@@ -83,7 +84,7 @@ fn patched(
         }
     };
     context.tracker().reach_all(part.template.divergences());
-    patches.apply(object).map_err(|error| rule::failed_patch(&error))
+    patches.apply(object).map_err(|error| failed_patch(&error))
 }
 
 /// A field with variables: replaced, then prepared.
@@ -94,13 +95,13 @@ fn substituted<T>(
 ) -> Result<T, RuleError> {
     let settings = context.substitution(Inline::Path);
     let replaced = template.substitute(context, settings);
-    let value = replaced.map_err(|error| rule::unresolved(&error, context))?.value;
-    prepare(&value).map_err(|error| rule::failed_patch(&error))
+    let value = replaced.map_err(|error| unresolved(&error, context))?.value;
+    prepare(&value).map_err(|error| failed_patch(&error))
 }
 
 /// What became of the fields later is two rules.
 fn one_after_the_other(
-    parts: &[Mutation],
+    parts: &[Patch],
     object: &Value,
     context: &mut Context<'_>,
     survey: &MergeContext<'_>,
@@ -108,7 +109,7 @@ fn one_after_the_other(
     let mut after = object.clone();
     let mut reason = None;
     for part in parts {
-        match rule::patch(part, &after, context, survey)? {
+        match patch(part, &after, context, survey)? {
             Outcome::Patched { after: patched, .. } => after = patched,
             Outcome::Skipped(skipped) => reason = reason.or(Some(skipped)),
             Outcome::NoChange | Outcome::Triggered { .. } | Outcome::Error(_) => {}

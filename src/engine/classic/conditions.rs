@@ -1,0 +1,69 @@
+//! Preconditions, and the conditions of loops, targets and exceptions.
+
+use crate::pattern::{ConditionError, Conditions, Evaluated, IntegerTyping, Verdict};
+use crate::report::{ConditionTrace, RuleError};
+use crate::value::{Pointer, Value};
+use crate::variables::{Inline, Substitution, SubstitutionError, Template};
+
+use super::context::Context;
+use super::hints::hint;
+
+/// Evaluates preconditions: `None` if they hold, else their message.
+pub(super) fn preconditions(
+    conditions: &Conditions<Template>,
+    context: &mut Context<'_>,
+) -> Result<Option<String>, RuleError> {
+    let verdict = decide(conditions, context).map_err(|error| undecided(*error, "preconditions", context))?;
+    Ok((!verdict.met).then_some(verdict.message))
+}
+
+/// The error of conditions that cannot be evaluated.
+pub(super) fn undecided(
+    error: ConditionError<SubstitutionError>,
+    place: &str,
+    context: &Context<'_>,
+) -> RuleError {
+    let message = format!("failed to evaluate {place}: {error}");
+    let hint = error.into_cause().and_then(|cause| hint(&cause, context));
+    RuleError { message, hint }
+}
+
+/// Decides whether conditions hold, and notes those that were looked at.
+pub(super) fn decide(
+    conditions: &Conditions<Template>,
+    context: &mut Context<'_>,
+) -> Result<Verdict, Box<ConditionError<SubstitutionError>>> {
+    let tracker = context.tracker();
+    let settings = context.substitution(Inline::Path);
+    let verdict = {
+        let mut resolve = |operand: &Template, _at: &Pointer| resolve(operand, context, settings);
+        conditions.evaluate(&mut resolve, tracker)
+    };
+    let verdict = verdict.map_err(Box::new)?;
+    for seen in &verdict.seen {
+        context.see(seen_condition(seen));
+    }
+    Ok(verdict)
+}
+
+/// The value of an operand, with what Kyverno makes of its integers.
+pub(super) fn resolve(
+    operand: &Template,
+    context: &mut Context<'_>,
+    settings: Substitution<'_>,
+) -> Result<(Value, IntegerTyping), SubstitutionError> {
+    context.take_integers();
+    let resolved = operand.substitute(context, settings)?;
+    Ok((resolved.value, context.take_integers()))
+}
+
+fn seen_condition(seen: &Evaluated) -> ConditionTrace {
+    ConditionTrace {
+        pointer: Pointer::clone(&seen.pointer),
+        turn: None,
+        key: seen.key.clone(),
+        operator: seen.operator.name().into(),
+        value: seen.value.clone(),
+        met: seen.met,
+    }
+}

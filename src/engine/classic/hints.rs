@@ -1,0 +1,53 @@
+//! What a user can do where a variable has no value.
+
+use crate::report::RuleError;
+use crate::variables::{Inline, SubstitutionError};
+
+use super::context::Context;
+
+pub(super) fn unresolved(error: &SubstitutionError, context: &Context<'_>) -> RuleError {
+    RuleError { message: format!("variable substitution failed: {error}"), hint: hint(error, context) }
+}
+
+/// What would help where a variable has no value.
+pub(super) fn hint(error: &SubstitutionError, context: &Context<'_>) -> Option<String> {
+    let SubstitutionError::Variable { expression, cause, .. } = error else { return None };
+    if let Some(limit) = cause.limit() {
+        return context.settings().input_names.more_of(limit.name());
+    }
+    if !cause.is_not_found() {
+        return None;
+    }
+    let metadata = context.object().get("metadata");
+    let named = |field: &str| metadata.and_then(|metadata| metadata.get(field)).is_some();
+    if expression.contains("metadata.name") && !named("name") && named("generateName") {
+        return Some("the object has a generateName and no name yet: only a created object has one".into());
+    }
+    let names = context.settings().input_names;
+    if expression.contains("request.namespace") {
+        return Some(
+            "the request for an object that lives in no namespace names none; `request.namespace || ''` allows that".into(),
+        );
+    }
+    let user = ["request.userInfo", "request.roles", "request.clusterRoles", "serviceAccount"];
+    if user.iter().any(|name| expression.contains(name)) {
+        return Some(format!("{} says who makes the request", names.user));
+    }
+    if expression.contains("request.oldObject")
+        && !context.substitution(Inline::Path).deleting
+        && let Some(old) = names.old
+    {
+        return Some(format!("{old} gives the objects as they are stored before an update"));
+    }
+    if ["subResource", "requestSubResource"].iter().any(|name| expression.contains(name)) {
+        return Some(format!(
+            "{} says under `subresources` which kinds stand for a subresource",
+            names.entries
+        ));
+    }
+    let of_objects = ["request.object", "element", "target"];
+    if !of_objects.iter().any(|name| expression.contains(name)) {
+        return Some(format!("{} gives names of the context a value", names.values));
+    }
+    None
+}

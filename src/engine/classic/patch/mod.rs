@@ -1,0 +1,205 @@
+//! One patch on one object.
+
+mod legacy;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use crate::patch::{
+    FailedCondition, InlineError, InlineResolver, JsonPatch, JsonPatchTemplate, MergeContext, Merged, Overlay,
+};
+use crate::policy::{Patch, labels_as_texts};
+use crate::report::{Outcome, RuleError, SkipReason};
+use crate::semantics::{Divergence, DivergenceTracker, Semantics};
+use crate::value::{Pointer, Segment, Value};
+use crate::variables::{Inline, InlineLeaf, Scope, Substituted, Substitution, Template};
+
+use super::context::Context;
+use super::hints::unresolved;
+
+/// Applies a patch.
+pub(super) fn patch(
+    patch: &Patch,
+    object: &Value,
+    context: &mut Context<'_>,
+    survey: &MergeContext<'_>,
+) -> Result<Outcome, RuleError> {
+    let after = match patch {
+        Patch::StrategicMerge { overlay, prepared } => {
+            context.tracker().reach_all(overlay.divergences());
+            let merged = match prepared {
+                Some(overlay) => overlay
+                    .apply(object, survey, context.tracker(), None)
+                    .map_err(|error| failed_patch(&error))?,
+                None => substituted_overlay(overlay, object, context, survey)?,
+            };
+            match merged {
+                Merged::Patched(after) => after,
+                Merged::ConditionFailed(failed) => return Ok(Outcome::Skipped(not_met(failed))),
+            }
+        }
+        Patch::Json6902 { patch, prepared, open } => {
+            context.tracker().reach_all(patch.divergences());
+            let patched = match prepared {
+                Some(patch) => patch.apply(object, context.tracker()),
+                None => {
+                    let (parsed, is_secret) = substituted_patch(patch, open.as_ref(), context)?;
+                    let patched = parsed.apply(object, context.tracker());
+                    if let (Ok(after), true) = (&patched, is_secret) {
+                        note_new(patch, object, after, context);
+                    }
+                    patched
+                }
+            };
+            patched.map_err(|error| failed_patch(&error))?
+        }
+        Patch::Legacy(fields) => match legacy::run(fields, object, context, survey)? {
+            Ok(after) => after,
+            Err(reason) => return Ok(Outcome::Skipped(reason)),
+        },
+    };
+    if after == *object {
+        return Ok(Outcome::NoChange);
+    }
+    if after.get("kind").and_then(Value::as_str).is_none_or(str::is_empty) {
+        return Err(RuleError::new("failed to unmarshal patched resource: Object 'Kind' is missing"));
+    }
+    Ok(Outcome::Patched { before: object.clone(), after })
+}
+
+/// A condition anchor that does not hold, as a reason.
+pub(super) fn not_met(failed: FailedCondition) -> SkipReason {
+    SkipReason::Anchor { overlay: failed.overlay, at: failed.at, reason: failed.reason }
+}
+
+pub(super) fn failed_patch(error: &dyn std::fmt::Display) -> RuleError {
+    RuleError::new(format!("failed to patch resource: {error}"))
+}
+
+/// The overlay of a rule with variables: replaced, prepared, applied.
+fn substituted_overlay(
+    template: &Template,
+    object: &Value,
+    context: &mut Context<'_>,
+    survey: &MergeContext<'_>,
+) -> Result<Merged, RuleError> {
+    let own = DivergenceTracker::new(context.tracker().semantics());
+    let merged = overlay_as_read(&own, template, object, context, survey);
+    let mut reached = own.reached();
+    // Where `{{@}}` may be something else on the other side, only the result tells whether it is.
+    if reached.contains(Divergence::InlineElement) {
+        let other = DivergenceTracker::new(match own.semantics() {
+            Semantics::Documented => Semantics::Kyverno,
+            Semantics::Kyverno => Semantics::Documented,
+        });
+        let there = context.aside(|context| overlay_as_read(&other, template, object, context, survey));
+        let is_same = match (&merged, &there) {
+            (Ok(Merged::Patched(here)), Ok(Merged::Patched(there))) => here == there,
+            (here, there) => {
+                matches!(here, Ok(Merged::Patched(_))) == matches!(there, Ok(Merged::Patched(_)))
+            }
+        };
+        if is_same {
+            reached.remove(Divergence::InlineElement);
+        }
+    }
+    context.tracker().reach_all(reached);
+    merged
+}
+
+fn overlay_as_read(
+    tracker: &DivergenceTracker,
+    template: &Template,
+    object: &Value,
+    context: &mut Context<'_>,
+    survey: &MergeContext<'_>,
+) -> Result<Merged, RuleError> {
+    // What Kyverno finds at the place of `{{@}}` and what stands at the patched element can differ; the
+    // documented side leaves such strings open until the element is known.
+    let inline = match tracker.semantics() {
+        Semantics::Documented => Inline::Deferred,
+        Semantics::Kyverno => Inline::Path,
+    };
+    let settings = Substitution { tracker, ..context.substitution(inline) };
+    let replaced = template.substitute(context, settings);
+    let Substituted { value, inline } = replaced.map_err(|error| unresolved(&error, context))?;
+    if value.is_null() {
+        return Err(RuleError::new("empty mutate rule"));
+    }
+    let mut value = value;
+    labels_as_texts(&mut value, tracker);
+    let overlay = Overlay::prepare(&value, tracker).map_err(|error| failed_patch(&error))?;
+    if inline.is_empty() {
+        return overlay.apply(object, survey, tracker, None).map_err(|error| failed_patch(&error));
+    }
+    let leaves = Leaves { inline: &inline, context: RefCell::new(context), tracker };
+    overlay.apply(object, survey, tracker, Some(&leaves)).map_err(|error| failed_patch(&error))
+}
+
+/// The strings of an overlay whose `{{@}}` is the value at the patched element.
+struct Leaves<'a, 'c> {
+    inline: &'a BTreeMap<Pointer, InlineLeaf>,
+    context: RefCell<&'a mut Context<'c>>,
+    tracker: &'a DivergenceTracker,
+}
+
+impl InlineResolver for Leaves<'_, '_> {
+    fn resolve(
+        &self,
+        overlay: &Pointer,
+        at: &Pointer,
+        base: Option<&Value>,
+    ) -> Option<Result<Value, InlineError>> {
+        let leaf = self.inline.get(overlay)?;
+        if overlay.segments() != at.segments() || self.context.borrow().is_in_loop() {
+            self.tracker.reach(Divergence::InlineElement);
+        }
+        let Some(here) = base else {
+            let key = match at.segments().last() {
+                Some(Segment::Key(key)) => key.to_string(),
+                Some(Segment::Index(index)) => index.to_string(),
+                None => String::new(),
+            };
+            let message = format!("`{{{{@}}}}` has no value at `{at}`: Unknown key \"{key}\" in path");
+            return Some(Err(InlineError(message)));
+        };
+        let mut context = self.context.borrow_mut();
+        let settings = Substitution { tracker: self.tracker, ..context.substitution(Inline::Deferred) };
+        let scope: &mut dyn Scope = &mut **context;
+        let resolved = leaf.resolve(here, scope, settings);
+        Some(resolved.map_err(|error| InlineError(format!("variable substitution failed: {error}"))))
+    }
+}
+
+/// Notes what a patch that secrets were written into brought to an object: it may be read from text.
+fn note_new(template: &Template, before: &Value, after: &Value, context: &Context<'_>) {
+    let source = template.source();
+    let source = source.as_str().map_or_else(|| source.to_json(), str::to_owned);
+    context.taint().note_new(before, after, &source);
+}
+
+/// The JSON patch of a rule with variables: replaced, then parsed where it was not read before. Whether secrets were
+/// written into it.
+fn substituted_patch(
+    template: &Template,
+    open: Option<&JsonPatchTemplate>,
+    context: &mut Context<'_>,
+) -> Result<(JsonPatch, bool), RuleError> {
+    let settings = context.substitution(Inline::Path);
+    let replaced = template.substitute_words(context, settings);
+    let (value, words) = replaced.map_err(|error| unresolved(&error, context))?;
+    let is_secret = context.taint().holds(&value);
+    let filled = || open?.fill(&words?);
+    let parsed = match &value {
+        Value::String(text) => filled().unwrap_or_else(|| JsonPatch::parse_as(text, context.tracker())),
+        Value::Array(_) if template.source().as_array().is_some() => JsonPatch::from_value(&value),
+        Value::Null => return Err(RuleError::new("empty mutate rule")),
+        other => {
+            let found = other.type_name();
+            return Err(RuleError::new(format!(
+                "variable substitution failed: expected a string at path /mutate/patchesJson6902, found {found}"
+            )));
+        }
+    };
+    parsed.map(|patch| (patch, is_secret)).map_err(|error| failed_patch(&error))
+}

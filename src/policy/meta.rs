@@ -1,0 +1,137 @@
+//! What every policy says of itself, whatever its family.
+
+use std::fmt;
+
+use crate::semantics::DivergenceSet;
+use crate::value::{Pointer, Text, Value};
+
+use super::{Candidate, Fault};
+
+/// What every policy says of itself.
+#[derive(Clone, Debug)]
+pub struct Meta {
+    /// Its kind, such as `ClusterPolicy`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: Text,
+    /// Its namespace; `None` for a policy of the whole cluster.
+    pub namespace: Option<Text>,
+    /// What happens to a request when a rule cannot be evaluated.
+    pub failure_policy: FailurePolicy,
+    /// What of the policy is not evaluated.
+    pub not_evaluated: Vec<NotEvaluated>,
+    /// What its author may want to know.
+    pub notes: Vec<Note>,
+    /// The divergences that the policy itself reaches, whatever the objects: those of all its rules.
+    pub divergences: DivergenceSet,
+    /// Why a cluster refuses the policy although it is loaded here: it cannot be evaluated.
+    pub refused: Vec<Fault>,
+}
+
+impl Meta {
+    /// A policy of the whole cluster without anything special.
+    pub fn new(kind: &'static str, name: Text) -> Self {
+        Self {
+            kind,
+            name,
+            namespace: None,
+            failure_policy: FailurePolicy::default(),
+            not_evaluated: Vec::new(),
+            notes: Vec::new(),
+            divergences: DivergenceSet::NONE,
+            refused: Vec::new(),
+        }
+    }
+
+    /// The name that reports use: `namespace/name`, or the name alone for a policy of the whole cluster.
+    pub fn full_name(&self) -> Text {
+        match &self.namespace {
+            Some(namespace) => format!("{namespace}/{}", self.name).into(),
+            None => self.name.clone(),
+        }
+    }
+
+    /// Whether an object is in the scope of the policy: a namespaced policy concerns only objects of its namespace.
+    pub fn admits(&self, candidate: &Candidate<'_>) -> bool {
+        self.namespace.as_deref().is_none_or(|namespace| namespace == candidate.namespace)
+    }
+}
+
+/// What happens to a request when a rule cannot be evaluated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FailurePolicy {
+    /// It is denied.
+    #[default]
+    Fail,
+    /// It is let through unchanged.
+    Ignore,
+}
+
+/// Something about a policy that is not wrong, and that its author may want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The rule it is about, if it is about one.
+    pub rule: Option<Text>,
+    /// The text.
+    pub text: String,
+}
+
+impl Note {
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Self { rule: None, text: text.into() }
+    }
+
+    pub(super) fn of_rule(rule: &Value, text: impl Into<String>) -> Self {
+        Self { rule: rule.get("name").and_then(Value::as_text).cloned(), text: text.into() }
+    }
+}
+
+/// Something that is not evaluated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotEvaluated {
+    /// The rule; `None` for the whole policy.
+    pub rule: Option<Text>,
+    /// Its place in the document.
+    pub pointer: Pointer,
+    /// What it is.
+    pub why: Why,
+}
+
+/// What is not evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Why {
+    /// A validate rule.
+    Validate,
+    /// A generate rule.
+    Generate,
+    /// A rule that verifies images.
+    VerifyImages,
+    /// The CEL conditions of the webhook.
+    MatchConditions,
+    /// A mutate rule in the legacy syntax.
+    LegacySyntax,
+}
+
+impl Why {
+    /// Whether the result of the policy differs from that of a cluster: a mutate rule is left out, or what decides
+    /// where the policy applies.
+    pub const fn spoils_the_result(self) -> bool {
+        match self {
+            Self::LegacySyntax | Self::MatchConditions => true,
+            Self::Validate | Self::Generate | Self::VerifyImages => false,
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Validate => "validate rule",
+            Self::Generate => "generate rule",
+            Self::VerifyImages => "verifyImages rule",
+            Self::MatchConditions => "CEL matchConditions",
+            Self::LegacySyntax => "mutate rule with `overlay` or `patches`",
+        })
+    }
+}
