@@ -17,9 +17,9 @@
 //! | [`jmespath`] | Kyverno's dialect of JMESPath | `pattern`, `yaml`, `value` |
 //! | [`variables`] | references in strings and their replacement | `jmespath`, `value` |
 //! | [`patch`] | JSON patches, overlays with anchors, strategic merge | `pattern`, `yaml`, `value` |
-//! | [`policy`] | the policy kinds, compiled; selection; autogen | all above |
+//! | [`policy`] | the families of policies, compiled; the set that finds them; in `classic/` rules, autogen, exceptions | all above |
 //! | [`report`] | outcomes, changes, the trace | `value` |
-//! | [`engine`] | the order Kyverno runs things in; asks [`engine::World`] for everything outside | all above |
+//! | [`engine`] | one object through all policies; looks everything outside up in an [`engine::World`]; in `classic/` the rules of classic policies | all above |
 //! | [`suite`] | Kyverno's test documents: selection, comparison | `engine`, `policy`, `report`, `resources`, `yaml`, `value` |
 //! | [`krm`] | ResourceList, functionConfig, results | `policy`, `report`, `yaml`, `value` |
 //! | [`argocd`] | the Argo CD plugin's environment, parameters, paths, renderers | `pattern`, `value` |

@@ -1,7 +1,10 @@
-//! The order Kyverno runs things in.
+//! The order in which policies run, and what they do to one object.
 //!
 //! An [`Engine`] holds compiled policies and turns one object into one [`ObjectReport`]. It never prints,
-//! reads no clock and touches neither files nor sockets: all look-ups go through a [`World`].
+//! reads no clock and touches neither files nor sockets: all lookups go through a [`World`].
+//!
+//! `order.rs` takes one object through all policies; `family.rs` passes each turn on to the family of the policy.
+//! What only classic policies do is in `classic/`.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod classic;

@@ -11,7 +11,7 @@ pub(super) const KINDS: &[(&str, &str)] = &[("test.kyv", "FixedLabelPolicy")];
 
 /// A policy that sets one label on the objects of one resource.
 #[derive(Clone, Debug)]
-pub(crate) struct FixedLabelPolicy {
+pub struct FixedLabelPolicy {
     meta: Meta,
     resource: Text,
     /// The label's value; the key is the name of the policy.

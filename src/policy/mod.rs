@@ -48,7 +48,7 @@ pub use family::{PolicyFamily, RuleSummary};
 pub use fault::Fault;
 pub use filters::ResourceFilters;
 #[cfg(test)]
-pub(crate) use fixed_label::FixedLabelPolicy;
+pub use fixed_label::FixedLabelPolicy;
 pub use index::{IndexKey, KindKeys, Part};
 pub use kinds::KindSelector;
 pub use meta::{FailurePolicy, Meta, NotEvaluated, Note, Why};

@@ -16,10 +16,10 @@ use crate::engine::{LookupError, TargetAccess};
 
 use super::context::{Context, WorldClock, WorldRandom};
 use super::hints::hint;
-use super::patch::patch;
 use super::rule::{self, Run};
 use super::shared::{not_run, not_selected, unreached};
 use super::{conditions, foreach};
+use crate::engine::classic::patch::patch;
 
 use refusals::{failing, no_object, no_subresource, not_found, refused, with_request};
 
