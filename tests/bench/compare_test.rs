@@ -59,9 +59,9 @@ fn whole() -> Result<(), Failed> {
     let write = format!("--write={}", folder.path().display());
     let arguments = [&["--quick", "--rounds", "1", &write], &AXES[..]].concat();
     let output = run(Path::new(env!("CARGO_BIN_EXE_kubectl-kyv")), &arguments)?;
-    let [report, said] =
+    let [report, stderr] =
         [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    assert!(output.status.success(), "{said}");
+    assert!(output.status.success(), "{stderr}");
 
     let checked =
         report.lines().find_map(|line| line.strip_prefix("First it was checked that both print the same: "));
@@ -111,12 +111,12 @@ fn difference() -> Result<(), Failed> {
     fs::write(&other, script)?;
     fs::set_permissions(&other, fs::Permissions::from_mode(0o755))?;
     let output = run(&other, &["--quick", "startup"])?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(output.stdout.is_empty(), "figures that mean nothing are printed");
     assert!(
-        said.contains("differ at (\"Pod\", \"team-00\", \"one\"), so their times mean nothing"),
-        "{said}"
+        stderr.contains("differ at (\"Pod\", \"team-00\", \"one\"), so their times mean nothing"),
+        "{stderr}"
     );
     Ok(())
 }
@@ -154,11 +154,11 @@ fn unknown() -> Result<(), Failed> {
         (&["startup", "--write=/proc/nowhere"], "/proc/nowhere: "),
     ] {
         let output = run(kyv, arguments)?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains(expected) && output.stdout.is_empty(), "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(expected) && output.stdout.is_empty(), "{stderr}");
     }
-    let said = String::from_utf8(run(kyv, &["--help"])?.stdout)?;
-    assert!(said.starts_with("compare [AXIS...]: ") && said.ends_with(", function, live\n"), "{said}");
+    let stderr = String::from_utf8(run(kyv, &["--help"])?.stdout)?;
+    assert!(stderr.starts_with("compare [AXIS...]: ") && stderr.ends_with(", function, live\n"), "{stderr}");
     Ok(())
 }

@@ -56,7 +56,7 @@ fn main() {
             command.args(["diff", "-A", "-o", format, "-p"]).arg(&policies).arg("--kubeconfig");
             command.arg(server.kubeconfig()).env_clear().stdin(Stdio::null());
             command.stdout(File::create(&out).unwrap());
-            command.stderr(File::create(folder.path().join("said")).unwrap());
+            command.stderr(File::create(folder.path().join("stderr")).unwrap());
             let run = ProcessUsage::measure(&mut command);
             println!(
                 "{number:>7}  {format:<8} {:>8.2} {:>7.2} {:>10.1} {:>10} {:>8.0}% {:>12.1}   {}",
@@ -69,8 +69,8 @@ fn main() {
                 run.code.unwrap_or(-1),
             );
             if !matches!(run.code, Some(0 | 1)) {
-                let said = fs::read_to_string(folder.path().join("said")).unwrap();
-                said.lines().take(5).for_each(|line| println!("    {line}"));
+                let stderr = fs::read_to_string(folder.path().join("stderr")).unwrap();
+                stderr.lines().take(5).for_each(|line| println!("    {line}"));
             }
         }
     }

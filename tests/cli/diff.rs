@@ -1,7 +1,7 @@
 //! Diffs of files: real line numbers, and Git and `patch` make of them byte for byte what `mutate -i` writes.
 //!
 //! A case of `tests/cli/diff_cases/` is a folder: `policy.yaml`, `manifests/`, `expected.diff`, further arguments in
-//! `options`, one a line, and in `said` lines that standard error must hold.
+//! `options`, one a line, and in `stderr.txt` lines that standard error must hold.
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up must fail")]
 
 use std::collections::BTreeMap;
@@ -101,8 +101,8 @@ fn applies(folder: &Path, policies: &[&str], options: &[&str]) -> (String, Strin
         arguments.extend(["-p", policy]);
     }
     arguments.extend(["-f", "m", "-R", "--now", "2026-01-01T00:00:00Z"]);
-    let (code, diff, said) = kyv(folder, &[&["diff", "-q"], &*arguments, options].concat());
-    assert!(matches!(code, Some(0 | 1 | 3)), "{said}");
+    let (code, diff, stderr) = kyv(folder, &[&["diff", "-q"], &*arguments, options].concat());
+    assert!(matches!(code, Some(0 | 1 | 3)), "{stderr}");
     let copy = || {
         let copy = tempfile::tempdir().unwrap();
         copied(folder, copy.path());
@@ -125,7 +125,7 @@ fn applies(folder: &Path, policies: &[&str], options: &[&str]) -> (String, Strin
     };
     if diff.is_empty() {
         same(folder, "nothing");
-        return (diff, said);
+        return (diff, stderr);
     }
     let by_git = copy();
     let zero: &[&str] =
@@ -139,18 +139,18 @@ fn applies(folder: &Path, policies: &[&str], options: &[&str]) -> (String, Strin
         let by_patch = copy();
         let arguments = ["-p1", "-F0", "--no-backup-if-mismatch", "--binary"];
         let output = run("patch", by_patch.path(), &arguments, diff.as_bytes());
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && !said.contains("offset"), "{said}\n{diff}");
+        let stderr = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && !stderr.contains("offset"), "{stderr}\n{diff}");
         same(by_patch.path(), "patch");
     }
-    (diff, said)
+    (diff, stderr)
 }
 
 /// Whether there is a `patch`; says so if not.
 fn has_patch() -> bool {
     let there = Command::new("patch").arg("--version").output().is_ok_and(|output| output.status.success());
     if !there {
-        writeln!(std::io::stderr(), "left out: `patch` is not installed; `git apply` alone was tried").ok();
+        writeln!(std::io::stderr(), "skipped: `patch` is not installed; `git apply` alone was tried").ok();
     }
     there
 }
@@ -168,12 +168,12 @@ fn cases_print_the_expected_diff() {
         let options = fs::read_to_string(case.join("options")).unwrap_or_default();
         let options: Vec<&str> = options.lines().collect();
         let arguments = [&["diff", "-p", "policy.yaml", "-f", "m", "-R"], &*options].concat();
-        let (code, diff, said) = kyv(folder.path(), &arguments);
-        assert_eq!(code, Some(1), "{name}: {said}");
-        assert_eq!(diff, fs::read_to_string(case.join("expected.diff")).unwrap(), "{name}: {said}");
-        let expected = fs::read_to_string(case.join("said")).unwrap_or_default();
+        let (code, diff, stderr) = kyv(folder.path(), &arguments);
+        assert_eq!(code, Some(1), "{name}: {stderr}");
+        assert_eq!(diff, fs::read_to_string(case.join("expected.diff")).unwrap(), "{name}: {stderr}");
+        let expected = fs::read_to_string(case.join("stderr.txt")).unwrap_or_default();
         for line in expected.lines() {
-            assert!(said.lines().any(|other| other == line), "{name}: `{line}` is not in:\n{said}");
+            assert!(stderr.lines().any(|other| other == line), "{name}: `{line}` is not in:\n{stderr}");
         }
         if diff.contains("(masked)") || options.contains(&"always") {
             continue;
@@ -241,8 +241,8 @@ fn diffs_of_unusual_files_apply_as_in_place() {
     }
     for options in [&[][..], &["--annotate"], &["-U", "1"], &["-U", "0"], &["--unified", "100", "--annotate"]]
     {
-        let (diff, said) = applies(folder.path(), &["policy.yaml"], options);
-        assert!(diff.matches("\n+++ ").count() >= texts.len() - 1, "{said}\n{diff}");
+        let (diff, stderr) = applies(folder.path(), &["policy.yaml"], options);
+        assert!(diff.matches("\n+++ ").count() >= texts.len() - 1, "{stderr}\n{diff}");
     }
 }
 
@@ -255,9 +255,9 @@ fn diff_paths_are_relative_to_the_working_directory() {
     write(&at("there/b.yaml"), map("b"));
     let absolute = at("here/m/a.yaml").display().to_string();
     let header = |argument: &str| {
-        let (_, diff, said) = kyv(&at("here"), &["diff", "-p", "../policy.yaml", "-f", argument]);
+        let (_, diff, stderr) = kyv(&at("here"), &["diff", "-p", "../policy.yaml", "-f", argument]);
         let lines: Vec<&str> = diff.lines().take(2).collect();
-        assert_eq!(lines.len(), 2, "{said}");
+        assert_eq!(lines.len(), 2, "{stderr}");
         (lines[0].to_owned(), lines[1].to_owned())
     };
     let below = ("--- a/m/a.yaml".to_owned(), "+++ b/m/a.yaml".to_owned());
@@ -305,11 +305,11 @@ fn annotate_is_noted_where_no_diff_is_printed() {
         (&["mutate", "-i"], false),
     ] {
         let all = [arguments, &["--annotate", "-p", "policy.yaml", "-f", "a.yaml"]].concat();
-        let (_, _, said) = kyv(folder.path(), &all);
+        let (_, _, stderr) = kyv(folder.path(), &all);
         assert_eq!(
-            said.contains("--annotate shapes diffs, and this run prints none"),
+            stderr.contains("--annotate shapes diffs, and this run prints none"),
             !shows,
-            "{arguments:?}: {said}"
+            "{arguments:?}: {stderr}"
         );
     }
 }
@@ -353,13 +353,17 @@ fn masked_values_are_never_written_to_files() {
         write(&folder.path().join("policy.yaml"), policies);
         write(&folder.path().join("m/s.yaml"), text);
         for options in [&[][..], &["--annotate", "-U", "0"], &["-o", "markdown"]] {
-            let (_, diff, said) =
+            let (_, diff, stderr) =
                 kyv(folder.path(), &[&["diff", "-p", "policy.yaml", "-f", "m"], options].concat());
-            assert!(!format!("{diff}{said}").contains("hunter2"), "{said}{diff}");
-            assert!(!format!("{diff}{said}").contains("topsecret"), "{said}{diff}");
+            assert!(!format!("{diff}{stderr}").contains("hunter2"), "{stderr}{diff}");
+            assert!(!format!("{diff}{stderr}").contains("topsecret"), "{stderr}{diff}");
             if options.is_empty() {
                 assert_eq!(diff.starts_with("--- a/m/s.yaml(masked)\n"), is_masked, "{diff}");
-                assert_eq!(said.contains("--show-secrets shows the values: m/s.yaml"), is_masked, "{said}");
+                assert_eq!(
+                    stderr.contains("--show-secrets shows the values: m/s.yaml"),
+                    is_masked,
+                    "{stderr}"
+                );
             }
         }
         let (_, diff, _) = kyv(folder.path(), &["diff", "-p", "policy.yaml", "-f", "m"]);

@@ -63,8 +63,8 @@ fn check(case: &Path, arguments: &[&str]) -> Result<(), Failed> {
     if output.status.success() != errors.is_empty() {
         faults.push(format!("ended with {}", output.status));
     }
-    let said = fs::read_to_string(case.join("said.txt")).unwrap_or_default();
-    for wanted in errors.lines().chain(said.lines()) {
+    let more = fs::read_to_string(case.join("stderr.txt")).unwrap_or_default();
+    for wanted in errors.lines().chain(more.lines()) {
         if !stderr.contains(wanted) {
             faults.push(format!("stderr does not say `{wanted}`"));
         }

@@ -98,9 +98,9 @@ fn check(case: &Path, semantics: &str) -> Result<(), Failed> {
             faults.push(format!("stderr does not name `{wanted}`"));
         }
     }
-    for said in expectation(case, semantics, "said", "txt").unwrap_or_default().lines() {
-        if !stderr.contains(said) {
-            faults.push(format!("stderr does not say `{said}`"));
+    for wanted in expectation(case, semantics, "stderr", "txt").unwrap_or_default().lines() {
+        if !stderr.contains(wanted) {
+            faults.push(format!("stderr does not say `{wanted}`"));
         }
     }
     match &expected {

@@ -87,7 +87,7 @@ fn the_archive_is_installed_by_krew_and_run_by_kubectl() {
         let mut command = Command::new(Path::new(ROOT).join("plugin/kubectl/archives"));
         done(command.arg(&out).env("KYV_PROFILE", profile))
     };
-    let (made, said) = archives();
+    let (made, stderr) = archives();
     let name = format!("kubectl-kyv_{TAG}_{}", platform());
     let archive = out.join(format!("{name}.tar.gz"));
     for file in [&format!("{name}.tar.gz"), &format!("{name}.cdx.json"), "checksums.txt"] {
@@ -96,7 +96,7 @@ fn the_archive_is_installed_by_krew_and_run_by_kubectl() {
     // What was not built is named.
     for other in ["linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"] {
         let built = made.contains(&format!("_{}.tar.gz", other.replace('/', "_")));
-        assert_ne!(built, said.contains(&format!("left out {other}: ")), "{other}: {said}");
+        assert_ne!(built, stderr.contains(&format!("left out {other}: ")), "{other}: {stderr}");
     }
 
     let sums: BTreeMap<String, String> = fs::read_to_string(out.join("checksums.txt"))
@@ -159,6 +159,6 @@ fn the_archive_is_installed_by_krew_and_run_by_kubectl() {
     let wrong = folder.path().join("wrong.yaml");
     fs::write(&wrong, manifest(&BTreeMap::new())).unwrap();
     let refused = install(&folder.path().join("other"), &wrong).output().unwrap();
-    let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(!refused.status.success() && said.contains("checksum"), "{said}");
+    let stderr = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && stderr.contains("checksum"), "{stderr}");
 }

@@ -36,7 +36,7 @@ fn unversioned_kinds_are_read_in_the_version_most_rules_name() {
     for asked in ["scalers", "scaler", "scalers.autoscaling", "lifts"] {
         let run = folder.run(&["diff", asked, "-p", &first, "-U", "9"]);
         assert_eq!(
-            (run.code, run.changed(), run.said()),
+            (run.code, run.changed(), run.messages()),
             (Some(1), vec!["Scaler/web/one"], vec![]),
             "{run:?}"
         );
@@ -49,9 +49,9 @@ fn unversioned_kinds_are_read_in_the_version_most_rules_name() {
         )
     };
     let run = folder.run(&["diff", "scalers", "-p", &first, "-p", &second]);
-    assert_eq!((run.code, run.said().first()), (Some(1), Some(&&*note("v2", "v1"))), "{run:?}");
+    assert_eq!((run.code, run.messages().first()), (Some(1), Some(&&*note("v2", "v1"))), "{run:?}");
     let run = folder.run(&["diff", "scalers.v2.autoscaling", "-p", &first]);
-    assert_eq!((run.code, run.said().first()), (Some(0), Some(&&*note("v2", "v1"))), "{run:?}");
+    assert_eq!((run.code, run.messages().first()), (Some(0), Some(&&*note("v2", "v1"))), "{run:?}");
     assert_eq!(folder.run(&["diff", "scalers.v2.autoscaling", "-p", &first, "--strict"]).code, Some(3));
 }
 
@@ -67,7 +67,7 @@ fn rules_for_another_version_are_reported() {
     let note = "note: autoscaling/v1/Scaler in a rule sees none of the manifests of Scaler (autoscaling/v2), and Kyverno \
                 would, converted";
     let run = folder.run(&["diff", "-f", &manifest, "--live", "-p", &first]);
-    assert!(run.code == Some(0) && run.said().contains(&note), "{run:?}");
+    assert!(run.code == Some(0) && run.messages().contains(&note), "{run:?}");
     let run = folder.run(&["diff", "-f", &manifest, "--live", "-p", &both]);
-    assert!(run.code == Some(1) && !run.said().contains(&note), "{run:?}");
+    assert!(run.code == Some(1) && !run.messages().contains(&note), "{run:?}");
 }

@@ -52,7 +52,7 @@ fn connection_flags_and_kubeconfig_fields() {
     let told = |arguments: &[&str]| {
         let run = folder.diff(&[&["configmaps"], arguments].concat());
         assert_eq!(run.code, Some(4), "{run:?}");
-        run.said()[0].trim_start_matches("Error from server (Forbidden): ").to_owned()
+        run.messages()[0].trim_start_matches("Error from server (Forbidden): ").to_owned()
     };
     assert_eq!(told(&[]), "Bearer hidden||||");
     assert_eq!(told(&["--token", "other"]), "Bearer other||||");
@@ -97,7 +97,7 @@ fn connection_flags_and_kubeconfig_fields() {
         (&["a", "--field-selector", "x=y"], "error: name cannot be provided when a selector is specified"),
     ] {
         let run = folder.diff(&[&["configmaps"], arguments].concat());
-        assert_eq!((run.code, run.said(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
+        assert_eq!((run.code, run.messages(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
     }
     let run = folder.diff(&["configmaps", "--request-timeout", "soon"]);
     assert_eq!(run.code, Some(2), "{run:?}");
@@ -111,7 +111,7 @@ fn no_request_without_a_kubeconfig() {
     let mut command = folder.command(&["diff", "-p", "team.yaml", "configmaps"]);
     let run = ended(command.env_remove("KUBECONFIG").env("HOME", folder.0.path()).output().unwrap());
     let words = "error: kubeconfig: there is none where KUBECONFIG or the home folder should have it";
-    assert_eq!((run.code, run.said(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
+    assert_eq!((run.code, run.messages(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
     assert_eq!(server.requests(), [""; 0]);
 }
 

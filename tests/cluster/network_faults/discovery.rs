@@ -16,7 +16,7 @@ fn kinds_that_vanish_after_discovery() {
     assert_eq!((run.code, run.changed()), (Some(4), vec!["Pod/web/one"]), "{run:?}");
     let told = "Error from server (NotFound): Unable to list \"example.com/v1, Resource=widgets\": the server could not find the requested resource";
     assert_eq!(
-        run.said(),
+        run.messages(),
         [told, "error: the answer is incomplete: not read: widgets.example.com"],
         "{run:?}"
     );
@@ -34,7 +34,7 @@ fn unavailable_aggregated_apis_are_reported() {
     let run = folder.diff(&["widgets,pods"]);
     assert_eq!((run.code, run.changed()), (Some(4), vec!["Pod/web/one"]), "{run:?}");
     assert_eq!(
-        run.said(),
+        run.messages(),
         [down, "error: the server doesn't have a resource type \"widgets\"", &format!("{rest}, widgets")],
         "{run:?}"
     );
@@ -43,15 +43,15 @@ fn unavailable_aggregated_apis_are_reported() {
     let widget = folder.write("widget.yaml", widget);
     let run = folder.diff(&["-f", &widget, "--live"]);
     let missed = "error: the answer is incomplete: not looked up: Widget (example.com/v1)";
-    assert_eq!((run.code, run.said()), (Some(4), vec![down, missed]), "{run:?}");
+    assert_eq!((run.code, run.messages()), (Some(4), vec![down, missed]), "{run:?}");
     // A policy asks for a kind that might be there.
     let run = folder.diff(&["-n", "web"]);
-    assert_eq!((run.code, run.said()), (Some(4), vec![down, rest]), "{run:?}");
+    assert_eq!((run.code, run.messages()), (Some(4), vec![down, rest]), "{run:?}");
     // Nobody asks for what is down.
     let secrets = folder.write("secrets.yaml", &policy("team", "[Secret]", ""));
     let run = folder.run(&["diff", "-n", "web", "-p", &secrets]);
     assert_eq!((run.code, run.changed()), (Some(1), vec!["Secret/web/one"]), "{run:?}");
-    assert_eq!(run.said(), [&*down.replace("error:", "note:")], "{run:?}");
+    assert_eq!(run.messages(), [&*down.replace("error:", "note:")], "{run:?}");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn legacy_discovery_of_older_servers() {
         [&ALL[..], &["Pod/web/one", "Secret/web/one", "Deployment/web/one", "Widget/web/one"]].concat();
     assert_eq!((run.code, run.changed()), (Some(1), expected), "{run:?}");
     let down = "note: the kinds of gone.example.com/v1 are not known: the server is currently unable to handle the request";
-    assert_eq!(run.said(), [down], "{run:?}");
+    assert_eq!(run.messages(), [down], "{run:?}");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn only_kinds_that_policies_match_are_listed() {
     assert_eq!((run.code, run.changed()), (Some(1), vec!["Pod/web/one", "Deployment/web/one"]), "{run:?}");
     let outside = "note: these belong to no namespace and are left out, -A reads them: namespaces";
     let unserved = "note: rules name kinds that the cluster does not serve: Job";
-    assert_eq!(run.said(), [outside, unserved], "{run:?}");
+    assert_eq!(run.messages(), [outside, unserved], "{run:?}");
     assert_eq!(listed(&server), ["/api/v1/namespaces/web/pods", "/apis/apps/v1/namespaces/web/deployments"]);
 
     let server = StubServer::start(good);
@@ -127,14 +127,14 @@ fn only_kinds_that_policies_match_are_listed() {
     // With --strict a kind that is not served is an error.
     let run = folder.run(&["diff", "-p", &some, "-A", "--strict"]);
     let told = "error: rules name kinds that the cluster does not serve: Job (--strict)";
-    assert_eq!((run.code, run.said()), (Some(3), vec![told]), "{run:?}");
+    assert_eq!((run.code, run.messages()), (Some(3), vec![told]), "{run:?}");
 
     // A category is its kinds.
     let run = folder.run(&["diff", "-p", &some, "some,pods", "-n", "web"]);
     assert_eq!((run.code, run.changed().len()), (Some(1), 3), "{run:?}");
     let run = folder.run(&["diff", "-p", &some, "some", "a"]);
     assert_eq!(
-        (run.code, run.said()),
+        (run.code, run.messages()),
         (Some(2), vec!["error: you must specify only one resource"]),
         "{run:?}"
     );
@@ -177,13 +177,17 @@ fn objects_are_read_once_for_all_versions() {
     let idle = "note: 1 rule selected no object: first/r";
     let run = folder.run(&["diff", "-p", &first, "-p", &second, "-n", "web"]);
     assert_eq!(
-        (run.code, run.changed(), run.said()),
+        (run.code, run.changed(), run.messages()),
         (Some(1), vec!["Scaler/web/one"], vec![note, idle]),
         "{run:?}"
     );
     // The version that most rules see.
     let run = folder.run(&["diff", "-p", &first, "-p", &third, "-n", "web"]);
-    assert_eq!((run.code, run.changed(), run.said()), (Some(1), vec!["Scaler/web/one"], vec![]), "{run:?}");
+    assert_eq!(
+        (run.code, run.changed(), run.messages()),
+        (Some(1), vec!["Scaler/web/one"], vec![]),
+        "{run:?}"
+    );
     let run = folder.run(&["diff", "-p", &first, "-p", &second, "-n", "web", "--strict"]);
     assert_eq!(run.code, Some(3), "{run:?}");
     for arguments in [
@@ -213,8 +217,8 @@ fn unreadable_schemas_are_reported() {
     let run = folder.diff(&["widgets"]);
     assert_eq!((run.code, run.changed()), (Some(1), vec!["Widget/web/one"]), "{run:?}");
     let words = "note: the schema of widgets.example.com cannot be read, lists in it merge without keys: Error from server (Forbidden): no schemas for you";
-    assert_eq!(run.said(), [words], "{run:?}");
+    assert_eq!(run.messages(), [words], "{run:?}");
     // Where no such object is met nobody needs it.
     let run = folder.diff(&["configmaps", "--strict"]);
-    assert_eq!((run.code, run.said()), (Some(1), vec![]), "{run:?}");
+    assert_eq!((run.code, run.messages()), (Some(1), vec![]), "{run:?}");
 }

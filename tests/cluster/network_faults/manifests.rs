@@ -76,7 +76,7 @@ fn a_silent_server_is_waited_for_once() {
     let edited = run.stdout.lines().filter(|line| line.starts_with('+') && line.contains("name: c"));
     assert_eq!((run.code, edited.count()), (Some(4), 60), "{run:?}");
     assert_eq!(
-        run.said(),
+        run.messages(),
         [
             "Unable to connect to the server: it did not answer several times in a row and is asked no more",
             "Unable to connect to the server: no answer within 1s (--request-timeout gives another limit)",
@@ -93,7 +93,7 @@ fn a_silent_server_is_waited_for_once() {
     folder.write("kubeconfig", &kubeconfig(&server.authority()));
     let run = folder.diff(&["-f", &manifests, "--live"]);
     let words = "Error from server (ServiceUnavailable): down";
-    assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
+    assert_eq!((run.code, run.messages(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn all_namespaces_is_refused_for_manifests() {
     let manifest = folder.write("one.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}");
     let run = folder.diff(&["-f", &manifest, "-A"]);
     let words = "error: -A reads live objects: manifests say themselves which namespace they are in";
-    assert_eq!((run.code, run.said(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
+    assert_eq!((run.code, run.messages(), &*run.stdout), (Some(2), vec![words], ""), "{run:?}");
     assert_eq!(server.requests(), [""; 0]);
 }
 
@@ -158,7 +158,7 @@ fn kinds_defined_in_manifests_are_known() {
     };
     let told = |arguments: &[&str]| -> Vec<String> {
         let run = folder.diff(&[&["-f", &both, "--live"], arguments].concat());
-        run.said().into_iter().filter(|line| line.contains("example.com/v1")).map(str::to_owned).collect()
+        run.messages().into_iter().filter(|line| line.contains("example.com/v1")).map(str::to_owned).collect()
     };
     let defined = "note: the manifests define Gear (example.com/v1): where lists of such objects are to merge by their keys, --crds takes the definition, too";
     let knobs = "CustomResourceDefinition (apiextensions.k8s.io/v1), Knob (example.com/v1)";

@@ -33,7 +33,7 @@ impl Run {
     }
 
     /// What is said besides the table of what was found.
-    fn said(&self) -> Vec<&str> {
+    fn messages(&self) -> Vec<&str> {
         let is_told = |line: &&str| {
             ["error", "Error", "note", "The ", "Unable"].iter().any(|word| line.starts_with(word))
         };

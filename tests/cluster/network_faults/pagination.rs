@@ -168,7 +168,11 @@ fn namespace_labels_are_read_in_one_list() {
         let selector = "exclude: {any: [{resources: {namespaceSelector: {matchLabels: {tier: back}}}}]}";
         let policy = folder.write("selector.yaml", &policy("selector", "[ConfigMap]", selector));
         let run = folder.run(&["diff", "-p", &policy, "-A"]);
-        assert_eq!((run.code, run.changed(), run.said()), (Some(1), ALL[..2].to_vec(), vec![]), "{run:?}");
+        assert_eq!(
+            (run.code, run.changed(), run.messages()),
+            (Some(1), ALL[..2].to_vec(), vec![]),
+            "{run:?}"
+        );
         let asked = server.requests();
         let count = |path: &str| asked.iter().filter(|asked| asked.split('?').next() == Some(path)).count();
         assert_eq!(count("/api/v1/namespaces"), 1, "{asked:?}");
@@ -188,5 +192,5 @@ fn large_objects_are_mutated() {
         _ => good(request),
     });
     let run = Folder::new(&server).diff(&["configmaps"]);
-    assert_eq!((run.code, run.changed().len(), run.said()), (Some(1), 3, vec![]));
+    assert_eq!((run.code, run.changed().len(), run.messages()), (Some(1), 3, vec![]));
 }

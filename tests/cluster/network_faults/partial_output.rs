@@ -28,7 +28,7 @@ fn assert_incomplete(folder: &Folder, arguments: &[&str], gaps: &str, names: &se
     let json = run("json");
     assert_eq!(json.code, Some(4), "{json:?}");
     let told = format!("error: the answer is incomplete: {gaps}");
-    assert!(json.said().contains(&&*told), "{json:?}");
+    assert!(json.messages().contains(&&*told), "{json:?}");
     let value: serde_json::Value = serde_json::from_str(&json.stdout).expect("it is JSON");
     assert_eq!(value["incomplete"], gaps, "{json:?}");
     assert_eq!(&value["summary"]["notReadable"], names, "{json:?}");
@@ -190,7 +190,7 @@ fn every_gap_is_marked_in_every_format() {
     let run =
         Folder::new(&server).diff(&["deployment", "a", "nope", "nope-either", "-n", "nons", "-o", "summary"]);
     let told = "Error from server (NotFound): namespaces \"nons\" not found";
-    assert_eq!(run.said().first(), Some(&told), "{run:?}");
+    assert_eq!(run.messages().first(), Some(&told), "{run:?}");
     assert!(run.stdout.contains("\n1 object, 1 would change, 2 objects not found\n"), "{run:?}");
 }
 

@@ -151,7 +151,7 @@ fn requests_missing_in_a_recording_are_reported() {
     assert_eq!((run.code, run.changed()), (Some(4), ALL.to_vec()), "{run:?}");
     let told =
         "error: the recording has no answer: list secrets, version v1, namespace web, limit 500, page 1";
-    assert_eq!(run.said(), [told, "error: the answer is incomplete: not read: secrets"], "{run:?}");
+    assert_eq!(run.messages(), [told, "error: the answer is incomplete: not read: secrets"], "{run:?}");
 
     // An answer that a policy asks for.
     let call = folder.write(
@@ -208,8 +208,8 @@ fn printed_secrets_are_noted() {
         [("yaml", true), ("json", true), ("patch", true), ("diff", false), ("name", false)]
     {
         let run = folder.run(&["mutate", "-p", "team.yaml", "secrets,configmaps", "-o", output]);
-        assert_eq!((run.code, run.said().contains(&told)), (Some(0), is_told), "{output} {run:?}");
+        assert_eq!((run.code, run.messages().contains(&told)), (Some(0), is_told), "{output} {run:?}");
     }
     let run = folder.run(&["mutate", "-p", "team.yaml", "secrets", "--show-secrets"]);
-    assert_eq!(run.said(), Vec::<&str>::new(), "{run:?}");
+    assert_eq!(run.messages(), Vec::<&str>::new(), "{run:?}");
 }

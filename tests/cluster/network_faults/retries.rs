@@ -23,7 +23,7 @@ fn transient_failures_are_retried() {
         assert_eq!((run.code, run.changed()), (Some(4), vec![]), "an unknown short name: {run:?}");
         let run = Folder::new(&server).diff(&["configmaps"]);
         assert_eq!(
-            (run.code, run.changed(), run.said()),
+            (run.code, run.changed(), run.messages()),
             (Some(1), ALL.to_vec(), vec![]),
             "{:?} {run:?}",
             answer()
@@ -76,7 +76,7 @@ fn permanent_failures_mark_the_output_incomplete() {
         let server = second_page(100, answer);
         let run = Folder::new(&server).diff(&["configmaps", "--request-timeout=1s"]);
         let rest = "error: the answer is incomplete: read in part: configmaps";
-        assert_eq!((run.code, run.said()), (Some(4), vec![words, rest]), "{run:?}");
+        assert_eq!((run.code, run.messages()), (Some(4), vec![words, rest]), "{run:?}");
         assert_eq!(run.changed(), ALL[..2], "{run:?}");
         let second = server.requests().into_iter().filter(|path| path.contains("continue=2")).count();
         assert_eq!(second, asked, "{words}");
@@ -88,7 +88,7 @@ fn invalid_json_pages_are_reported() {
     let server = second_page(1, || StubResponse::Body(200, "<html>Bad Gateway</html>".into()));
     let run = Folder::new(&server).diff(&["configmaps"]);
     assert_eq!((run.code, run.changed()), (Some(4), ALL[..2].to_vec()), "{run:?}");
-    let [fault, rest] = run.said()[..] else { panic!("{run:?}") };
+    let [fault, rest] = run.messages()[..] else { panic!("{run:?}") };
     assert!(fault.starts_with("error: the server's answer for configmaps cannot be read: "), "{fault}");
     assert_eq!(rest, "error: the answer is incomplete: read in part: configmaps");
     assert!(!run.stderr.contains("Bad Gateway"), "{run:?}");
@@ -110,13 +110,13 @@ fn no_requests_after_the_server_goes_down() {
         server.authority()
     );
     let rest = "error: the answer is incomplete: not read: secrets, pods; read in part: configmaps";
-    assert_eq!((run.code, run.said()), (Some(4), vec![&*refused, rest]), "{run:?}");
+    assert_eq!((run.code, run.messages()), (Some(4), vec![&*refused, rest]), "{run:?}");
     assert_eq!(run.changed(), ALL[..2], "{run:?}");
 
     // And so is one that was down before.
     for arguments in [&["configmaps"][..], &["-A"]] {
         let run = folder.diff(arguments);
-        assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![&*refused], ""), "{run:?}");
+        assert_eq!((run.code, run.messages(), &*run.stdout), (Some(4), vec![&*refused], ""), "{run:?}");
     }
 }
 
@@ -136,7 +136,7 @@ fn expired_continue_tokens_are_replaced_with_a_note() {
     let run = folder.diff(&["configmaps"]);
     assert_eq!((run.code, run.changed()), (Some(1), ALL.to_vec()), "{run:?}");
     assert!(
-        run.said()[0].starts_with("note: configmaps: the server forgot the list while it was read"),
+        run.messages()[0].starts_with("note: configmaps: the server forgot the list while it was read"),
         "{run:?}"
     );
     assert_eq!(folder.diff(&["configmaps", "--strict"]).code, Some(3));
@@ -152,7 +152,7 @@ fn forbidden_kinds_are_named_beside_readable_ones() {
     let expected = [&ALL[..], &["Pod/web/one", "Deployment/web/one", "Widget/web/one"]].concat();
     assert_eq!((run.code, run.changed()), (Some(4), expected), "{run:?}");
     let told = format!("Error from server (Forbidden): {words}");
-    assert_eq!(run.said(), [&*told, "error: the answer is incomplete: not read: secrets"], "{run:?}");
+    assert_eq!(run.messages(), [&*told, "error: the answer is incomplete: not read: secrets"], "{run:?}");
 }
 
 #[test]
@@ -162,12 +162,12 @@ fn timeouts_are_reported_with_the_limit() {
     let run = folder.diff(&["configmaps", "--request-timeout=1s"]);
     let words =
         "Unable to connect to the server: no answer within 1s (--request-timeout gives another limit)";
-    assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
+    assert_eq!((run.code, run.messages(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
     // It takes the connection and does not begin to speak TLS.
     let address = format!("https://{}", server.authority());
     let run = folder.diff(&["configmaps", "--request-timeout=1s", "--server", &address]);
     let words = "Unable to connect to the server: no connection within 1s";
-    assert_eq!((run.code, run.said(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
+    assert_eq!((run.code, run.messages(), &*run.stdout), (Some(4), vec![words], ""), "{run:?}");
 }
 
 #[cfg(unix)]
@@ -189,7 +189,7 @@ fn interrupted_runs_print_partial_output() {
     assert!(started.elapsed() < Duration::from_secs(10));
     assert_eq!((run.code, run.changed()), (Some(130), ALL[..2].to_vec()), "{run:?}");
     let rest = "error: the answer is incomplete: not read: secrets; read in part: configmaps";
-    assert_eq!(run.said(), ["error: interrupted", rest], "{run:?}");
+    assert_eq!(run.messages(), ["error: interrupted", rest], "{run:?}");
 
     // With manifests there is nothing to tell yet.
     let server = StubServer::start(|request| {

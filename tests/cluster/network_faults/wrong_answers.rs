@@ -56,11 +56,11 @@ fn output_that_needs_an_unknown_schema_is_incomplete() {
         ("summary", "incomplete: not looked up: schema of widgets.example.com"),
     ] {
         let run = folder.run(&["diff", "widgets", "-p", &parts, "-o", output, "-q"]);
-        assert_eq!((run.code, run.said()), (Some(4), vec![FORBIDDEN, INCOMPLETE]), "{run:?}");
+        assert_eq!((run.code, run.messages()), (Some(4), vec![FORBIDDEN, INCOMPLETE]), "{run:?}");
         assert!(run.stdout.contains(mark), "{mark} {}", run.stdout);
     }
     let run = folder.run(&["explain", "widgets", "-p", &parts, "-q"]);
-    assert_eq!((run.code, run.said()), (Some(4), vec![FORBIDDEN, INCOMPLETE]), "{run:?}");
+    assert_eq!((run.code, run.messages()), (Some(4), vec![FORBIDDEN, INCOMPLETE]), "{run:?}");
     let loops = "{foreach: [{list: 'request.object.spec.parts', patchStrategicMerge: {spec: {parts: [{id: '{{element.id}}', z: 3}]}}}]}";
     let foreach = folder.write("foreach.yaml", &widgets("foreach", loops));
     assert_eq!(folder.run(&["diff", "widgets", "-p", &foreach]).code, Some(4));
@@ -89,7 +89,7 @@ fn output_that_needs_an_unknown_schema_is_incomplete() {
     // Who gives the schema needs no other.
     let run = folder.run(&["diff", "widgets", "-p", &parts, "--crds", &definition]);
     assert!(
-        run.code == Some(1) && run.said().iter().all(|said| said.starts_with("note: KYV-D36 ")),
+        run.code == Some(1) && run.messages().iter().all(|said| said.starts_with("note: KYV-D36 ")),
         "{run:?}"
     );
     assert!(run.stdout.contains("+    z: 3\n") && run.stdout.contains("+    x: 1\n"), "{run:?}");
@@ -107,7 +107,7 @@ fn no_file_is_written_after_a_partial_answer() {
     let edit = ["mutate", "-i", "--live", "-f", &file, "-p", &parts];
     let run = folder.run(&edit);
     let nothing = "error: nothing was written because of these errors; --keep-going would write 1 file";
-    assert_eq!((run.code, run.said()), (Some(4), vec![FORBIDDEN, INCOMPLETE, nothing]), "{run:?}");
+    assert_eq!((run.code, run.messages()), (Some(4), vec![FORBIDDEN, INCOMPLETE, nothing]), "{run:?}");
     assert_eq!(fs::read_to_string(&file).expect("it can be read"), WIDGET);
     let run = folder.run(&[&edit[..], &["--keep-going"]].concat());
     assert_eq!(run.code, Some(4), "{run:?}");
@@ -122,7 +122,7 @@ fn no_file_is_written_after_a_partial_answer() {
     let text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n";
     let file = folder.write("map.yaml", text);
     let run = folder.run(&["mutate", "-i", "--live", "-f", &file, "-p", "team.yaml"]);
-    assert_eq!((run.code, run.said().last()), (Some(4), Some(&nothing)), "{run:?}");
+    assert_eq!((run.code, run.messages().last()), (Some(4), Some(&nothing)), "{run:?}");
     assert_eq!(fs::read_to_string(&file).expect("it can be read"), text);
 }
 
@@ -141,7 +141,7 @@ fn no_unneeded_requests_are_sent() {
 
     // The labels of namespaces are no matter of ConfigMaps here.
     let run = folder.run(&["diff", "configmaps", "-p", &labels]);
-    assert_eq!((run.code, run.changed(), run.said()), (Some(1), ALL.to_vec(), vec![]), "{run:?}");
+    assert_eq!((run.code, run.changed(), run.messages()), (Some(1), ALL.to_vec(), vec![]), "{run:?}");
     assert!(
         !server.requests().iter().any(|path| path == "/api/v1/namespaces/web"),
         "{:?}",
@@ -152,7 +152,7 @@ fn no_unneeded_requests_are_sent() {
     // Nor without a cluster.
     let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new}\n";
     let map = folder.write("map.yaml", map);
-    assert_eq!(folder.run(&["diff", "-f", &map, "-p", &labels]).said(), Vec::<&str>::new());
+    assert_eq!(folder.run(&["diff", "-f", &map, "-p", &labels]).messages(), Vec::<&str>::new());
 
     // What no rule takes need not be read.
     let pod = folder.write("pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n");
@@ -187,7 +187,7 @@ fn unexpected_json_is_an_error() {
         let run = Folder::new(&server).diff(&["configmaps", "-q"]);
         let words = format!("error: the server's answer for configmaps cannot be read: {fault}");
         let gap = format!("error: the answer is incomplete: {gap}");
-        assert_eq!((run.code, run.said()), (Some(4), vec![&*words, &*gap]), "{run:?}");
+        assert_eq!((run.code, run.messages()), (Some(4), vec![&*words, &*gap]), "{run:?}");
     }
 
     // The labels of a namespace.
@@ -201,7 +201,7 @@ fn unexpected_json_is_an_error() {
     let run = folder.run(&["diff", "pods", "-p", &labels, "-q"]);
     let words = r#"error: the server's answer for namespaces "web" cannot be read: it is not the object that was asked for"#;
     let gap = r#"error: the answer is incomplete: not looked up: namespaces "web""#;
-    assert_eq!((run.code, run.said()), (Some(4), vec![words, gap]), "{run:?}");
+    assert_eq!((run.code, run.messages()), (Some(4), vec![words, gap]), "{run:?}");
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn failed_dry_runs_are_not_reported_as_denied() {
             _ => good(request),
         });
         let run = Folder::new(&server).diff(&["pods", "--server-dry-run"]);
-        assert!(run.said().contains(&words), "{run:?}");
+        assert!(run.messages().contains(&words), "{run:?}");
     }
 }
 
