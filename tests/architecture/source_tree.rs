@@ -27,7 +27,7 @@ pub(crate) struct Module {
     globs: Vec<Vec<String>>,
 }
 
-/// What a name in a module stands for.
+/// The meaning of a name in a module.
 enum Name {
     /// An item that the module itself defines.
     Item,

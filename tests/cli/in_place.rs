@@ -203,7 +203,7 @@ fn non_utf8_files_are_reported_with_position() {
         assert!(said.contains(&format!("in/{name}{place}")), "{name}{place}\n{said}");
         assert_eq!(fs::read(files.path().join("in").join(name)).unwrap(), *bytes, "{name}");
     }
-    // Those that could be edited are left alone, too.
+    // Files that could be edited are not written either.
     assert_eq!(files.edited(), 0);
 }
 

@@ -111,7 +111,7 @@ fn one_document() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Whoever reads half an answer takes it for a whole one.
+/// A truncated answer would look complete to its reader.
 fn unread() -> Result<(), Failed> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"))
         .arg("fn")
@@ -254,7 +254,7 @@ fn terminated() -> Result<(), Failed> {
     let mut child = start()?;
     child.stdin.take().ok_or("stdin is piped")?.write_all(input.as_bytes())?;
     let mut stdout = child.stdout.take().ok_or("stdout is piped")?;
-    // It stands with a full pipe.
+    // The program blocks on a full pipe.
     stdout.read_exact(&mut [0; 100])?;
     assert!(end(&child)?.success());
     assert_eq!(child.wait()?.signal(), Some(SIGTERM));

@@ -140,7 +140,7 @@ impl<'a> MinimalDiff<'a> {
         })
     }
 
-    /// Whether an entry stands behind the dash of the list around.
+    /// Whether an entry is on the line of the dash of its list.
     fn is_inline(&self, at: &Pointer) -> bool {
         let Some(start) = self.document.key_span(at).map(|key| key.start) else {
             return false;
@@ -393,7 +393,7 @@ fn documents(text: &str) -> Vec<Document> {
     read(&Arc::new(Source::new("", text)), &Limits::default()).unwrap_or_default()
 }
 
-/// The removed and added lines of a diff by the old line that they stand at, from 0, for each file.
+/// The removed and added lines of a diff by their old line, from 0, for each file.
 fn counted(diff: &str) -> BTreeMap<String, Vec<(usize, bool)>> {
     let mut found: BTreeMap<String, Vec<(usize, bool)>> = BTreeMap::new();
     let (mut name, mut line, mut left) = (String::new(), 0, (0, 0));
@@ -548,7 +548,7 @@ fn diffs_of_conformance_manifests_are_minimal() {
                 let minimal = MinimalDiff::of(was);
                 let range = was.range();
                 let (first, last) = (minimal.line(range.start), minimal.line(range.end.max(1) - 1));
-                // What is added at the end of a document stands at the line behind it.
+                // Lines added at the end of a document are numbered by the line after it.
                 let own = edits.iter().filter(|(line, gone)| {
                     (first..=last).contains(line) && (*gone || *line > first || first == 0)
                         || !gone && *line == last + 1

@@ -115,7 +115,7 @@ pub(crate) fn is_shared(document: &Document, at: &Pointer, part: &Range<usize>) 
     }
     let mut pointer = at.clone();
     while !pointer.is_root() {
-        // What stands between the key of a node and its content.
+        // The text between the key of a node and its content.
         let (Some(key), Some(span)) = (document.key_span(&pointer), document.span(&pointer)) else {
             return true;
         };

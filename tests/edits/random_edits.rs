@@ -182,7 +182,7 @@ fn edited(edit: Edit, document: &Document, value: &Value, dice: &mut Dice) -> Op
     let lines = match edit {
         Edit::Label => 0,
         Edit::Append => document.span(pointer).map_or(0, |span| rewritten(document, span)),
-        // The first line of a text of several lines stands above it.
+        // The header of a block scalar is on the line above it.
         Edit::Scalar => span(pointer) + 1,
         Edit::Remove => usize::MAX,
         Edit::Move => span(&pointer.index(length - 1)) + 1,

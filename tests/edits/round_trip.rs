@@ -157,7 +157,7 @@ proptest! {
         prop_assert_eq!(read, values.iter().collect::<Vec<_>>(), "{}", text);
     }
 
-    /// Whatever the text: no panic, and what is read gives the text back.
+    /// No text panics, and the documents of a parsed text are the text again.
     #[test]
     fn any_text_is_parsed_or_refused(parts in vec(prop_oneof![
         proptest::sample::select(PARTS),

@@ -12,7 +12,7 @@ use test_support::conformance_folder;
 use test_support::files::files_below;
 use test_support::go_yaml::ask;
 
-/// What is asked, the mode, and what Go answers; checks the oracle: one that answers nothing proves nothing.
+/// Mode, input and Go's answer; checks the oracle itself.
 #[test]
 fn the_go_oracle_answers_known_questions() {
     if test_support::skip_without_real_programs("the Go oracle") {

@@ -81,7 +81,7 @@ fn search(given: &Value, text: &str) -> Result<Value, Failure> {
     expression.search(given, &runtime).map_err(Failure::Evaluation)
 }
 
-/// The lines of `functions.txt`: a document, then expressions and what Kyverno gives for them.
+/// The lines of `functions.txt`: a document, then expressions and Kyverno's results.
 #[test]
 fn functions_return_what_kyverno_returns() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language/jmespath_cases/functions.txt");

@@ -120,7 +120,7 @@ fn near(value: &Value, other: &Value, dice: &mut Dice) -> Value {
     }
 }
 
-/// The ways from the root to all objects and lists that stand in objects alone.
+/// The pointers of all objects and lists that are in no list.
 fn parents(value: &Value, at: &Pointer, found: &mut Vec<Pointer>) {
     for (key, member) in value.as_object().into_iter().flatten() {
         let at = at.key(key.clone());

@@ -38,7 +38,7 @@ const VALUES: [(&str, &str); 16] = [
     ("encoded", "UGFja2VkLVdvcmQ="),
 ];
 
-/// Each function with what is made of the Secret by it; `$key` stands for a decoded value.
+/// Each function with an expression on the Secret; `$key` is replaced by a decoded value.
 const EXPRESSIONS: [(&str, &str); 78] = [
     ("abs", "abs(to_number($number))"),
     ("add", "add(to_number($integer), `1`)"),
@@ -128,7 +128,7 @@ const MORE: [(&str, &str); 4] = [
     ("truncate", "to_upper(truncate($word, `3`))"),
 ];
 
-/// What is asked for, and by whom.
+/// A world with one Secret.
 struct Cluster(Value);
 
 impl World for Cluster {

@@ -374,7 +374,7 @@ fn closed_stdout_is_a_failure() {
     assert_eq!(child.wait().expect("it ends").code(), Some(2));
 }
 
-/// Waits for a file, and gives its text.
+/// Waits for a file and returns its text.
 fn awaited(path: &Path) -> String {
     let start = Instant::now();
     loop {
@@ -607,7 +607,7 @@ fn the_real_plugin_server_generates_the_examples() {
     assert!(name.starts_with("prod-settings-"), "{name}");
     assert_eq!(container["envFrom"][0]["configMapRef"]["name"], name);
 
-    // A chart, with the parameters of the application that stands in the example.
+    // A chart, with the parameters of the example's application.
     let application = fs::read_to_string(example().join("application.yaml")).expect("it is there");
     let application = kyv::yaml::parse_value(&application).expect("YAML");
     let source = |field| application.path(&["spec", "source", field]).expect("it is there");

@@ -12,7 +12,7 @@ use crate::folder::{Folder, RunOutput, kyv_program};
 const PROD: &str = "overlays/prod";
 const PLUGINS: [&str; 3] = ["build", "--enable-alpha-plugins", "--enable-exec"];
 const FUNCTION: &str = "  annotations:\n    config.kubernetes.io/function: \"exec: {path: kubectl-kyv}\"\n";
-/// What the example gives, written by hand.
+/// The expected output of the example, written by hand.
 const RENDERED: &str = include_str!("kustomize.yaml");
 
 fn build(folder: &Folder, root: &str) -> RunOutput {

@@ -39,7 +39,7 @@ const BUDGET: Duration = Duration::from_secs(1800);
 /// How many CLIs run at a time.
 const WORKERS: usize = 2;
 
-/// A policy and what its own suite gives it.
+/// A policy and the values of its own suite.
 struct Policy {
     file: PathBuf,
     document: Value,

@@ -48,7 +48,7 @@ struct Prediction {
     said: Answer,
     /// What the server makes of what the case expects.
     expected: Option<Answer>,
-    /// Whether the server takes the object as it stands in the case.
+    /// Whether the server accepts the object unchanged.
     taken: bool,
     /// What a policy sees of it.
     seen: Value,
@@ -380,11 +380,11 @@ fn names(denial: &str, error: &str) -> bool {
     error.contains("limit") || error.contains("result-bytes") || denial.contains(error)
 }
 
-/// Whether a denial says what we say of a failed rule, after the names that each puts in front.
+/// Whether a denial has our message of a failed rule, after the names that each puts in front.
 fn repeats(ours: &str, denial: &str) -> bool {
     let errors = ours.lines().filter(|line| line.starts_with("error: "));
     let mut tails = errors.flat_map(|line| line.match_indices(": ").map(move |(at, _)| &line[at + 2..]));
-    // Where in the patch, only we say.
+    // Only our message has the position in the patch.
     tails.any(|tail| {
         let tail = tail.split(" at `").next().unwrap_or(tail);
         tail.len() >= MIN_WORDS && denial.replace('"', "").contains(&tail.replace('"', ""))

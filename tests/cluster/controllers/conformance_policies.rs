@@ -16,7 +16,7 @@ use test_support::files::files_below;
 
 /// A policy of the folder that has mutate rules.
 pub(crate) struct Policy {
-    /// Where it stands, relative to the folder.
+    /// Its path, relative to the folder.
     pub(crate) origin: String,
     pub(crate) text: String,
     pub(crate) value: Value,

@@ -155,7 +155,7 @@ fn documents(name: &str, text: &str) -> Vec<Value> {
     values.map(|value| serde_json::from_str(&value.to_json()).expect("JSON")).collect()
 }
 
-/// An object with what the API server asks of its kind and the author of a case left out.
+/// An object with the required fields of its kind that the case omits.
 pub(crate) fn completed(mut object: Value) -> Value {
     // What is no map where a map belongs is for the server to refuse.
     let maps = [

@@ -18,7 +18,7 @@ pub(crate) enum MutateOutcome {
     Failed(String),
 }
 
-/// Everything that our program is told of a case besides its objects.
+/// The inputs of `mutate` for a case besides its objects.
 pub(crate) struct MutateCall<'a> {
     pub(crate) case: &'a Case,
     pub(crate) update: bool,
@@ -67,7 +67,7 @@ struct Invocation {
 }
 
 impl Invocation {
-    /// Under Kyverno's semantics, as whoever may do anything.
+    /// A call of `mutate` under Kyverno's semantics, as the administrator.
     fn new(case: &Case, objects: &[Value], namespaces: &[Value]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-kyv"));
         command.current_dir(&case.folder).env_clear().stdin(Stdio::null());
@@ -79,14 +79,14 @@ impl Invocation {
         asked
     }
 
-    /// Gives a file to a flag.
+    /// Passes a file to a flag.
     fn add_file(&mut self, flag: &str, name: &str, text: &str) {
         let path = self.files.path().join(name);
         fs::write(&path, text).expect("the folder takes files");
         self.command.arg(flag).arg(path);
     }
 
-    /// What it prints; what is said if a policy is refused.
+    /// The output, or the message if a policy is refused.
     fn run(mut self) -> Result<Output, String> {
         let output = self.command.output().expect("the program starts");
         refused(&output).map_or(Ok(output), Err)
@@ -135,7 +135,7 @@ pub(crate) fn predict_targets(
     Ok(PredictedTargets { objects, failures: failures(&String::from_utf8_lossy(&output.stderr)) })
 }
 
-/// What we say that requests to the background controller would fail with.
+/// The predicted errors of requests to the background controller.
 pub(crate) fn failures(stderr: &str) -> Vec<String> {
     let told = stderr.lines().filter_map(|line| line.split_once("the UpdateRequest would fail with: "));
     told.map(|(_, message)| message.to_owned()).collect()

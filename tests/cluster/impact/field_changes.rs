@@ -271,7 +271,7 @@ impl<'a> Changes<'a, '_> {
     }
 }
 
-/// What the server keeps for itself, and what is told by the path of a request.
+/// Fields that the server manages, and those that the path of a request repeats.
 fn is_bookkeeping(at: &[String], key: &str) -> bool {
     match at {
         [] => matches!(key, "status" | "apiVersion" | "kind"),

@@ -171,7 +171,7 @@ fn recreated(stored: &Value, object: &Value) -> Value {
     for field in ["uid", "resourceVersion", "generation", "managedFields"] {
         object["metadata"].as_object_mut().expect("metadata").remove(field);
     }
-    // What the server gave to one object it gives to no other.
+    // Values that the server assigns to one object are unique to it.
     let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object()) else { return object };
     match stored["kind"].as_str() {
         Some("Job") => {

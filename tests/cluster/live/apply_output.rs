@@ -254,7 +254,7 @@ fn printed_live_objects_can_be_applied() {
         }
     }
 
-    // The server is asked before it is printed, and takes it all; nothing is written.
+    // The dry run before printing succeeds, and nothing is written.
     let run = kyv(server.kubeconfig(), &[&mutate[..], &["yaml", "--server-dry-run"]].concat());
     assert_eq!((run.code, run.stdout == text), (Some(0), true), "{}", run.stderr);
     let words = format!("; server dry run: {all} accepted");

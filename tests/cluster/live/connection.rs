@@ -411,7 +411,7 @@ fn unreachable_servers_are_named() {
     assert!(run.stderr.contains("missing.yaml"), "{run:?}");
 }
 
-/// A kubeconfig for a server, with what stands of its user.
+/// A kubeconfig for a server, with the fields of its user.
 fn config(server: &ApiServer, folder: &Path, user: &str) -> String {
     let authority = server.kubeconfig().with_file_name("certs/apiserver.crt");
     let text = format!(
@@ -453,7 +453,7 @@ fn client_certificates_authenticate() {
         assert!(text.contains("client-certificate-data:") && text.contains("client-key-data:"), "{text}");
         path
     };
-    // As kubectl is told, without rights and with them.
+    // With kubectl's flags, without rights and with them.
     for has_rights in [false, true] {
         if has_rights {
             server.kubectl_ok(&["create", "clusterrole", "maps", "--verb=list", "--resource=configmaps"], "");

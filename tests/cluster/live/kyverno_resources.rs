@@ -83,7 +83,7 @@ metadata: {name: inside}
 spec: {apiCall: {urlPath: /api/v1/namespaces/web/services/s/proxy/admin, refreshInterval: 10s, retryLimit: 3, method: GET}}
 ";
 
-/// A policy that writes what a reference to an entry gives into `ConfigMaps`.
+/// A policy that writes the value of a reference to an entry into `ConfigMaps`.
 fn reference(policies: &Policies, name: &str, path: &str) -> String {
     policies.write(
         "reference",
@@ -209,7 +209,7 @@ fn global_context_entries_are_read_from_the_cluster() {
         "{replayed:?}"
     );
 
-    // With the rights of whoever asks.
+    // With the rights of the user of the kubeconfig.
     let reader = ["create", "clusterrole", "reader", "--verb=get,list", "--resource=configmaps"];
     server.kubectl_ok(&reader, "");
     let group = "--user=nobody-special";
@@ -339,7 +339,7 @@ fn objects_hidden_by_kyverno_configuration_are_reported() {
     assert_eq!((replayed.code, &replayed.stdout), (recorded.code, &recorded.stdout), "{replayed:?}");
     assert!(replayed.stderr.contains("[ConfigMap,web,a]"), "{replayed:?}");
 
-    // Who may not read the configuration is told that nothing is known of it.
+    // A configuration that may not be read is reported as unknown.
     let reader = ["create", "role", "reader", "-n", "web", "--verb=get,list", "--resource=configmaps"];
     server.kubectl_ok(&reader, "");
     let user = "--user=nobody-special";
@@ -475,7 +475,7 @@ fn requests_excluded_from_webhooks_are_reported() {
     assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), vec!["Secret/web/login"]), "{run:?}");
 }
 
-/// References to entries, each with an expression that is applied to what they give, if any.
+/// References to entries, each with an optional expression that is applied to the value.
 const REFERENCES: [(&str, &str); 11] = [
     ("maps.names", ""),
     ("maps", "length([?kind == 'ConfigMap' && data.k])"),
@@ -593,7 +593,7 @@ fn global_entries_and_filters_match_real_kyverno() {
     assert!(run.stderr.contains("note: 2 objects that rules act on are hidden from policies"), "{run:?}");
     assert!(!run.stderr.contains("key=absent"), "{run:?}");
 
-    // And so does what is not asked for, or asked by somebody.
+    // Kyverno applies each configuration as predicted.
     fs::write(folder.path("admin"), ADMINISTRATOR).expect("the folder takes files");
     let who = folder.argument("admin");
     for (key, text, hidden) in CONFIGURATIONS {

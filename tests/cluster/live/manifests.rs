@@ -45,7 +45,7 @@ fn manifests_are_evaluated_against_the_cluster() {
         .filter(|(_, path)| path.ends_with("/namespaces/back/configmaps/z"));
     assert_eq!(reads.count(), 1);
 
-    // Who may not read what is stored is told so.
+    // Stored objects that may not be read are reported.
     let run = kyv(
         server.kubeconfig_without_rights(),
         &["diff", "-f", manifests, "--live", "-p", &policies.argument("team")],

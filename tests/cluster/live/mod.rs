@@ -177,7 +177,7 @@ fn changed_objects(stdout: &str) -> Vec<&str> {
     names
 }
 
-/// What the program asked the server for, from its audit log: verb and path.
+/// The requests of the program in the server's audit log: verb and path.
 fn logged_requests(server: &ApiServer) -> Vec<(String, String)> {
     let log = fs::read_to_string(server.audit_log()).expect("the audit log can be read");
     let rows = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("a row is JSON"));

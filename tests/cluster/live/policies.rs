@@ -52,7 +52,7 @@ fn cluster_policies_are_used() {
         "{run:?}"
     );
 
-    // One that is tried out stands in for that of the cluster.
+    // A policy of a file replaces that of the cluster.
     let path = policies.path("team-b");
     fs::write(&path, team.replace("team: a", "team: b")).expect("the folder takes files");
     let path = path.display().to_string();
@@ -136,7 +136,7 @@ fn forbidden_policy_kinds_are_named_and_others_evaluated() {
     let names = json!(["policies.kyverno.io", "policyexceptions.kyverno.io"]);
     assert_eq!(report["summary"]["notReadable"]["policies"], names);
 
-    // In the namespace alone, which is all that policies of a namespace are asked for there.
+    // Policies of the namespace alone are listed there.
     grant("own", "policies.kyverno.io,policyexceptions.kyverno.io", Some("web"));
     let run = kyv(nobody, &diff);
     let but_c = ["ConfigMap/web/a", "ConfigMap/web/b", "ConfigMap/web/d", "ConfigMap/web/e"];

@@ -176,7 +176,7 @@ fn resource_arguments_match_kubectl() {
         assert!(!kubectl.status.success(), "{flags:?}");
     }
 
-    // Who mistypes a namespace is told, also in a list, of which kubectl says that nothing was found.
+    // A namespace that does not exist is reported, also for lists, where kubectl prints that nothing was found.
     for (arguments, code, words) in [
         (&["-n", "nons"][..], 0, "note: the cluster has no namespace nons\n"),
         (&["cm", "-n", "nons"], 0, "note: the cluster has no namespace nons\n"),

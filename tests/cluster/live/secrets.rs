@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Policies, kyv, logged_requests, server_with_objects};
 
-/// What stands in the cluster: a Secret with the name of a `ConfigMap`, a word and one that is everywhere.
+/// The objects of the cluster: a Secret with the name of a `ConfigMap`, a word and a value that is everywhere.
 const OBJECTS: &str = "
 apiVersion: v1
 kind: Secret
@@ -59,7 +59,7 @@ spec:
         metadata: {annotations: {upper: '{{ to_upper(base64_decode(request.object.data.word)) }}'}}
 ";
 
-/// The texts that may stand nowhere.
+/// The texts that must not be printed or recorded.
 const SECRETS: [&str; 6] =
     ["dGFyZ2V0LTdx", "target-7q", "WnE3LUJhcmxleQ", "Zq7-Barley", "ZQ7-BARLEY", "YXBw"];
 
@@ -91,7 +91,7 @@ fn recordings_hold_no_secrets_and_replay_the_same_bytes() {
     let refused = write("refused", &MADE.replace("MORE: x", "word: '{{ word }}!'"));
     let existing = write("existing", EXISTING);
     let tape = policies.path("tape").display().to_string();
-    // The name of an object is its own; only what was asked for by it is hidden.
+    // The name of an object is no secret; only lookups by it are masked.
     let names: &[&str] = &["target-7q"];
     for (arguments, but) in [
         (&["diff", "cm", "a", "done", "-n", "web", "-p", &made][..], &[][..]),

@@ -149,7 +149,7 @@ fn server_dry_run_shows_stored_objects_and_stores_nothing() {
         assert!(!run.stdout.contains(hidden) && !files.contains(hidden), "{hidden}");
     }
 
-    // Who may not write is told that nothing is known.
+    // Without the right to write the result is unknown.
     server.kubectl_ok(&["create", "clusterrole", "reader", "--verb=get,list", "--resource=configmaps"], "");
     server.kubectl_ok(
         &["create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=nobody-special"],

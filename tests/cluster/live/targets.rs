@@ -76,7 +76,7 @@ fn targets_are_read_and_their_access_is_reviewed() {
     assert_eq!((run.code, changed_objects(&run.stdout)), (Some(1), vec!["Scale/web/site"]), "{run:?}");
     assert!(run.stdout.contains("-  replicas: 1\n+  replicas: 5\n"), "{run:?}");
 
-    // Where nothing is to be changed nobody's rights are asked for.
+    // Without changes no access review is sent.
     let team = policies.argument("team");
     for (policy, object, words) in [
         (&team, "a", "note: no rule has targets: nothing was asked about the rights of bob\n"),

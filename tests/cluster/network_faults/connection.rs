@@ -71,7 +71,7 @@ fn connection_flags_and_kubeconfig_fields() {
     );
     assert!(run.stderr.contains("Bearer first|"), "{run:?}");
 
-    // A program that is asked for the token.
+    // An exec credential plugin.
     let plugin = folder.write("plugin", "#!/bin/sh\necho '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"made\"}}'\n");
     set_executable(Path::new(&plugin));
     let exec = format!(

@@ -104,7 +104,7 @@ fn only_kinds_that_policies_match_are_listed() {
     let folder = Folder::new(&server);
     let listed = |server: &StubServer| {
         let asked = server.requests().into_iter().filter(|path| !matches!(&**path, "/api" | "/apis"));
-        // Several kinds are asked for at a time.
+        // Several kinds are listed at a time.
         let mut listed: Vec<String> = asked.map(|path| path.split('?').next().unwrap().to_owned()).collect();
         listed.sort();
         listed
@@ -139,7 +139,7 @@ fn only_kinds_that_policies_match_are_listed() {
         "{run:?}"
     );
 
-    // Without any word of a cluster none is asked.
+    // Without cluster flags no request is sent.
     let run = folder.run(&["diff", "-p", &some]);
     assert_eq!(run.code, Some(2), "{run:?}");
 }

@@ -125,7 +125,7 @@ fn progress_only_on_terminals() {
 
 #[test]
 fn the_next_list_is_prefetched() {
-    // No page of ConfigMaps but the first is given before somebody asked for Secrets, and the result is in order.
+    // The second page of ConfigMaps is held back until Secrets are requested; the output is in order.
     let asked = Arc::new(AtomicBool::new(false));
     let server = StubServer::start(move |request| {
         if request.path.ends_with("/web/secrets") {

@@ -36,7 +36,7 @@ fn transient_failures_are_retried() {
     }
 }
 
-/// An answer, what is said of it, and how often it is asked for.
+/// An answer, its message, and the number of attempts.
 type Fault = (fn() -> StubResponse, &'static str, usize);
 
 #[test]

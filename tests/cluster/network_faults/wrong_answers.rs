@@ -73,7 +73,7 @@ fn output_that_needs_an_unknown_schema_is_incomplete() {
     assert_eq!((run.code, run.changed()), (Some(4), vec!["Widget/web/one"]), "{run:?}");
     assert_eq!(folder.run(&["diff", "configmaps", "-p", &existing, "--crds", &definition]).code, Some(1));
 
-    // Where no list is in question, and where another kind of patch says itself what becomes of it.
+    // Without lists, or with another kind of patch, no schema is needed.
     for mutate in [
         "{patchStrategicMerge: {spec: {size: 2}}}",
         "{patchStrategicMerge: {spec: {others: [{id: b}]}}}",
@@ -86,7 +86,7 @@ fn output_that_needs_an_unknown_schema_is_incomplete() {
         assert_eq!(run.code, Some(code), "{mutate} {run:?}");
         assert!(!run.stderr.contains("incomplete"), "{run:?}");
     }
-    // Who gives the schema needs no other.
+    // With `--crds` the schema of the server is not needed.
     let run = folder.run(&["diff", "widgets", "-p", &parts, "--crds", &definition]);
     assert!(
         run.code == Some(1) && run.messages().iter().all(|said| said.starts_with("note: KYV-D36 ")),

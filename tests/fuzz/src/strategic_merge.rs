@@ -132,7 +132,7 @@ fn is_plain(overlay: &Value) -> bool {
     }
 }
 
-/// Checks that what an overlay says stands in the object.
+/// Checks that the object contains the values of the overlay.
 fn arrived(overlay: &Value, object: &Value) {
     match overlay {
         Value::Object(members) => {

@@ -78,7 +78,7 @@ impl ApiServer {
         output
     }
 
-    /// Runs kubectl as the administrator, expects success and gives its stdout.
+    /// Runs kubectl as the administrator, expects success and returns its stdout.
     pub fn kubectl_ok(&self, arguments: &[&str], stdin: &str) -> String {
         let output = self.kubectl_with(arguments, stdin);
         let complaint = String::from_utf8_lossy(&output.stderr);

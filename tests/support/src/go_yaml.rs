@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::tool;
 
-/// Asks the Go oracle many questions in one run and gives its answers in the same order.
+/// Sends many questions to the Go oracle in one run and returns its answers in the same order.
 ///
 /// Modes and what a question is: `tests/tools/oracle/main.go`. A question is one JSON text without line breaks,
 /// an answer the text of `ok` with every digit that Go printed, or the message of `error`.

@@ -55,7 +55,7 @@ impl Types {
     }
 }
 
-/// What we say of all objects under one semantics.
+/// The predictions for all objects under one semantics.
 #[derive(Default)]
 pub(crate) struct PredictedObjects {
     /// Why the policy is refused.

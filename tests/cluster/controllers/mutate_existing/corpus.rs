@@ -23,7 +23,7 @@ const REPEATED: [&str; 2] = ["KYV-D18", "KYV-D40"];
 /// Options that also say how a trigger is sent.
 const OPTIONS: [&str; 5] = ["--operation", "CREATE", "UPDATE", "DELETE", "--on-policy-update"];
 
-/// What we say better than Kyverno when both refuse a policy.
+/// Our own messages where Kyverno refuses a policy, too, in other words.
 const OWN_WORDS: [&str; 4] = [
     "did you mean `name`",
     "a namespaced policy has targets in its own namespace alone",
@@ -108,7 +108,7 @@ impl ControllerRun<'_> {
         verdict
     }
 
-    /// What the cluster makes of stored objects against what we say; the first of them are the triggers.
+    /// Compares the stored objects of the cluster with the predicted ones; the first of them are the triggers.
     fn compare(
         &mut self,
         case: &Case,
@@ -183,7 +183,7 @@ impl ControllerRun<'_> {
         }
     }
 
-    /// What the server makes of what we say; what it refuses stays as it was.
+    /// The predicted objects with the defaults of the server; one that it refuses stays as it was.
     fn defaulted(&self, stored: &[Value], said: &BTreeMap<String, Value>) -> Vec<Value> {
         let made = stored.iter().map(|before| {
             let Some(object) = said.get(&key(before)) else { return before.clone() };

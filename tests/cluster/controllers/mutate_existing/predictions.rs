@@ -55,7 +55,7 @@ impl Display for Event {
     }
 }
 
-/// What we say of one event under one semantics.
+/// The prediction for one event under one semantics.
 #[derive(Debug, Default)]
 pub(crate) struct PredictedObjects {
     /// The objects that change.
@@ -64,7 +64,7 @@ pub(crate) struct PredictedObjects {
     pub(crate) announced: BTreeSet<String>,
 }
 
-/// What we say of a policy: of all events that are some, the default semantics first.
+/// The predictions for a policy: those of all triggering events, the default semantics first.
 pub(crate) struct Prediction {
     events: BTreeMap<Event, [PredictedObjects; 2]>,
     idle: [PredictedObjects; 2],
@@ -96,12 +96,12 @@ impl Prediction {
         Self { events, idle: Default::default() }
     }
 
-    /// Whether we say that an operation on an object asks for something.
+    /// Whether an operation on an object is predicted to trigger the policy.
     pub(crate) fn is_trigger(&self, operation: Operation, key: &str) -> bool {
         self.events.contains_key(&Event::Request(operation, key.to_owned()))
     }
 
-    /// What we say of an event, the default semantics first.
+    /// The predictions for an event, the default semantics first.
     pub(crate) fn of(&self, event: &Event) -> [&PredictedObjects; 2] {
         self.events.get(event).unwrap_or(&self.idle).each_ref()
     }

@@ -36,7 +36,7 @@ impl<'a> Kyv<'a> {
         Self { server, folder: tempfile::tempdir().expect("a temporary folder") }
     }
 
-    /// What we say that becomes of live triggers and of their targets.
+    /// The prediction for live triggers and their targets.
     fn say(&self, policy: &Value, arguments: &[&str]) -> Run {
         let output = self.run("mutate", policy, arguments, self.server.kubeconfig());
         let printed: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
@@ -193,7 +193,7 @@ fn succeeds(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
     let documented = ours.say(&policy, &UPDATE);
     let kyverno = ours.say(&policy, &[&UPDATE[..], &["--semantics", "kyverno"]].concat());
     let reported = ours.reported(&policy, &UPDATE)["summary"]["kyverno"].take();
-    // Kyverno keeps success to itself unless it is told otherwise.
+    // Kyverno writes no event about success unless it is configured to.
     let mut settings = rest.get(&settings()).expect("Kyverno has settings");
     settings["data"]["generateSuccessEvents"] = json!("true");
     rest.replace(&settings, "").expect("they can be changed");
@@ -209,7 +209,7 @@ fn succeeds(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
     let course = ["Pending", "Completed", "deleted"].map(str::to_owned);
     assert_eq!(courses(&cluster.requests()), [course]);
 
-    // The documentation promises an annotation and an event on the target; we say that there is none.
+    // The documentation promises an annotation and an event on the target; there is none, as predicted.
     let annotation = |object: &Value| {
         object["metadata"]["annotations"]["policies.kyverno.io/last-applied-patches"]
             .as_str()
@@ -306,7 +306,7 @@ fn comes_with_the_policy(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
     assert_eq!(label(stored_object(rest, &target()).as_ref()).as_deref(), Some("baz"));
 }
 
-/// Triggers reach Kyverno through the validating webhook, of which operations is what we say of them.
+/// Triggers reach Kyverno through the validating webhook; the prediction names its operations.
 fn reaches_webhooks(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
     let rest = cluster.rest;
     set(rest);
@@ -388,7 +388,7 @@ fn changes_what_may_not(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
     cluster.installer.settle();
 }
 
-/// What the background controller may not do is told with the words that the request and Kyverno have for it.
+/// Missing access of the background controller is reported in the words of the request and of Kyverno.
 fn lacks_rights(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
     let rest = cluster.rest;
     let policy = add_label("add-sec", "bar");
@@ -446,7 +446,7 @@ fn lacks_rights(ours: &Kyv<'_>, cluster: &mut TestCluster<'_>) {
             assert_eq!(events(rest, "add-sec").len(), earlier);
         }
 
-        // A new policy that needs the right is refused, and we say so.
+        // A new policy that needs the access is refused, as predicted.
         let refusal = cluster.install(std::slice::from_ref(&another)).expect_err("the right is missing");
         let lacking =
             format!("requires permissions {verbs} for resource apps/v1/Deployment in namespace default");

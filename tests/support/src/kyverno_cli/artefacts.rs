@@ -6,7 +6,7 @@ use kyv::value::{Number, Value};
 pub struct Artefact {
     pub name: &'static str,
     pub reason: &'static str,
-    /// The printed object as a controller would give it, for the object that was given.
+    /// Turns the printed object into that of a controller; `given` is the input object.
     pub undo: fn(printed: Value, given: &Value) -> Value,
 }
 
