@@ -91,7 +91,9 @@ fn pages() -> Vec<Page> {
         let found = Divergence::ALL.iter().find(|entry| *name == format!("{entry}.md"));
         *found.unwrap_or_else(|| panic!("{name} is the page of no entry"))
     };
-    names.iter().map(|name| Page::read(entry(name))).collect()
+    let mut entries: Vec<Divergence> = names.iter().map(entry).collect();
+    entries.sort_unstable();
+    entries.into_iter().map(Page::read).collect()
 }
 
 /// A page with its fenced blocks by their info strings: the language and what the block is.
