@@ -23,7 +23,9 @@ pub use outcome::{Outcome, RuleError, SkipReason};
 pub use server_dry_run::{ServerDryRun, ServerDryRuns};
 pub use suite::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, UnloadedSuite, Verdict};
 pub use totals::{Counts, Flag, FlagCounts, Flagged, RunningKyverno, Totals, TotalsKey, TotalsRow};
-pub use trace::{ConditionTrace, ElementOutcome, ExceptionTrace, Iteration, Trace, VariableTrace};
+pub use trace::{
+    ConditionTrace, ElementOutcome, ExceptionTrace, Iteration, Trace, VariableError, VariableTrace,
+};
 
 /// The result of the policies for one object.
 #[derive(Clone, Debug)]

@@ -60,8 +60,13 @@ pub struct VariableTrace {
     /// The expression.
     pub expression: Text,
     /// Its value, or the error.
-    pub value: Result<Value, String>,
+    pub value: Result<Value, VariableError>,
 }
+
+/// Why a variable has no value: the message of the query.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct VariableError(pub String);
 
 /// An iteration of a loop.
 #[derive(Clone, Debug)]

@@ -214,7 +214,7 @@ impl<'a> RuleExplainer<'a, '_> {
         for seen in &trace.variables {
             let value = match &seen.value {
                 Ok(value) => Ok(self.redactor.value(value)),
-                Err(error) => Err(self.redactor.text(error)),
+                Err(error) => Err(self.redactor.text(&error.0)),
             };
             let known = shown.entry((seen.turn, &seen.expression)).or_default();
             if known.contains(&value) {

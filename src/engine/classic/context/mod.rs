@@ -12,7 +12,9 @@ use jiff::Timestamp;
 use crate::jmespath::{Clock, Random, Runtime};
 use crate::pattern::IntegerTyping;
 use crate::policy::{Operation, Rule};
-use crate::report::{ConditionTrace, ElementOutcome, ExceptionTrace, Iteration, Trace, VariableTrace};
+use crate::report::{
+    ConditionTrace, ElementOutcome, ExceptionTrace, Iteration, Trace, VariableError, VariableTrace,
+};
 use crate::secrets::TaintTracker;
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{ObjectRef, Pointer, Text, Value};
@@ -540,7 +542,7 @@ impl Scope for Context<'_> {
     fn query(&mut self, query: &Query) -> Result<Value, QueryError> {
         let answer = self.answer(query);
         if let Some(trace) = &mut self.trace {
-            let value = answer.clone().map_err(|error| error.to_string());
+            let value = answer.clone().map_err(|error| VariableError(error.to_string()));
             let seen = VariableTrace { turn: self.turn, expression: Text::clone(query.text()), value };
             trace.variables.push(seen);
         }
