@@ -5,7 +5,7 @@ use crate::value::{Text, Value};
 
 use crate::engine::Limits;
 
-use super::names;
+use super::variable_names::names;
 
 /// Which values of the context hold integers as integers, where Kyverno holds others as floats.
 #[derive(Default)]

@@ -13,7 +13,8 @@ use crate::policy::ContextEntry;
 use crate::value::{Text, Value};
 use crate::variables::{LoadError, QueryError};
 
-use super::{Context, names};
+use super::Context;
+use super::variable_names::names;
 
 use entry::Loading;
 
