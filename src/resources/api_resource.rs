@@ -2,8 +2,6 @@
 
 use crate::value::{GroupVersionKind, Text};
 
-use super::Resources;
-
 /// Whether objects of a kind live in namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KindScope {
@@ -46,21 +44,6 @@ pub struct Subresource {
 }
 
 impl ApiResource {
-    /// The resource of the kind `Namespace`.
-    pub fn namespaces() -> &'static Self {
-        Self::core("Namespace")
-    }
-
-    /// The resource of the kind `ConfigMap`.
-    pub fn config_maps() -> &'static Self {
-        Self::core("ConfigMap")
-    }
-
-    fn core(kind: &str) -> &'static Self {
-        let resource = Resources::built_in().of_kind(&GroupVersionKind::new("v1", kind));
-        resource.expect("a kind that every version of Kubernetes serves")
-    }
-
     /// The name with the group, as kubectl prints it: `deployments.apps`, `pods`.
     pub fn full_name(&self) -> String {
         if self.kind.group.is_empty() {

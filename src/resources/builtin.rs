@@ -7,30 +7,8 @@ use crate::value::{GroupVersionKind, Text};
 
 use super::KindScope::{Cluster, Namespaced};
 use super::generated::{KUBERNETES, KYVERNO};
+use super::row::{Group, LIST, Row};
 use super::{ApiResource, KindScope, Resources, Subresource};
-
-/// A group with its resources, in the server's order.
-pub(super) struct Group(pub(super) &'static str, pub(super) &'static [Row]);
-
-/// Version, kind, plural, singular, short names, categories, scope, [`LIST`] or [`NO_LIST`], and subresources.
-///
-/// A subresource is a name and a kind: `Kind` in the group and version of the row, else `group/version/Kind`.
-pub(super) struct Row(
-    pub(super) &'static str,
-    pub(super) &'static str,
-    pub(super) &'static str,
-    pub(super) &'static str,
-    pub(super) &'static [&'static str],
-    pub(super) &'static [&'static str],
-    pub(super) KindScope,
-    pub(super) bool,
-    pub(super) &'static [(&'static str, &'static str)],
-);
-
-/// The verb `list` is supported.
-pub(super) const LIST: bool = true;
-/// The verb `list` is not supported.
-pub(super) const NO_LIST: bool = false;
 
 /// What Kubernetes served until 1.15, 1.21 (`Ingress`) or 1.24 (`PodSecurityPolicy`) and serves under no other version of
 /// the group. Manifests and policies still name these kinds.
@@ -64,6 +42,23 @@ impl Resources {
     /// The built-in kinds in all versions, in the server's order.
     pub fn built_in() -> &'static Self {
         &BUILT_IN
+    }
+}
+
+impl ApiResource {
+    /// The resource of the kind `Namespace`.
+    pub fn namespaces() -> &'static Self {
+        Self::core("Namespace")
+    }
+
+    /// The resource of the kind `ConfigMap`.
+    pub fn config_maps() -> &'static Self {
+        Self::core("ConfigMap")
+    }
+
+    fn core(kind: &str) -> &'static Self {
+        let resource = BUILT_IN.of_kind(&GroupVersionKind::new("v1", kind));
+        resource.expect("a kind that every version of Kubernetes serves")
     }
 }
 

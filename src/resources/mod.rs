@@ -7,6 +7,7 @@
 mod api_resource;
 mod builtin;
 mod generated;
+mod row;
 mod set;
 
 pub use api_resource::{ApiResource, KindScope, Subresource};

@@ -211,7 +211,7 @@ fn all_labels(cluster: &dyn Cluster) -> Option<BTreeMap<Text, Value>> {
     let mut after = None;
     loop {
         let query = ListQuery {
-            resource: &resource,
+            resource,
             namespace: None,
             labels: None,
             fields: None,
