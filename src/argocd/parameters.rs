@@ -170,7 +170,7 @@ impl Parameters {
                 };
             }
             ("helm-values", ParameterValue::Text(text)) => {
-                self.values = Some(text).filter(|text| !text.is_empty())
+                self.values = Some(text).filter(|text| !text.is_empty());
             }
             ("helm-value-files", ParameterValue::List(paths)) => self.value_files = paths,
             ("policies", ParameterValue::List(paths)) => self.policies = paths,

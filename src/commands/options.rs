@@ -30,11 +30,11 @@ pub(super) struct RunOptions {
     pub(super) values: Option<PathBuf>,
     /// Values for single variables; they win over those of the file.
     pub(super) set: Vec<(DottedName, Value)>,
-    /// A file of kind UserInfo.
+    /// A file of kind `UserInfo`.
     pub(super) user_info: Option<PathBuf>,
-    /// Files with PolicyExceptions.
+    /// Files with `PolicyException`s.
     pub(super) exceptions: Vec<PathBuf>,
-    /// Files with CustomResourceDefinitions.
+    /// Files with `CustomResourceDefinition`s.
     pub(super) crds: Vec<PathBuf>,
     /// Files with the objects as they were before an update.
     pub(super) old: Vec<PathBuf>,

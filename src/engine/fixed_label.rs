@@ -1,6 +1,6 @@
 //! The smallest family of policies at work, and tests that it runs beside classic policies.
 
-use crate::policy::{FixedLabelPolicy, PolicyFamily};
+use crate::policy::{FixedLabelPolicy, PolicyFamily as _};
 use crate::report::{Outcome, PolicyReport, RuleReport};
 use crate::semantics::DivergenceSet;
 use crate::value::{Text, Value};

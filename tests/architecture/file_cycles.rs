@@ -22,8 +22,6 @@ const KNOWN: &[&[&str]] = &[
     &["policy/candidate.rs", "policy/index.rs", "policy/labels.rs", "policy/user.rs"],
     &["policy/classic/autogen/mod.rs", "policy/classic/refuse.rs"],
     &["policy/classic/legacy.rs", "policy/classic/mutation.rs", "policy/classic/targets.rs"],
-    &["resources/api_resource.rs", "resources/set.rs"],
-    &["resources/builtin.rs", "resources/generated.rs"],
     &["source/batch.rs", "source/manifests.rs"],
     &["source/cluster/live/config.rs", "source/cluster/live/fault.rs", "source/cluster/live/request.rs"],
     &[

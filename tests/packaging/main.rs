@@ -64,7 +64,7 @@ fn manifest(sums: &BTreeMap<String, String>) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-/// That a CycloneDX document lists the crates that were compiled in.
+/// That a `CycloneDX` document lists the crates that were compiled in.
 fn assert_lists_components(document: &Path) {
     let document = Value::from_json(&fs::read_to_string(document).unwrap()).unwrap();
     assert_eq!(document.path(&["bomFormat"]).and_then(Value::as_str), Some("CycloneDX"));

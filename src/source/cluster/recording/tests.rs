@@ -69,7 +69,7 @@ fn all(cluster: &dyn Cluster) -> Vec<String> {
     let mut after = None;
     loop {
         let query = ListQuery {
-            resource: &maps,
+            resource: maps,
             namespace: Some("web"),
             labels: Some("a=b"),
             fields: None,
@@ -83,7 +83,7 @@ fn all(cluster: &dyn Cluster) -> Vec<String> {
             break;
         }
     }
-    told.push(format!("{:?}", cluster.get(&maps, Some("web"), "../a")));
+    told.push(format!("{:?}", cluster.get(maps, Some("web"), "../a")));
     told.push(format!("{:?}", cluster.ask("/api/v1/pods?limit=1")));
     told
 }
