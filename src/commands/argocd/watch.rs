@@ -22,6 +22,8 @@ enum Phase {
     Rendering,
     /// Printing the result, which must not be cut off.
     Printing,
+    /// The result was printed: the run is ending by itself, and a signal comes too late.
+    Printed,
 }
 
 #[derive(Debug)]
@@ -97,7 +99,9 @@ impl Watch {
 
 impl Drop for Occupied<'_> {
     fn drop(&mut self) {
-        lock(&self.0.shared).phase = Phase::Working;
+        let mut state = lock(&self.0.shared);
+        state.phase = if state.phase == Phase::Printing { Phase::Printed } else { Phase::Working };
+        drop(state);
         self.0.shared.1.notify_all();
     }
 }
@@ -118,12 +122,12 @@ fn attend(shared: &Shared) -> io::Result<()> {
     let watch = move || {
         for _signal in signals.forever() {
             let mut state = lock(&shared);
-            if state.is_ended {
+            if state.is_ended || state.phase == Phase::Printed {
                 continue;
             }
             state.is_ended = true;
             let patience = match state.phase {
-                Phase::Working => Duration::ZERO,
+                Phase::Working | Phase::Printed => Duration::ZERO,
                 Phase::Rendering => GRACE + GRACE,
                 Phase::Printing => GRACE,
             };
