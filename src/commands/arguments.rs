@@ -234,7 +234,7 @@ pub(super) struct ClusterArguments {
     /// of that user are asked for anyway.
     #[arg(long, value_name = "SUBJECT", help_heading = "Cluster")]
     check_rights: Option<String>,
-    /// Write every answer of the cluster to a directory, for --replay. Values of Secrets are masked in it.
+    /// Write every answer of the cluster to a directory, for --replay. Values of Secrets are not recorded.
     #[arg(long, value_name = "DIR", conflicts_with = "replay", help_heading = "Cluster")]
     record: Option<PathBuf>,
     /// Take the answers of the cluster from a directory that --record wrote. Nothing is sent, and how the

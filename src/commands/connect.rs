@@ -1,35 +1,53 @@
-//! How a run comes to its cluster: over the network, or by a recording.
+//! The cluster of a run: live, recorded, or replayed.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::secrets::cover;
 #[cfg(feature = "cluster")]
 use crate::source::cluster::LiveCluster;
-use crate::source::cluster::{Cluster, Cover, RecordedCluster, RecordingCluster};
+use crate::source::cluster::{Cluster, RecordedCluster, RecordingCluster};
 
 use super::exit::Exit;
 use super::options::RunOptions;
 use super::reporter::Reporter;
 
-/// Reaches the cluster that the arguments name for a run that sees this time; nothing is sent yet. What is
-/// wrong is said.
-pub(super) fn connect(
-    options: &RunOptions,
-    now: Timestamp,
-    reporter: &mut Reporter,
-) -> Option<Arc<dyn Cluster>> {
-    let reached: Result<Arc<dyn Cluster>, _> = match (&options.cluster.replay, &options.cluster.record) {
-        (Some(folder), _) => RecordedCluster::open(folder).map(|cluster| Arc::new(cluster) as _),
+/// The cluster of a run.
+#[derive(Debug)]
+pub(super) struct Connected {
+    pub(super) cluster: Arc<dyn Cluster>,
+    /// The same cluster, if the run is recorded.
+    pub(super) recording: Option<Arc<RecordingCluster>>,
+    /// Whether it is a recording without the values of Secrets.
+    pub(super) is_redacted: bool,
+}
+
+/// Connects to the cluster that the arguments name, for a run that sees this time; nothing is sent yet. What is
+/// wrong is reported.
+pub(super) fn connect(options: &RunOptions, now: Timestamp, reporter: &mut Reporter) -> Option<Connected> {
+    let connected = match (&options.cluster.replay, &options.cluster.record) {
+        (Some(folder), _) => RecordedCluster::open(folder).map(|cluster| Connected {
+            is_redacted: cluster.is_redacted(),
+            cluster: Arc::new(cluster),
+            recording: None,
+        }),
         (None, Some(folder)) => {
-            let masked: Option<Cover> = if options.show_secrets { None } else { Some(cover) };
-            RecordingCluster::new(live(options, reporter)?, folder, now, masked)
-                .map(|cluster| Arc::new(cluster) as _)
+            let live = live(options, reporter)?;
+            RecordingCluster::new(live, folder, now, options.show_secrets).map(|cluster| {
+                let recording = Arc::new(cluster);
+                Connected {
+                    cluster: Arc::clone(&recording) as _,
+                    recording: Some(recording),
+                    is_redacted: false,
+                }
+            })
         }
-        (None, None) => return live(options, reporter),
+        (None, None) => {
+            let cluster = live(options, reporter)?;
+            Ok(Connected { cluster, recording: None, is_redacted: false })
+        }
     };
-    reached.map_err(|error| reporter.source_error(&error)).ok()
+    connected.map_err(|error| reporter.source_error(&error)).ok()
 }
 
 #[cfg(feature = "cluster")]

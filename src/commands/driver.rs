@@ -148,11 +148,10 @@ fn view(evaluated: &Evaluated) -> DocumentView<'_> {
 /// A note on Secrets that are printed with their values.
 fn printed_secrets(secrets: usize, session: &Session) -> String {
     let secrets = counted(secrets, "Secret");
-    // Only a recording has a time of its own.
-    if session.cluster.as_ref().is_some_and(|cluster| cluster.now().is_some()) {
+    if session.engine.settings().is_replay {
         format!(
-            "the values of {secrets} are printed as the recording has them: stand-ins, not fit to be applied, \
-             unless it was made with --show-secrets"
+            "the values of {secrets} are printed as the recording has them: redacted, not fit to be applied \
+             (--record with --show-secrets keeps the values)"
         )
     } else {
         format!("the values of {secrets} are printed as they are")

@@ -4,12 +4,11 @@ use crate::engine::{Engine, Taken, World};
 use crate::policy::Operation;
 use crate::render::{Origin, shown_message};
 use crate::report::{ObjectReport, Outcome};
-use crate::source::cluster::StoredObjects;
+use crate::secrets::Secrets;
+use crate::source::cluster::{RecordingCluster, StoredObjects};
 use crate::source::{Content, InputDocument, OldObjects};
 use crate::value::{Change, GroupVersionKind, Pointer, Segment, Text, Value};
 use crate::yaml::Document;
-
-use super::rehearsal::differing;
 
 /// What evaluation needs besides the objects.
 #[derive(Debug)]
@@ -23,6 +22,8 @@ pub(super) struct Evaluator<'a, W> {
     pub(super) twice: bool,
     /// Whether objects without a text come from a cluster.
     pub(super) live: bool,
+    /// Where the answers of the cluster are recorded, if they are.
+    pub(super) recording: Option<&'a RecordingCluster>,
     /// Whether values of Secrets may be shown.
     pub(super) shows_secrets: bool,
     /// Whether all of a live object is kept, even what is not shown.
@@ -60,6 +61,11 @@ pub(super) struct Evaluation {
 impl Evaluation {
     const fn new(pointer: Pointer, report: ObjectReport, again: Vec<Unsettled>) -> Self {
         Self { pointer, report, again, whole: None, is_update: false, stored: None }
+    }
+
+    /// The object as the cluster has it, if it has one.
+    pub(super) fn of_cluster(&self) -> &Value {
+        self.stored.as_ref().unwrap_or(self.states().0)
     }
 
     /// The object as it was and as it is, all of it.
@@ -186,12 +192,7 @@ impl<W: World> Evaluator<'_, W> {
     fn live(&self, object: &Value, into: &mut Evaluated) {
         let stored = self.old.find(object).unwrap_or(object);
         let mut report = self.engine.mutate(object, Some(stored), self.world);
-        self.tell_secrets(object, &report);
-        self.rehearse(&report, |world| {
-            let twin = report.secrets.stand_in_object(object, true);
-            let stored = self.old.find(object).unwrap_or(&twin);
-            self.engine.mutate(&twin, Some(stored), world)
-        });
+        self.redact_recorded(object, &report.secrets);
         let again =
             if self.twice && report.is_changed() { self.again(Some(stored), &report) } else { Vec::new() };
         let whole = (self.engine.has_targets() || self.keeps_whole)
@@ -249,12 +250,8 @@ impl<W: World> Evaluator<'_, W> {
                     stored.is_some() || self.engine.settings().operation == Some(Operation::Update);
                 let report = self.engine.mutate(value, stored, self.world);
                 if let Some(asked) = &asked {
-                    self.tell_secrets(asked, &report);
+                    self.redact_recorded(asked, &report.secrets);
                 }
-                self.rehearse(&report, |world| {
-                    let twin = asked.as_ref().map(|asked| report.secrets.stand_in_object(asked, true));
-                    self.engine.mutate(value, given.or(twin.as_ref()), world)
-                });
                 let after = report.is_changed().then(|| report.after.clone());
                 let again =
                     if self.twice && after.is_some() { self.again(stored, &report) } else { Vec::new() };
@@ -300,19 +297,10 @@ impl<W: World> Evaluator<'_, W> {
         Some(after)
     }
 
-    /// Tells where an object came from what is known of secrets in it.
-    pub(super) fn tell_secrets(&self, object: &Value, report: &ObjectReport) {
-        if !report.secrets.is_empty() && self.world.keeps_stand_ins() {
-            self.world.take_secrets(object, &report.secrets);
-        }
-    }
-
-    /// Tries what a replay of the run comes to, where it is recorded and Secrets had a part in it.
-    fn rehearse(&self, report: &ObjectReport, run: impl FnOnce(&dyn World) -> ObjectReport) {
-        let Some(world) = self.world.rehearsal().filter(|_| !report.secrets.is_empty()) else { return };
-        let object = report.object.as_ref().map_or_else(String::new, ToString::to_string);
-        for rule in differing(report, &run(world), self.engine.settings().trace) {
-            self.world.take_difference(&rule, &object, true);
+    /// Redacts an object of the cluster in the recording, if there is one.
+    pub(super) fn redact_recorded(&self, object: &Value, secrets: &Secrets) {
+        if let Some(recording) = self.recording {
+            recording.redact(object, secrets);
         }
     }
 

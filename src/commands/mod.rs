@@ -31,7 +31,6 @@ mod policies;
 mod policy_notes;
 mod present;
 mod progress;
-mod rehearsal;
 mod reporter;
 mod selection;
 mod server_dry_run;

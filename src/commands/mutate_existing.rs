@@ -1,11 +1,9 @@
 //! All objects of a run at once, for rules with targets: one object triggers them, others are changed.
 
-use std::collections::BTreeSet;
-
 use crate::engine::{Taken, Targets, World};
-use crate::report::{ObjectReport, PolicyReport};
+use crate::report::ObjectReport;
 use crate::source::{Content, InputDocument};
-use crate::value::{ObjectRef, Pointer, Value};
+use crate::value::{Pointer, Value};
 
 use super::evaluate::{Evaluated, Evaluation, Evaluator, Unsettled, without_bookkeeping};
 
@@ -31,9 +29,7 @@ pub(super) fn run_targets<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut V
             let (before, after) = object.states();
             let stored = evaluator.stored(before, object.stored.as_ref());
             let triggered = engine.mutate_targets((before, after), stored, &mut targets, world);
-            if !triggered.secrets.is_empty() {
-                untried(world, &triggered.policies, after);
-            }
+            evaluator.redact_recorded(object.of_cluster(), &triggered.secrets);
             object.report.policies.extend(triggered.policies);
             object.report.secrets.extend(&triggered.secrets);
             let unknown = &mut object.report.unknown;
@@ -44,10 +40,8 @@ pub(super) fn run_targets<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut V
     }
     for (index, (piece, number)) in places.iter().enumerate() {
         if let (Some(taken), Some(evaluated)) = (targets.take(index), pieces.get_mut(*piece)) {
-            if !taken.secrets.is_empty() && world.keeps_stand_ins() {
-                untried(world, &taken.policies, &taken.before);
-                let object = evaluated.objects.get(*number).map(|object| object.states().0);
-                world.take_secrets(object.unwrap_or(&taken.before), &taken.secrets);
+            if let Some(object) = evaluated.objects.get(*number) {
+                evaluator.redact_recorded(object.of_cluster(), &taken.secrets);
             }
             evaluated.become_target(*number, taken, evaluator.live);
         }
@@ -60,22 +54,11 @@ pub(super) fn run_targets<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut V
         evaluated.objects.retain(|object| !object.report.policies.is_empty());
     }
     for index in places.len()..targets.len() {
-        let taken = targets.take(index);
-        if let Some(taken) = taken.as_ref().filter(|taken| !taken.secrets.is_empty()) {
-            world.take_secrets(&taken.before, &taken.secrets);
-            untried(world, &taken.policies, &taken.before);
+        if let Some(taken) = targets.take(index) {
+            evaluator.redact_recorded(&taken.before, &taken.secrets);
+            pieces.push(beyond(taken));
         }
-        pieces.extend(taken.map(beyond));
     }
-}
-
-/// Notes that nobody tried what a replay of rules with targets comes to for an object.
-fn untried(world: &dyn World, policies: &[PolicyReport], object: &Value) {
-    let object = ObjectRef::of(object).map_or_else(String::new, |object| object.to_string());
-    let rules =
-        policies.iter().flat_map(|policy| policy.rules.iter().map(|rule| (&policy.policy, &rule.rule)));
-    let names: BTreeSet<String> = rules.map(|(policy, rule)| format!("{policy}/{rule}")).collect();
-    names.iter().for_each(|name| world.take_difference(name, &object, false));
 }
 
 /// Notes what a second run of the rules with targets would change further.

@@ -10,7 +10,6 @@ use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
 use super::classic::state::ObjectState;
 use super::placed::Placed;
-use super::secret_world::SecretTrackingWorld;
 use super::{Engine, World};
 
 /// What is the same for all policies of one object.
@@ -56,12 +55,12 @@ pub(super) struct Input<'a> {
 pub(super) fn evaluate<T>(
     engine: &Engine,
     input: Input<'_>,
-    world: &SecretTrackingWorld<'_>,
+    (world, taint): (&dyn World, &TaintTracker),
     run: impl FnOnce(&Evaluation<'_>) -> T,
 ) -> T {
     let Input { placed, original, own_kind, old } = input;
     for object in [&placed.object, original].into_iter().chain(old) {
-        world.taint.see(object);
+        taint.see(object);
     }
     let (kind, subresource) = engine.settings.values.as_subresource(own_kind);
     let labels = engine
@@ -77,7 +76,7 @@ pub(super) fn evaluate<T>(
     run(&Evaluation {
         engine,
         world,
-        taint: &world.taint,
+        taint,
         own_kind,
         kind,
         subresource,

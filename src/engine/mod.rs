@@ -14,9 +14,10 @@ mod family;
 mod fixed_label;
 mod input_names;
 mod limits;
+mod lookups;
 mod order;
 mod placed;
-mod secret_world;
+mod replay;
 mod targets;
 mod values;
 mod world;
@@ -35,7 +36,9 @@ pub use input_names::InputNames;
 pub use limits::Limits;
 pub use targets::{Taken, Targets, Triggered};
 pub use values::{Assignments, DottedName, PolicyValues, SubresourceKind, Values};
-pub use world::{Disguise, EmptyWorld, Lookup, LookupError, TargetAccess, TargetRefusal, World};
+pub use world::{
+    EmptyWorld, Lookup, LookupError, LookupSource, TargetAccess, TargetLookup, TargetRefusal, World,
+};
 
 /// Compiled policies and everything that is the same for all objects of a run.
 #[derive(Debug)]
@@ -73,6 +76,8 @@ pub struct Settings {
     pub on_policy_update: bool,
     /// Whether reports tell how each outcome came about.
     pub trace: bool,
+    /// Whether the answers come from a recording without the values of Secrets: a rule that needs one is an error.
+    pub is_replay: bool,
     /// How messages name the user's inputs.
     pub input_names: InputNames,
 }

@@ -2,13 +2,12 @@
 
 use crate::policy::{Candidates, Operation};
 use crate::report::{ObjectReport, PolicyReport};
-use crate::secrets::Secrets;
+use crate::secrets::{Secrets, TaintTracker};
 use crate::value::{GroupVersionKind, Value};
 
 use super::evaluation::{Evaluation, Input, evaluate};
 use super::family::{self, Turn};
 use super::placed::Placed;
-use super::secret_world::SecretTrackingWorld;
 use super::targets::{Targets, Triggered};
 use super::{Engine, World};
 
@@ -22,9 +21,9 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
         return ObjectReport::untouched(object.clone());
     }
     let placed = Placed::new(engine, object, &own_kind, world);
-    let secret_world = SecretTrackingWorld::new(world);
+    let taint = TaintTracker::new(engine.settings.is_replay);
     let input = Input { placed: &placed, original: &placed.object, own_kind: &own_kind, old };
-    let mut report = evaluate(engine, input, &secret_world, |evaluation| {
+    let mut report = evaluate(engine, input, (world, &taint), |evaluation| {
         let mut current = placed.object.clone();
         let policies = run_all(evaluation, candidates, &mut current);
         ObjectReport {
@@ -39,8 +38,8 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
             server_dry_run: None,
         }
     });
-    secret_world.taint.see(&report.after);
-    report.secrets = secret_world.secrets();
+    taint.see(&report.after);
+    report.secrets = taint.secrets();
     report
 }
 
@@ -60,9 +59,9 @@ pub(super) fn run_targets(
     }
     let placed = Placed::new(engine, after, &own_kind, world);
     let original = Placed::new(engine, before, &own_kind, world);
-    let secret_world = SecretTrackingWorld::new(world);
+    let taint = TaintTracker::new(engine.settings.is_replay);
     let input = Input { placed: &placed, original: &original.object, own_kind: &own_kind, old };
-    let mut triggered = evaluate(engine, input, &secret_world, |evaluation| {
+    let mut triggered = evaluate(engine, input, (world, &taint), |evaluation| {
         let reports = candidates.all().filter_map(|(policy, parts)| {
             let report = family::run_targets(evaluation, policy, &parts, targets)?;
             (!report.rules.is_empty()).then_some(report)
@@ -71,7 +70,7 @@ pub(super) fn run_targets(
         let (unknown, filter) = (evaluation.unknown(), evaluation.filter.take());
         Triggered { policies, unknown, filter, secrets: Secrets::default() }
     });
-    triggered.secrets = secret_world.secrets();
+    triggered.secrets = taint.secrets();
     targets.saw(&triggered.secrets);
     triggered
 }
@@ -89,7 +88,11 @@ fn run_all(
 ) -> Vec<PolicyReport> {
     let settings = &evaluation.engine.settings;
     let mut reports = Vec::new();
-    if settings.trace || settings.operation == Some(Operation::Delete) || settings.values.has_any() {
+    if settings.trace
+        || settings.operation == Some(Operation::Delete)
+        || settings.values.has_any()
+        || evaluation.hides_labels(current)
+    {
         for (policy, parts) in candidates.all() {
             let turn = Turn { parts: &parts, candidates, number: None };
             reports.extend(family::run(evaluation, policy, turn, current));

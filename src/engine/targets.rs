@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::policy::TargetSelector;
 use crate::report::{MissingInputs, PolicyReport};
-use crate::secrets::Secrets;
+use crate::secrets::{Secrets, TaintTracker};
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
 use super::placed::Placed;
-use super::{Engine, LookupError, World};
+use super::{Engine, LookupError, World, lookups};
 
 /// The objects that rules with targets may change, in the order of the run.
 #[derive(Debug, Default)]
@@ -147,13 +147,17 @@ impl Targets {
         &mut self,
         selector: &TargetSelector,
         engine: &Engine,
-        world: &dyn World,
+        (world, taint): (&dyn World, &TaintTracker),
     ) -> Result<Vec<Found>, LookupError> {
         let mut found = self.known(selector);
+        if taint.is_replay() && selector.labels.is_some() {
+            let labels = self.entries.iter().filter_map(|entry| entry.current.path(&["metadata", "labels"]));
+            labels.for_each(|labels| taint.note_read(labels));
+        }
         if !found.is_empty() && selector.exact().is_some() && selector.kind.only_kind().is_some() {
             return Ok(found);
         }
-        match world.targets(selector) {
+        match lookups::targets(world, taint, selector) {
             Ok(objects) => {
                 for object in objects {
                     match self.number_of(engine, &object, world).map(Found) {

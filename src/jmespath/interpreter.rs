@@ -52,7 +52,7 @@ impl Interpreter<'_> {
     /// Evaluates a node.
     pub(super) fn search(&self, node: &Node, on: &Value) -> Found {
         self.runtime.spend(1)?;
-        match node {
+        let found = match node {
             Node::Current => Ok(on.clone()),
             Node::Literal(value) => Ok(value.clone()),
             Node::Field(_) | Node::Index(_) => step(node, on).cloned(),
@@ -66,7 +66,11 @@ impl Interpreter<'_> {
             Node::Hash(members) => self.hash(members, on),
             Node::Projection(projection) => self.projection(projection, on),
             Node::Call(call) => self.call(call, on),
+        };
+        if let Ok(found @ Value::String(_)) = &found {
+            self.runtime.note_read(found);
         }
+        found
     }
 
     /// Evaluates a node; a key that is not there gives null.
@@ -127,6 +131,8 @@ impl Interpreter<'_> {
     fn comparison(&self, comparison: &Comparison, on: &Value) -> Found {
         let left = self.search_or_null(&comparison.left, on)?;
         let right = self.search_or_null(&comparison.right, on)?;
+        self.runtime.note_read(&left);
+        self.runtime.note_read(&right);
         let result = self.compare(comparison.operator, &left, &right)?;
         self.compared_oddly(comparison, result)
     }
@@ -274,8 +280,10 @@ impl Interpreter<'_> {
         let prepared = call.regexp.as_ref();
         let invocation = Invocation { function, given, prepared, interpreter: *self };
         let answer = invocation.answer(&call.arguments);
-        if let Some(secrets) = self.runtime.secrets.filter(|secrets| !secrets.is_blank()) {
-            invocation.note(&call.arguments, &answer, secrets);
+        if self.runtime.knows_secrets() {
+            let has_expression = call.arguments.iter().any(|given| matches!(given, Argument::Expression(_)));
+            let arguments: Vec<_> = invocation.values().collect();
+            self.runtime.note_call(function.name, &arguments, has_expression, &answer);
         }
         answer
     }

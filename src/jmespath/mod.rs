@@ -18,6 +18,7 @@ mod print;
 mod regexp;
 mod runtime;
 mod semver;
+mod taint;
 #[cfg(test)]
 mod testing;
 mod url;

@@ -1,4 +1,4 @@
-//! What stands for secrets in the keys of objects.
+//! The masks of secrets that are keys of objects.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,20 +6,18 @@ use indexmap::IndexSet;
 
 use crate::value::Text;
 
-use super::MASK;
-
-/// The secrets that stand in keys, in the order in which they were shown. Each has a mask of its own, the same one wherever
-/// it is shown again: keys that are alike would pass for one.
+/// Gives each secret that is a key of an object a mask of its own, numbered in the order in which they are first shown:
+/// keys with equal masks would pass for one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeyMasks(Arc<Mutex<IndexSet<Text>>>);
 
 impl KeyMasks {
-    /// What is shown in the place of a secret.
-    pub(super) fn mask(&self, secret: &str) -> Text {
+    /// Returns the mask of a secret, which begins with this one.
+    pub(super) fn mask(&self, secret: &str, mask: &str) -> Text {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match known.insert_full(secret.into()) {
-            (0, _) => MASK.into(),
-            (at, _) => format!("{MASK} ({})", at + 1).into(),
+            (0, _) => mask.into(),
+            (at, _) => format!("{mask} ({})", at + 1).into(),
         }
     }
 }

@@ -1,27 +1,35 @@
-//! What is learned of secrets while an object is evaluated.
+//! What an evaluation learns of secrets.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::value::{Map, Text, Value};
+use crate::value::{Text, Value};
 
-use super::seeds::{forms, is_secret, odd_values};
-use super::{Known, Secrets, StandIns};
+use super::values::{forms, is_secret, odd_values};
+use super::{Known, REDACTED, Secrets};
 
 /// The secrets of one evaluation: the values of the Secrets that it came across, and whatever was made of them so far.
-/// As long as it came across none, to ask it costs one look at a flag.
+/// As long as it came across none, a question about them costs one look at a flag.
 #[derive(Debug, Default)]
 pub struct TaintTracker {
     is_used: AtomicBool,
-    keeps_stand_ins: bool,
+    /// Whether the answers come from a recording without the values of Secrets.
+    pub(super) is_replay: bool,
+    /// Whether a rule came to depend on a redacted value.
+    pub(super) reads_redacted: AtomicBool,
     known: Mutex<Known>,
 }
 
 impl TaintTracker {
-    /// A ledger that also works out what would stand in for each text, if that is wanted.
-    pub fn new(keeps_stand_ins: bool) -> Self {
-        Self { keeps_stand_ins, ..Self::default() }
+    /// Returns a tracker that knows no Secret. With `is_replay` the answers come from a recording without the values of
+    /// Secrets, and the tracker notices which rules need one.
+    pub fn new(is_replay: bool) -> Self {
+        let taint = Self { is_used: AtomicBool::new(is_replay), is_replay, ..Self::default() };
+        if is_replay {
+            taint.known().texts.add(&REDACTED.into());
+        }
+        taint
     }
 
     /// Whether no Secret was seen.
@@ -29,23 +37,23 @@ impl TaintTracker {
         !self.is_used.load(Ordering::Relaxed)
     }
 
-    /// Whether it works out what would stand in for texts.
-    pub const fn keeps_stand_ins(&self) -> bool {
-        self.keeps_stand_ins
+    /// Whether the answers come from a recording without the values of Secrets.
+    pub const fn is_replay(&self) -> bool {
+        self.is_replay
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in an object if it is a Secret.
+    /// Learns an object if it is a Secret.
     pub fn see(&self, object: &Value) {
         if is_secret(object) {
             self.see_secret(object);
         }
     }
 
-    /// Takes in a Secret, whether or not it says that it is one.
+    /// Learns a Secret, whether or not it names its kind.
     pub fn see_secret(&self, secret: &Value) {
         let mut known = self.known();
         if known.secrets.iter().any(|other| other.same_storage(secret)) {
@@ -53,13 +61,8 @@ impl TaintTracker {
         }
         self.is_used.store(true, Ordering::Relaxed);
         known.secrets.push(secret.clone());
-        let Known { texts, stand_ins, .. } = &mut *known;
-        forms(secret, &mut |text, stand_in| {
-            if self.keeps_stand_ins && !text.is_empty() {
-                stand_ins.0.entry(text.clone()).or_insert(Value::String(stand_in));
-            }
-            texts.add(&text);
-        });
+        let texts = &mut known.texts;
+        forms(secret, &mut |text| texts.add(&text));
         for odd in odd_values(secret) {
             match odd {
                 Value::String(text) => texts.add(text),
@@ -89,15 +92,16 @@ impl TaintTracker {
         self.known().texts.spans(text).is_some_and(|spans| !spans.is_empty())
     }
 
-    /// What the value would be if it were made of what stands in for Secrets; `None` where nobody knows.
-    pub fn stand_in(&self, value: &Value) -> Option<Value> {
-        let known = self.known();
-        known.stand_ins.of(value, &known.texts)
+    /// Notes what a call made of its arguments, where secret ones are among them: all texts, keys and numbers of the result
+    /// that are not among the arguments are secret now. This is the hook of all expression languages.
+    pub fn note_call(&self, made: &Value, arguments: &[&Value]) {
+        if arguments.iter().any(|argument| self.holds(argument)) {
+            self.note(made, arguments);
+        }
     }
 
-    /// Notes a value that was made of others, among which are secret ones: all of its texts, keys and numbers that do not
-    /// stand among the others are secret now. `stand_in` is the same, made of what stands in for the others.
-    pub fn note(&self, made: &Value, stand_in: Option<&Value>, given: &[&Value]) {
+    /// Notes a value that was made of others, among which are secret ones.
+    pub fn note(&self, made: &Value, given: &[&Value]) {
         let (mut parts, mut keys) = (BTreeSet::new(), BTreeSet::new());
         let mut open = given.to_vec();
         while let Some(node) = open.pop() {
@@ -112,14 +116,12 @@ impl TaintTracker {
                 }
             }
         }
-        let mut known = self.known();
-        Notes { known: &mut known, parts: &parts, keys: &keys, keeps_stand_ins: self.keeps_stand_ins }
-            .take(made, stand_in);
+        Notes { known: &mut self.known(), parts: &parts, keys: &keys }.take(made);
     }
 
     /// Notes a text that was made of secret ones.
-    pub fn note_text(&self, text: &Text, stand_in: Option<Text>) {
-        self.note(&Value::String(text.clone()), stand_in.map(Value::String).as_ref(), &[]);
+    pub fn note_text(&self, text: &str) {
+        self.note(&text.into(), &[]);
     }
 
     /// Notes a text of messages that was made of secret ones.
@@ -143,11 +145,7 @@ impl TaintTracker {
                 Value::Null | Value::Bool(_) => {}
                 Value::String(text) => {
                     if before.and_then(Value::as_str) != Some(text) && !written(text) {
-                        let stand_in = known.stand_ins.of(after, &known.texts);
                         known.texts.add_made(text, false);
-                        if let Some(stand_in) = stand_in.filter(|_| self.keeps_stand_ins) {
-                            known.stand_ins.0.entry(text.clone()).or_insert(stand_in);
-                        }
                     }
                 }
                 Value::Number(number) => {
@@ -176,7 +174,7 @@ impl TaintTracker {
         }
     }
 
-    /// What was learned.
+    /// Returns what was learned.
     pub fn secrets(self) -> Secrets {
         if self.is_blank() {
             return Secrets::default();
@@ -184,7 +182,7 @@ impl TaintTracker {
         Secrets::of(self.known.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What was learned so far.
+    /// Returns what was learned so far.
     pub fn secrets_so_far(&self) -> Secrets {
         if self.is_blank() { Secrets::default() } else { Secrets::of(self.known().clone()) }
     }
@@ -206,7 +204,6 @@ struct Notes<'a> {
     parts: &'a BTreeSet<Text>,
     /// The keys in what it was made of.
     keys: &'a BTreeSet<Text>,
-    keeps_stand_ins: bool,
 }
 
 impl Notes<'_> {
@@ -215,30 +212,22 @@ impl Notes<'_> {
     }
 
     /// The depth of the recursion is that of the value, which its maker bounds.
-    fn take(&mut self, made: &Value, stand_in: Option<&Value>) {
+    fn take(&mut self, made: &Value) {
         match made {
             Value::Null | Value::Bool(_) => {}
             Value::Number(number) => {
                 if !self.is_given(&number.to_string()) {
                     self.known.texts.add_number(number);
-                    self.stands_in(&number.to_string().into(), stand_in);
                 }
             }
             Value::String(text) => {
                 if !self.is_given(text) {
                     self.known.texts.add_made(text, false);
-                    self.stands_in(text, stand_in);
                 }
             }
-            Value::Array(items) => {
-                for (index, item) in items.iter().enumerate() {
-                    self.take(item, stand_in.and_then(|stand_in| stand_in.at(index)));
-                }
-            }
+            Value::Array(items) => items.iter().for_each(|item| self.take(item)),
             Value::Object(members) => {
-                let others: Option<&Map> = stand_in.and_then(Value::as_object);
-                for (index, (key, member)) in members.iter().enumerate() {
-                    let other = others.and_then(|others| others.get_index(index));
+                for (key, member) in members.iter() {
                     if self.keys.contains(key) {
                         // It was the name of something before.
                     } else if self.parts.contains(key) {
@@ -249,19 +238,10 @@ impl Notes<'_> {
                         // The names in what a Secret holds are words of everywhere.
                         let is_word = key.len() < 8 && key.bytes().all(|byte| byte.is_ascii_alphabetic());
                         self.known.texts.add_key(key, is_word);
-                        self.stands_in(key, other.map(|(key, _)| Value::String(key.clone())).as_ref());
                     }
-                    self.take(member, other.map(|(_, member)| member));
+                    self.take(member);
                 }
             }
-        }
-    }
-
-    fn stands_in(&mut self, text: &Text, stand_in: Option<&Value>) {
-        let scalar = |value: &&Value| !matches!(value, Value::Array(_) | Value::Object(_));
-        if let Some(stand_in) = stand_in.filter(scalar).filter(|_| self.keeps_stand_ins) {
-            let StandIns(all) = &mut self.known.stand_ins;
-            all.entry(text.clone()).or_insert_with(|| stand_in.clone());
         }
     }
 }
@@ -275,7 +255,7 @@ mod tests {
     }
 
     fn taint() -> TaintTracker {
-        let taint = TaintTracker::new(true);
+        let taint = TaintTracker::default();
         taint.see(&json(r#"{"kind":"ConfigMap","data":{"p":"open"}}"#));
         assert!(taint.is_blank() && !taint.holds(&"open".into()));
         taint.see(&json(r#"{"kind":"Secret","data":{"p":"aHVudGVyMg==","q":"eA=="}}"#));
@@ -289,15 +269,11 @@ mod tests {
             assert!(taint.holds(&text.into()), "{text}");
         }
         assert!(!taint.holds(&"ax".into()));
-        assert_eq!(
-            taint.stand_in(&json(r#"["hunter2","a hunter2",5,"x"]"#)),
-            Some(json(r#"["masked1","a masked1",5,"k02"]"#))
-        );
     }
 
     #[test]
     fn values_of_odd_types_are_known() {
-        let taint = TaintTracker::new(false);
+        let taint = TaintTracker::default();
         taint.see(&json(r#"{"kind":"Secret","data":{"a":5,"b":{"c":["d-word",true]},"e":"dGV4dA=="},"stringData":"whole"}"#));
         for (value, holds) in [
             ("5", true),
@@ -315,31 +291,17 @@ mod tests {
     fn what_is_made_of_them_is_known_and_what_it_is_made_with_is_not() {
         let taint = taint();
         let given = json(r#"["hunter2","-"]"#);
-        taint.note(
-            &json(r#"{"H2":["-",7,true,"hun"]}"#),
-            Some(&json(r#"{"S":["-",8,true,"***"]}"#)),
-            &[&given],
-        );
+        taint.note(&json(r#"{"H2":["-",7,true,"hun"]}"#), &[&given]);
         for (value, holds) in
             [("\"H2\"", true), ("\"-\"", false), ("7", true), ("true", false), ("\"hun\"", true)]
         {
             assert_eq!(taint.holds(&json(value)), holds, "{value}");
         }
-        assert_eq!(taint.stand_in(&json(r#"{"a":"hun","b":7}"#)), Some(json(r#"{"a":"***","b":8}"#)));
         let secrets = taint.secrets();
         assert_eq!(
             secrets.texts().replaced(&json(r#"{"data":{"H2":"hun","n":7}}"#)),
             json(r#"{"data":{"***":"***","n":"***"}}"#)
         );
-    }
-
-    #[test]
-    fn what_nothing_stands_in_for_is_told() {
-        let taint = taint();
-        taint.note_text(&"HUNTER2".into(), None);
-        assert_eq!(taint.stand_in(&"HUNTER2".into()), None);
-        assert_eq!(taint.stand_in(&"a HUNTER2".into()), None);
-        assert_eq!(taint.stand_in(&"b".into()), Some("b".into()));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use indexmap::{IndexMap, IndexSet};
 
 use crate::value::{Map, Number, Pointer, Segment, Text, Value};
 
-use super::{KeyMasks, MASK};
+use super::{KeyMasks, MASK, REDACTED};
 
 /// A secret text this short is masked only where it is the whole of a string: inside of other text it would
 /// hide what is no secret.
@@ -125,6 +125,8 @@ pub struct Texts {
     /// There were too many: every text is one of them.
     is_full: bool,
     key_masks: KeyMasks,
+    /// What is shown in their place; `None` for [`MASK`].
+    mask: Option<&'static str>,
 }
 
 impl Texts {
@@ -147,6 +149,15 @@ impl Texts {
     pub(super) fn with_key_masks(mut self, masks: &KeyMasks) -> Self {
         self.key_masks = masks.clone();
         self
+    }
+
+    /// The same texts, redacted for a recording.
+    pub(super) fn redacting(self) -> Self {
+        Self { mask: Some(REDACTED), key_masks: KeyMasks::default(), ..self }
+    }
+
+    fn mask(&self) -> &'static str {
+        self.mask.unwrap_or(MASK)
     }
 
     /// Whether a key somewhere in an object is one of them or holds one.
@@ -275,25 +286,24 @@ impl Texts {
 
     /// A value without them; `None` where it holds none.
     pub fn hide(&self, text: &str) -> Option<String> {
-        if self.knows(text) && !text.is_empty() { Some(MASK.to_owned()) } else { self.hide_inside(text) }
+        if self.knows(text) && !text.is_empty() {
+            Some(self.mask().to_owned())
+        } else {
+            self.hide_inside(text)
+        }
     }
 
     /// A message without them; `None` where it holds none.
     pub fn hide_inside(&self, text: &str) -> Option<String> {
         if self.is_full && !text.is_empty() {
-            return Some(MASK.to_owned());
+            return Some(self.mask().to_owned());
         }
-        let Some(spans) = self.spans(text) else { return Some(MASK.to_owned()) };
-        self.with(text, &spans, |_| MASK.into())
+        let Some(spans) = self.spans(text) else { return Some(self.mask().to_owned()) };
+        self.with(text, &spans, |_| self.mask().into())
     }
 
     /// A text with others in the place of parts.
-    pub(super) fn with(
-        &self,
-        text: &str,
-        spans: &[Range<usize>],
-        other: impl Fn(&str) -> Text,
-    ) -> Option<String> {
+    fn with(&self, text: &str, spans: &[Range<usize>], other: impl Fn(&str) -> Text) -> Option<String> {
         if spans.is_empty() {
             return None;
         }
@@ -368,7 +378,7 @@ impl Texts {
                 }
                 Value::object(shown)
             }
-            Value::Number(number) if self.knows_number(number) => MASK.into(),
+            Value::Number(number) if self.knows_number(number) => self.mask().into(),
             Value::Number(_) | Value::Null | Value::Bool(_) => value.clone(),
         }
     }
@@ -380,8 +390,9 @@ impl Texts {
         }
         let is_whole = self.is_full || self.is_key(key);
         let parts = if is_whole { None } else { self.spans(key) };
-        let shown = parts.and_then(|spans| self.with(key, &spans, |part| self.key_masks.mask(part)));
-        Some(shown.map_or_else(|| self.key_masks.mask(key), Text::from))
+        let shown =
+            parts.and_then(|spans| self.with(key, &spans, |part| self.key_masks.mask(part, self.mask())));
+        Some(shown.map_or_else(|| self.key_masks.mask(key, self.mask()), Text::from))
     }
 
     fn hides_key_at(&self, key: &str, place: Place) -> bool {

@@ -105,7 +105,7 @@ impl World for OfflineWorld {
     }
 
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {
-        self.objects.lookup(lookup)
+        self.objects.lookup(lookup.source)
     }
 }
 

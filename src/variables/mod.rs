@@ -5,10 +5,10 @@
 //! as often as wanted. Knows nothing of the rule that asks or of how the [`Scope`] was filled.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod made;
 mod reference;
 mod scan;
 mod substitute;
+mod taint;
 mod template;
 
 #[cfg(test)]
@@ -76,7 +76,7 @@ pub trait Scope {
     /// See [`QueryError`].
     fn query(&mut self, query: &Query) -> Result<Value, QueryError>;
 
-    /// What is known of secrets among the values, where texts that are made of them have to be noted.
+    /// What is known of secrets among the values, where texts that are made of them must be noted.
     fn secrets(&self) -> Option<&TaintTracker> {
         None
     }

@@ -7,10 +7,10 @@ use crate::jmespath::ParseError;
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Map, Pointer, Segment, Text, Value};
 
-use super::made::Made;
 use super::scan;
+use super::taint::{TextTaint, note_key};
 use super::template::{Node, Template, TextTemplate};
-use super::{LoadError, Query, QueryError, Scope, SubstitutionError, shown};
+use super::{LoadError, Query, QueryError, Scope, SubstitutionError};
 
 /// How much one substitution may take.
 #[derive(Clone, Copy, Debug)]
@@ -273,9 +273,7 @@ impl Work<'_> {
             Outcome::Whole(Value::Null) | Outcome::Open => return Ok(key.clone()),
             Outcome::Whole(_) => return Err(SubstitutionError::Key { key: key.clone(), path: self.path() }),
         };
-        if let Some(secrets) = self.scope.secrets().filter(|secrets| secrets.holds_text(&made)) {
-            secrets.note_key(&made);
-        }
+        note_key(&made, self.scope.secrets());
         Ok(made)
     }
 
@@ -353,7 +351,7 @@ impl Work<'_> {
         }
         let mut rounds = 0;
         let mut next;
-        let mut made = Made::default();
+        let mut taint = TextTaint::default();
         loop {
             if round.found.is_empty() {
                 break;
@@ -368,20 +366,16 @@ impl Work<'_> {
             let mut current = String::new();
             let mut copied = 0;
             let mut last_was_shallow = false;
-            let of_secrets = made.begin(round, self.semantics);
-            for (index, found) in round.found.iter().enumerate() {
-                if of_secrets {
-                    self.note_query(&found.query);
-                }
+            taint.begin_round();
+            for found in &round.found {
+                taint.note_query(&found.query, self.scope.secrets());
                 let value = if found.is_inline() { self.inline_value()? } else { self.query(&found.query)? };
-                if of_secrets {
-                    self.note_answer(&value);
-                }
+                taint.note_answer(&value, self.scope.secrets());
                 if found.range.len() == round.text.len() {
                     self.words = None;
                     return Ok(Outcome::Whole(value));
                 }
-                made.take(index, &value, round, self.scope.secrets());
+                taint.insert(&value, self.scope.secrets());
                 current.push_str(&round.text[copied..found.range.start]);
                 copied = found.range.end;
                 if found.shallow {
@@ -398,7 +392,6 @@ impl Work<'_> {
                 last_was_shallow = found.shallow;
             }
             current.push_str(&round.text[copied..]);
-            made.end();
             next = TextTemplate::new(current.into(), self.semantics);
             round = &next;
             if last_was_shallow {
@@ -406,23 +399,8 @@ impl Work<'_> {
             }
         }
         let text = scan::unescape_variables(&round.text);
-        made.note(&text, self.scope.secrets());
+        taint.note_text(&text, self.scope.secrets());
         Ok(Outcome::Text(text))
-    }
-
-    /// Notes an expression that secrets were written into, as messages show it.
-    fn note_query(&self, query: &Query) {
-        if let Some(secrets) = self.scope.secrets() {
-            secrets.note_message(query.text());
-            secrets.note_message(&shown(query.text()));
-        }
-    }
-
-    /// Notes what such an expression gives.
-    fn note_answer(&self, value: &Value) {
-        if let Some(secrets) = self.scope.secrets() {
-            secrets.note(value, None, &[]);
-        }
     }
 
     /// Kyverno panics where `{{- … }}` puts something other than a string into a longer text.

@@ -24,12 +24,7 @@ const KNOWN: &[&[&str]] = &[
     &["policy/classic/legacy.rs", "policy/classic/mutation.rs", "policy/classic/targets.rs"],
     &["source/batch.rs", "source/manifests.rs"],
     &["source/cluster/live/config.rs", "source/cluster/live/fault.rs", "source/cluster/live/request.rs"],
-    &[
-        "source/cluster/recording/disguised.rs",
-        "source/cluster/recording/replay.rs",
-        "source/cluster/recording/write.rs",
-    ],
-    &["variables/made.rs", "variables/reference.rs", "variables/substitute.rs", "variables/template.rs"],
+    &["variables/reference.rs", "variables/substitute.rs", "variables/template.rs"],
     &["yaml/block/mod.rs", "yaml/block/told.rs", "yaml/event.rs"],
     &["yaml/error.rs", "yaml/source.rs"],
 ];

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use kyv::engine::{Engine, Lookup, LookupError, Settings, World};
+use kyv::engine::{Engine, Lookup, LookupError, LookupSource, Settings, World};
 use kyv::policy::{self, PolicySet};
 use kyv::render::{
     DiffStyle, Explanation, Origin, Palette, RuleSources, error_lines, impact_json, markdown, object_json,
@@ -149,9 +149,9 @@ impl World for Cluster {
     }
 
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {
-        match lookup {
-            Lookup::Api("/api/v1/namespaces/shop/secrets/db") => Ok(self.0.clone()),
-            Lookup::ConfigMap { .. } => Err(LookupError::NotFound),
+        match lookup.source {
+            LookupSource::Api("/api/v1/namespaces/shop/secrets/db") => Ok(self.0.clone()),
+            LookupSource::ConfigMap { .. } => Err(LookupError::NotFound),
             _ => Err(LookupError::Unanswerable("no".into())),
         }
     }

@@ -109,6 +109,7 @@ impl Function {
             stored: None,
             twice: false,
             live: false,
+            recording: None,
             shows_secrets: false,
             keeps_whole: false,
         };

@@ -11,7 +11,9 @@ use rayon::ThreadPoolBuilder;
 
 use crate::engine::{Engine, InputNames, Settings, World};
 use crate::policy::{KindSelector, PolicyExceptions, PolicySet};
-use crate::source::cluster::{Cluster, ClusterWorld, LiveKinds, Rights, StoredObjects, Subject};
+use crate::source::cluster::{
+    Cluster, ClusterWorld, LiveKinds, RecordingCluster, Rights, StoredObjects, Subject,
+};
 use crate::source::{Asked, CustomKind, GivenObjects, Manifests, OfflineWorld, OldObjects};
 use crate::value::Text;
 
@@ -51,6 +53,8 @@ pub(super) struct Session {
     pub(super) shows_secrets: bool,
     /// The cluster, if the run uses one.
     pub(super) cluster: Option<Arc<dyn Cluster>>,
+    /// The same cluster, if the run is recorded.
+    recording: Option<Arc<RecordingCluster>>,
     /// The time that the run sees.
     now: Timestamp,
     /// Where the stored objects of manifests come from, if from a cluster.
@@ -100,9 +104,12 @@ impl Session {
             return None;
         }
         let start = options.now.unwrap_or_else(Timestamp::now);
-        let connected = if options.uses_cluster() { Some(connect(options, start, reporter)) } else { None };
+        let connected = options.uses_cluster().then(|| connect(options, start, reporter));
         let is_unreachable = matches!(connected, Some(None));
-        let cluster = connected.flatten();
+        let connected = connected.flatten();
+        let is_replay = connected.as_ref().is_some_and(|connected| connected.is_redacted);
+        let recording = connected.as_ref().and_then(|connected| connected.recording.clone());
+        let cluster = connected.map(|connected| connected.cluster);
         let recorded = cluster.as_ref().and_then(|cluster| cluster.now());
         let namespace = match &cluster {
             // Where kubectl apply would put it.
@@ -142,6 +149,7 @@ impl Session {
             operation: options.operation,
             namespace: namespace.as_str().into(),
             limits: options.evaluation_limits,
+            is_replay,
             input_names: InputNames::FLAGS,
             on_policy_update: options.on_policy_update,
             trace,
@@ -158,6 +166,7 @@ impl Session {
             check_idempotent: options.check_idempotent,
             live: options.is_live(),
             cluster,
+            recording,
             stored: of_manifests.map(|cluster| StoredObjects::new(cluster, namespace.as_str().into())),
             now: options.now.or(recorded).unwrap_or(start),
             shows_secrets: options.show_secrets,
@@ -181,7 +190,7 @@ impl Session {
     }
 
     /// An evaluator of objects in a world.
-    pub(super) const fn evaluator<'a, W: World>(&'a self, world: &'a W) -> Evaluator<'a, W> {
+    pub(super) fn evaluator<'a, W: World>(&'a self, world: &'a W) -> Evaluator<'a, W> {
         Evaluator {
             engine: &self.engine,
             world,
@@ -189,6 +198,7 @@ impl Session {
             stored: self.stored.as_ref(),
             twice: self.check_idempotent,
             live: self.live,
+            recording: self.recording.as_deref(),
             shows_secrets: self.shows_secrets,
             keeps_whole: false,
         }
@@ -229,17 +239,6 @@ impl Session {
     /// The world of a run: its inputs, and the cluster where its state is used.
     pub(super) fn world(&self, options: &RunOptions, manifests: &Manifests) -> RunWorld {
         let cluster = self.cluster.clone().filter(|_| options.uses_cluster_state());
-        let rehearsal = cluster.as_ref().and_then(|cluster| cluster.rehearsal());
-        let rehearsal = rehearsal.map(|cluster| self.world_on(options, manifests, Some(cluster)));
-        self.world_on(options, manifests, cluster).with_rehearsal(rehearsal)
-    }
-
-    fn world_on(
-        &self,
-        options: &RunOptions,
-        manifests: &Manifests,
-        cluster: Option<Arc<dyn Cluster>>,
-    ) -> RunWorld {
         let given = self.offline_world(options, manifests);
         let rights = match (&options.cluster.check_rights, &options.cluster.connection.impersonation.user) {
             (Some(subject), _) => Some(Rights::of(Subject::named(subject))),

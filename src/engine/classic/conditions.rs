@@ -54,6 +54,7 @@ pub(super) fn resolve(
 ) -> Result<(Value, IntegerTyping), SubstitutionError> {
     context.take_integers();
     let resolved = operand.substitute(context, settings)?;
+    context.taint().note_read(&resolved.value);
     Ok((resolved.value, context.take_integers()))
 }
 

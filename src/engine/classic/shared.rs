@@ -1,7 +1,7 @@
 //! What standard rules and rules with targets need alike.
 
 use crate::engine::evaluation::Evaluation;
-use crate::policy::{Candidate, ClassicPolicy, Operation, Rule};
+use crate::policy::{Candidate, ClassicPolicy, Operation, PolicyException, Rule};
 use crate::report::{Outcome, RuleReport, SkipReason};
 use crate::value::{Text, Value};
 
@@ -9,6 +9,22 @@ use super::exemption::Exemption;
 use super::request::Subject;
 
 impl Evaluation<'_> {
+    /// Notes that a rule depends on labels or annotations which a recording holds redacted.
+    pub(super) fn note_matched(&self, policy: &str, rule: &Rule, object: &Value) {
+        let candidate = self.candidate(object, None);
+        let exceptions = || self.engine.settings.exceptions.of(policy, &rule.name);
+        if self.taint.is_replay()
+            && rule.may_take(candidate.kind, candidate.subresource)
+            && (rule.asks_for_labels() || exceptions().any(PolicyException::asks_for_labels))
+        {
+            let metadata = |field| object.path(&["metadata", field]);
+            ["labels", "annotations"]
+                .into_iter()
+                .filter_map(metadata)
+                .for_each(|value| self.taint.note_read(value));
+        }
+    }
+
     /// The context that a request of this operation gives; `None` where no request is sent.
     pub(super) fn base(&self, operation: Option<Operation>) -> Value {
         self.classic.base(operation, || {

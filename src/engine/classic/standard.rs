@@ -113,6 +113,7 @@ fn prematch(
         || operation == Operation::Delete
         || policy.controller_only(parts).next().is_some()
         || has_values()
+        || evaluation.hides_labels(object)
     {
         return Prematch::Unknown;
     }
@@ -194,6 +195,18 @@ impl Standard<'_> {
         }
         let candidate = evaluation.candidate(&progress.working, Some(operation));
         evaluation.note_what_is_missing(rule);
+        evaluation.note_matched(name, rule, &progress.working);
+        if let Some(error) = evaluation.not_replayable() {
+            progress.failed = true;
+            let outcome = Outcome::Error(error);
+            progress.report.rules.push(RuleReport {
+                rule: rule.name.clone(),
+                outcome,
+                trigger: None,
+                trace: None,
+            });
+            return ControlFlow::Continue(());
+        }
         // The first rule that takes the object is the first that can change it.
         let selects = match self.first.filter(|first| number <= *first) {
             Some(first) => number == first,
@@ -236,6 +249,7 @@ impl Standard<'_> {
         let admitted = rule::admit(rule, context, exemption);
         let trace = context.leave(saved);
         let outcome = deleted(admitted.err().map(|run| run.outcome), self.tracker);
+        let outcome = self.evaluation.replayable(outcome);
         progress.failed |= matches!(outcome, Outcome::Error(_));
         progress.report.rules.push(RuleReport { rule: rule.name.clone(), outcome, trigger: None, trace });
     }
@@ -253,6 +267,10 @@ impl Standard<'_> {
         let Run { outcome, emptied } =
             rule::run(rule, &progress.working, context, &self.evaluation.survey, exemption);
         let trace = context.leave(saved);
+        let (outcome, emptied) = match self.evaluation.not_replayable() {
+            Some(error) => (Outcome::Error(error), false),
+            None => (outcome, emptied),
+        };
         context.hold_object();
         match &outcome {
             Outcome::Patched { after, .. } => {

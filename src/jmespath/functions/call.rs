@@ -7,8 +7,7 @@ use crate::jmespath::error::EvalError;
 use crate::jmespath::interpreter::Interpreter;
 use crate::jmespath::print;
 use crate::jmespath::runtime::Runtime;
-use crate::secrets::TaintTracker;
-use crate::semantics::{Divergence, DivergenceTracker};
+use crate::semantics::Divergence;
 use crate::value::{Map, Number, Text, Value};
 
 use super::Function;
@@ -41,55 +40,6 @@ impl Invocation<'_> {
             Some(odd) => odd,
             None => (self.function.run)(self),
         }
-    }
-
-    /// Notes what the function made of secret values. What it made by an expression was noted there; sizes tell
-    /// nothing of what they are the sizes of.
-    pub(in crate::jmespath) fn note(&self, arguments: &[Argument], answer: &Answer, secrets: &TaintTracker) {
-        let has_expression = self.given.iter().any(|given| matches!(given, Given::Expression(_)));
-        if has_expression || matches!(self.function.name, "length" | "compare" | "type") {
-            return;
-        }
-        let made = match answer {
-            Ok(Value::Null | Value::Bool(_)) => return,
-            Ok(made) => Some(made),
-            Err(_) => None,
-        };
-        let given: Vec<&Value> = self.values().collect();
-        if !given.iter().any(|value| secrets.holds(value)) {
-            return;
-        }
-        match (made, answer) {
-            (Some(made), _) => {
-                let stand_in = self.of_stand_ins(&given, arguments, secrets);
-                secrets.note(made, stand_in.as_ref(), &given);
-            }
-            (None, Err(error)) if error.tells_values() => secrets.note_message(&error.to_string()),
-            _ => {}
-        }
-    }
-
-    /// What the function makes of what stands in for secret values.
-    fn of_stand_ins(
-        &self,
-        given: &[&Value],
-        arguments: &[Argument],
-        secrets: &TaintTracker,
-    ) -> Option<Value> {
-        if !secrets.keeps_stand_ins() || self.function.name == "random" {
-            return None;
-        }
-        let given: Option<Vec<_>> = given.iter().map(|value| secrets.stand_in(value)).collect();
-        let tracker = DivergenceTracker::new(self.runtime().tracker.semantics());
-        let Runtime { clock, random, limits, .. } = *self.runtime();
-        let runtime = Runtime::new(clock, random, &tracker).with_limits(limits);
-        let invocation = Invocation {
-            function: self.function,
-            given: given?.into_iter().map(Given::Value).collect(),
-            prepared: self.prepared,
-            interpreter: Interpreter { runtime: &runtime },
-        };
-        invocation.answer(arguments).ok()
     }
 
     /// Checks the number and the types of the arguments.
@@ -226,7 +176,7 @@ impl Invocation<'_> {
     }
 
     /// All arguments that are values.
-    pub(super) fn values(&self) -> impl Iterator<Item = &Value> {
+    pub(in crate::jmespath) fn values(&self) -> impl Iterator<Item = &Value> {
         self.given.iter().filter_map(|given| match given {
             Given::Value(value) => Some(value),
             Given::Expression(_) => None,

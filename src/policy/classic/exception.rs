@@ -138,6 +138,11 @@ impl PolicyException {
         self.matching.needs_namespace_labels(kind, subresource)
     }
 
+    /// Whether it selects objects by their labels or annotations.
+    pub fn asks_for_labels(&self) -> bool {
+        self.matching.asks_for_labels()
+    }
+
     /// Whether it may ask who sends the request.
     pub fn asks_for_user(&self) -> bool {
         self.matching.asks_for_user()

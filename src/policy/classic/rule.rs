@@ -165,6 +165,11 @@ impl Rule {
         self.matching.may_take(kind, subresource)
     }
 
+    /// Whether the rule selects objects by their labels or annotations.
+    pub fn asks_for_labels(&self) -> bool {
+        self.matching.asks_for_labels() || self.exclude.as_ref().is_some_and(Selection::asks_for_labels)
+    }
+
     /// Whether the rule may ask who sends the request.
     pub fn asks_for_user(&self) -> bool {
         self.matching.asks_for_user() || self.exclude.as_ref().is_some_and(Selection::asks_for_user)

@@ -90,6 +90,12 @@ impl Selection {
         }
     }
 
+    /// Whether a decision may need the labels or annotations of the object.
+    pub fn asks_for_labels(&self) -> bool {
+        let mut filters = self.filters().iter();
+        filters.any(|filter| filter.selector.is_some() || !filter.annotations.is_empty())
+    }
+
     /// Whether a decision may need to know who sends the request.
     pub fn asks_for_user(&self) -> bool {
         self.filters().iter().any(|filter| filter.asks_for_users)

@@ -30,7 +30,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::engine::Disguise;
 use crate::resources::{ApiResource, Resources};
 use crate::secrets::Secrets;
 use crate::value::{Text, Value};
@@ -44,7 +43,7 @@ pub use live::LiveCluster;
 pub use missed::Missed;
 pub use pages::{PageBatch, Pages};
 pub use policies::{UnreadPolicies, load_cluster_policies};
-pub use recording::{Cover, RecordedCluster, RecordingCluster};
+pub use recording::{RecordedCluster, RecordingCluster};
 pub use rights::{Access, Rights, Subject};
 pub use schemas::{LiveKinds, MissingSchema, custom_kinds_of};
 pub use selection::{Fitting, Selection, SelectionError, Wanted};
@@ -82,8 +81,7 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
     /// # Errors
     ///
     /// Whatever keeps the cluster from answering; an object that does not exist.
-    fn get(&self, resource: &ApiResource, namespace: Option<&str>, name: &str)
-    -> Result<Value, ClusterError>;
+    fn get(&self, resource: &ApiResource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError>;
 
     /// What a GET of a path gives; the path may hold a query.
     ///
@@ -111,26 +109,11 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
         Err(ClusterError::NoDryRun(draft.resource.full_name()))
     }
 
-    /// Whether it is to be known what would be asked if all were made of what stands in for Secrets.
-    fn keeps_stand_ins(&self) -> bool {
-        false
-    }
-
-    /// The same cluster for questions that secrets were written into; `None` where it makes no difference.
-    fn disguised<'a>(&'a self, _disguise: &'a Disguise) -> Option<Box<dyn Cluster + 'a>> {
+    /// The cluster for lookups that were made of secrets, which no recording may hold. `None` where this cluster records
+    /// nothing.
+    fn unrecorded(&self) -> Option<&dyn Cluster> {
         None
     }
-
-    /// Takes in what is known of secrets in an object that the cluster gave.
-    fn take_secrets(&self, _object: &Value, _secrets: &Secrets) {}
-
-    /// The cluster as a replay of this run will find it, so far; `None` where that is no other.
-    fn rehearsal(&self) -> Option<Arc<dyn Cluster>> {
-        None
-    }
-
-    /// Takes it in that a rule comes out otherwise for an object when the run is replayed, or may where that was not tried.
-    fn take_difference(&self, _rule: &str, _object: &str, _is_tried: bool) {}
 
     /// The namespace that is meant where none is given.
     fn default_namespace(&self) -> &str;

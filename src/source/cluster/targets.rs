@@ -6,7 +6,6 @@ use crate::resources::ApiResource;
 use crate::value::{Text, Value};
 
 use super::api_path::{api_path, segment};
-use super::missed::Misses;
 use super::served::fitting;
 use super::{Cluster, ClusterError, ListQuery};
 
@@ -19,10 +18,10 @@ pub(super) fn find(
     cluster: &dyn Cluster,
     selector: &TargetSelector,
     most: usize,
-    misses: &Misses,
+    note_missed: &dyn Fn(&ClusterError),
 ) -> Result<Vec<Value>, LookupError> {
     let unanswerable = |error: ClusterError| {
-        misses.note_told(|| format!("targets {selector}"), &error);
+        note_missed(&error);
         unanswerable(error)
     };
     let served = cluster.resources().map_err(unanswerable)?;

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 
-use crate::engine::{Disguise, Lookup, LookupError, TargetAccess, TargetRefusal, World};
-use crate::policy::TargetSelector;
+use crate::engine::{
+    Lookup, LookupError, LookupSource, TargetAccess, TargetLookup, TargetRefusal, World,
+};
 use crate::resources::{ApiResource, KindScope};
 use crate::secrets::Secrets;
 use crate::value::{GroupVersionKind, Text, Value};
@@ -35,7 +36,8 @@ pub struct ClusterWorld<W> {
     /// The labels of all namespaces in one list, where objects of all of them are evaluated; `None` if they may not be
     /// listed.
     listed: Option<OnceLock<Option<BTreeMap<Text, Value>>>>,
-    answers: Answers<Question, Result<Value, LookupError>>,
+    /// The answers so far. One that may be recorded is kept apart from one that may not.
+    answers: Answers<(Question, bool), Result<Value, LookupError>>,
     targets: Mutex<BTreeMap<TargetKey, Found>>,
     /// So many objects may be one target.
     most_targets: usize,
@@ -44,8 +46,6 @@ pub struct ClusterWorld<W> {
     /// Whether values of Secrets may be shown.
     shows_secrets: bool,
     misses: Misses,
-    /// The world that a replay of the run sees, where it is recorded.
-    rehearsal: Option<Box<Self>>,
 }
 
 /// So many namespaces are read at once.
@@ -65,8 +65,6 @@ enum Question {
     Entry(Text),
     /// The data of a global context entry.
     Global(Text),
-    /// One that secrets were written into, as it may be shown, and what would be asked if they were not.
-    Disguised(Box<Self>, String, Option<Vec<Text>>),
 }
 
 impl<W> std::fmt::Debug for ClusterWorld<W> {
@@ -90,7 +88,6 @@ impl<W: World> ClusterWorld<W> {
             rights: None,
             shows_secrets: false,
             misses: Misses::default(),
-            rehearsal: None,
         }
     }
 
@@ -98,12 +95,6 @@ impl<W: World> ClusterWorld<W> {
     #[must_use]
     pub fn with_secrets_shown(self, shows_secrets: bool) -> Self {
         Self { shows_secrets, ..self }
-    }
-
-    /// Lets it be tried what a replay of the run comes to.
-    #[must_use]
-    pub fn with_rehearsal(self, rehearsal: Option<Self>) -> Self {
-        Self { rehearsal: rehearsal.map(Box::new), ..self }
     }
 
     /// Reads the labels of all namespaces at once, as soon as those of one are asked for.
@@ -154,30 +145,64 @@ impl<W: World> ClusterWorld<W> {
         }
     }
 
-    /// Asks once, however many threads want to know.
+    /// Asks the cluster once, however many threads need the answer.
     fn answer(
         &self,
-        question: &Question,
-        ask: impl FnOnce() -> Result<Value, LookupError>,
+        cluster: &dyn Cluster,
+        question: Question,
+        tainted: Option<&Secrets>,
+        ask: impl FnOnce(&dyn Cluster, &dyn Fn(ClusterError) -> LookupError) -> Result<Value, LookupError>,
     ) -> Result<Value, LookupError> {
-        // A refusal takes something, too.
-        self.answers.get(question, ask, |answer| 100 + answer.as_ref().map_or(0, Value::weight))
+        let failed = |error: ClusterError| {
+            self.note_missed(question.to_string(), &question.texts(), &error, tainted);
+            lookup_error(error)
+        };
+        let key = (question.clone(), tainted.is_some());
+        let ask = || ask(for_lookup(cluster, tainted), &failed);
+        // An error takes memory, too.
+        self.answers.get(&key, ask, |answer| 100 + answer.as_ref().map_or(0, Value::weight))
     }
 
-    /// What it means for a look-up that the cluster does not answer.
-    fn unanswered(&self, question: &Question, error: ClusterError) -> LookupError {
-        self.misses.note_told(|| question.to_string(), &error);
-        answerless(error)
+    /// Notes a lookup that the cluster did not answer, with the secrets masked that it was made of.
+    fn note_missed(&self, what: String, texts: &[&str], why: &ClusterError, tainted: Option<&Secrets>) {
+        match tainted {
+            // The engine reports a rule that cannot be replayed.
+            Some(_) if matches!(why, ClusterError::NotRecorded(_)) => {}
+            Some(secrets) if !self.shows_secrets => {
+                let hide = |text: &str| secrets.hide_in(text, texts);
+                self.misses.note_told(|| hide(&what), &why.clone().with_words(hide));
+            }
+            _ => self.misses.note_told(|| what, why),
+        }
     }
 
     /// The data of a global context entry, which may be one of the cluster or one that was given.
-    fn global(&self, cluster: &dyn Cluster, name: &str) -> Result<Value, LookupError> {
-        let spec = self.lookup(&Lookup::GlobalEntry(name))?;
-        let question = Question::Global(name.into());
-        let unanswered = |error| self.unanswered(&question, error);
-        let source = Globals { cluster, most: self.most_targets, unanswered: &unanswered };
-        source.data(&spec, |path| self.lookup(&Lookup::Api(path)))
+    fn global(
+        &self,
+        cluster: &dyn Cluster,
+        name: &str,
+        failed: &dyn Fn(ClusterError) -> LookupError,
+    ) -> Result<Value, LookupError> {
+        let spec = self.lookup(&LookupSource::GlobalEntry(name).into())?;
+        let source = Globals { cluster, most: self.most_targets, unanswered: failed };
+        source.data(&spec, |path| self.lookup(&LookupSource::Api(path).into()))
     }
+}
+
+impl Question {
+    /// The texts that a rule may have made of secrets.
+    fn texts(&self) -> Vec<&str> {
+        match self {
+            Self::ConfigMap(namespace, name) => vec![namespace, name],
+            Self::Path(path) => vec![path],
+            Self::Entry(_) | Self::Global(_) => Vec::new(),
+        }
+    }
+}
+
+/// The cluster that answers a lookup.
+fn for_lookup<'c>(cluster: &'c dyn Cluster, tainted: Option<&Secrets>) -> &'c dyn Cluster {
+    tainted.and_then(|_| cluster.unrecorded()).unwrap_or(cluster)
 }
 
 impl std::fmt::Display for Question {
@@ -187,12 +212,11 @@ impl std::fmt::Display for Question {
             Self::Path(path) => f.write_str(path),
             Self::Entry(name) => write!(f, "globalcontextentries.kyverno.io \"{name}\""),
             Self::Global(name) => write!(f, "data of globalcontextentries.kyverno.io \"{name}\""),
-            Self::Disguised(_, shown, _) => f.write_str(shown),
         }
     }
 }
 
-fn answerless(error: ClusterError) -> LookupError {
+fn lookup_error(error: ClusterError) -> LookupError {
     match error {
         error if error.is_not_found() => LookupError::NotFound,
         ClusterError::Refused { message, .. } => LookupError::Unanswerable(message),
@@ -283,122 +307,62 @@ impl<W: World> World for ClusterWorld<W> {
         }
     }
 
-    fn targets(&self, selector: &TargetSelector) -> Result<Vec<Value>, LookupError> {
-        let given = self.given.targets(selector);
+    fn targets(&self, lookup: &TargetLookup<'_>) -> Result<Vec<Value>, LookupError> {
+        let TargetLookup { selector, tainted } = *lookup;
+        let given = self.given.targets(lookup);
         let (Some(cluster), Err(LookupError::NotGiven)) = (self.cluster.as_deref(), &given) else {
             return given;
         };
+        let find = || {
+            targets::find(for_lookup(cluster, tainted), selector, self.most_targets, &|error| {
+                self.note_missed(format!("targets {selector}"), &selector.texts(), error, tainted);
+            })
+        };
+        if tainted.is_some() {
+            return find();
+        }
         let labels = selector.labels.as_ref().map(Value::to_json).unwrap_or_default();
         let key = (selector.kind.text.clone(), selector.namespace.clone(), selector.name.clone(), labels);
         let found = {
             let mut known = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(known.entry(key).or_default())
         };
-        found.get_or_init(|| targets::find(cluster, selector, self.most_targets, &self.misses)).clone()
+        found.get_or_init(find).clone()
     }
 
     fn refusal(&self, access: &TargetAccess<'_>) -> Option<TargetRefusal> {
         self.rights.as_ref()?.refusal(self.cluster.as_deref()?, access)
     }
 
-    fn keeps_stand_ins(&self) -> bool {
-        self.cluster.as_ref().is_some_and(|cluster| cluster.keeps_stand_ins())
-    }
-
-    fn take_secrets(&self, object: &Value, secrets: &Secrets) {
-        if let Some(cluster) = &self.cluster {
-            cluster.take_secrets(object, secrets);
-        }
-    }
-
-    fn rehearsal(&self) -> Option<&dyn World> {
-        self.rehearsal.as_deref().map(|world| world as _)
-    }
-
-    fn take_difference(&self, rule: &str, object: &str, is_tried: bool) {
-        if let Some(cluster) = &self.cluster {
-            cluster.take_difference(rule, object, is_tried);
-        }
-    }
-
-    fn disguised_lookup(&self, lookup: &Lookup<'_>, disguise: &Disguise) -> Result<Value, LookupError> {
-        self.look_up(lookup, Some(disguise))
-    }
-
-    fn disguised_targets(
-        &self,
-        selector: &TargetSelector,
-        disguise: &Disguise,
-    ) -> Result<Vec<Value>, LookupError> {
-        let given = self.given.targets(selector);
-        let (Some(cluster), Err(LookupError::NotGiven)) = (self.cluster.as_deref(), &given) else {
-            return given;
-        };
-        let disguised = cluster.disguised(disguise);
-        // What was missed is named as it may be shown.
-        let misses = Misses::default();
-        let cluster = disguised.as_deref().unwrap_or(cluster);
-        let found = targets::find(cluster, selector, self.most_targets, &misses);
-        for missed in misses.take() {
-            self.misses.note(if self.shows_secrets {
-                missed
-            } else {
-                let why = missed.why.with_words(|words| disguise.hide(words));
-                Missed { what: disguise.hide(&missed.what), why, is_told: missed.is_told }
-            });
-        }
-        found
-    }
-
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {
-        self.look_up(lookup, None)
-    }
-}
-
-impl<W: World> ClusterWorld<W> {
-    fn look_up(&self, lookup: &Lookup<'_>, disguise: Option<&Disguise>) -> Result<Value, LookupError> {
         let given = self.given.lookup(lookup);
         let Some(cluster) = self.cluster.as_deref() else { return given };
-        let disguised = disguise.and_then(|disguise| cluster.disguised(disguise));
-        let cluster = disguised.as_deref().unwrap_or(cluster);
-        let asked = |question: Question| match disguise {
-            None => question,
-            Some(disguise) => {
-                let shown = question.to_string();
-                let shown = if self.shows_secrets { shown } else { disguise.hide(&shown) };
-                Question::Disguised(Box::new(question), shown, disguise.stand_in.clone())
-            }
-        };
-        let unanswered = |question: &Question, error: ClusterError| {
-            let Some(disguise) = disguise.filter(|_| !self.shows_secrets) else {
-                return self.unanswered(question, error);
-            };
-            let shown = error.clone().with_words(|words| disguise.hide(words));
-            self.misses.note_told(|| question.to_string(), &shown);
-            answerless(error)
-        };
-        match (&given, lookup) {
-            (Err(LookupError::NotGiven | LookupError::NotFound), Lookup::ConfigMap { namespace, name }) => {
-                let question = asked(Question::ConfigMap((*namespace).into(), (*name).into()));
-                self.answer(&question, || {
-                    let found = cluster.get(ApiResource::config_maps(), Some(namespace), name);
-                    found.map_err(|error| unanswered(&question, error))
+        let tainted = lookup.tainted;
+        match (&given, lookup.source) {
+            (
+                Err(LookupError::NotGiven | LookupError::NotFound),
+                LookupSource::ConfigMap { namespace, name },
+            ) => {
+                let question = Question::ConfigMap(namespace.into(), name.into());
+                self.answer(cluster, question, tainted, |cluster, failed| {
+                    cluster.get(ApiResource::config_maps(), Some(namespace), name).map_err(failed)
                 })
             }
-            (Err(LookupError::NotGiven), Lookup::Api(path)) => {
+            (Err(LookupError::NotGiven), LookupSource::Api(path)) => {
                 check_path(path)?;
-                let question = asked(Question::Path((*path).into()));
-                self.answer(&question, || cluster.ask(path).map_err(|error| unanswered(&question, error)))
-            }
-            (Err(LookupError::NotGiven), Lookup::GlobalEntry(name)) => {
-                let question = Question::Entry((*name).into());
-                self.answer(&question, || {
-                    let spec = globals::spec(cluster, name);
-                    spec.map_err(|error| self.unanswered(&question, error))?.ok_or(LookupError::NotGiven)
+                self.answer(cluster, Question::Path(path.into()), tainted, |cluster, failed| {
+                    cluster.ask(path).map_err(failed)
                 })
             }
-            (Err(LookupError::NotGiven), Lookup::Global(name)) => {
-                self.answer(&Question::Global((*name).into()), || self.global(cluster, name))
+            (Err(LookupError::NotGiven), LookupSource::GlobalEntry(name)) => {
+                self.answer(cluster, Question::Entry(name.into()), tainted, |cluster, failed| {
+                    globals::spec(cluster, name).map_err(failed)?.ok_or(LookupError::NotGiven)
+                })
+            }
+            (Err(LookupError::NotGiven), LookupSource::Global(name)) => {
+                self.answer(cluster, Question::Global(name.into()), tainted, |cluster, failed| {
+                    self.global(cluster, name, failed)
+                })
             }
             _ => given,
         }
@@ -487,12 +451,12 @@ mod tests {
         let world = ClusterWorld::new(EmptyWorld, Some(cluster.clone()), false);
         thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| world.lookup(&Lookup::Api("/api/v1/nodes")).unwrap());
+                scope.spawn(|| world.lookup(&LookupSource::Api("/api/v1/nodes").into()).unwrap());
             }
         });
         assert_eq!(cluster.0.load(Ordering::Relaxed), 1);
-        world.lookup(&Lookup::Api("/api/v1/nodes?limit=1")).unwrap();
-        world.lookup(&Lookup::ConfigMap { namespace: "x", name: "web" }).unwrap();
+        world.lookup(&LookupSource::Api("/api/v1/nodes?limit=1").into()).unwrap();
+        world.lookup(&LookupSource::ConfigMap { namespace: "x", name: "web" }.into()).unwrap();
         assert_eq!(cluster.0.load(Ordering::Relaxed), 3);
     }
 

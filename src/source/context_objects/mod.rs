@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::engine::{Lookup, LookupError};
+use crate::engine::{LookupError, LookupSource};
 use crate::value::{ObjectRef, Pointer, Value};
 use crate::yaml::{Document, Limits};
 
@@ -92,18 +92,18 @@ impl GivenObjects {
     /// # Errors
     ///
     /// See [`LookupError`]. An object is known not to be there where others of its kind are given.
-    pub fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {
-        if let Lookup::Api(path) = lookup {
+    pub fn lookup(&self, source: LookupSource<'_>) -> Result<Value, LookupError> {
+        if let LookupSource::Api(path) = source {
             let response = self.given.as_ref().and_then(|given| given.responses.get("GET", path));
             return response.unwrap_or_else(|| self.get(path));
         }
         let given = self.given.as_ref().ok_or(LookupError::NotGiven)?;
-        match lookup {
-            Lookup::ConfigMap { namespace, name } => {
+        match source {
+            LookupSource::ConfigMap { namespace, name } => {
                 let resource = (String::new(), "v1".to_owned(), "configmaps".to_owned());
                 given.objects.one(&resource, Some(namespace), name)
             }
-            Lookup::Global(name) => match given.globals.origin(name).ok_or(LookupError::NotGiven)? {
+            LookupSource::Global(name) => match given.globals.origin(name).ok_or(LookupError::NotGiven)? {
                 Origin::Resource { resource, namespace } => {
                     self.objects(resource).ok_or(LookupError::NotGiven)?.all(resource, namespace)
                 }
@@ -111,13 +111,13 @@ impl GivenObjects {
                 Origin::Data(data) => data.clone().map_err(LookupError::Unanswerable),
                 Origin::Elsewhere(what) => Err(LookupError::Unanswerable(format!("{what} are never sent"))),
             },
-            Lookup::GlobalEntry(name) => given.globals.spec(name).cloned().ok_or(LookupError::NotGiven),
-            Lookup::Image(reference) => given.images.get(reference),
-            Lookup::Call { method, url } => {
+            LookupSource::GlobalEntry(name) => given.globals.spec(name).cloned().ok_or(LookupError::NotGiven),
+            LookupSource::Image(reference) => given.images.get(reference),
+            LookupSource::Call { method, url } => {
                 let method = if method.is_empty() { "GET" } else { method };
                 given.responses.get(method, url).unwrap_or(Err(LookupError::NotGiven))
             }
-            Lookup::Api(_) => Err(LookupError::NotGiven),
+            LookupSource::Api(_) => Err(LookupError::NotGiven),
         }
     }
 
@@ -287,7 +287,7 @@ mod tests {
     }
 
     fn names(path: &str) -> Result<Vec<String>, LookupError> {
-        let found = given().lookup(&Lookup::Api(path))?;
+        let found = given().lookup(LookupSource::Api(path))?;
         let name = |object: &Value| object.path(&["metadata", "name"]).unwrap().as_str().unwrap().to_owned();
         Ok(match found.get("items") {
             Some(items) => items.as_array().unwrap().iter().map(name).collect(),
@@ -326,6 +326,9 @@ mod tests {
         }
         let field = names("/api/v1/configmaps?fieldSelector=data.k%3Dv");
         assert!(matches!(field, Err(LookupError::Unanswerable(_))));
-        assert_eq!(GivenObjects::NONE.lookup(&Lookup::Api("/api/v1/namespaces")), Err(LookupError::NotGiven));
+        assert_eq!(
+            GivenObjects::NONE.lookup(LookupSource::Api("/api/v1/namespaces")),
+            Err(LookupError::NotGiven)
+        );
     }
 }

@@ -21,7 +21,7 @@ use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{ObjectRef, Pointer, Text, Value};
 use crate::variables::{Inline, Query, QueryError, Scope, Substitution};
 
-use crate::engine::{DottedName, Settings, Values, World};
+use crate::engine::{DottedName, LookupError, LookupSource, Settings, Values, World, lookups};
 
 use loading::{Loader, Window};
 use typed_integers::TypedIntegers;
@@ -362,9 +362,9 @@ impl<'a> Context<'a> {
         self.settings
     }
 
-    /// The outside.
-    pub(super) const fn world(&self) -> &'a dyn World {
-        self.clock.0
+    /// Looks up what a context entry needs.
+    pub(super) fn lookup(&self, source: LookupSource<'_>) -> Result<Value, LookupError> {
+        lookups::lookup(self.clock.0, self.secrets, source)
     }
 
     /// Makes this value, which comes from an expression, the element of a loop that so many others are around.
@@ -458,9 +458,10 @@ impl<'a> Context<'a> {
     /// Gives the root the images of the object that the policy was given.
     fn add_images(&mut self) -> Result<(), QueryError> {
         if self.images.is_none() {
+            self.secrets.note_read(&self.imaged);
             let images = images::images(&self.imaged).map_err(|text| QueryError::Load(text.into()))?;
             if let Some(images) = images.as_ref().filter(|_| self.secrets.holds(&self.imaged)) {
-                self.secrets.note(images, None, &[&self.imaged]);
+                self.secrets.note(images, &[&self.imaged]);
             }
             self.images = Some(images);
         }

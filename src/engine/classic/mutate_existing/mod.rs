@@ -121,6 +121,12 @@ impl Requests<'_> {
                 continue;
             }
             self.evaluation.note_what_is_missing(rule);
+            self.evaluation.note_matched(&self.policy.meta.full_name(), rule, &object);
+            if let Some(error) = self.evaluation.not_replayable() {
+                let outcome = Outcome::Error(error);
+                reports.push(RuleReport { rule: rule.name.clone(), outcome, trigger: None, trace: None });
+                continue;
+            }
             if !self.policy.meta.admits(&candidate) || !rule.selects(&candidate) {
                 reports.extend(self.evaluation.traced(|| not_selected(rule, &candidate)));
                 continue;
@@ -143,6 +149,7 @@ impl Requests<'_> {
             let saved = context.enter(rule, &settings.values, settings.trace);
             let outcome = self.kept(rule, &object, context);
             let trace = context.leave(saved);
+            let outcome = self.evaluation.not_replayable().map(Outcome::Error).or(outcome);
             match outcome {
                 None => requested.push(index),
                 Some(outcome) => {
@@ -256,6 +263,7 @@ impl Requests<'_> {
                 ran.unwrap_or_else(|| Run { outcome: Outcome::NoChange, emptied: false })
             }
         };
+        let run = Run { outcome: self.evaluation.replayable(run.outcome), ..run };
         if matches!(run.outcome, Outcome::Patched { .. } | Outcome::Error(_)) {
             context.tracker().reach(Divergence::WholePolicyRequest);
         }
@@ -326,7 +334,8 @@ impl Work<'_> {
         let mut missing = Vec::new();
         let mut selectors = Vec::new();
         for (index, target) in self.existing.targets.iter().enumerate() {
-            match self.find(index, target, context, targets) {
+            let selected = self.find(index, target, context, targets);
+            match self.requests.evaluation.not_replayable().map_or(selected, Err) {
                 Ok(Selected { selector, entries, missing: text }) => {
                     missing.extend(text);
                     found.extend(entries.into_iter().map(|entry| (target, selectors.len(), entry)));
@@ -379,7 +388,7 @@ impl Work<'_> {
         if let Some(refusal) = world.refusal(&TargetAccess::Find(&selector)) {
             return Err(refused(refusal));
         }
-        match targets.find(&selector, engine, world) {
+        match targets.find(&selector, engine, (world, self.requests.evaluation.taint)) {
             Ok(entries) if entries.is_empty() => {
                 if targets.has_parent(&selector) {
                     return Err(no_subresource(&selector));
@@ -428,6 +437,7 @@ impl Work<'_> {
         let outcome = self
             .patch(target, &object, context, &self.requests.evaluation.survey)
             .unwrap_or_else(|error| Outcome::Error(with_request(error, self.rule)));
+        let outcome = self.requests.evaluation.replayable(outcome);
         let mut trace = context.leave_target(&saved);
         if let Some(trace) = &mut trace {
             trace.target = self.existing.targets.iter().position(|other| std::ptr::eq(other, target));
@@ -512,7 +522,7 @@ impl Work<'_> {
         let taint = self.requests.evaluation.taint;
         let is_secret = |segment: &Segment| matches!(segment, Segment::Key(key) if taint.hides_key(key));
         if last.pointer.segments().iter().any(is_secret) {
-            taint.note_text(&text.as_str().into(), None);
+            taint.note_text(&text);
         }
         if let Some(metadata) = after.as_object_mut().and_then(|members| members.get_mut("metadata")) {
             let mut annotations = metadata

@@ -8,7 +8,7 @@ use crate::report::{Outcome, RuleError, SkipReason};
 use crate::value::Value;
 use crate::variables::{Inline, Template};
 
-use super::{failed_patch, not_met, patch};
+use super::{failed_patch, not_met, note_anchors, patch};
 
 /// What an early rule makes of an object, or why it does not apply.
 type Made = Result<Value, SkipReason>;
@@ -51,6 +51,7 @@ fn overlaid(
     context: &mut Context<'_>,
     survey: &MergeContext<'_>,
 ) -> Result<Made, RuleError> {
+    note_anchors(&part.template, object, context);
     let prepare = |value: &Value| LegacyOverlay::prepare(value, tracker);
     let made;
     let overlay = match &part.prepared {

@@ -6,7 +6,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::patch::{
-    FailedCondition, InlineError, InlineResolver, JsonPatch, JsonPatchTemplate, MergeContext, Merged, Overlay,
+    FailedCondition, InlineError, InlineResolver, JsonPatch, JsonPatchTemplate, MergeContext, Merged,
+    OperationKind, Overlay,
 };
 use crate::policy::{Patch, labels_as_texts};
 use crate::report::{Outcome, RuleError, SkipReason};
@@ -27,6 +28,7 @@ pub(super) fn patch(
     let after = match patch {
         Patch::StrategicMerge { overlay, prepared } => {
             context.tracker().reach_all(overlay.divergences());
+            note_anchors(overlay, object, context);
             let merged = match prepared {
                 Some(overlay) => overlay
                     .apply(object, survey, context.tracker(), None)
@@ -41,9 +43,13 @@ pub(super) fn patch(
         Patch::Json6902 { patch, prepared, open } => {
             context.tracker().reach_all(patch.divergences());
             let patched = match prepared {
-                Some(patch) => patch.apply(object, context.tracker()),
+                Some(patch) => {
+                    note_tests(patch, object, context);
+                    patch.apply(object, context.tracker())
+                }
                 None => {
                     let (parsed, is_secret) = substituted_patch(patch, open.as_ref(), context)?;
+                    note_tests(&parsed, object, context);
                     let patched = parsed.apply(object, context.tracker());
                     if let (Ok(after), true) = (&patched, is_secret) {
                         note_new(patch, object, after, context);
@@ -58,6 +64,7 @@ pub(super) fn patch(
             Err(reason) => return Ok(Outcome::Skipped(reason)),
         },
     };
+    context.taint().note_patch(object, &after);
     if after == *object {
         return Ok(Outcome::NoChange);
     }
@@ -65,6 +72,25 @@ pub(super) fn patch(
         return Err(RuleError::new("failed to unmarshal patched resource: Object 'Kind' is missing"));
     }
     Ok(Outcome::Patched { before: object.clone(), after })
+}
+
+/// Notes that a patch with a `test` operation depends on the object.
+fn note_tests(patch: &JsonPatch, object: &Value, context: &Context<'_>) {
+    if context.taint().is_replay()
+        && patch.operations().iter().any(|operation| operation.kind() == OperationKind::Test)
+    {
+        context.taint().note_read(object);
+    }
+}
+
+/// Notes that an overlay with condition anchors depends on the object.
+fn note_anchors(overlay: &Template, object: &Value, context: &Context<'_>) {
+    if context.taint().is_replay() {
+        let text = overlay.source().to_json();
+        if text.contains("\"(") || text.contains("\"<(") {
+            context.taint().note_read(object);
+        }
+    }
 }
 
 /// A condition anchor that does not hold, as a reason.

@@ -3,48 +3,25 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 
-use crate::engine::Disguise;
 use crate::resources::{ApiResource, Resources};
-use crate::secrets::{STAND_IN, STAND_IN_ENCODED};
 use crate::source::SourceError;
 use crate::source::cluster::{Access, Cluster, ClusterError, Draft, ListQuery, Page, Subject};
-use crate::value::{Number, Text, Value};
+use crate::value::Value;
 
-use super::copies::Copies;
-use super::disguised::DisguisedReplay;
+use super::head::{Head, SecretValues};
 use super::question::Question;
-use super::{API_VERSION, COMPLETE, HEAD, KIND, LEFT_OUT, OTHERWISE, STANDS_IN, answer};
+use super::{answer, dry_run};
 
-/// A cluster that answers what a recording holds, and nothing else.
+/// A cluster that answers from a recording, and sends nothing.
 #[derive(Debug)]
 pub struct RecordedCluster {
     folder: PathBuf,
-    namespace: String,
-    now: Timestamp,
-    /// Whether texts stand in for the values of Secrets.
-    is_masked: bool,
-    /// What it says of itself.
-    head: Value,
-    /// Objects that the files hold in another way than they are going to, while the recording is made.
-    copies: Option<Arc<Mutex<Copies>>>,
+    head: Head,
     resources: OnceLock<Result<Arc<Resources>, ClusterError>>,
-}
-
-/// What a recording says of itself, if it is one.
-fn head(folder: &Path) -> Option<Value> {
-    let text = fs::read_to_string(folder.join(HEAD)).ok()?;
-    let head = Value::from_json(&text).ok()?;
-    let says = |name, text| head.get(name).and_then(Value::as_str) == Some(text);
-    (says("apiVersion", API_VERSION) && says("kind", KIND)).then_some(head)
-}
-
-/// Whether a directory is a recording.
-pub(super) fn is_recording(folder: &Path) -> bool {
-    head(folder).is_some()
 }
 
 impl RecordedCluster {
@@ -52,46 +29,20 @@ impl RecordedCluster {
     ///
     /// # Errors
     ///
-    /// A directory that is none.
+    /// A directory that cannot be read or is no recording.
     pub fn open(folder: &Path) -> Result<Self, SourceError> {
         let path = || folder.display().to_string();
         fs::read_dir(folder).map_err(|cause| SourceError::unreadable(path(), cause))?;
-        let none = || SourceError::NoRecording { path: path() };
-        let head = head(folder).ok_or_else(none)?;
-        let text = |name| head.get(name).and_then(Value::as_str);
-        let now = text("now").and_then(|now| now.parse().ok()).ok_or_else(none)?;
-        let namespace = text("namespace").unwrap_or("default").to_owned();
-        let is_masked = text("secrets") != Some("shown");
-        Ok(Self {
-            folder: folder.to_owned(),
-            namespace,
-            now,
-            is_masked,
-            head,
-            copies: None,
-            resources: OnceLock::new(),
-        })
+        let head = Head::read(folder).ok_or_else(|| SourceError::NoRecording { path: path() })?;
+        Ok(Self { folder: folder.to_owned(), head, resources: OnceLock::new() })
     }
 
-    /// A masked recording that is still being made.
-    pub(super) fn growing(
-        folder: &Path,
-        namespace: String,
-        now: Timestamp,
-        copies: Arc<Mutex<Copies>>,
-    ) -> Self {
-        Self {
-            folder: folder.to_owned(),
-            namespace,
-            now,
-            is_masked: true,
-            head: Value::Null,
-            copies: Some(copies),
-            resources: OnceLock::new(),
-        }
+    /// Whether values of Secrets are redacted.
+    pub fn is_redacted(&self) -> bool {
+        self.head.secrets != SecretValues::Shown
     }
 
-    /// What the recording answers, as `read` understands it.
+    /// The recorded answer, parsed by `read`.
     fn find<T>(
         &self,
         question: &Question,
@@ -101,9 +52,7 @@ impl RecordedCluster {
         let text = match fs::read_to_string(self.folder.join(question.file_name())) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let asked = question.to_string();
-                let why = if self.is_masked && holds_stand_in(&asked) { IS_PART } else { "" };
-                return Err(ClusterError::NotRecorded(format!("{asked}{why}")));
+                return Err(ClusterError::NotRecorded(question.to_string()));
             }
             Err(error) => return Err(malformed(error.to_string())),
         };
@@ -114,41 +63,9 @@ impl RecordedCluster {
         if let Some(error) = content.get("error").and_then(answer::error) {
             return Err(error);
         }
-        let answer = content.get("answer").and_then(|answer| match &self.copies {
-            Some(copies) => read(&copies.lock().unwrap_or_else(PoisonError::into_inner).within(answer)),
-            None => read(answer),
-        });
+        let answer = content.get("answer").and_then(read);
         answer.ok_or_else(|| malformed("its file holds no answer".into()))
     }
-}
-
-/// What is said of a question that a policy made of what stands in for a Secret.
-const IS_PART: &str = " (what stands in for the value of a Secret is a part of it: --record with --show-secrets keeps the values)";
-
-/// Whether a text was made of what stands in for a value, decoded or not.
-fn holds_stand_in(text: &str) -> bool {
-    text.contains(STAND_IN) || text.contains(STAND_IN_ENCODED)
-}
-
-/// An answer with what was sent, wherever it says the same of it once that is covered.
-fn uncovered(answer: &Value, covered: &Value, sent: &Value) -> Value {
-    if answer == covered {
-        return sent.clone();
-    }
-    let (Some(members), Some(covered), Some(sent)) =
-        (answer.as_object(), covered.as_object(), sent.as_object())
-    else {
-        return answer.clone();
-    };
-    let member = |(key, value): (&Text, &Value)| {
-        // A key may be masked, too.
-        let known = covered.get_full(key).and_then(|(at, _, covered)| Some((covered, sent.get_index(at)?)));
-        match known.filter(|_| covered.len() == sent.len()) {
-            Some((covered, (key, sent))) => (key.clone(), uncovered(value, covered, sent)),
-            None => (key.clone(), value.clone()),
-        }
-    };
-    members.iter().map(member).collect()
 }
 
 impl Cluster for RecordedCluster {
@@ -162,12 +79,7 @@ impl Cluster for RecordedCluster {
         self.find(&Question::list(query, number), answer::page)
     }
 
-    fn get(
-        &self,
-        resource: &ApiResource,
-        namespace: Option<&str>,
-        name: &str,
-    ) -> Result<Value, ClusterError> {
+    fn get(&self, resource: &ApiResource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError> {
         self.find(&Question::get(resource, namespace, name), |answer| Some(answer.clone()))
     }
 
@@ -180,94 +92,32 @@ impl Cluster for RecordedCluster {
     }
 
     fn dry_run(&self, draft: &Draft<'_>) -> Result<Value, ClusterError> {
-        if !self.is_masked {
+        if !self.is_redacted() {
             return self.find(&Question::dry_run(draft, draft.object), |answer| Some(answer.clone()));
         }
-        let question = Question::dry_run(draft, draft.shown);
-        self.find(&question, |answer| Some(uncovered(answer, draft.shown, draft.object)))
+        self.find(&Question::dry_run(draft, draft.shown), |answer| {
+            Some(dry_run::unmasked(answer, draft.shown, draft.object))
+        })
     }
 
     fn default_namespace(&self) -> &str {
-        &self.namespace
+        &self.head.namespace
     }
 
     fn now(&self) -> Option<Timestamp> {
-        Some(self.now)
-    }
-
-    fn keeps_stand_ins(&self) -> bool {
-        self.is_masked
-    }
-
-    fn disguised<'a>(&'a self, disguise: &'a Disguise) -> Option<Box<dyn Cluster + 'a>> {
-        self.is_masked.then(|| Box::new(DisguisedReplay::new(self, disguise)) as _)
+        Some(self.head.now)
     }
 
     fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
-        let says = |name| matches!(self.head.get(name), Some(Value::Bool(true)));
-        if !says(COMPLETE) {
+        if !self.head.is_complete {
             remarks.push("the recording is not complete: the run that made it was interrupted".to_owned());
         }
-        if says(STANDS_IN) {
-            let told = "texts stand in for the values of Secrets in the recording: a policy that looks at them may do \
-                        something else than on the cluster (--record with --show-secrets keeps the values)";
-            remarks.push(told.to_owned());
+        if self.head.secrets == SecretValues::Redacted {
+            let text = "the recording holds no values of Secrets: rules that need them are not replayable (--record \
+                        with --show-secrets keeps the values)";
+            remarks.push(text.to_owned());
         }
-        let rows = self.head.get(OTHERWISE).and_then(Value::as_array).unwrap_or_default();
-        for tried in [true, false] {
-            let named = rows.iter().filter(|row| row.get("tried") == Some(&tried.into()));
-            let named = named.filter_map(|row| {
-                let objects = row.get("objects").and_then(number)?;
-                Some((row.get("rule")?.as_str()?, objects, row.get("first")?.as_str()?))
-            });
-            remarks.extend(told_otherwise(named, tried));
-        }
-        let left_out = self.head.get(LEFT_OUT).and_then(number).unwrap_or_default();
-        let answers = if left_out == 1 { "answer" } else { "answers" };
-        let told = format!(
-            "{left_out} {answers} to what a policy asks for by values of Secrets could not be recorded without them: rules \
-             that want them fail (--show-secrets records them)"
-        );
-        remarks.extend((left_out > 0).then_some(told));
         remarks
     }
-}
-
-fn number(value: &Value) -> Option<usize> {
-    value.as_number().and_then(Number::as_i64).and_then(|number| usize::try_from(number).ok())
-}
-
-/// So many rules are named.
-const NAMED: usize = 10;
-
-/// What is said of rules that come out otherwise in a replay: each with the number of objects, and the first of them.
-pub(super) fn told_otherwise<'r>(
-    rules: impl Iterator<Item = (&'r str, usize, &'r str)>,
-    is_tried: bool,
-) -> Option<String> {
-    let mut named: Vec<String> = rules
-        .map(|(rule, objects, first)| match objects {
-            1 => format!("{rule} on {first}"),
-            _ => format!("{rule} on {objects} objects, first {first}"),
-        })
-        .collect();
-    let more = named.len().saturating_sub(NAMED);
-    named.truncate(NAMED);
-    if more > 0 {
-        named.push(format!("and {more} more"));
-    }
-    let named = named.join("; ");
-    let told = if is_tried {
-        format!(
-            "what these rules do depends on what the values of Secrets are, and a replay prints something else where \
-             texts stand in for them (--record with --show-secrets keeps the values): {named}"
-        )
-    } else {
-        format!(
-            "these rules with targets look at Secrets, and it was not tried whether a replay prints the same where texts \
-             stand in for the values (--record with --show-secrets keeps them): {named}"
-        )
-    };
-    (!named.is_empty()).then_some(told)
 }

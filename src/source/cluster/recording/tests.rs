@@ -59,7 +59,7 @@ impl Cluster for Small {
 }
 
 fn recording(folder: &Path) -> Result<RecordingCluster, SourceError> {
-    RecordingCluster::new(Arc::new(Small), folder, NOW.parse().unwrap(), None)
+    RecordingCluster::new(Arc::new(Small), folder, NOW.parse().unwrap(), true)
 }
 
 /// Everything that there is to ask.

@@ -1,102 +1,56 @@
-//! A cluster whose answers are written down.
+//! A cluster whose answers are recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 
-use crate::engine::Disguise;
 use crate::resources::{ApiResource, Resources};
-use crate::secrets::{MASK, Secrets, Texts, is_secret, mask_further};
+use crate::secrets::{Secrets, redact};
 use crate::source::SourceError;
 use crate::source::cluster::{Access, Cluster, ClusterError, Draft, ListQuery, Page, Subject};
 use crate::source::write::write_file;
-use crate::value::{Text, Value};
+use crate::value::{ObjectRef, Text, Value};
 
-use super::copies::Copies;
-use super::disguised::{DisguisedCluster, page};
+use super::head::{self, Head, SecretValues};
 use super::question::Question;
-use super::replay::{RecordedCluster, told_otherwise};
-use super::{API_VERSION, COMPLETE, Cover, HEAD, KIND, LEFT_OUT, OTHERWISE, STANDS_IN, answer};
+use super::{answer, dry_run};
 
-/// A cluster whose answers are written to a directory before they are given.
+/// A cluster whose answers are written to a directory before they are used.
 #[derive(Debug)]
 pub struct RecordingCluster {
-    pub(super) inner: Arc<dyn Cluster>,
+    inner: Arc<dyn Cluster>,
     folder: PathBuf,
     now: Timestamp,
-    cover: Option<Cover>,
-    is_covered: AtomicBool,
-    begun: OnceLock<Result<(), ClusterError>>,
-    /// Answers that cannot be written down without a secret.
-    pub(super) lost: AtomicUsize,
-    /// Why objects could not be written anew.
-    failed: OnceLock<ClusterError>,
-    copies: Arc<Mutex<Copies>>,
+    /// Whether values of Secrets are recorded.
+    shows_secrets: bool,
+    /// Whether some value of a Secret was redacted.
+    has_redacted: AtomicBool,
+    /// Whether some lookup was made of secrets, and so not recorded.
+    has_left_out: AtomicBool,
     is_interrupted: AtomicBool,
-    /// The rules that come out otherwise in a replay, as was tried, or may: for how many objects, and the first of them.
-    otherwise: Mutex<BTreeMap<(String, bool), (usize, String)>>,
-    known: Mutex<Known>,
+    /// Whether the files of an earlier recording are deleted.
+    begun: OnceLock<Result<(), ClusterError>>,
+    state: Mutex<State>,
     resources: OnceLock<Result<Arc<Resources>, ClusterError>>,
 }
 
-/// What was met so far.
+/// What was recorded so far.
 #[derive(Debug, Default)]
-struct Known {
-    /// The files of this run.
+struct State {
+    /// The names of the files of this run.
     written: BTreeSet<String>,
-    /// The numbers of the pages that are to come: by the list's first file, and what they are asked for by.
+    /// The numbers of the pages to come, by the name of the list's first file and the continue token.
     pages: BTreeMap<(String, Text), usize>,
+    /// Objects with secrets in them, because rules had written them there before: what to redact, by the object's name.
+    tainted: BTreeMap<String, Secrets>,
 }
 
-/// What is said of answers that are not in the recording.
-const LOST: &str = " to what a policy asks for by values of Secrets cannot be recorded without them, and will be missing \
-                    in a replay (--show-secrets records them)";
-
-/// Writes an answer down as that to a question, if there is one.
-type Keep<'k> = &'k dyn Fn(Option<Question>, Result<Value, &ClusterError>) -> Result<(), ClusterError>;
-
-/// What a dry run would store, without secrets.
-fn mask_stored(stored: &Value, texts: &Texts) -> Value {
-    let mut masked = texts.replaced(stored);
-    if is_secret(stored)
-        && let Some(members) = masked.as_object_mut()
-    {
-        for field in ["data", "stringData"] {
-            for member in members.get_mut(field).and_then(Value::as_object_mut).into_iter().flatten() {
-                *member.1 = MASK.into();
-            }
-        }
-    }
-    masked
-}
-
-/// What a dry run would store, masked: with the mask of what was sent wherever it is as it was sent, and with another one
-/// where only the masks are alike.
-fn beside(stored: &Value, masked: &Value, (sent, shown): (&Value, &Value)) -> Value {
-    if stored == sent {
-        return shown.clone();
-    }
-    match (stored, masked, sent, shown) {
-        (Value::Object(stored), Value::Object(masked), Value::Object(sent), Value::Object(shown))
-            if stored.len() == masked.len() && sent.len() == shown.len() =>
-        {
-            let member = |((key, stored), (name, masked)): ((&Text, &Value), (&Text, &Value))| {
-                let known = sent.get_full(key).and_then(|(at, _, sent)| Some((sent, shown.get_index(at)?.1)));
-                (name.clone(), known.map_or_else(|| masked.clone(), |known| beside(stored, masked, known)))
-            };
-            stored.iter().zip(masked.iter()).map(member).collect()
-        }
-        _ if masked == shown && *masked != *stored => format!("{MASK}*").into(),
-        _ => masked.clone(),
-    }
-}
-
-/// Looks whether a directory takes files, before anything is asked for that could not be kept.
+/// Checks that a directory takes files, before the cluster is asked for what could not be kept.
 fn try_to_write(folder: &Path) -> io::Result<()> {
     let trial = folder.join(format!(".kubectl-kyv-{}", std::process::id()));
     fs::File::create(&trial)?;
@@ -104,8 +58,8 @@ fn try_to_write(folder: &Path) -> io::Result<()> {
 }
 
 impl RecordingCluster {
-    /// Looks at the directory, which is made if it is not there; nothing in it is touched before the first
-    /// answer. `now` is the time that the run sees. With a `cover`, objects are written as it leaves them.
+    /// Prepares the directory, which is created if it does not exist; nothing in it is touched before the first answer.
+    /// `now` is the time that the run sees.
     ///
     /// # Errors
     ///
@@ -114,12 +68,12 @@ impl RecordingCluster {
         inner: Arc<dyn Cluster>,
         folder: &Path,
         now: Timestamp,
-        cover: Option<Cover>,
+        shows_secrets: bool,
     ) -> Result<Self, SourceError> {
         let unwritable = |cause| SourceError::unwritable(folder.display().to_string(), cause);
         match fs::read_dir(folder) {
             Ok(mut entries) => {
-                if entries.next().is_some() && !super::replay::is_recording(folder) {
+                if entries.next().is_some() && Head::read(folder).is_none() {
                     return Err(SourceError::Occupied { path: folder.display().to_string() });
                 }
             }
@@ -133,20 +87,35 @@ impl RecordingCluster {
             inner,
             folder: folder.to_owned(),
             now,
-            cover,
-            is_covered: AtomicBool::new(false),
-            begun: OnceLock::new(),
-            lost: AtomicUsize::new(0),
-            failed: OnceLock::new(),
-            copies: Arc::default(),
+            shows_secrets,
+            has_redacted: AtomicBool::new(false),
+            has_left_out: AtomicBool::new(false),
             is_interrupted: AtomicBool::new(false),
-            otherwise: Mutex::default(),
-            known: Mutex::default(),
+            begun: OnceLock::new(),
+            state: Mutex::default(),
             resources: OnceLock::new(),
         })
     }
 
-    /// Takes the answers of an earlier run away, so that none of them passes for one of this run.
+    /// Redacts an object in the answers recorded so far. Its evaluation came across these Secrets, and the object may hold
+    /// what rules made of their values before.
+    pub fn redact(&self, object: &Value, secrets: &Secrets) {
+        if self.shows_secrets || secrets.is_empty() {
+            return;
+        }
+        let Some(key) = key(object) else { return };
+        let recorded = redact(object);
+        if secrets.redact(&recorded) != recorded {
+            self.has_redacted.store(true, Ordering::Relaxed);
+            self.state().tainted.entry(key).or_default().extend(secrets);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Deletes the answers of an earlier recording, so that none of them passes for one of this run.
     fn begin(&self) -> Result<(), ClusterError> {
         let clear = || -> io::Result<()> {
             fs::create_dir_all(&self.folder)?;
@@ -160,45 +129,18 @@ impl RecordingCluster {
             }
             Ok(())
         };
-        clear().map_err(|cause| self.not_written(&cause.to_string()))?;
+        clear().map_err(|cause| self.not_written(&cause))?;
         self.write_head(false)
     }
 
-    /// Tells of the recording as a whole.
     fn write_head(&self, is_complete: bool) -> Result<(), ClusterError> {
-        let lost = self.lost.load(Ordering::Relaxed);
-        let secrets = if self.cover.is_some() { "masked" } else { "shown" };
-        let mut head: Value = [
-            ("apiVersion", Value::from(API_VERSION)),
-            ("kind", KIND.into()),
-            ("namespace", self.inner.default_namespace().into()),
-            ("now", self.now.to_string().into()),
-            ("secrets", secrets.into()),
-            (COMPLETE, is_complete.into()),
-        ]
-        .into_iter()
-        .collect();
-        if self.is_covered.load(Ordering::Relaxed) {
-            head.insert(STANDS_IN, true.into());
-        }
-        let otherwise = self.otherwise.lock().unwrap_or_else(PoisonError::into_inner);
-        let rows = otherwise.iter().map(|((rule, is_tried), (objects, first))| {
-            let row = [
-                ("rule", Value::from(rule.as_str())),
-                ("tried", (*is_tried).into()),
-                ("objects", i64::try_from(*objects).unwrap_or(i64::MAX).into()),
-                ("first", first.as_str().into()),
-            ];
-            row.into_iter().collect()
-        });
-        let rows: Vec<Value> = rows.collect();
-        if !rows.is_empty() {
-            head.insert(OTHERWISE, Value::array(rows));
-        }
-        if lost > 0 {
-            head.insert(LEFT_OUT, i64::try_from(lost).unwrap_or(i64::MAX).into());
-        }
-        self.write(HEAD, &head)
+        let secrets = match (self.shows_secrets, self.has_redacted.load(Ordering::Relaxed)) {
+            (true, _) => SecretValues::Shown,
+            (false, false) => SecretValues::None,
+            (false, true) => SecretValues::Redacted,
+        };
+        let namespace = self.inner.default_namespace().to_owned();
+        self.write(head::FILE, &Head { namespace, now: self.now, secrets, is_complete }.to_value())
     }
 
     fn write(&self, name: &str, content: &Value) -> Result<(), ClusterError> {
@@ -207,23 +149,19 @@ impl RecordingCluster {
             .map_err(|error| ClusterError::NotWritten(error.to_string()))
     }
 
-    fn not_written(&self, why: &str) -> ClusterError {
-        ClusterError::NotWritten(format!("{}: {why}", self.folder.display()))
+    fn not_written(&self, cause: &io::Error) -> ClusterError {
+        ClusterError::NotWritten(format!("{}: {cause}", self.folder.display()))
     }
 
-    /// Writes an answer down. An answer to the same question that was given before stays.
-    pub(super) fn keep(
-        &self,
-        question: &Question,
-        answer: Result<Value, &ClusterError>,
-    ) -> Result<(), ClusterError> {
+    /// Records an answer. An earlier answer to the same question stays.
+    fn keep(&self, question: &Question, answer: Result<Value, &ClusterError>) -> Result<(), ClusterError> {
         self.begun.get_or_init(|| self.begin()).clone()?;
         if matches!(answer, Err(ClusterError::Interrupted)) {
             self.is_interrupted.store(true, Ordering::Relaxed);
             return self.write_head(false);
         }
         let name = question.file_name();
-        if !self.known.lock().unwrap_or_else(PoisonError::into_inner).written.insert(name.clone()) {
+        if !self.state().written.insert(name.clone()) {
             return Ok(());
         }
         let (member, value) = match answer {
@@ -234,49 +172,16 @@ impl RecordingCluster {
         self.write(&name, &content)
     }
 
-    /// An object as it may be written.
-    pub(super) fn covered(&self, object: &Value) -> Value {
-        let Some(cover) = self.cover else { return object.clone() };
-        let covered = cover(object);
-        if covered != *object {
-            self.is_covered.store(true, Ordering::Relaxed);
+    /// An answer as it is recorded.
+    fn redacted(&self, answer: &Value) -> Value {
+        if self.shows_secrets {
+            return answer.clone();
         }
-        covered
-    }
-
-    /// Asks for a page, and has the answer kept as that to another question, if there is one.
-    pub(super) fn list_as(
-        &self,
-        query: &ListQuery<'_>,
-        other: Option<&ListQuery<'_>>,
-        keep: Keep<'_>,
-    ) -> Result<Page, ClusterError> {
-        let list = Question::list(query, 1).file_name();
-        let number = match query.after {
-            Some(after) => {
-                let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-                known.pages.get(&(list.clone(), after.into())).copied().unwrap_or_default()
-            }
-            None => 1,
-        };
-        let answer = self.inner.list(query);
-        let value = page(&answer, number + 1, |object| self.covered(object));
-        keep(other.map(|other| Question::list(other, number)), value)?;
-        if let Some(next) = answer.as_ref().ok().and_then(|page| page.next.clone()) {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            known.pages.insert((list, next), number + 1);
+        let redacted = redact(answer);
+        if redacted != *answer {
+            self.has_redacted.store(true, Ordering::Relaxed);
         }
-        answer
-    }
-
-    /// Writes objects anew that turned out to hold what was made of secrets.
-    fn write_copies(&self) -> Result<(), ClusterError> {
-        let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
-        let files = self.known.lock().unwrap_or_else(PoisonError::into_inner).written.clone();
-        let write = |name: &str, content: &Value| {
-            self.write(name, content).map_err(|error| io::Error::other(error.to_string()))
-        };
-        copies.write(&self.folder, files.iter(), write).map_err(|cause| self.not_written(&cause.to_string()))
+        redacted
     }
 
     fn kept_object(
@@ -284,14 +189,63 @@ impl RecordingCluster {
         question: &Question,
         answer: Result<Value, ClusterError>,
     ) -> Result<Value, ClusterError> {
-        self.keep(question, answer.as_ref().map(|object| self.covered(object)))?;
+        self.keep(question, answer.as_ref().map(|object| self.redacted(object)))?;
         answer
+    }
+
+    /// Redacts objects in the files, because it came to light later that they hold secrets.
+    fn write_redacted(&self) -> Result<(), ClusterError> {
+        let (objects, files) = {
+            let mut state = self.state();
+            (std::mem::take(&mut state.tainted), state.written.clone())
+        };
+        if objects.is_empty() {
+            return Ok(());
+        }
+        let holds_objects =
+            |name: &&String| ["list-", "get-", "ask-"].iter().any(|start| name.starts_with(start));
+        for name in files.iter().filter(holds_objects) {
+            let text =
+                fs::read_to_string(self.folder.join(name)).map_err(|cause| self.not_written(&cause))?;
+            let Ok(content) = Value::from_json(&text) else { continue };
+            let mut changed = content.clone();
+            if let Some(answer) = changed.as_object_mut().and_then(|members| members.get_mut("answer")) {
+                redact_objects(answer, &objects);
+            }
+            if changed != content {
+                self.write(name, &changed)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What objects are known by.
+fn key(object: &Value) -> Option<String> {
+    let object = ObjectRef::of(object)?;
+    (!object.name.is_empty()).then(|| object.to_string())
+}
+
+/// Redacts objects in an answer, which is an object or has a list of them.
+fn redact_objects(answer: &mut Value, objects: &BTreeMap<String, Secrets>) {
+    let redacted = |object: &Value| Some(objects.get(&key(object)?)?.redact(object));
+    if let Some(object) = redacted(answer) {
+        *answer = object;
+        return;
+    }
+    let Some(members) = answer.as_object_mut() else { return };
+    for field in ["objects", "items"] {
+        for item in members.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(object) = redacted(item) {
+                *item = object;
+            }
+        }
     }
 }
 
 impl Cluster for RecordingCluster {
     fn resources(&self) -> Result<Arc<Resources>, ClusterError> {
-        // Every object asks for them.
+        // They are needed for every object.
         let read = || {
             let answer = self.inner.resources();
             self.keep(&Question::kinds(), answer.as_ref().map(|served| answer::of_kinds(served)))?;
@@ -301,18 +255,24 @@ impl Cluster for RecordingCluster {
     }
 
     fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
-        self.list_as(query, Some(query), &|question, answer| match question {
-            Some(question) => self.keep(&question, answer),
-            None => Ok(()),
-        })
+        let list = Question::list(query, 1).file_name();
+        let number = match query.after {
+            Some(after) => self.state().pages.get(&(list.clone(), after.into())).copied().unwrap_or_default(),
+            None => 1,
+        };
+        let answer = self.inner.list(query);
+        let recorded = answer.as_ref().map(|page| {
+            let objects = page.objects.iter().map(|object| self.redacted(object)).collect();
+            answer::of_page(&Page { objects, ..page.clone() }, number + 1)
+        });
+        self.keep(&Question::list(query, number), recorded)?;
+        if let Some(next) = answer.as_ref().ok().and_then(|page| page.next.clone()) {
+            self.state().pages.insert((list, next), number + 1);
+        }
+        answer
     }
 
-    fn get(
-        &self,
-        resource: &ApiResource,
-        namespace: Option<&str>,
-        name: &str,
-    ) -> Result<Value, ClusterError> {
+    fn get(&self, resource: &ApiResource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError> {
         let question = Question::get(resource, namespace, name);
         self.kept_object(&question, self.inner.get(resource, namespace, name))
     }
@@ -329,72 +289,30 @@ impl Cluster for RecordingCluster {
 
     fn dry_run(&self, draft: &Draft<'_>) -> Result<Value, ClusterError> {
         let answer = self.inner.dry_run(draft);
-        if self.cover.is_none() {
+        if self.shows_secrets {
             return self.kept_object(&Question::dry_run(draft, draft.object), answer);
         }
         if draft.shown != draft.object {
-            self.is_covered.store(true, Ordering::Relaxed);
+            self.has_redacted.store(true, Ordering::Relaxed);
         }
         let texts = draft.secrets.texts_with(&[draft.object]);
         let question = Question::dry_run(draft, draft.shown);
         match &answer {
-            Ok(stored) => {
-                let stored = mask_further(draft.object, stored);
-                let masked = mask_stored(&stored, &texts);
-                self.keep(&question, Ok(beside(&stored, &masked, (draft.object, draft.shown))))?;
-            }
+            Ok(stored) => self.keep(&question, Ok(dry_run::masked(stored, draft, &texts)))?,
             Err(error) => {
-                let hidden =
-                    error.clone().with_words(|words| texts.hide(words).unwrap_or_else(|| words.to_owned()));
-                self.keep(&question, Err(&hidden))?;
+                let hide = |words: &str| texts.hide(words).unwrap_or_else(|| words.to_owned());
+                self.keep(&question, Err(&error.clone().with_words(hide)))?;
             }
         }
         answer
     }
 
-    fn keeps_stand_ins(&self) -> bool {
-        self.cover.is_some()
-    }
-
-    fn disguised<'a>(&'a self, disguise: &'a Disguise) -> Option<Box<dyn Cluster + 'a>> {
-        self.cover?;
-        self.is_covered.store(true, Ordering::Relaxed);
-        Some(Box::new(DisguisedCluster::new(self, disguise)))
-    }
-
-    fn take_secrets(&self, object: &Value, secrets: &Secrets) {
-        if self.cover.is_none() {
-            return;
+    fn unrecorded(&self) -> Option<&dyn Cluster> {
+        if self.shows_secrets {
+            return None;
         }
-        let is_time = {
-            let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
-            copies.take(object, &self.covered(object), secrets)
-        };
-        if is_time && let Err(error) = self.write_copies() {
-            self.failed.get_or_init(|| error);
-        }
-    }
-
-    fn rehearsal(&self) -> Option<Arc<dyn Cluster>> {
-        self.cover?;
-        let namespace = self.inner.default_namespace().to_owned();
-        let copies = Arc::clone(&self.copies);
-        Some(Arc::new(RecordedCluster::growing(&self.folder, namespace, self.now, copies)))
-    }
-
-    fn take_difference(&self, rule: &str, object: &str, is_tried: bool) {
-        let mut otherwise = self.otherwise.lock().unwrap_or_else(PoisonError::into_inner);
-        let rule = (rule.to_owned(), is_tried);
-        match otherwise.get_mut(&rule) {
-            Some((objects, first)) => {
-                *objects += 1;
-                // Threads come in any order.
-                if object < first.as_str() {
-                    object.clone_into(first);
-                }
-            }
-            None => drop(otherwise.insert(rule, (1, object.to_owned()))),
-        }
+        self.has_left_out.store(true, Ordering::Relaxed);
+        Some(&*self.inner)
     }
 
     fn default_namespace(&self) -> &str {
@@ -403,20 +321,23 @@ impl Cluster for RecordingCluster {
 
     fn remarks(&self) -> Vec<String> {
         let mut remarks = self.inner.remarks();
-        if let Err(error) = self.write_copies() {
-            self.failed.get_or_init(|| error);
-        }
-        if let Some(error) = self.failed.get() {
+        if let Err(error) = self.write_redacted() {
             remarks.push(format!("the recording may hold values of Secrets: {error}"));
         }
-        if self.is_covered.load(Ordering::Relaxed) {
+        if self.has_redacted.load(Ordering::Relaxed) {
             remarks.push(
-                "values of Secrets are masked in the recording: a policy that looks at them may do something else \
-                 in a replay (--show-secrets records them)"
+                "values of Secrets are not recorded: a replay reports rules that need them as not replayable \
+                 (--show-secrets records them)"
                     .to_owned(),
             );
         }
-        let lost = self.lost.load(Ordering::Relaxed);
+        if self.has_left_out.load(Ordering::Relaxed) {
+            remarks.push(
+                "lookups by values of Secrets are not recorded: a replay reports rules that make them as not \
+                 replayable (--show-secrets records them)"
+                    .to_owned(),
+            );
+        }
         let is_interrupted = self.is_interrupted.load(Ordering::Relaxed);
         if self.begun.get().is_some()
             && let Err(error) = self.write_head(!is_interrupted)
@@ -426,24 +347,13 @@ impl Cluster for RecordingCluster {
         if is_interrupted {
             remarks.push("the recording is not complete: the run was interrupted".to_owned());
         }
-        let otherwise = self.otherwise.lock().unwrap_or_else(PoisonError::into_inner);
-        for tried in [true, false] {
-            let named = otherwise.iter().filter(|((_, is_tried), _)| *is_tried == tried);
-            let named = named.map(|((rule, _), (objects, first))| (rule.as_str(), *objects, first.as_str()));
-            remarks.extend(told_otherwise(named, tried));
-        }
-        drop(otherwise);
-        if lost > 0 {
-            let answers = if lost == 1 { "answer" } else { "answers" };
-            remarks.push(format!("{lost} {answers}{LOST}"));
-        }
         remarks
     }
 }
 
-/// A run may end before it tells of its look-ups, as when its result cannot be written.
+/// A run may end before its remarks are collected, as when its result cannot be written.
 impl Drop for RecordingCluster {
     fn drop(&mut self) {
-        let _unheard = self.write_copies();
+        let _unreported = self.write_redacted();
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use crate::engine::InputNames;
 use crate::engine::classic::context::Context;
-use crate::engine::world::{Lookup, LookupError};
+use crate::engine::world::{LookupError, LookupSource};
 use crate::semantics::Divergence;
 use crate::value::Value;
 use crate::variables::{Query, Template};
@@ -42,12 +42,12 @@ impl Loading<'_, '_> {
         let reference = self.text(reference)?;
         let failed =
             |error: &dyn Display| format!("failed to fetch image descriptor: {reference}, error: {error}");
-        match self.context.world().lookup(&Lookup::Image(&reference)) {
+        match self.context.lookup(LookupSource::Image(&reference)) {
             Ok(given) => {
                 let image = image_data(&reference, &given).map_err(|fault| failed(&fault))?;
                 let secrets = self.context.taint();
                 if secrets.holds_text(&reference) {
-                    secrets.note(&image, None, &[&given]);
+                    secrets.note(&image, &[&given]);
                 }
                 Ok(Loaded::Merging(self.taken(image, path)?))
             }
@@ -65,7 +65,7 @@ impl Loading<'_, '_> {
         let key = self.text(name)?;
         let mut parts = key.split('.');
         let (name, projection) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        match self.context.world().lookup(&Lookup::Global(name)) {
+        match self.context.lookup(LookupSource::Global(name)) {
             Ok(data) => {
                 let data = self.projected(name, projection, data)?;
                 Ok(Loaded::Merging(self.taken(data, path)?))
@@ -89,7 +89,7 @@ impl Loading<'_, '_> {
                 self.entry.name
             )
         };
-        let spec = match self.context.world().lookup(&Lookup::GlobalEntry(entry)) {
+        let spec = match self.context.lookup(LookupSource::GlobalEntry(entry)) {
             Ok(spec) => spec,
             Err(_) if wanted.is_empty() => return Ok(data),
             Err(error) => return Err(failed(wanted, &error)),
@@ -143,7 +143,7 @@ impl Loading<'_, '_> {
         } else if namespace.is_empty() {
             namespace = DEFAULT_NAMESPACE.into();
         }
-        let lookup = Lookup::ConfigMap { namespace: &namespace, name: &name };
+        let lookup = LookupSource::ConfigMap { namespace: &namespace, name: &name };
         let told = |context: &Context<'_>, message: String| {
             let secrets = context.taint();
             // What is so short is not found in a message.
@@ -152,7 +152,7 @@ impl Loading<'_, '_> {
             }
             message
         };
-        match self.context.world().lookup(&lookup) {
+        match self.context.lookup(lookup) {
             Ok(object) => {
                 let parts = ["data", "metadata"]
                     .map(|part| (part, object.get(part).cloned().unwrap_or_else(Value::empty_object)));
@@ -185,11 +185,11 @@ impl Loading<'_, '_> {
         }
         let url = call.path(&["service", "url"]).and_then(Value::as_str).unwrap_or_default();
         let lookup = match (path, method) {
-            ("", _) => Lookup::Call { method, url },
-            (path, "GET" | "") => Lookup::Api(path),
-            (url, method) => Lookup::Call { method, url },
+            ("", _) => LookupSource::Call { method, url },
+            (path, "GET" | "") => LookupSource::Api(path),
+            (url, method) => LookupSource::Call { method, url },
         };
-        let answer = match self.context.world().lookup(&lookup) {
+        let answer = match self.context.lookup(lookup) {
             Ok(answer) => answer,
             Err(error) => {
                 // Nothing is known of a call that is never sent, so that a value given for it stands.
@@ -206,11 +206,11 @@ impl Loading<'_, '_> {
                 };
                 let InputNames { objects, entries, .. } = self.context.settings().input_names;
                 let (error, hint) = match (&lookup, &error) {
-                    (Lookup::Call { .. }, LookupError::NotGiven) => {
+                    (LookupSource::Call { .. }, LookupError::NotGiven) => {
                         let calls = if path.is_empty() { "calls of services" } else { "POST calls" };
                         (format!("{calls} are never sent"), String::new())
                     }
-                    (Lookup::Call { .. }, error) => (error.to_string(), String::new()),
+                    (LookupSource::Call { .. }, error) => (error.to_string(), String::new()),
                     (_, error) => (error.to_string(), format!("{objects} can give the objects, ")),
                 };
                 let method = if method.is_empty() { "GET" } else { method };

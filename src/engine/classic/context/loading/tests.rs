@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::engine::classic::context::{WorldClock, WorldRandom};
-use crate::engine::{EmptyWorld, Limits, Lookup, LookupError, Settings, World};
+use crate::engine::{EmptyWorld, Limits, Lookup, LookupError, LookupSource, Settings, World};
 use crate::policy::ContextSource;
 use crate::resources::KindScope;
 use crate::secrets::TaintTracker;
@@ -190,8 +190,8 @@ impl World for OneMap {
     }
 
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {
-        match lookup {
-            Lookup::ConfigMap { namespace: "own", name: "cm" } => {
+        match lookup.source {
+            LookupSource::ConfigMap { namespace: "own", name: "cm" } => {
                 Ok(Value::from_json(r#"{"data":{"k":"v"},"metadata":{"name":"cm"},"binaryData":{}}"#)
                     .unwrap())
             }

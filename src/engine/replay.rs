@@ -1,0 +1,26 @@
+//! Rules that cannot be replayed, because the recording holds no values of Secrets.
+
+use crate::report::{Outcome, RuleError};
+use crate::value::Value;
+
+use super::evaluation::Evaluation;
+
+impl Evaluation<'_> {
+    /// The outcome of a rule, which is an error where the rule cannot be replayed.
+    pub(super) fn replayable(&self, outcome: Outcome) -> Outcome {
+        self.not_replayable().map_or(outcome, Outcome::Error)
+    }
+
+    /// Why the rule that was evaluated since the last call cannot be replayed, if it cannot.
+    pub(super) fn not_replayable(&self) -> Option<RuleError> {
+        let message = self.taint.take_unreplayable()?;
+        Some(RuleError::new(message).with_hint("a recording made with --show-secrets keeps the values"))
+    }
+
+    /// Whether the labels or annotations of the object are redacted, so that it is not known which rules take it.
+    pub(super) fn hides_labels(&self, object: &Value) -> bool {
+        let metadata = |field| object.path(&["metadata", field]);
+        self.taint.is_replay()
+            && ["labels", "annotations"].into_iter().filter_map(metadata).any(|value| self.taint.holds(value))
+    }
+}

@@ -1,0 +1,61 @@
+//! Answers to server dry runs without the values of Secrets.
+
+use crate::secrets::{MASK, Texts, is_secret, mask_further};
+use crate::source::cluster::Draft;
+use crate::value::{Text, Value};
+
+/// Masks what the server would store. Where that is as it was sent it has the mask of what was sent, and another mask
+/// where only the masks are equal.
+pub(super) fn masked(stored: &Value, draft: &Draft<'_>, texts: &Texts) -> Value {
+    let stored = mask_further(draft.object, stored);
+    let mut masked = texts.replaced(&stored);
+    if is_secret(&stored)
+        && let Some(members) = masked.as_object_mut()
+    {
+        for field in ["data", "stringData"] {
+            if let Some(values) = members.get_mut(field).and_then(Value::as_object_mut) {
+                values.values_mut().for_each(|value| *value = MASK.into());
+            }
+        }
+    }
+    compared(&stored, &masked, (draft.object, draft.shown))
+}
+
+fn compared(stored: &Value, masked: &Value, (sent, shown): (&Value, &Value)) -> Value {
+    if stored == sent {
+        return shown.clone();
+    }
+    match (stored, masked, sent, shown) {
+        (Value::Object(stored), Value::Object(masked), Value::Object(sent), Value::Object(shown))
+            if stored.len() == masked.len() && sent.len() == shown.len() =>
+        {
+            let member = |((key, stored), (name, masked)): ((&Text, &Value), (&Text, &Value))| {
+                let known = sent.get_full(key).and_then(|(at, _, sent)| Some((sent, shown.get_index(at)?.1)));
+                (name.clone(), known.map_or_else(|| masked.clone(), |known| compared(stored, masked, known)))
+            };
+            stored.iter().zip(masked.iter()).map(member).collect()
+        }
+        _ if masked == shown && *masked != *stored => format!("{MASK}*").into(),
+        _ => masked.clone(),
+    }
+}
+
+/// Puts what was sent back wherever the recorded answer is masked as what was sent is.
+pub(super) fn unmasked(answer: &Value, shown: &Value, sent: &Value) -> Value {
+    if answer == shown {
+        return sent.clone();
+    }
+    let (Some(members), Some(shown), Some(sent)) = (answer.as_object(), shown.as_object(), sent.as_object())
+    else {
+        return answer.clone();
+    };
+    let member = |(key, value): (&Text, &Value)| {
+        // A key may be masked, too.
+        let known = shown.get_full(key).and_then(|(at, _, shown)| Some((shown, sent.get_index(at)?)));
+        match known.filter(|_| shown.len() == sent.len()) {
+            Some((shown, (key, sent))) => (key.clone(), unmasked(value, shown, sent)),
+            None => (key.clone(), value.clone()),
+        }
+    };
+    members.iter().map(member).collect()
+}

@@ -1,0 +1,102 @@
+//! Texts that secrets are written into: all that the replacement of variables tells the taint tracker.
+
+use crate::secrets::TaintTracker;
+use crate::value::{Text, Value};
+
+use super::{Query, shown};
+
+/// What is known of secrets, if anything is.
+type Secrets<'a> = Option<&'a TaintTracker>;
+
+/// Whether secrets were written into a text, over all rounds of replacement.
+#[derive(Default)]
+pub(super) struct TextTaint {
+    is_tainted: bool,
+    /// Whether one of them would not be found inside of the text.
+    is_hidden: bool,
+    /// Whether the text of the round under way, and so its expressions, hold secrets.
+    is_round_tainted: bool,
+}
+
+impl TextTaint {
+    /// Begins a round.
+    pub(super) const fn begin_round(&mut self) {
+        self.is_round_tainted = self.is_tainted;
+    }
+
+    /// Notes an expression of the round, as messages show it.
+    pub(super) fn note_query(&self, query: &Query, secrets: Secrets<'_>) {
+        if let Some(secrets) = secrets.filter(|_| self.is_round_tainted) {
+            secrets.note_message(query.text());
+            secrets.note_message(&shown(query.text()));
+        }
+    }
+
+    /// Notes the value of an expression of the round.
+    pub(super) fn note_answer(&self, value: &Value, secrets: Secrets<'_>) {
+        if let Some(secrets) = secrets.filter(|_| self.is_round_tainted) {
+            secrets.note(value, &[]);
+        }
+    }
+
+    /// Notes a value that is written into the text.
+    pub(super) fn insert(&mut self, value: &Value, secrets: Secrets<'_>) {
+        let Some(secrets) = secrets.filter(|secrets| secrets.holds(value)) else { return };
+        secrets.note_read(value);
+        self.is_tainted = true;
+        self.is_hidden |= !value.as_str().is_some_and(|text| secrets.finds(text));
+    }
+
+    /// Notes the finished text, where it is secret beyond the parts that would be found in it.
+    pub(super) fn note_text(&self, text: &str, secrets: Secrets<'_>) {
+        if let Some(secrets) = secrets.filter(|_| self.is_hidden) {
+            secrets.note_text(text);
+        }
+    }
+}
+
+/// Notes a key that variables were replaced in.
+pub(super) fn note_key(key: &Text, secrets: Secrets<'_>) {
+    if let Some(secrets) = secrets.filter(|secrets| secrets.holds_text(key)) {
+        secrets.note_key(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Knows that `hunter2` and `x` are secret.
+    fn taint() -> TaintTracker {
+        let taint = TaintTracker::default();
+        taint.see(&Value::from_json(r#"{"kind":"Secret","data":{"p":"aHVudGVyMg==","q":"eA=="}}"#).unwrap());
+        taint
+    }
+
+    #[test]
+    fn a_text_is_noted_where_its_secrets_would_not_be_found_in_it() {
+        for (value, text, is_noted) in
+            [("hunter2", "a hunter2!", false), ("x", "x-x", true), ("open", "an open word", false)]
+        {
+            let secrets = taint();
+            let mut text_taint = TextTaint::default();
+            text_taint.begin_round();
+            text_taint.insert(&value.into(), Some(&secrets));
+            text_taint.note_text(text, Some(&secrets));
+            assert_eq!(secrets.holds_text(text), is_noted || value == "hunter2", "{value}");
+        }
+    }
+
+    #[test]
+    fn expressions_are_noted_from_the_second_round_on() {
+        let secrets = taint();
+        let mut text_taint = TextTaint::default();
+        text_taint.begin_round();
+        text_taint.insert(&"hunter2".into(), Some(&secrets));
+        text_taint.note_answer(&"first answer".into(), Some(&secrets));
+        assert!(!secrets.holds_text("first answer"));
+        text_taint.begin_round();
+        text_taint.note_answer(&"second answer".into(), Some(&secrets));
+        assert!(secrets.holds_text("second answer"));
+    }
+}
