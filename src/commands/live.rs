@@ -13,7 +13,7 @@ use crate::policy::KindSelector;
 use crate::render::{listed, printable_line};
 use crate::resources::{ApiResource, Resources, UnavailableVersion};
 use crate::source::cluster::{
-    Cluster, ClusterError, Listed, PageBatch, Pages, Selection, Wanted, lacks, serves,
+    Cluster, ClusterError, ListedObject, ObjectArguments, PageBatch, Pages, Selection, lacks, serves,
 };
 use crate::source::{Content, InputBatch, InputDocument, Manifests, SourceError};
 
@@ -78,7 +78,7 @@ const TOGETHER: usize = 32;
 struct Reading<'a> {
     pages: Pages,
     /// What is left of the page that arrived last.
-    page: vec::IntoIter<Listed>,
+    page: vec::IntoIter<ListedObject>,
     /// What kind it is of.
     name: String,
     together: usize,
@@ -115,7 +115,7 @@ impl<'a> Reading<'a> {
             bytes += object.weight();
             part.push(object);
         }
-        let piece = |object: Listed| match object.read() {
+        let piece = |object: ListedObject| match object.read() {
             Ok(object) => {
                 Ok(InputDocument { input: 0, content: Content::Object(object), file: None, further: false })
             }
@@ -185,9 +185,9 @@ impl Iterator for Reading<'_> {
 }
 
 /// What the arguments name, in kubectl's grammar.
-fn wanted(options: &RunOptions, reporter: &mut Reporter) -> Option<Wanted> {
+fn wanted(options: &RunOptions, reporter: &mut Reporter) -> Option<ObjectArguments> {
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-    let wanted = Wanted {
+    let wanted = ObjectArguments {
         namespace: given(&options.namespace),
         all_namespaces: options.cluster.all_namespaces,
         labels: given(&options.cluster.label_selector),
@@ -214,7 +214,7 @@ fn is_file(argument: &str) -> bool {
 
 /// The selections of the kinds that are named. Those that the cluster does not serve are reported.
 fn named(
-    wanted: &Wanted,
+    wanted: &ObjectArguments,
     cluster: &dyn Cluster,
     session: &Session,
     reporter: &mut Reporter,
@@ -258,7 +258,7 @@ fn named(
 
 /// The kinds that the policies can match.
 fn fitting(
-    wanted: &Wanted,
+    wanted: &ObjectArguments,
     cluster: &dyn Cluster,
     session: &Session,
     reporter: &mut Reporter,

@@ -6,7 +6,7 @@ use crate::report::{ObjectReport, ServerDryRun};
 use crate::resources::plural;
 use crate::secrets::mask_further;
 use crate::source::Content;
-use crate::source::cluster::{Act, Cluster, ClusterError, Draft};
+use crate::source::cluster::{Cluster, ClusterError, DryRunRequest, DryRunVerb};
 use crate::value::{ObjectRef, Value};
 
 use super::evaluate::{Evaluated, Evaluation, Evaluator, without_bookkeeping};
@@ -37,26 +37,26 @@ impl<'a> DryRuns<'a> {
     pub(super) fn run(self, evaluated: &mut Evaluated) {
         let is_live = matches!(evaluated.piece.content, Content::Object(_));
         for object in evaluated.objects.iter_mut().filter(|object| object.report.is_changed()) {
-            let act = match object {
-                _ if is_live => Act::Replace,
-                Evaluation { is_update: true, .. } => Act::Apply,
-                _ => Act::Create,
+            let verb = match object {
+                _ if is_live => DryRunVerb::Update,
+                Evaluation { is_update: true, .. } => DryRunVerb::Apply,
+                _ => DryRunVerb::Create,
             };
-            object.report.server_dry_run = self.ask(object, act).map(Box::new);
+            object.report.server_dry_run = self.ask(object, verb).map(Box::new);
         }
     }
 
-    fn ask(self, object: &Evaluation, act: Act) -> Option<ServerDryRun> {
+    fn ask(self, object: &Evaluation, verb: DryRunVerb) -> Option<ServerDryRun> {
         let report = &object.report;
         // An object that exists keeps its name, even if policies change it.
-        let named = if act == Act::Create { &report.after } else { &report.before };
+        let named = if verb == DryRunVerb::Create { &report.after } else { &report.before };
         let identity = ObjectRef::of(named)?;
         let mut sent = report.after.clone();
         let status = object.whole.as_ref().and_then(|whole| whole.0.get("status"));
         if let Some(status) = status.filter(|_| sent.get("status").is_none()) {
             sent.insert("status", status.clone());
         }
-        let answer = self.draft(&identity, &sent, report, act);
+        let answer = self.request(&identity, &sent, report, verb);
         Some(match answer {
             Ok(stored) => {
                 let sent = without_bookkeeping(&sent);
@@ -69,12 +69,12 @@ impl<'a> DryRuns<'a> {
         })
     }
 
-    fn draft(
+    fn request(
         self,
         object: &ObjectRef,
         sent: &Value,
         report: &ObjectReport,
-        act: Act,
+        verb: DryRunVerb,
     ) -> Result<Value, ClusterError> {
         let served = self.cluster.resources()?;
         let resource = served.of_kind(&object.kind).ok_or_else(|| {
@@ -84,11 +84,18 @@ impl<'a> DryRuns<'a> {
         let namespace = resource.is_namespaced.then_some(namespace);
         let shown = mask_beside(sent, sent, &report.secrets).after;
         let name = &object.name;
-        let draft =
-            Draft { resource, namespace, name, object: sent, shown: &shown, secrets: &report.secrets, act };
-        match self.cluster.dry_run(&draft) {
-            Err(error) if act == Act::Create && error.is_already_there() => {
-                self.cluster.dry_run(&Draft { act: Act::Apply, ..draft })
+        let request = DryRunRequest {
+            resource,
+            namespace,
+            name,
+            object: sent,
+            shown: &shown,
+            secrets: &report.secrets,
+            verb,
+        };
+        match self.cluster.dry_run(&request) {
+            Err(error) if verb == DryRunVerb::Create && error.is_already_there() => {
+                self.cluster.dry_run(&DryRunRequest { verb: DryRunVerb::Apply, ..request })
             }
             answer => answer,
         }

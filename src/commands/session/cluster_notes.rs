@@ -9,7 +9,7 @@ use crate::commands::versions::in_other_versions;
 use crate::policy::KindSelector;
 use crate::render::{listed, printable_line};
 use crate::resources::ApiResource;
-use crate::source::cluster::{Missed, MissingInCluster, StoredObjects};
+use crate::source::cluster::{FailedLookup, MissingInCluster, StoredObjects};
 use crate::value::GroupVersionKind;
 
 use super::{RunWorld, Session};
@@ -27,11 +27,13 @@ impl Session {
             );
         }
         let mut errors = Vec::new();
-        for Missed { what, why, is_told } in
-            world.take_missed().into_iter().chain(self.stored.iter().flat_map(StoredObjects::take_missed))
+        for FailedLookup { what, why, is_reported } in world
+            .take_failed_lookups()
+            .into_iter()
+            .chain(self.stored.iter().flat_map(StoredObjects::take_failed_lookups))
         {
             reporter.add_gap(&what);
-            if is_told {
+            if is_reported {
                 reporter.worsen(Exit::of(&why.into()));
             } else {
                 errors.push(why);
@@ -60,7 +62,7 @@ impl Session {
             };
             reporter.note(NoteKind::Omission, &text);
         }
-        for remark in self.cluster.iter().flat_map(|cluster| cluster.remarks()) {
+        for remark in self.cluster.iter().flat_map(|cluster| cluster.notes()) {
             reporter.note(NoteKind::Other, &remark);
         }
     }
@@ -68,7 +70,7 @@ impl Session {
     /// Notes on kinds and namespaces of the manifests that the cluster does not have.
     fn report_missing(&self, reporter: &mut Reporter) {
         let MissingInCluster { kinds, defined, namespaces } =
-            self.stored.as_ref().map(StoredObjects::lacks).unwrap_or_default();
+            self.stored.as_ref().map(StoredObjects::missing).unwrap_or_default();
         if !kinds.is_empty() {
             let text = format!(
                 "the cluster serves no {}: such objects are evaluated as new ones, and of custom kinds --crds alone \

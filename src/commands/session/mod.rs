@@ -216,7 +216,7 @@ impl Session {
 
     /// The namespaces that the manifests name and that are missing in the cluster.
     pub(super) fn absent_namespaces(&self) -> Vec<Text> {
-        self.stored.as_ref().map(|stored| stored.lacks().namespaces).unwrap_or_default()
+        self.stored.as_ref().map(|stored| stored.missing().namespaces).unwrap_or_default()
     }
 
     /// The writer of the result. That of live objects is streamed: no later failure can make it void.
@@ -248,7 +248,7 @@ impl Session {
         ClusterWorld::new(given, cluster, self.engine.asks_for_namespace_labels())
             .with_secrets_shown(self.shows_secrets)
             .with_all_namespaces(options.cluster.all_namespaces)
-            .with_most_targets(self.engine.settings().limits.targets)
+            .with_max_targets(self.engine.settings().limits.targets)
             .with_rights(rights)
     }
 

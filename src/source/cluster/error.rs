@@ -1,6 +1,6 @@
-//! What keeps a cluster from answering, in kubectl's words where it has some.
+//! Errors of requests to a cluster, in kubectl's words where it has some.
 
-/// Why a cluster gave no answer.
+/// Why a request to a cluster failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClusterError {
@@ -13,7 +13,7 @@ pub enum ClusterError {
     /// A file that the kubeconfig or an argument names cannot be read.
     #[error("Error in configuration: unable to read {0}")]
     UnreadableFile(String),
-    /// The credential plugin of the kubeconfig gives nothing to be known by.
+    /// The credential plugin of the kubeconfig failed.
     #[error("Unable to connect to the server: getting credentials: {0}")]
     Credentials(String),
     /// The kubeconfig has no such cluster, or one without a server.
@@ -42,7 +42,7 @@ pub enum ClusterError {
     /// The server cannot be reached, or the connection broke.
     #[error("Unable to connect to the server: {0}")]
     Unreachable(String),
-    /// The server answers something that is no answer.
+    /// The answer of the server cannot be read.
     #[error("the server's answer for {asked} cannot be read: {fault}")]
     Malformed {
         /// What was asked for.
@@ -61,10 +61,10 @@ pub enum ClusterError {
     /// The kinds of an API are not known.
     #[error("the kinds of {0} are not known: {1}")]
     UnknownKinds(String, String),
-    /// There is nobody to ask for a dry run.
+    /// There is no server for a dry run.
     #[error("{0} take no dry run here")]
     NoDryRun(String),
-    /// A recording does not tell.
+    /// The recording has no answer.
     #[error("the recording has no answer: {0}")]
     NotRecorded(String),
     /// An answer could not be recorded.
@@ -76,7 +76,7 @@ pub enum ClusterError {
 }
 
 impl ClusterError {
-    /// The same error with others in the place of the words that it was told in.
+    /// The same error with its messages replaced.
     #[must_use]
     pub fn with_words(self, words: impl Fn(&str) -> String) -> Self {
         match self {
@@ -92,7 +92,7 @@ impl ClusterError {
         }
     }
 
-    /// Whether the text stands for itself, as in kubectl, which marks everything else with `error:`.
+    /// Whether the message is printed as it is, as in kubectl, which puts `error:` before every other.
     pub const fn stands_for_itself(&self) -> bool {
         matches!(
             self,
@@ -106,12 +106,12 @@ impl ClusterError {
         )
     }
 
-    /// Whether an evaluation that goes on without the answer says too little.
+    /// Whether a recording is the cause.
     pub const fn is_of_the_recording(&self) -> bool {
         matches!(self, Self::NotRecorded(_) | Self::NotWritten(_))
     }
 
-    /// Whether it is the object that the server refuses, and not the request for it.
+    /// Whether the server refuses the object, and not the request.
     pub fn is_refusal_of_the_object(&self) -> bool {
         let Self::Refused { reason, message } = self else { return false };
         let denied = message.contains("denied the request");
@@ -127,12 +127,12 @@ impl ClusterError {
         }
     }
 
-    /// Whether there is an object of the name already.
+    /// Whether there is already an object of this name.
     pub fn is_already_there(&self) -> bool {
         matches!(self, Self::Refused { reason, .. } if reason == "AlreadyExists")
     }
 
-    /// Whether there may be an answer that was not given: the server does not say that the question is wrong.
+    /// Whether there may be an answer nevertheless: the server does not say that the request is wrong.
     pub fn withholds(&self) -> bool {
         const ANSWERS: [&str; 7] = [
             "NotFound",
@@ -155,7 +155,7 @@ impl ClusterError {
         matches!(self, Self::Refused { reason, .. } if reason == "NotFound")
     }
 
-    /// Whether the cluster was never asked: the configuration is at fault.
+    /// Whether nothing was sent: the configuration is at fault.
     pub const fn is_configuration(&self) -> bool {
         matches!(
             self,

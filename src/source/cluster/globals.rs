@@ -10,14 +10,14 @@ use super::{Cluster, ClusterError, ListQuery};
 /// The kind of the entries.
 const KIND: &str = "globalcontextentries.kyverno.io";
 
-/// So many objects are read at once.
-const PAGE: u32 = 500;
+/// Objects per request.
+const PAGE_SIZE: u32 = 500;
 
-/// What an entry of the cluster says of itself; `None` where the cluster has no such kind.
+/// The `spec` of an entry; `None` where the cluster does not serve the kind.
 ///
 /// # Errors
 ///
-/// Whatever keeps the cluster from answering.
+/// The request failed.
 pub(super) fn spec(cluster: &dyn Cluster, name: &str) -> Result<Option<Value>, ClusterError> {
     let served = cluster.resources()?;
     let Some(kind) = served.resolve(KIND).filter(|kind| kind.full_name() == KIND) else { return Ok(None) };
@@ -28,14 +28,14 @@ pub(super) fn spec(cluster: &dyn Cluster, name: &str) -> Result<Option<Value>, C
 /// Where the data of entries comes from.
 pub(super) struct Globals<'a> {
     pub(super) cluster: &'a dyn Cluster,
-    /// So many objects may be one entry.
+    /// The most objects of one entry.
     pub(super) most: usize,
-    /// What it means that the cluster does not answer.
+    /// Handles failed requests.
     pub(super) unanswered: &'a dyn Fn(ClusterError) -> LookupError,
 }
 
 impl Globals<'_> {
-    /// The data of an entry that says this of itself. `call` answers a GET of a path.
+    /// The data of an entry with this `spec`. `call` sends a GET of a path.
     pub(super) fn data(
         &self,
         spec: &Value,
@@ -74,7 +74,7 @@ impl Globals<'_> {
                 namespace,
                 labels: None,
                 fields: None,
-                limit: PAGE,
+                limit: PAGE_SIZE,
                 after: after.as_deref(),
             };
             let page = cluster.list(&query).map_err(unanswered)?;

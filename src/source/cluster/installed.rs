@@ -19,7 +19,7 @@ const CONFIGURATION_VARIABLE: &str = "INIT_CONFIG";
 const NAMESPACE: &str = "kyverno";
 
 /// So many candidates are looked at.
-const MOST: u32 = 50;
+const MAX_CANDIDATES: u32 = 50;
 
 /// A Kyverno as it is installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ fn controllers(cluster: &dyn Cluster) -> Vec<Value> {
             namespace,
             labels: Some(CONTROLLERS),
             fields: None,
-            limit: MOST,
+            limit: MAX_CANDIDATES,
             after: None,
         };
         cluster.list(&query).ok()

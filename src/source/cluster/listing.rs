@@ -1,4 +1,4 @@
-//! Pages of lists whose objects are read when their turn comes.
+//! Pages of lists whose objects are parsed when they are evaluated.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,20 +7,20 @@ use crate::value::{GroupVersionKind, JsonReader, Text, Value};
 
 use super::{ClusterError, Page};
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Clone, Debug, Default)]
-pub struct Listing {
+pub struct ListedPage {
     /// Its objects.
-    pub objects: Vec<Listed>,
-    /// What the next page is asked for by; `None` on the last.
+    pub objects: Vec<ListedObject>,
+    /// The continue token of the next page; `None` on the last.
     pub next: Option<Text>,
     /// See [`Page::is_inconsistent`].
     pub is_inconsistent: bool,
 }
 
-/// An object of a page: as it was sent, which takes a tenth of the memory, or read already.
+/// An object of a page: as JSON, which takes a tenth of the memory, or parsed already.
 #[derive(Clone, Debug)]
-pub struct Listed(Form);
+pub struct ListedObject(Form);
 
 #[derive(Clone, Debug)]
 enum Form {
@@ -33,7 +33,7 @@ enum Form {
 struct Sent {
     text: String,
     kind: GroupVersionKind,
-    /// What was asked for.
+    /// The request, for messages.
     asked: String,
 }
 
@@ -43,13 +43,13 @@ impl Sent {
     }
 }
 
-impl From<Value> for Listed {
+impl From<Value> for ListedObject {
     fn from(object: Value) -> Self {
         Self(Form::Read(object))
     }
 }
 
-impl Listed {
+impl ListedObject {
     /// The object, with its `apiVersion` and `kind`.
     ///
     /// # Errors
@@ -78,15 +78,15 @@ impl Listed {
     }
 }
 
-impl From<Page> for Listing {
+impl From<Page> for ListedPage {
     fn from(page: Page) -> Self {
         let Page { objects, next, is_inconsistent } = page;
-        Self { objects: objects.into_iter().map(Listed::from).collect(), next, is_inconsistent }
+        Self { objects: objects.into_iter().map(ListedObject::from).collect(), next, is_inconsistent }
     }
 }
 
-impl Listing {
-    /// Takes a list's answer apart.
+impl ListedPage {
+    /// Splits the answer of a list into its objects.
     ///
     /// # Errors
     ///
@@ -115,7 +115,8 @@ impl Listing {
         if !places.iter().all(is_object) {
             return Err(sent.malformed("one of its items is no object".into()));
         }
-        let objects = places.into_iter().map(|place| Listed(Form::Sent(Arc::clone(&sent), place))).collect();
+        let objects =
+            places.into_iter().map(|place| ListedObject(Form::Sent(Arc::clone(&sent), place))).collect();
         Ok(Self { objects, next, is_inconsistent: false })
     }
 
@@ -126,7 +127,7 @@ impl Listing {
     /// A text that is no object.
     pub fn read(self) -> Result<Page, ClusterError> {
         let Self { objects, next, is_inconsistent } = self;
-        let objects = objects.into_iter().map(Listed::read).collect::<Result<_, _>>()?;
+        let objects = objects.into_iter().map(ListedObject::read).collect::<Result<_, _>>()?;
         Ok(Page { objects, next, is_inconsistent })
     }
 }
@@ -158,7 +159,7 @@ mod tests {
 
     fn page(text: &str) -> Result<Page, ClusterError> {
         let kind = GroupVersionKind::new("v1", "Pod");
-        Listing::of(text.to_owned(), &kind, "pods".into())?.read()
+        ListedPage::of(text.to_owned(), &kind, "pods".into())?.read()
     }
 
     #[test]
@@ -188,7 +189,7 @@ mod tests {
             (r#"{"items":[{"a":1}"#, "expected `,` or `]`"),
             (r#"{"items":[{"a" 1}]}"#, "expected `:` after the key"),
         ] {
-            let error = Listing::of(text.to_owned(), &GroupVersionKind::new("v1", "Pod"), "pods".into());
+            let error = ListedPage::of(text.to_owned(), &GroupVersionKind::new("v1", "Pod"), "pods".into());
             let fault = ClusterError::Malformed { asked: "pods".into(), fault: fault.into() };
             assert_eq!(error.unwrap_err(), fault, "{text}");
         }
@@ -197,7 +198,7 @@ mod tests {
             r#"{"apiVersion":"apps/v1","kind":"Pod"}"#,
             r#"{"apiVersion":1,"kind":"Pod"}"#,
         ] {
-            let list = Listing::of(
+            let list = ListedPage::of(
                 format!(r#"{{"items":[{{}},{item}]}}"#),
                 &GroupVersionKind::new("v1", "Pod"),
                 "pods".into(),

@@ -1,20 +1,19 @@
-//! Objects and look-ups from a cluster.
+//! Objects and lookups from a cluster.
 //!
-//! Everything here goes through the trait [`Cluster`], which blocks: the engine stays synchronous. The
-//! live one reads with GET and LIST, and asks what somebody may do with access reviews, with the rights of the
-//! person who asks; dry runs, where they are asked for, are the only other requests it can make. A recording of its
-//! answers can stand in for it.
+//! Everything here goes through the trait [`Cluster`], which blocks: the engine stays synchronous. The live cluster sends
+//! GET and LIST requests and access reviews, with the rights of the user; server dry runs are the only other requests it
+//! can send. A recording of its answers can replace it.
 
-mod answers;
 mod api_path;
 mod connection;
 mod error;
+mod failed_lookups;
 mod globals;
 mod installed;
 mod listing;
 #[cfg(feature = "cluster")]
 mod live;
-mod missed;
+mod lookup_cache;
 mod pages;
 mod policies;
 mod recording;
@@ -36,77 +35,77 @@ use crate::value::{Text, Value};
 
 pub use connection::{Connection, Impersonation, Secret};
 pub use error::ClusterError;
+pub use failed_lookups::FailedLookup;
 pub use installed::{InstalledKyverno, KyvernoConfiguration};
-pub use listing::{Listed, Listing};
+pub use listing::{ListedObject, ListedPage};
 #[cfg(feature = "cluster")]
 pub use live::LiveCluster;
-pub use missed::Missed;
 pub use pages::{PageBatch, Pages};
 pub use policies::{UnreadPolicies, load_cluster_policies};
 pub use recording::{RecordedCluster, RecordingCluster};
 pub use rights::{Access, Rights, Subject};
 pub use schemas::{LiveKinds, MissingSchema, custom_kinds_of};
-pub use selection::{Fitting, Selection, SelectionError, Wanted};
+pub use selection::{MatchedSelections, ObjectArguments, Selection, SelectionError};
 pub use served::{in_another_version, lacks, serves};
 pub use stored::{MissingInCluster, StoredObjects};
 pub use world::ClusterWorld;
 
-/// What a cluster is asked. One cluster serves many threads.
+/// The requests that a cluster answers. One cluster serves many threads.
 pub trait Cluster: Send + Sync + std::fmt::Debug {
-    /// The kinds that it serves, the same for the length of a run.
+    /// The resources that it serves, the same for the length of a run.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the cluster from answering.
+    /// The request failed.
     fn resources(&self) -> Result<Arc<Resources>, ClusterError>;
 
     /// One page of a list.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the cluster from answering.
+    /// The request failed.
     fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError>;
 
-    /// The same, with objects that need not be read yet.
+    /// The same, with objects that are parsed only when they are used.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the cluster from answering.
-    fn listing(&self, query: &ListQuery<'_>) -> Result<Listing, ClusterError> {
-        self.list(query).map(Listing::from)
+    /// The request failed.
+    fn list_lazily(&self, query: &ListQuery<'_>) -> Result<ListedPage, ClusterError> {
+        self.list(query).map(ListedPage::from)
     }
 
     /// One object by its name.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the cluster from answering; an object that does not exist.
-    fn get(&self, resource: &ApiResource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError>;
+    /// The request failed, or there is no such object.
+    fn get(&self, resource: &ApiResource, namespace: Option<&str>, name: &str)
+    -> Result<Value, ClusterError>;
 
-    /// What a GET of a path gives; the path may hold a query.
+    /// The response to a GET of a path, which may have a query.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the cluster from answering; an object that does not exist.
-    fn ask(&self, path: &str) -> Result<Value, ClusterError>;
+    /// The request failed, or there is no such object.
+    fn get_path(&self, path: &str) -> Result<Value, ClusterError>;
 
-    /// Whether somebody may do something; whoever asks, where no subject is given.
+    /// Whether a subject may access something; without a subject, whether the user may.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the cluster from answering; one that cannot be asked that.
-    fn may(&self, _subject: Option<&Subject>, _access: &Access<'_>) -> Result<bool, ClusterError> {
+    /// The request failed, or this cluster has no access reviews.
+    fn is_allowed(&self, _subject: Option<&Subject>, _access: &Access<'_>) -> Result<bool, ClusterError> {
         Err(ClusterError::Config("this cluster tells nothing of rights".into()))
     }
 
-    /// What the cluster would store for an object, by a dry run: its own validation and webhooks are run, and
-    /// nothing is stored.
+    /// What the cluster would store for an object: a server dry run, with its validation and webhooks.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the cluster from answering; a refusal of the object.
-    fn dry_run(&self, draft: &Draft<'_>) -> Result<Value, ClusterError> {
-        Err(ClusterError::NoDryRun(draft.resource.full_name()))
+    /// The request failed, or the object is refused.
+    fn dry_run(&self, request: &DryRunRequest<'_>) -> Result<Value, ClusterError> {
+        Err(ClusterError::NoDryRun(request.resource.full_name()))
     }
 
     /// The cluster for lookups that were made of secrets, which no recording may hold. `None` where this cluster records
@@ -115,21 +114,21 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// The namespace that is meant where none is given.
+    /// The namespace of requests that name none.
     fn default_namespace(&self) -> &str;
 
-    /// The time that the run sees; `None` where it is that of the clock.
+    /// The time that the run sees; `None` for that of the clock.
     fn now(&self) -> Option<Timestamp> {
         None
     }
 
-    /// What there is to say of the look-ups when the run is over.
-    fn remarks(&self) -> Vec<String> {
+    /// Notes for the user at the end of the run.
+    fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// Which part of which list is asked for.
+/// A request for one page of a list.
 #[derive(Clone, Debug)]
 pub struct ListQuery<'a> {
     /// The kind of the objects.
@@ -140,50 +139,50 @@ pub struct ListQuery<'a> {
     pub labels: Option<&'a str>,
     /// A field selector in kubectl's grammar.
     pub fields: Option<&'a str>,
-    /// How many objects at most.
+    /// The most objects of a page; 0 for all.
     pub limit: u32,
-    /// Where the page before ended.
+    /// The continue token of the page before; `None` for the first page.
     pub after: Option<&'a str>,
 }
 
-/// An object that a cluster is asked about.
+/// A server dry run of one object.
 #[derive(Clone, Debug)]
-pub struct Draft<'a> {
+pub struct DryRunRequest<'a> {
     /// Its kind.
     pub resource: &'a ApiResource,
     /// Its namespace; `None` for kinds without namespaces.
     pub namespace: Option<&'a str>,
-    /// Its name; empty where the cluster is to make one up.
+    /// Its name; empty where the server generates one.
     pub name: &'a str,
     /// The object.
     pub object: &'a Value,
-    /// The object as it may be shown.
+    /// The object with its secrets masked.
     pub shown: &'a Value,
-    /// What is known of secrets in it.
+    /// The secrets in it.
     pub secrets: &'a Secrets,
-    /// What would be done.
-    pub act: Act,
+    /// Which request.
+    pub verb: DryRunVerb,
 }
 
-/// What would be done with an object.
+/// The request of a server dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// It takes the place of the stored one.
-    Replace,
-    /// It is applied, as `kubectl apply --server-side --force-conflicts` does.
+pub enum DryRunVerb {
+    /// The stored object is updated: PUT.
+    Update,
+    /// The object is applied, as by `kubectl apply --server-side --force-conflicts`: PATCH.
     Apply,
-    /// It is created.
+    /// The object is created: POST.
     Create,
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     /// The objects, each with its `apiVersion` and `kind`.
     pub objects: Vec<Value>,
-    /// What the next page is asked for by; `None` on the last.
+    /// The continue token of the next page; `None` on the last.
     pub next: Option<Text>,
-    /// The list could not be kept as it was when its first page was asked for: what was made, changed or
-    /// deleted since may be missing, or be there.
+    /// The snapshot of the list expired on the server: objects that were created, changed or deleted since the first
+    /// page may be missing or listed.
     pub is_inconsistent: bool,
 }

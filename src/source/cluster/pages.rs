@@ -1,4 +1,4 @@
-//! Lists read page by page, ahead of who takes them.
+//! Lists read page by page, ahead of the evaluation.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use std::thread;
 use crate::resources::ApiResource;
 use crate::value::Value;
 
-use super::{Cluster, ClusterError, ListQuery, Listed, Selection};
+use super::{Cluster, ClusterError, ListQuery, ListedObject, Selection};
 
-/// So many lists are read at once: that whose pages are taken, and the next ones. Most lists of a cluster are short,
-/// and waiting for them one after another would take longer than all else.
-const OPEN: usize = 4;
+/// The lists that are read at once: the one whose pages are evaluated, and the next ones. Most lists of a cluster are
+/// short, and reading them one after another would take longer than all else.
+const CONCURRENT_LISTS: usize = 4;
 
-/// So many times in a row may the server not answer before nothing more is asked for.
-const PATIENCE: u32 = 2;
+/// The most requests in a row without an answer before the server is given up.
+const MAX_UNANSWERED: u32 = 2;
 
-/// What arrived in one answer.
+/// The objects of one answer.
 #[derive(Debug)]
 pub struct PageBatch {
     /// Which of the selections it belongs to.
     pub selection: usize,
     /// Objects of its kind, or why there are none; after an error no further list page follows.
-    pub objects: Result<Vec<Listed>, ClusterError>,
+    pub objects: Result<Vec<ListedObject>, ClusterError>,
     /// The name of the object that is not there, where one was asked for by its name.
     pub absent: Option<String>,
     /// Whether it is the last of its selection.
@@ -39,10 +39,10 @@ impl PageBatch {
     ///
     /// Why there are none.
     pub fn read(self) -> Result<Vec<Value>, ClusterError> {
-        self.objects?.into_iter().map(Listed::read).collect()
+        self.objects?.into_iter().map(ListedObject::read).collect()
     }
 
-    /// Whether nothing more can be had after it, from this selection or another.
+    /// Whether nothing more can be read after it, from this selection or another.
     const fn ends_all(&self) -> bool {
         use ClusterError::{ConnectionRefused, Interrupted, Unauthorized};
         matches!(self.objects, Err(Interrupted | Unauthorized | ConnectionRefused(_)))
@@ -64,9 +64,9 @@ pub struct Pages {
     size: u32,
     /// The lists that are read, in order.
     open: VecDeque<Receiver<PageBatch>>,
-    /// How many selections somebody reads or has read.
+    /// The number of selections that are read or were read.
     begun: usize,
-    /// How often the server did not answer since it last did.
+    /// The number of requests without an answer since the last one with one.
     silent: u32,
 }
 
@@ -93,10 +93,10 @@ impl Pages {
         Some(())
     }
 
-    /// Takes it into account that a batch arrived.
+    /// Counts a batch that arrived, and starts the next lists.
     fn note(&mut self, batch: &PageBatch) {
         self.silent = if batch.is_unanswered() { self.silent + 1 } else { 0 };
-        if batch.ends_all() || self.silent >= PATIENCE {
+        if batch.ends_all() || self.silent >= MAX_UNANSWERED {
             self.open.clear();
             self.begun = self.selections.len();
             return;
@@ -104,8 +104,8 @@ impl Pages {
         if batch.is_last {
             self.open.pop_front();
         }
-        // Nobody asks a silent server for more than one thing at a time.
-        while self.silent == 0 && self.open.len() < OPEN && self.begin().is_some() {}
+        // A silent server gets one request at a time.
+        while self.silent == 0 && self.open.len() < CONCURRENT_LISTS && self.begin().is_some() {}
     }
 }
 
@@ -126,7 +126,7 @@ impl Iterator for Pages {
     }
 }
 
-/// Who reads one selection.
+/// The thread that reads one selection.
 struct Reader {
     cluster: Arc<dyn Cluster>,
     size: u32,
@@ -134,7 +134,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Hands a batch over; `None` when nothing more is to be read.
+    /// Sends a batch; `None` when nothing more is to be read.
     fn send(&self, batch: PageBatch) -> Option<()> {
         let is_over = batch.ends_all();
         self.sender.send(batch).ok()?;
@@ -154,7 +154,7 @@ impl Reader {
         }
     }
 
-    /// Reads a selection to its end, or until nobody takes it any more.
+    /// Reads a selection to its end, or until the receiver is gone.
     fn read(&self, index: usize, selection: &Selection) -> Option<()> {
         let batch = |objects, is_last| PageBatch {
             selection: index,
@@ -173,7 +173,7 @@ impl Reader {
                 let batch = PageBatch { absent, ..batch(objects, number == last) };
                 silent = if batch.is_unanswered() { silent + 1 } else { 0 };
                 self.send(batch)?;
-                if silent >= PATIENCE {
+                if silent >= MAX_UNANSWERED {
                     return None;
                 }
             }
@@ -189,7 +189,7 @@ impl Reader {
                 limit: self.size,
                 after: after.as_deref(),
             };
-            let page = match self.cluster.listing(&query) {
+            let page = match self.cluster.list_lazily(&query) {
                 Ok(page) => page,
                 Err(error) => return self.send(batch(Err(error), true)),
             };
@@ -256,7 +256,7 @@ mod tests {
             })
         }
 
-        fn ask(&self, path: &str) -> Result<Value, ClusterError> {
+        fn get_path(&self, path: &str) -> Result<Value, ClusterError> {
             Err(ClusterError::UnknownType(path.to_owned()))
         }
 

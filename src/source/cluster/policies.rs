@@ -20,7 +20,7 @@ const KINDS: [&str; 5] = [
 const EXCEPTIONS: &str = "policyexceptions.kyverno.io";
 
 /// So many policies are read at once.
-const PAGE: u32 = 100;
+const PAGE_SIZE: u32 = 100;
 
 /// A kind of policies of which not all could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ fn read(
     let mut unread: Vec<Option<ClusterError>> = vec![None; selections.len()];
     let mut is_done = vec![false; selections.len()];
     let mut last = None;
-    for batch in Pages::start(Arc::clone(cluster), selections.clone(), PAGE) {
+    for batch in Pages::start(Arc::clone(cluster), selections.clone(), PAGE_SIZE) {
         let (index, is_last) = (batch.selection, batch.is_last);
         let selection = selections.get(index);
         let excepts = selection.is_some_and(|selection| selection.resource.full_name() == EXCEPTIONS);

@@ -1,4 +1,4 @@
-//! What somebody may do with targets.
+//! The rights of a subject on targets.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -8,11 +8,11 @@ use crate::policy::{KindSelector, TargetSelector};
 use crate::resources::ApiResource;
 use crate::value::{Text, Value};
 
-use super::missed::Misses;
+use super::failed_lookups::FailedLookups;
 use super::served::fitting;
-use super::{Cluster, Missed};
+use super::{Cluster, FailedLookup};
 
-/// What Kyverno asks for when a policy with targets comes.
+/// The verbs that Kyverno checks when a mutate existing policy is created.
 const NEEDED: [&str; 2] = ["get", "update"];
 
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
@@ -27,7 +27,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Whether somebody can go by this name.
+    /// Whether this can be the name of a user or service account.
     pub fn is_name(user: &str) -> bool {
         match user.strip_prefix(SERVICE_ACCOUNT) {
             None => !user.trim().is_empty(),
@@ -38,7 +38,7 @@ impl Subject {
         }
     }
 
-    /// Whoever goes by this name.
+    /// The subject of this name.
     pub fn named(user: &str) -> Self {
         let mut groups = vec!["system:authenticated".to_owned()];
         if let Some((namespace, _)) = user.strip_prefix(SERVICE_ACCOUNT).and_then(|rest| rest.split_once(':'))
@@ -50,23 +50,23 @@ impl Subject {
     }
 }
 
-/// Something that may be allowed or not.
+/// An access that may be granted.
 #[derive(Clone, Copy, Debug)]
 pub struct Access<'a> {
-    /// What is done.
+    /// The verb.
     pub verb: &'a str,
-    /// With which kind.
+    /// The resource.
     pub resource: &'a ApiResource,
-    /// With which part of its objects; empty for the objects themselves.
+    /// The subresource; empty for the objects themselves.
     pub subresource: &'a str,
-    /// In which namespace; `None` for all, and for kinds without.
+    /// The namespace; `None` for all, and for cluster-scoped kinds.
     pub namespace: Option<&'a str>,
-    /// With which object; `None` for all.
+    /// The name of the object; `None` for all.
     pub name: Option<&'a str>,
 }
 
 impl Access<'_> {
-    /// The review that asks for it: its name in paths, and its body.
+    /// Its access review: the resource name, and the body.
     pub fn review(&self, subject: Option<&Subject>) -> (&'static str, Value) {
         let attributes: Value = [
             ("verb", self.verb),
@@ -95,7 +95,7 @@ impl Access<'_> {
         (plural, review.into_iter().collect())
     }
 
-    /// What the API server says where it is not allowed.
+    /// The message of the API server where it is denied.
     fn refusal(&self, user: &str) -> String {
         let Self { verb, resource, subresource, namespace, name } = self;
         let object = name.map_or_else(String::new, |name| format!(" \"{name}\""));
@@ -116,41 +116,46 @@ impl Access<'_> {
 /// Verb, resource, subresource, namespace, name.
 type Key = (Text, Text, Text, Text, Text);
 
-/// The rights of one who changes targets, asked for as far as they are needed, each once.
+/// The rights of a subject on targets, checked when they are needed, each once.
 #[derive(Debug)]
 pub struct Rights {
-    /// Whose; `None` for whoever asks the cluster.
+    /// The subject; `None` for the user of the connection.
     subject: Option<Subject>,
-    /// What it is called.
+    /// Its name.
     user: String,
     known: Mutex<BTreeMap<Key, Arc<OnceLock<bool>>>>,
-    misses: Misses,
+    failed_lookups: FailedLookups,
 }
 
 impl Rights {
-    /// The rights of somebody else than whoever asks the cluster.
+    /// The rights of a subject other than the user of the connection.
     pub fn of(subject: Subject) -> Self {
         Self {
             user: subject.user.clone(),
             subject: Some(subject),
             known: Mutex::default(),
-            misses: Misses::default(),
+            failed_lookups: FailedLookups::default(),
         }
     }
 
-    /// The rights of whoever asks the cluster, who goes by this name.
+    /// The rights of the user of the connection, who has this name.
     pub fn own(user: &str) -> Self {
-        Self { user: user.to_owned(), subject: None, known: Mutex::default(), misses: Misses::default() }
+        Self {
+            user: user.to_owned(),
+            subject: None,
+            known: Mutex::default(),
+            failed_lookups: FailedLookups::default(),
+        }
     }
 
-    /// Whether anybody wanted to know anything.
+    /// Whether any right was checked.
     pub fn is_used(&self) -> bool {
         !self.known.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// What could not be found out; it counts as allowed.
-    pub fn take_missed(&self) -> Vec<Missed> {
-        self.misses.take()
+    /// Removes and returns the failed access reviews, which count as allowed.
+    pub fn take_failed_lookups(&self) -> Vec<FailedLookup> {
+        self.failed_lookups.take()
     }
 
     /// Why targets cannot be looked up or changed, if so.
@@ -193,7 +198,7 @@ impl Rights {
         None
     }
 
-    /// What Kyverno says to a new policy with a target: it asks for all that a change takes, but for no list.
+    /// Kyverno's message about a new policy with a target: it checks what an update takes, but no list.
     fn lacking(&self, cluster: &dyn Cluster, selector: &TargetSelector, access: &Access<'_>) -> String {
         let is_pattern = selector.exact().is_none();
         let lacks = |verb: &&str| {
@@ -222,7 +227,7 @@ impl Rights {
         format!("Kyverno refuses a new policy for that: `{words}`")
     }
 
-    /// Asks for as much as one answer can settle first: everywhere, then in the namespace, then for the object.
+    /// Checks the widest access first: in all namespaces, then in the namespace, then to the object.
     fn allows(&self, cluster: &dyn Cluster, access: &Access<'_>) -> bool {
         let everywhere = Access { namespace: None, name: None, ..*access };
         let all = Access { name: None, ..*access };
@@ -244,11 +249,11 @@ impl Rights {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(known.entry(key).or_default())
         };
-        *known.get_or_init(|| match cluster.may(self.subject.as_ref(), access) {
+        *known.get_or_init(|| match cluster.is_allowed(self.subject.as_ref(), access) {
             Ok(allowed) => allowed,
             Err(why) => {
                 let what = format!("the right to {} {}", access.verb, access.resource.full_name());
-                self.misses.note(Missed { what, why, is_told: false });
+                self.failed_lookups.note(FailedLookup { what, why, is_reported: false });
                 true
             }
         })

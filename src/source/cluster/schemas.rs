@@ -1,4 +1,4 @@
-//! The definitions of a cluster's custom resources.
+//! The definitions of custom resources of a cluster.
 
 use crate::policy::KindSelector;
 use crate::resources::{ApiResource, KindScope, builtin_scope};
@@ -8,13 +8,13 @@ use crate::value::{GroupVersionKind, Value};
 use super::served::fitting;
 use super::{Cluster, ClusterError, ListQuery};
 
-/// So many definitions are asked for one by one.
-const FEW: usize = 10;
+/// The most definitions that are read one by one.
+const MAX_SINGLE_READS: usize = 10;
 
-/// Definitions are large: so many are read at once.
-const PAGE: u32 = 50;
+/// Definitions per request: they are large.
+const PAGE_SIZE: u32 = 50;
 
-/// What a cluster tells of custom resources.
+/// The custom resources of a cluster.
 #[derive(Debug, Default)]
 pub struct LiveKinds {
     /// Those whose definition could be read.
@@ -39,7 +39,7 @@ pub struct MissingSchema {
 ///
 /// # Errors
 ///
-/// Whatever keeps the cluster from telling what it serves.
+/// The resources that the cluster serves cannot be read.
 pub fn custom_kinds_of(cluster: &dyn Cluster, selectors: &[KindSelector]) -> Result<LiveKinds, ClusterError> {
     let served = cluster.resources()?;
     let definitions = served.resolve("customresourcedefinitions.apiextensions.k8s.io").cloned();
@@ -47,7 +47,7 @@ pub fn custom_kinds_of(cluster: &dyn Cluster, selectors: &[KindSelector]) -> Res
     let Some(definitions) = definitions else { return Ok(kinds) };
     let wanted: Vec<&ApiResource> =
         fitting(&served, selectors).into_iter().filter(|resource| is_custom(resource)).collect();
-    if wanted.len() > FEW {
+    if wanted.len() > MAX_SINGLE_READS {
         list(cluster, &definitions, &wanted, &mut kinds);
         return Ok(kinds);
     }
@@ -75,7 +75,7 @@ fn list(cluster: &dyn Cluster, definitions: &ApiResource, wanted: &[&ApiResource
             namespace: None,
             labels: None,
             fields: None,
-            limit: PAGE,
+            limit: PAGE_SIZE,
             after: after.as_deref(),
         };
         let page = match cluster.list(&query) {

@@ -1,4 +1,4 @@
-//! Which live objects a command line names, in kubectl's grammar.
+//! The live objects that a command line names, in kubectl's grammar.
 
 use std::collections::BTreeSet;
 
@@ -8,22 +8,22 @@ use crate::resources::ApiResource;
 use super::served::{fitting, most_fitting, resolve_for};
 use super::{Cluster, ClusterError};
 
-/// What a command line asks for.
+/// The arguments of a command line that name objects: `TYPE [NAME]` and the flags beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// The namespace that was given.
+pub struct ObjectArguments {
+    /// The namespace of `-n`.
     pub namespace: Option<String>,
-    /// Whether all namespaces are meant.
+    /// Whether `-A` is given.
     pub all_namespaces: bool,
     /// A label selector.
     pub labels: Option<String>,
     /// A field selector.
     pub fields: Option<String>,
-    /// Types, with names or without, as [`Wanted::parse`] found them.
+    /// Types, with names or without, as [`ObjectArguments::parse`] found them.
     pub types: Vec<(String, Vec<String>)>,
 }
 
-/// Why a command line names no objects. The words are kubectl's.
+/// Why a command line names no objects, in kubectl's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectionError {
@@ -59,7 +59,7 @@ pub enum SelectionError {
     Namespace(String),
 }
 
-impl Wanted {
+impl ObjectArguments {
     /// Reads `TYPE[,TYPE…] [NAME…]` or `TYPE/NAME…`; everything else has to be set before, because it may
     /// rule names out.
     ///
@@ -120,7 +120,7 @@ impl Wanted {
     ///
     /// # Errors
     ///
-    /// Whatever keeps the cluster from telling what it serves.
+    /// The resources that the cluster serves cannot be read.
     pub fn resolve(
         &self,
         cluster: &dyn Cluster,
@@ -168,18 +168,18 @@ impl Wanted {
     ///
     /// # Errors
     ///
-    /// Whatever keeps the cluster from telling what it serves.
+    /// The resources that the cluster serves cannot be read.
     pub fn fitting<'s>(
         &self,
         selectors: impl IntoIterator<Item = &'s KindSelector>,
         cluster: &dyn Cluster,
-    ) -> Result<Fitting, ClusterError> {
+    ) -> Result<MatchedSelections, ClusterError> {
         let served = cluster.resources()?;
         let (selections, outside) = fitting(&served, selectors)
             .into_iter()
             .map(|resource| self.select(resource, &[], cluster))
             .partition(|selection| self.all_namespaces || selection.resource.is_namespaced);
-        Ok(Fitting { selections, outside })
+        Ok(MatchedSelections { selections, outside })
     }
 
     fn select(&self, resource: &ApiResource, names: &[String], cluster: &dyn Cluster) -> Selection {
@@ -193,10 +193,10 @@ impl Wanted {
     }
 }
 
-/// What policies can match.
+/// The objects that policies can match.
 #[derive(Clone, Debug, Default)]
-pub struct Fitting {
-    /// What is asked for.
+pub struct MatchedSelections {
+    /// What is read.
     pub selections: Vec<Selection>,
     /// What is left out, because it belongs to no namespace.
     pub outside: Vec<Selection>,
@@ -218,7 +218,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// One of its objects, as it is told.
+    /// The name of one of its objects in messages.
     pub fn told(&self, name: &str) -> String {
         let place = self.namespace.as_ref().map_or_else(String::new, |namespace| format!(" in {namespace}"));
         format!("{} \"{name}\"{place}", self.resource.full_name())
@@ -246,7 +246,7 @@ mod tests {
 
     fn parse(arguments: &[&str]) -> Result<Vec<(String, Vec<String>)>, SelectionError> {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-        Wanted::default().parse(&arguments).map(|wanted| wanted.types)
+        ObjectArguments::default().parse(&arguments).map(|wanted| wanted.types)
     }
 
     #[test]
@@ -290,11 +290,11 @@ mod tests {
     #[test]
     fn names_go_with_neither_selector_nor_all_namespaces() {
         let arguments = ["pods".to_owned(), "a".to_owned()];
-        let labels = Wanted { labels: Some("a=b".into()), ..Wanted::default() };
+        let labels = ObjectArguments { labels: Some("a=b".into()), ..ObjectArguments::default() };
         assert_eq!(labels.parse(&arguments), Err(SelectionError::NamesAndSelector));
-        let everywhere = Wanted { all_namespaces: true, ..Wanted::default() };
+        let everywhere = ObjectArguments { all_namespaces: true, ..ObjectArguments::default() };
         assert_eq!(everywhere.parse(&arguments), Err(SelectionError::NamesEverywhere));
-        let odd = Wanted { namespace: Some("a/b".into()), ..Wanted::default() };
+        let odd = ObjectArguments { namespace: Some("a/b".into()), ..ObjectArguments::default() };
         assert_eq!(odd.parse(&arguments), Err(SelectionError::Namespace("a/b".into())));
     }
 }

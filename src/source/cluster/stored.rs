@@ -1,4 +1,4 @@
-//! Manifests' objects as a cluster stores them.
+//! The stored objects of manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::resources::{ApiResource, Resources, UnavailableVersion};
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
-use super::missed::Misses;
-use super::{Cluster, ClusterError, Missed};
+use super::failed_lookups::FailedLookups;
+use super::{Cluster, ClusterError, FailedLookup};
 
-/// Whether a namespace is there, asked for by the first thread that wants to know; `None` if the cluster does not tell.
+/// Whether a namespace exists, checked by the first thread that needs to know; `None` if the request failed.
 type Known = Arc<OnceLock<Option<bool>>>;
 
-/// Finds what a cluster stores for an object, which makes a request about it an update.
+/// Reads the stored object of a manifest, which makes its request an update.
 #[derive(Debug)]
 pub struct StoredObjects {
     cluster: Arc<dyn Cluster>,
     /// The namespace of objects that name none.
     namespace: Text,
-    misses: Misses,
+    failed_lookups: FailedLookups,
     /// The kinds that the cluster does not serve, by group and kind, and what they are told as.
     unserved: Mutex<BTreeMap<(Text, Text), String>>,
     /// The custom kinds that the manifests themselves define, by group and kind.
@@ -42,12 +42,12 @@ pub struct MissingInCluster {
 }
 
 impl StoredObjects {
-    /// Starts without having asked for anything.
+    /// Sends nothing yet.
     pub fn new(cluster: Arc<dyn Cluster>, namespace: Text) -> Self {
         Self {
             cluster,
             namespace,
-            misses: Misses::default(),
+            failed_lookups: FailedLookups::default(),
             unserved: Mutex::default(),
             defined: Mutex::default(),
             kinds: Mutex::default(),
@@ -67,7 +67,7 @@ impl StoredObjects {
             match down(&kind, &served) {
                 Some(down) => {
                     let why = ClusterError::UnknownKinds(kind.api_version(), down.why.clone());
-                    self.misses.note(Missed { what: told(&kind), why, is_told: false });
+                    self.failed_lookups.note(FailedLookup { what: told(&kind), why, is_reported: false });
                 }
                 None => self.note_unserved(&kind),
             }
@@ -91,19 +91,19 @@ impl StoredObjects {
             Err(why) => {
                 let place = namespace.map_or_else(String::new, |namespace| format!(" in {namespace}"));
                 let what = format!("{} \"{name}\"{place}", resource.full_name());
-                self.misses.note(Missed { what, why, is_told: false });
+                self.failed_lookups.note(FailedLookup { what, why, is_reported: false });
                 None
             }
         }
     }
 
-    /// What the cluster refused so far.
-    pub fn take_missed(&self) -> Vec<Missed> {
-        self.misses.take()
+    /// Removes and returns the lookups that failed.
+    pub fn take_failed_lookups(&self) -> Vec<FailedLookup> {
+        self.failed_lookups.take()
     }
 
-    /// What the cluster does not have, as far as was asked.
-    pub fn lacks(&self) -> MissingInCluster {
+    /// What the cluster is known not to have.
+    pub fn missing(&self) -> MissingInCluster {
         let kinds = self.unserved.lock().unwrap_or_else(PoisonError::into_inner);
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let known = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,7 +133,7 @@ impl StoredObjects {
         }
     }
 
-    /// Takes an object in whose stored state does not matter, and asks for nothing.
+    /// Notes an object whose stored state does not matter, and sends nothing.
     pub fn pass(&self, object: &Value) {
         let Some(kind) = GroupVersionKind::of(object) else { return };
         self.note_made(&kind, object);
@@ -174,7 +174,7 @@ impl StoredObjects {
         unserved.insert((kind.group.clone(), kind.kind.clone()), told(kind));
     }
 
-    /// Asks once for each namespace that something is not found in.
+    /// Checks once whether a namespace exists in which something was not found.
     fn note_namespace(&self, namespace: Option<&Text>) {
         let Some(name) = namespace else { return };
         let known = {
@@ -188,7 +188,7 @@ impl StoredObjects {
     }
 }
 
-/// A kind as it is told.
+/// A kind in messages.
 fn told(kind: &GroupVersionKind) -> String {
     format!("{} ({})", kind.kind, kind.api_version())
 }

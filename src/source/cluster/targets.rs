@@ -1,4 +1,4 @@
-//! The objects that rules with targets change, as a cluster holds them.
+//! The targets of mutate existing rules, as a cluster stores them.
 
 use crate::engine::LookupError;
 use crate::policy::{KindSelector, TargetSelector};
@@ -9,19 +9,19 @@ use super::api_path::{api_path, segment};
 use super::served::fitting;
 use super::{Cluster, ClusterError, ListQuery};
 
-/// So many objects are read at once.
-const PAGE: u32 = 500;
+/// Objects per request.
+const PAGE_SIZE: u32 = 500;
 
-/// The objects that a target stands for: a GET where namespace and name are plain, else a list in pages, of which
-/// the fitting objects are kept, up to `most`.
+/// Looks up the objects that a target selects, up to `most`: a get where namespace and name are plain, else a list whose
+/// matching objects are kept.
 pub(super) fn find(
     cluster: &dyn Cluster,
     selector: &TargetSelector,
     most: usize,
-    note_missed: &dyn Fn(&ClusterError),
+    note_failed: &dyn Fn(&ClusterError),
 ) -> Result<Vec<Value>, LookupError> {
     let unanswerable = |error: ClusterError| {
-        note_missed(&error);
+        note_failed(&error);
         unanswerable(error)
     };
     let served = cluster.resources().map_err(unanswerable)?;
@@ -57,7 +57,7 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// What is looked for.
+/// One lookup of targets.
 struct Search<'a> {
     cluster: &'a dyn Cluster,
     selector: &'a TargetSelector,
@@ -73,10 +73,10 @@ impl Search<'_> {
             return self.cluster.get(resource, namespace, name);
         }
         let path = format!("{}/{}/{}", api_path(resource, namespace), segment(name), segment(subresource));
-        self.cluster.ask(&path)
+        self.cluster.get_path(&path)
     }
 
-    /// Adds the objects of a kind that fit. Only their own namespace is read where it is plain.
+    /// Adds the matching objects of a kind. Only one namespace is listed where it is plain.
     fn list(
         &self,
         resource: &ApiResource,
@@ -99,7 +99,7 @@ impl Search<'_> {
                 namespace,
                 labels: labels.as_deref(),
                 fields: fields.as_deref(),
-                limit: PAGE,
+                limit: PAGE_SIZE,
                 after: after.as_deref(),
             };
             let page = cluster.list(&query).map_err(unanswerable)?;
@@ -153,7 +153,7 @@ fn label_query(selector: &Value) -> String {
     equal.chain(others).collect::<Vec<_>>().join(",")
 }
 
-/// In the server's own sentence where it has one.
+/// With the message of the server where it sent one.
 fn unanswerable(error: ClusterError) -> LookupError {
     LookupError::Unanswerable(match error {
         ClusterError::Refused { message, .. } => message,

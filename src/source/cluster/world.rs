@@ -1,67 +1,64 @@
-//! What a cluster knows, as the engine asks for it.
+//! A cluster as a world of the engine.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 
-use crate::engine::{
-    Lookup, LookupError, LookupSource, TargetAccess, TargetLookup, TargetRefusal, World,
-};
+use crate::engine::{Lookup, LookupError, LookupSource, TargetAccess, TargetLookup, TargetRefusal, World};
 use crate::resources::{ApiResource, KindScope};
 use crate::secrets::Secrets;
 use crate::value::{GroupVersionKind, Text, Value};
 
-use super::answers::Answers;
+use super::failed_lookups::FailedLookups;
 use super::globals::Globals;
-use super::missed::Misses;
-use super::{Cluster, ClusterError, ListQuery, Missed, Rights, globals, targets};
+use super::lookup_cache::LookupCache;
+use super::{Cluster, ClusterError, FailedLookup, ListQuery, Rights, globals, targets};
 
-/// The labels of one namespace, asked for by the first thread that wants them.
+/// The labels of one namespace, read by the first thread that needs them.
 type Labels = Arc<OnceLock<Option<Value>>>;
 
-/// The objects that a target stands for, asked for by the first thread that wants them.
+/// The objects that a target selects, read by the first thread that needs them.
 type Found = Arc<OnceLock<Result<Vec<Value>, LookupError>>>;
 
-/// A target with its variables replaced: kind, namespace, name and labels as they are written.
+/// A target with its variables replaced: kind, namespace, name and labels as written.
 type TargetKey = (Text, Text, Text, String);
 
-/// A world on top of a cluster, if there is one: it answers what the given world does not know.
+/// A world on top of a cluster, if there is one: the cluster answers what the given world cannot.
 pub struct ClusterWorld<W> {
     given: W,
     cluster: Option<Arc<dyn Cluster>>,
-    /// Whether some policy looks at the labels of namespaces; if none does, nobody asks for them.
-    labels_wanted: bool,
+    /// Whether some policy selects by the labels of namespaces; if none does, they are not read.
+    uses_namespace_labels: bool,
     namespaces: Mutex<BTreeMap<Text, Labels>>,
-    /// The labels of all namespaces in one list, where objects of all of them are evaluated; `None` if they may not be
-    /// listed.
+    /// The labels of all namespaces in one list, for runs over all namespaces; `None` if the list is forbidden.
     listed: Option<OnceLock<Option<BTreeMap<Text, Value>>>>,
     /// The answers so far. One that may be recorded is kept apart from one that may not.
-    answers: Answers<(Question, bool), Result<Value, LookupError>>,
+    answers: LookupCache<(Question, bool), Result<Value, LookupError>>,
     targets: Mutex<BTreeMap<TargetKey, Found>>,
-    /// So many objects may be one target.
-    most_targets: usize,
-    /// Whose right to change targets is asked for, if anybody's.
+    /// The most objects of one target.
+    max_targets: usize,
+    /// The rights on targets, if they are checked.
     rights: Option<Rights>,
     /// Whether values of Secrets may be shown.
     shows_secrets: bool,
-    misses: Misses,
+    failed_lookups: FailedLookups,
 }
 
-/// So many namespaces are read at once.
-const NAMESPACES: u32 = 500;
+/// Namespaces per request.
+const NAMESPACE_PAGE_SIZE: u32 = 500;
 
-/// So many bytes of answers, as JSON, are kept for whoever asks again, and once more that.
-const KEPT: usize = 1 << 20;
+/// Bytes of cached answers, as JSON, in each of the two generations of the cache.
+const CACHE_BYTES: usize = 1 << 20;
 
-/// What a context entry asks a cluster for.
+/// A lookup of a context entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Question {
     /// The namespace and name of a `ConfigMap`.
     ConfigMap(Text, Text),
     /// A path of the API server.
     Path(Text),
-    /// What a global context entry says of itself, by its name.
+    /// The `spec` of a global context entry, by its name.
     Entry(Text),
     /// The data of a global context entry.
     Global(Text),
@@ -69,60 +66,60 @@ enum Question {
 
 impl<W> std::fmt::Debug for ClusterWorld<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ClusterWorld").field("misses", &self.misses).finish_non_exhaustive()
+        f.debug_struct("ClusterWorld").field("failed_lookups", &self.failed_lookups).finish_non_exhaustive()
     }
 }
 
 impl<W: World> ClusterWorld<W> {
-    /// A world that asks `given` first.
-    pub fn new(given: W, cluster: Option<Arc<dyn Cluster>>, labels_wanted: bool) -> Self {
+    /// A world that looks up in `given` first.
+    pub fn new(given: W, cluster: Option<Arc<dyn Cluster>>, uses_namespace_labels: bool) -> Self {
         Self {
             given,
             cluster,
-            labels_wanted,
+            uses_namespace_labels,
             namespaces: Mutex::new(BTreeMap::new()),
             listed: None,
-            answers: Answers::new(KEPT),
+            answers: LookupCache::new(CACHE_BYTES),
             targets: Mutex::new(BTreeMap::new()),
-            most_targets: usize::MAX,
+            max_targets: usize::MAX,
             rights: None,
             shows_secrets: false,
-            misses: Misses::default(),
+            failed_lookups: FailedLookups::default(),
         }
     }
 
-    /// Lets values of Secrets be shown that are asked with.
+    /// Sets whether messages may show values of Secrets.
     #[must_use]
     pub fn with_secrets_shown(self, shows_secrets: bool) -> Self {
         Self { shows_secrets, ..self }
     }
 
-    /// Reads the labels of all namespaces at once, as soon as those of one are asked for.
+    /// Sets whether the labels of all namespaces are read at once, when the first are needed.
     #[must_use]
     pub fn with_all_namespaces(self, all: bool) -> Self {
         Self { listed: all.then(OnceLock::new), ..self }
     }
 
-    /// Lets a target be so many objects at most.
+    /// Sets the most objects of one target.
     #[must_use]
-    pub fn with_most_targets(self, most_targets: usize) -> Self {
-        Self { most_targets, ..self }
+    pub fn with_max_targets(self, max_targets: usize) -> Self {
+        Self { max_targets, ..self }
     }
 
-    /// Asks for somebody's rights before targets are changed.
+    /// Sets the rights that are checked before targets are changed.
     #[must_use]
     pub fn with_rights(self, rights: Option<Rights>) -> Self {
         Self { rights, ..self }
     }
 
-    /// What the cluster did not answer so far: an evaluation that asked for it failed, or went on without.
-    pub fn take_missed(&self) -> Vec<Missed> {
-        let mut missed = self.misses.take();
-        missed.extend(self.rights.iter().flat_map(Rights::take_missed));
+    /// Removes and returns the lookups that the cluster did not answer.
+    pub fn take_failed_lookups(&self) -> Vec<FailedLookup> {
+        let mut missed = self.failed_lookups.take();
+        missed.extend(self.rights.iter().flat_map(Rights::take_failed_lookups));
         missed
     }
 
-    /// Whether somebody's rights were asked for.
+    /// Whether rights were checked.
     pub fn has_asked_for_rights(&self) -> bool {
         self.rights.as_ref().is_some_and(Rights::is_used)
     }
@@ -135,11 +132,11 @@ impl<W: World> ClusterWorld<W> {
         }
         match cluster.get(ApiResource::namespaces(), None, namespace) {
             Ok(object) => Some(labels_of(&object)),
-            // A manifest may live in a namespace that is made together with it.
+            // A manifest may come with its namespace.
             Err(error) if error.is_not_found() => None,
             Err(why) => {
                 let what = format!("namespaces \"{namespace}\"");
-                self.misses.note(Missed { what, why, is_told: false });
+                self.failed_lookups.note(FailedLookup { what, why, is_reported: false });
                 None
             }
         }
@@ -154,7 +151,7 @@ impl<W: World> ClusterWorld<W> {
         ask: impl FnOnce(&dyn Cluster, &dyn Fn(ClusterError) -> LookupError) -> Result<Value, LookupError>,
     ) -> Result<Value, LookupError> {
         let failed = |error: ClusterError| {
-            self.note_missed(question.to_string(), &question.texts(), &error, tainted);
+            self.note_failed(question.to_string(), &question.texts(), &error, tainted);
             lookup_error(error)
         };
         let key = (question.clone(), tainted.is_some());
@@ -164,15 +161,15 @@ impl<W: World> ClusterWorld<W> {
     }
 
     /// Notes a lookup that the cluster did not answer, with the secrets masked that it was made of.
-    fn note_missed(&self, what: String, texts: &[&str], why: &ClusterError, tainted: Option<&Secrets>) {
+    fn note_failed(&self, what: String, texts: &[&str], why: &ClusterError, tainted: Option<&Secrets>) {
         match tainted {
             // The engine reports a rule that cannot be replayed.
             Some(_) if matches!(why, ClusterError::NotRecorded(_)) => {}
             Some(secrets) if !self.shows_secrets => {
                 let hide = |text: &str| secrets.hide_in(text, texts);
-                self.misses.note_told(|| hide(&what), &why.clone().with_words(hide));
+                self.failed_lookups.note_reported(|| hide(&what), &why.clone().with_words(hide));
             }
-            _ => self.misses.note_told(|| what, why),
+            _ => self.failed_lookups.note_reported(|| what, why),
         }
     }
 
@@ -184,7 +181,7 @@ impl<W: World> ClusterWorld<W> {
         failed: &dyn Fn(ClusterError) -> LookupError,
     ) -> Result<Value, LookupError> {
         let spec = self.lookup(&LookupSource::GlobalEntry(name).into())?;
-        let source = Globals { cluster, most: self.most_targets, unanswered: failed };
+        let source = Globals { cluster, most: self.max_targets, unanswered: failed };
         source.data(&spec, |path| self.lookup(&LookupSource::Api(path).into()))
     }
 }
@@ -228,7 +225,7 @@ fn labels_of(namespace: &Value) -> Value {
     namespace.path(&["metadata", "labels"]).cloned().unwrap_or_else(Value::empty_object)
 }
 
-/// The labels of all namespaces; `None` if not all of them can be listed: then each is asked for.
+/// The labels of all namespaces; `None` if not all of them can be listed: then each is read alone.
 fn all_labels(cluster: &dyn Cluster) -> Option<BTreeMap<Text, Value>> {
     let resource = ApiResource::namespaces();
     let mut all = BTreeMap::new();
@@ -239,7 +236,7 @@ fn all_labels(cluster: &dyn Cluster) -> Option<BTreeMap<Text, Value>> {
             namespace: None,
             labels: None,
             fields: None,
-            limit: NAMESPACES,
+            limit: NAMESPACE_PAGE_SIZE,
             after: after.as_deref(),
         };
         let page = cluster.list(&query).ok()?;
@@ -254,10 +251,9 @@ fn all_labels(cluster: &dyn Cluster) -> Option<BTreeMap<Text, Value>> {
     }
 }
 
-/// Refuses paths that lead further than to what the API server stores: to the inside of a container, or
-/// through the server to whatever else listens.
+/// Refuses paths that lead beyond what the API server stores: into a container, or through the server's proxy.
 fn check_path(path: &str) -> Result<(), LookupError> {
-    const LEADING_ON: [&str; 4] = ["attach", "exec", "portforward", "proxy"];
+    const PROXYING: [&str; 4] = ["attach", "exec", "portforward", "proxy"];
     let bare = path.split('?').next().unwrap_or_default();
     let parts: Vec<&str> = bare.split('/').filter(|part| !part.is_empty()).collect();
     let fault = |text: &str| Err(LookupError::Unanswerable(text.to_owned()));
@@ -269,9 +265,9 @@ fn check_path(path: &str) -> Result<(), LookupError> {
     {
         return fault("this is no path of the API server");
     }
-    // …/pods/NAME/exec, and not a Pod that is called so.
+    // …/pods/NAME/exec, and not a Pod of this name.
     let from = if parts.contains(&"namespaces") { 6 } else { 4 };
-    if parts.iter().skip(from).any(|part| LEADING_ON.contains(part) || part.contains('%')) {
+    if parts.iter().skip(from).any(|part| PROXYING.contains(part) || part.contains('%')) {
         return fault("calls through the API server to something else are never sent");
     }
     Ok(())
@@ -290,7 +286,8 @@ impl<W: World> World for ClusterWorld<W> {
         if let Some(labels) = self.given.namespace_labels(namespace) {
             return Some(labels);
         }
-        let cluster = self.cluster.as_deref().filter(|_| self.labels_wanted && !namespace.is_empty())?;
+        let cluster =
+            self.cluster.as_deref().filter(|_| self.uses_namespace_labels && !namespace.is_empty())?;
         let labels = {
             let mut known = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(known.entry(namespace.into()).or_default())
@@ -314,8 +311,8 @@ impl<W: World> World for ClusterWorld<W> {
             return given;
         };
         let find = || {
-            targets::find(for_lookup(cluster, tainted), selector, self.most_targets, &|error| {
-                self.note_missed(format!("targets {selector}"), &selector.texts(), error, tainted);
+            targets::find(for_lookup(cluster, tainted), selector, self.max_targets, &|error| {
+                self.note_failed(format!("targets {selector}"), &selector.texts(), error, tainted);
             })
         };
         if tainted.is_some() {
@@ -351,7 +348,7 @@ impl<W: World> World for ClusterWorld<W> {
             (Err(LookupError::NotGiven), LookupSource::Api(path)) => {
                 check_path(path)?;
                 self.answer(cluster, Question::Path(path.into()), tainted, |cluster, failed| {
-                    cluster.ask(path).map_err(failed)
+                    cluster.get_path(path).map_err(failed)
                 })
             }
             (Err(LookupError::NotGiven), LookupSource::GlobalEntry(name)) => {
@@ -381,9 +378,9 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Default)]
-    struct Counted(AtomicUsize);
+    struct CountingCluster(AtomicUsize);
 
-    impl Cluster for Counted {
+    impl Cluster for CountingCluster {
         fn resources(&self) -> Result<Arc<Resources>, ClusterError> {
             Ok(Arc::default())
         }
@@ -401,7 +398,7 @@ mod tests {
             }
         }
 
-        fn ask(&self, path: &str) -> Result<Value, ClusterError> {
+        fn get_path(&self, path: &str) -> Result<Value, ClusterError> {
             self.0.fetch_add(1, Ordering::Relaxed);
             Ok(Value::from(path))
         }
@@ -413,7 +410,7 @@ mod tests {
 
     #[test]
     fn a_namespace_is_asked_for_once_by_all_threads() {
-        let cluster = Arc::new(Counted::default());
+        let cluster = Arc::new(CountingCluster::default());
         let world = ClusterWorld::new(EmptyWorld, Some(cluster.clone()), true);
         thread::scope(|scope| {
             for _ in 0..8 {
@@ -429,25 +426,25 @@ mod tests {
 
     #[test]
     fn a_refusal_is_kept_and_told_once() {
-        let world = ClusterWorld::new(EmptyWorld, Some(Arc::new(Counted::default())), true);
+        let world = ClusterWorld::new(EmptyWorld, Some(Arc::new(CountingCluster::default())), true);
         assert_eq!(world.namespace_labels("hidden"), None);
         assert_eq!(world.namespace_labels("hidden"), None);
-        assert_eq!(world.take_missed().len(), 1);
-        assert!(world.take_missed().is_empty());
+        assert_eq!(world.take_failed_lookups().len(), 1);
+        assert!(world.take_failed_lookups().is_empty());
     }
 
     #[test]
     fn nobody_asks_for_labels_that_no_policy_looks_at() {
-        let cluster = Arc::new(Counted::default());
+        let cluster = Arc::new(CountingCluster::default());
         let world = ClusterWorld::new(EmptyWorld, Some(cluster.clone()), false);
         assert_eq!(world.namespace_labels("hidden"), None);
         assert_eq!(cluster.0.load(Ordering::Relaxed), 0);
-        assert!(world.take_missed().is_empty());
+        assert!(world.take_failed_lookups().is_empty());
     }
 
     #[test]
     fn equal_calls_are_made_once() {
-        let cluster = Arc::new(Counted::default());
+        let cluster = Arc::new(CountingCluster::default());
         let world = ClusterWorld::new(EmptyWorld, Some(cluster.clone()), false);
         thread::scope(|scope| {
             for _ in 0..8 {

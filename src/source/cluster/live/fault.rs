@@ -6,15 +6,15 @@ use std::io;
 use kube::client::AuthError;
 
 use super::config::connect_limit;
-use super::request::{Failure, Told};
+use super::request::{Failure, StatusError};
 use super::{ClusterError, LiveCluster};
 
 impl LiveCluster {
     /// What a failed request means. `asked` is what was asked for.
     pub(super) fn fault(&self, failure: &Failure, asked: &str) -> ClusterError {
         match failure {
-            Failure::Told(Told { code: 401, .. }) => ClusterError::Unauthorized,
-            Failure::Told(told) => {
+            Failure::Status(StatusError { code: 401, .. }) => ClusterError::Unauthorized,
+            Failure::Status(told) => {
                 let known = !told.reason.is_empty() && !told.reason.contains(' ');
                 let reason = if known { told.reason.clone() } else { format!("status {}", told.code) };
                 ClusterError::Refused { reason, message: told.message.clone() }
@@ -24,12 +24,12 @@ impl LiveCluster {
                 ClusterError::Unreachable(format!("no connection within {}s", limit.as_secs_f64()))
             }
             Failure::Broken(error) => fault(error, &self.server),
-            Failure::Nobody(error) => error.clone(),
-            Failure::Late(limit) => ClusterError::Unreachable(format!(
+            Failure::Credentials(error) => error.clone(),
+            Failure::Timeout(limit) => ClusterError::Unreachable(format!(
                 "no answer within {}s (--request-timeout gives another limit)",
                 limit.as_secs_f64()
             )),
-            Failure::Unfit(fault) => {
+            Failure::Unreadable(fault) => {
                 ClusterError::Malformed { asked: asked.to_owned(), fault: fault.clone() }
             }
         }

@@ -1,4 +1,4 @@
-//! The cluster that a kubeconfig leads to.
+//! The cluster of a kubeconfig.
 
 mod account;
 mod config;
@@ -24,20 +24,22 @@ use crate::value::Value;
 
 use super::api_path::{api_path, segment};
 use super::listing::{is_of_kind, with_kind};
-use super::{Access, Act, Cluster, ClusterError, Connection, Draft, ListQuery, Listing, Page, Subject};
+use super::{
+    Access, Cluster, ClusterError, Connection, DryRunRequest, DryRunVerb, ListQuery, ListedPage, Page,
+    Subject,
+};
 
 use config::{Configured, configure};
 use plugin::Plugin;
-use request::{Ask, Failure, Told};
+use request::{ApiRequest, Failure, StatusError};
 use wire::list_path;
 
 const JSON: &str = "application/json";
 
-/// So many requests in a row may stay without an answer: each costs as long as a request may take.
-const PATIENCE: u32 = 3;
+/// The most requests in a row without any answer: each takes as long as a request may.
+const MAX_UNANSWERED: u32 = 3;
 
-/// A cluster that is asked over the network, with GET, LIST and access reviews, and with dry runs where those are
-/// wanted.
+/// A cluster over the network. It sends GET and LIST requests, access reviews, and server dry runs.
 ///
 /// All traffic runs on one thread; the calls block until it has an answer.
 pub struct LiveCluster {
@@ -48,7 +50,7 @@ pub struct LiveCluster {
     namespace: String,
     limit: Option<Duration>,
     interrupter: Arc<watch::Sender<bool>>,
-    /// How often in a row there was no answer at all.
+    /// The number of requests in a row without any answer.
     silent: AtomicU32,
     resources: OnceLock<Result<Arc<Resources>, ClusterError>>,
 }
@@ -89,8 +91,8 @@ impl LiveCluster {
         })
     }
 
-    /// From now on Ctrl-C ends every look-up, not the process: what was read until then can be told. Who
-    /// presses it twice ends the process.
+    /// From now on Ctrl-C ends every request, not the process, so that what was read until then can be reported. A second
+    /// Ctrl-C ends the process.
     pub fn outlive_interrupts(&self) {
         // If the thread has ended nothing is looked up any more.
         let _unheard = self.jobs.send(Box::pin(listen(Arc::clone(&self.interrupter))));
@@ -102,9 +104,9 @@ impl LiveCluster {
     }
 
     /// Makes a request on the cluster's thread and waits for the answer.
-    fn send(&self, ask: Ask) -> Result<Result<String, Failure>, ClusterError> {
+    fn send(&self, ask: ApiRequest) -> Result<Result<String, Failure>, ClusterError> {
         let (sender, receiver) = mpsc::sync_channel(1);
-        if self.silent.load(Ordering::Relaxed) >= PATIENCE {
+        if self.silent.load(Ordering::Relaxed) >= MAX_UNANSWERED {
             let why = "it did not answer several times in a row and is asked no more";
             return Err(ClusterError::Unreachable(why.into()));
         }
@@ -121,7 +123,7 @@ impl LiveCluster {
         self.jobs.send(job).map_err(|_| ended())?;
         let answer = receiver.recv().map_err(|_| ended())?;
         match &answer {
-            Ok(Err(Failure::Late(_) | Failure::Broken(_))) => {
+            Ok(Err(Failure::Timeout(_) | Failure::Broken(_))) => {
                 self.silent.fetch_add(1, Ordering::Relaxed);
             }
             _ => self.silent.store(0, Ordering::Relaxed),
@@ -129,13 +131,13 @@ impl LiveCluster {
         answer
     }
 
-    /// What a GET of a path gives.
+    /// The response to a GET of a path.
     fn read(&self, path: &str, accept: &'static str, asked: &str) -> Result<Value, ClusterError> {
-        self.object(Ask::get(path.to_owned(), accept), asked)
+        self.object(ApiRequest::get(path.to_owned(), accept), asked)
     }
 
     /// The object that is the answer.
-    fn object(&self, ask: Ask, asked: &str) -> Result<Value, ClusterError> {
+    fn object(&self, ask: ApiRequest, asked: &str) -> Result<Value, ClusterError> {
         let text = self.send(ask)?.map_err(|failure| self.fault(&failure, asked))?;
         let malformed = |fault: String| ClusterError::Malformed { asked: asked.to_owned(), fault };
         let object = Value::from_json(&text).map_err(|error| malformed(error.to_string()))?;
@@ -152,22 +154,22 @@ impl Cluster for LiveCluster {
     }
 
     fn list(&self, query: &ListQuery<'_>) -> Result<Page, ClusterError> {
-        self.listing(query)?.read()
+        self.list_lazily(query)?.read()
     }
 
-    fn listing(&self, query: &ListQuery<'_>) -> Result<Listing, ClusterError> {
+    fn list_lazily(&self, query: &ListQuery<'_>) -> Result<ListedPage, ClusterError> {
         let mut is_inconsistent = false;
-        let mut answer = self.send(Ask::get(list_path(query), JSON))?;
-        if let Err(Failure::Told(Told { code: 410, next: Some(next), .. })) = &answer {
+        let mut answer = self.send(ApiRequest::get(list_path(query), JSON))?;
+        if let Err(Failure::Status(StatusError { code: 410, next: Some(next), .. })) = &answer {
             // The server forgot the list as it was, and says how to go on with it as it is now.
             let query = ListQuery { after: Some(next), ..query.clone() };
             is_inconsistent = true;
-            answer = self.send(Ask::get(list_path(&query), JSON))?;
+            answer = self.send(ApiRequest::get(list_path(&query), JSON))?;
         }
         let asked = query.resource.full_name();
         let text = answer.map_err(|failure| in_a_list(self.fault(&failure, &asked), query))?;
-        let listing = Listing::of(text, &query.resource.kind, asked)?;
-        Ok(Listing { is_inconsistent, ..listing })
+        let listing = ListedPage::of(text, &query.resource.kind, asked)?;
+        Ok(ListedPage { is_inconsistent, ..listing })
     }
 
     fn get(
@@ -182,14 +184,14 @@ impl Cluster for LiveCluster {
         named(object, resource, name, asked)
     }
 
-    fn ask(&self, path: &str) -> Result<Value, ClusterError> {
+    fn get_path(&self, path: &str) -> Result<Value, ClusterError> {
         self.read(path, JSON, path)
     }
 
-    fn may(&self, subject: Option<&Subject>, access: &Access<'_>) -> Result<bool, ClusterError> {
+    fn is_allowed(&self, subject: Option<&Subject>, access: &Access<'_>) -> Result<bool, ClusterError> {
         let (plural, body) = access.review(subject);
         let asked = format!("{plural}.authorization.k8s.io");
-        let review = self.object(Ask::review(plural, body.to_json()), &asked)?;
+        let review = self.object(ApiRequest::review(plural, body.to_json()), &asked)?;
         match review.path(&["status", "allowed"]) {
             Some(Value::Bool(allowed)) => Ok(*allowed),
             _ => {
@@ -198,14 +200,15 @@ impl Cluster for LiveCluster {
         }
     }
 
-    fn dry_run(&self, draft: &Draft<'_>) -> Result<Value, ClusterError> {
-        let mut path = api_path(draft.resource, draft.namespace);
-        if draft.act != Act::Create {
-            path.extend(["/", &*segment(draft.name)]);
+    fn dry_run(&self, request: &DryRunRequest<'_>) -> Result<Value, ClusterError> {
+        let mut path = api_path(request.resource, request.namespace);
+        if request.verb != DryRunVerb::Create {
+            path.extend(["/", &*segment(request.name)]);
         }
-        let asked = format!("{} \"{}\"", draft.resource.full_name(), draft.name);
-        let object = self.object(Ask::dry_run(draft.act, &path, draft.object.to_json()), &asked)?;
-        named(object, draft.resource, draft.name, asked)
+        let asked = format!("{} \"{}\"", request.resource.full_name(), request.name);
+        let object =
+            self.object(ApiRequest::dry_run(request.verb, &path, request.object.to_json()), &asked)?;
+        named(object, request.resource, request.name, asked)
     }
 
     fn default_namespace(&self) -> &str {

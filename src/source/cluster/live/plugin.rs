@@ -1,4 +1,4 @@
-//! Credentials that a program of the kubeconfig makes, asked as kubectl asks it.
+//! Credentials from an exec plugin of the kubeconfig, called as kubectl calls it.
 
 use std::io::{self, ErrorKind, IsTerminal as _};
 use std::path::{Path, PathBuf};
@@ -26,18 +26,18 @@ const NOT_INSTALLED: &str = "It looks like you are trying to use a client-go cre
 /// What kubectl says of a token that no header can hold.
 pub(super) const UNFIT: &str = "net/http: invalid header field value for \"Authorization\"";
 
-/// A program that makes credentials, and what it made last.
+/// An exec plugin, and the credentials that it returned last.
 #[derive(Debug)]
 pub(super) struct Plugin {
     exec: ExecConfig,
-    /// What the program is told.
+    /// The `ExecCredential` that the plugin gets.
     info: String,
-    held: Mutex<Held>,
+    held: Mutex<AuthHeader>,
 }
 
-/// What a request says of who makes it.
+/// The authorization header of requests.
 #[derive(Debug)]
-struct Held {
+struct AuthHeader {
     header: Option<HeaderValue>,
     expires: Option<Timestamp>,
 }
@@ -45,27 +45,27 @@ struct Held {
 /// A certificate and its key as PEM.
 pub(super) type Pair = (String, String);
 
-/// What the program made.
-struct Made {
+/// The output of the plugin.
+struct PluginOutput {
     token: Option<String>,
     pair: Option<Pair>,
     expires: Option<Timestamp>,
 }
 
-impl Made {
-    fn held(&self) -> Result<Held, ClusterError> {
+impl PluginOutput {
+    fn held(&self) -> Result<AuthHeader, ClusterError> {
         let header = self.token.as_ref().map(|token| {
             let mut header = HeaderValue::try_from(format!("Bearer {token}"))
                 .map_err(|_| ClusterError::Unreachable(UNFIT.into()))?;
             header.set_sensitive(true);
             Ok(header)
         });
-        Ok(Held { header: header.transpose()?, expires: self.expires })
+        Ok(AuthHeader { header: header.transpose()?, expires: self.expires })
     }
 }
 
 impl Plugin {
-    /// Runs the program for the first time; gives the certificate, too, if it makes one.
+    /// Runs the plugin for the first time; returns the client certificate, too, if there is one.
     pub(super) fn start(exec: &ExecConfig, cluster: &Cluster) -> Result<(Self, Option<Pair>), ClusterError> {
         let info = info(exec, cluster)?;
         let made = run(exec, &info)?;
@@ -73,7 +73,7 @@ impl Plugin {
         Ok((Self { exec: exec.clone(), info, held }, made.pair))
     }
 
-    /// What a request is to say now. The program is asked anew when what it made is over.
+    /// The header of a request. The plugin runs again when its credentials are expired.
     pub(super) async fn header(self: &Arc<Self>) -> Result<Option<HeaderValue>, ClusterError> {
         let mut held = self.held.lock().await;
         if held.expires.is_some_and(|end| Timestamp::now() >= end) {
@@ -135,7 +135,7 @@ fn info(exec: &ExecConfig, cluster: &Cluster) -> Result<String, ClusterError> {
 }
 
 /// Runs the program. What it says on standard error goes to ours, as it may ask for a login.
-fn run(exec: &ExecConfig, info: &str) -> Result<Made, ClusterError> {
+fn run(exec: &ExecConfig, info: &str) -> Result<PluginOutput, ClusterError> {
     let name = exec.command.as_deref().filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| fault("exec: no command is given"))?;
     // A path from the kubeconfig's folder has a `.` in its middle.
@@ -184,7 +184,7 @@ fn undecodable() -> ClusterError {
 }
 
 /// Reads what the program printed: JSON, or YAML, as kubectl takes it.
-fn made(exec: &ExecConfig, text: &str) -> Result<Made, ClusterError> {
+fn made(exec: &ExecConfig, text: &str) -> Result<PluginOutput, ClusterError> {
     let answer = match Value::from_json(text) {
         Ok(answer) => answer,
         Err(_) => {
@@ -218,14 +218,14 @@ fn made(exec: &ExecConfig, text: &str) -> Result<Made, ClusterError> {
     };
     let expires = text("expirationTimestamp")
         .map(|time| time.parse().map_err(|_| fault("decoding stdout: the expirationTimestamp is no time")));
-    Ok(Made { token, pair, expires: expires.transpose()? })
+    Ok(PluginOutput { token, pair, expires: expires.transpose()? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn answered(status: &str) -> Result<Made, String> {
+    fn answered(status: &str) -> Result<PluginOutput, String> {
         let exec = ExecConfig {
             api_version: Some("client.authentication.k8s.io/v1".into()),
             command: None,

@@ -1,4 +1,4 @@
-//! One request, repeated where that can help.
+//! One request, with its retries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,35 +12,35 @@ use tokio::time::{sleep, timeout};
 use crate::value::{Text, Value};
 
 use super::plugin::Plugin;
-use super::{Act, ClusterError};
+use super::{ClusterError, DryRunVerb};
 
-/// No answer is longer: half a gigabyte is many times what a page of the largest objects takes.
-const LONGEST: usize = 512 << 20;
+/// The longest answer in bytes: many times a page of the largest objects.
+const MAX_ANSWER_BYTES: usize = 512 << 20;
 
-/// So often a request is made anew that the server put off, and one whose connection broke.
-const PUT_OFF: u32 = 10;
-const BROKEN: u32 = 4;
+/// The most retries of a request that a busy server refused, and of one whose connection broke.
+const MAX_RETRIES_OF_BUSY: u32 = 10;
+const MAX_RETRIES_OF_BROKEN: u32 = 4;
 
-/// Nobody waits longer because a server asks for it.
-const LONGEST_WAIT: u64 = 60;
+/// The longest `Retry-After` that is obeyed, in seconds.
+const MAX_RETRY_AFTER_SECONDS: u64 = 60;
 
-/// What is sent.
+/// A request.
 #[derive(Clone, Debug)]
-pub(super) struct Ask {
+pub(super) struct ApiRequest {
     method: Method,
     path: String,
     accept: &'static str,
-    /// The type of what is sent, and that itself.
+    /// The content type and the body.
     body: Option<(&'static str, String)>,
 }
 
-impl Ask {
-    /// Reads a path, with what the server is to answer in.
+impl ApiRequest {
+    /// A GET of a path, with the media types of the answer.
     pub(super) const fn get(path: String, accept: &'static str) -> Self {
         Self { method: Method::GET, path, accept, body: None }
     }
 
-    /// Asks what somebody may do, which stores nothing.
+    /// An access review, which stores nothing.
     pub(super) fn review(plural: &str, body: String) -> Self {
         let path = format!("/apis/authorization.k8s.io/v1/{plural}");
         Self {
@@ -51,17 +51,21 @@ impl Ask {
         }
     }
 
-    /// Asks what would be stored. There is no other way to make a request that writes, so that each of them
-    /// is a dry run.
-    pub(super) fn dry_run(act: Act, path: &str, body: String) -> Self {
+    /// A dry run. There is no other way to build a request that writes.
+    pub(super) fn dry_run(verb: DryRunVerb, path: &str, body: String) -> Self {
         const JSON: &str = "application/json";
-        const WHO: &str = "dryRun=All&fieldManager=kubectl-kyv&fieldValidation=Strict";
-        let (method, kind, force) = match act {
-            Act::Replace => (Method::PUT, JSON, ""),
-            Act::Apply => (Method::PATCH, "application/apply-patch+yaml", "&force=true"),
-            Act::Create => (Method::POST, JSON, ""),
+        const DRY_RUN_QUERY: &str = "dryRun=All&fieldManager=kubectl-kyv&fieldValidation=Strict";
+        let (method, kind, force) = match verb {
+            DryRunVerb::Update => (Method::PUT, JSON, ""),
+            DryRunVerb::Apply => (Method::PATCH, "application/apply-patch+yaml", "&force=true"),
+            DryRunVerb::Create => (Method::POST, JSON, ""),
         };
-        Self { method, path: format!("{path}?{WHO}{force}"), accept: JSON, body: Some((kind, body)) }
+        Self {
+            method,
+            path: format!("{path}?{DRY_RUN_QUERY}{force}"),
+            accept: JSON,
+            body: Some((kind, body)),
+        }
     }
 }
 
@@ -69,46 +73,48 @@ impl Ask {
 #[derive(Debug)]
 pub(super) enum Failure {
     /// The server answered with an error.
-    Told(Told),
-    /// There is no whole answer.
+    Status(StatusError),
+    /// The connection broke before the whole answer.
     Broken(kube::Error),
-    /// Nobody says who asks.
-    Nobody(ClusterError),
-    /// The time for a request is over.
-    Late(Duration),
-    /// The answer is too long, or no text.
-    Unfit(String),
+    /// There are no credentials.
+    Credentials(ClusterError),
+    /// The request took too long.
+    Timeout(Duration),
+    /// The answer is too long, or not text.
+    Unreadable(String),
 }
 
-/// An error as the server tells it.
+/// An error of the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct StatusError {
     pub(super) code: u16,
     /// One word; empty where the answer has none.
     pub(super) reason: String,
     pub(super) message: String,
-    /// When to ask again, in seconds.
+    /// When to retry, in seconds.
     after: Option<u64>,
-    /// Where a list can be gone on with that the server forgot.
+    /// The continue token of a list whose snapshot expired.
     pub(super) next: Option<Text>,
 }
 
-/// Makes a request.
+/// Sends a request.
 pub(super) async fn send(
     client: &Client,
     plugin: Option<&Arc<Plugin>>,
-    ask: &Ask,
+    ask: &ApiRequest,
     limit: Option<Duration>,
 ) -> Result<String, Failure> {
     let mut tries = 0;
     loop {
-        // Whoever has to log in first may take his time.
+        // A login may take longer than a request may.
         let who = match plugin {
-            Some(plugin) => plugin.header().await.map_err(Failure::Nobody)?,
+            Some(plugin) => plugin.header().await.map_err(Failure::Credentials)?,
             None => None,
         };
         let answer = match limit {
-            Some(limit) => timeout(limit, once(client, who, ask)).await.unwrap_or(Err(Failure::Late(limit))),
+            Some(limit) => {
+                timeout(limit, once(client, who, ask)).await.unwrap_or(Err(Failure::Timeout(limit)))
+            }
             None => once(client, who, ask).await,
         };
         let Some(pause) = answer.as_ref().err().and_then(|failure| failure.pause(tries)) else {
@@ -119,7 +125,7 @@ pub(super) async fn send(
     }
 }
 
-async fn once(client: &Client, who: Option<HeaderValue>, ask: &Ask) -> Result<String, Failure> {
+async fn once(client: &Client, who: Option<HeaderValue>, ask: &ApiRequest) -> Result<String, Failure> {
     let mut request =
         http::Request::builder().method(ask.method.clone()).uri(&ask.path).header(ACCEPT, ask.accept);
     if let Some(who) = who {
@@ -129,7 +135,7 @@ async fn once(client: &Client, who: Option<HeaderValue>, ask: &Ask) -> Result<St
         Some((kind, body)) => request.header(CONTENT_TYPE, *kind).body(Body::from(body.clone().into_bytes())),
         None => request.body(Body::empty()),
     };
-    let request = request.map_err(|error| Failure::Unfit(error.to_string()))?;
+    let request = request.map_err(|error| Failure::Unreadable(error.to_string()))?;
     let response = client.send(request).await.map_err(Failure::Broken)?;
     let status = response.status();
     let after =
@@ -138,35 +144,43 @@ async fn once(client: &Client, who: Option<HeaderValue>, ask: &Ask) -> Result<St
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame.map_err(Failure::Broken)?.into_data() {
-            if bytes.len() + data.len() > LONGEST {
-                return Err(Failure::Unfit(format!("it is longer than {LONGEST} bytes")));
+            if bytes.len() + data.len() > MAX_ANSWER_BYTES {
+                return Err(Failure::Unreadable(format!("it is longer than {MAX_ANSWER_BYTES} bytes")));
             }
             bytes.extend_from_slice(&data);
         }
     }
     if !status.is_success() {
-        return Err(Failure::Told(Told::read(status.as_u16(), after, &String::from_utf8_lossy(&bytes))));
+        return Err(Failure::Status(StatusError::read(
+            status.as_u16(),
+            after,
+            &String::from_utf8_lossy(&bytes),
+        )));
     }
-    String::from_utf8(bytes).map_err(|_| Failure::Unfit("it is no UTF-8".into()))
+    String::from_utf8(bytes).map_err(|_| Failure::Unreadable("it is no UTF-8".into()))
 }
 
 impl Failure {
-    /// How long to wait before the request is made anew; `None` if that is of no use.
+    /// How long to wait before a retry; `None` if it would not help.
     fn pause(&self, tries: u32) -> Option<Duration> {
         let growing = Duration::from_millis(100 << tries.min(5));
         match self {
-            Self::Told(Told { code: 429 | 500..=599, after: Some(seconds), .. }) => {
-                let is_bearable = tries < PUT_OFF && *seconds <= LONGEST_WAIT;
+            Self::Status(StatusError { code: 429 | 500..=599, after: Some(seconds), .. }) => {
+                let is_bearable = tries < MAX_RETRIES_OF_BUSY && *seconds <= MAX_RETRY_AFTER_SECONDS;
                 is_bearable.then(|| Duration::from_secs(*seconds).max(growing))
             }
-            Self::Told(Told { code: 429 | 502..=504, .. }) => (tries < BROKEN).then_some(growing),
-            Self::Broken(error) => (tries < BROKEN && super::fault::is_torn(error)).then_some(growing),
-            Self::Told(_) | Self::Nobody(_) | Self::Late(_) | Self::Unfit(_) => None,
+            Self::Status(StatusError { code: 429 | 502..=504, .. }) => {
+                (tries < MAX_RETRIES_OF_BROKEN).then_some(growing)
+            }
+            Self::Broken(error) => {
+                (tries < MAX_RETRIES_OF_BROKEN && super::fault::is_torn(error)).then_some(growing)
+            }
+            Self::Status(_) | Self::Credentials(_) | Self::Timeout(_) | Self::Unreadable(_) => None,
         }
     }
 }
 
-impl Told {
+impl StatusError {
     /// Reads an answer that is an error; the words for one that does not say what it is are kubectl's.
     fn read(code: u16, after: Option<u64>, body: &str) -> Self {
         let status = Value::from_json(body).ok();
@@ -209,42 +223,42 @@ mod tests {
 
     #[test]
     fn whatever_could_write_is_a_dry_run() {
-        for act in [Act::Replace, Act::Apply, Act::Create] {
-            let ask = Ask::dry_run(act, "/api/v1/pods", String::new());
-            assert!(ask.path.starts_with("/api/v1/pods?dryRun=All&fieldManager=kubectl-kyv&"), "{act:?}");
+        for verb in [DryRunVerb::Update, DryRunVerb::Apply, DryRunVerb::Create] {
+            let ask = ApiRequest::dry_run(verb, "/api/v1/pods", String::new());
+            assert!(ask.path.starts_with("/api/v1/pods?dryRun=All&fieldManager=kubectl-kyv&"), "{verb:?}");
         }
-        assert_eq!(Ask::get("/api".into(), "").method, Method::GET);
+        assert_eq!(ApiRequest::get("/api".into(), "").method, Method::GET);
     }
 
     #[test]
     fn a_status_is_read_and_another_answer_is_put_into_words() {
         let body =
             r#"{"kind":"Status","metadata":{"continue":"abc"},"reason":"Expired","message":"too old"}"#;
-        let told = Told::read(410, None, body);
+        let told = StatusError::read(410, None, body);
         assert_eq!(
             (&*told.reason, &*told.message, told.next.as_deref()),
             ("Expired", "too old", Some("abc"))
         );
-        let told = Told::read(404, None, "404 page not found\n");
+        let told = StatusError::read(404, None, "404 page not found\n");
         assert_eq!(
             (&*told.reason, &*told.message),
             ("NotFound", "the server could not find the requested resource")
         );
-        assert!(Told::read(418, None, "").message.contains("418"));
+        assert!(StatusError::read(418, None, "").message.contains("418"));
     }
 
     #[test]
     fn what_may_pass_is_tried_again() {
-        let told = |code, after| Failure::Told(Told::read(code, after, ""));
+        let told = |code, after| Failure::Status(StatusError::read(code, after, ""));
         assert_eq!(told(429, Some(2)).pause(0), Some(Duration::from_secs(2)));
         assert_eq!(told(429, Some(3600)).pause(0), None);
-        assert_eq!(told(429, Some(1)).pause(PUT_OFF), None);
+        assert_eq!(told(429, Some(1)).pause(MAX_RETRIES_OF_BUSY), None);
         assert_eq!(told(503, None).pause(0), Some(Duration::from_millis(100)));
         assert_eq!(told(503, None).pause(2), Some(Duration::from_millis(400)));
-        assert_eq!(told(503, None).pause(BROKEN), None);
+        assert_eq!(told(503, None).pause(MAX_RETRIES_OF_BROKEN), None);
         for code in [400, 401, 403, 404, 410, 500] {
             assert_eq!(told(code, None).pause(0), None, "{code}");
         }
-        assert_eq!(Failure::Late(Duration::ZERO).pause(0), None);
+        assert_eq!(Failure::Timeout(Duration::ZERO).pause(0), None);
     }
 }

@@ -1,13 +1,13 @@
 //! Answers to server dry runs without the values of Secrets.
 
 use crate::secrets::{MASK, Texts, is_secret, mask_further};
-use crate::source::cluster::Draft;
+use crate::source::cluster::DryRunRequest;
 use crate::value::{Text, Value};
 
 /// Masks what the server would store. Where that is as it was sent it has the mask of what was sent, and another mask
 /// where only the masks are equal.
-pub(super) fn masked(stored: &Value, draft: &Draft<'_>, texts: &Texts) -> Value {
-    let stored = mask_further(draft.object, stored);
+pub(super) fn masked(stored: &Value, request: &DryRunRequest<'_>, texts: &Texts) -> Value {
+    let stored = mask_further(request.object, stored);
     let mut masked = texts.replaced(&stored);
     if is_secret(&stored)
         && let Some(members) = masked.as_object_mut()
@@ -18,7 +18,7 @@ pub(super) fn masked(stored: &Value, draft: &Draft<'_>, texts: &Texts) -> Value 
             }
         }
     }
-    compared(&stored, &masked, (draft.object, draft.shown))
+    compared(&stored, &masked, (request.object, request.shown))
 }
 
 fn compared(stored: &Value, masked: &Value, (sent, shown): (&Value, &Value)) -> Value {

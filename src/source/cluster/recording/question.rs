@@ -1,22 +1,22 @@
-//! What is asked, and the file that has the answer.
+//! Recorded requests, and the names of their files.
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
 use crate::resources::ApiResource;
-use crate::source::cluster::{Access, Act, Draft, ListQuery, Subject};
+use crate::source::cluster::{Access, DryRunRequest, DryRunVerb, ListQuery, Subject};
 use crate::value::Value;
 
-/// So much of a name goes into that of a file.
-const LONGEST: usize = 40;
+/// The most characters of a name in the name of a file.
+const MAX_NAME_CHARS: usize = 40;
 
-/// A look-up.
+/// A request to the cluster.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
-    /// All that was asked.
+    /// All of the request.
     pub(super) asked: Value,
-    /// What a reader should see of it in the file's name.
+    /// The parts that the name of the file shows.
     parts: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ impl Question {
         self
     }
 
-    /// What kinds there are.
+    /// The resources that the cluster serves.
     pub(super) fn kinds() -> Self {
         Self::new("list", "kinds", &[]).with(&["kinds"])
     }
@@ -60,35 +60,35 @@ impl Question {
         Self::new("get", &kind, &members).with(&[&kind, namespace.unwrap_or_default(), name])
     }
 
-    /// A path.
-    pub(super) fn ask(path: &str) -> Self {
+    /// A GET of a path.
+    pub(super) fn path(path: &str) -> Self {
         Self::new("ask", path, &[]).with(&[path.trim_start_matches('/')])
     }
 
-    /// Whether somebody may do something.
-    pub(super) fn may(subject: Option<&Subject>, access: &Access<'_>) -> Self {
+    /// An access review.
+    pub(super) fn review(subject: Option<&Subject>, access: &Access<'_>) -> Self {
         let (plural, review) = access.review(subject);
         let digest = digest(&review);
         Self::new("review", plural, &[("spec", Some(&*digest))]).with(&[plural])
     }
 
-    /// An object in a dry run, as it may be written down.
-    pub(super) fn dry_run(draft: &Draft<'_>, object: &Value) -> Self {
-        let kind = draft.resource.full_name();
-        let act = match draft.act {
-            Act::Replace => "replace",
-            Act::Apply => "apply",
-            Act::Create => "create",
+    /// A dry run of an object, given as it may be recorded.
+    pub(super) fn dry_run(request: &DryRunRequest<'_>, object: &Value) -> Self {
+        let kind = request.resource.full_name();
+        let act = match request.verb {
+            DryRunVerb::Update => "replace",
+            DryRunVerb::Apply => "apply",
+            DryRunVerb::Create => "create",
         };
         let digest = digest(object);
         let members = [
-            ("version", Some(&*draft.resource.kind.version)),
-            ("namespace", draft.namespace),
-            ("name", Some(draft.name)),
+            ("version", Some(&*request.resource.kind.version)),
+            ("namespace", request.namespace),
+            ("name", Some(request.name)),
             ("act", Some(act)),
             ("object", Some(&*digest)),
         ];
-        let parts = [&*kind, draft.namespace.unwrap_or_default(), draft.name];
+        let parts = [&*kind, request.namespace.unwrap_or_default(), request.name];
         Self::new("try", &kind, &members).with(&parts)
     }
 
@@ -133,7 +133,7 @@ fn harmless(name: &str) -> String {
         'A'..='Z' => c.to_ascii_lowercase(),
         _ => '_',
     };
-    name.chars().take(LONGEST).map(plain).collect()
+    name.chars().take(MAX_NAME_CHARS).map(plain).collect()
 }
 
 #[cfg(test)]

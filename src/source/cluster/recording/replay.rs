@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::resources::{ApiResource, Resources};
 use crate::source::SourceError;
-use crate::source::cluster::{Access, Cluster, ClusterError, Draft, ListQuery, Page, Subject};
+use crate::source::cluster::{Access, Cluster, ClusterError, DryRunRequest, ListQuery, Page, Subject};
 use crate::value::Value;
 
 use super::head::{Head, SecretValues};
@@ -79,24 +79,29 @@ impl Cluster for RecordedCluster {
         self.find(&Question::list(query, number), answer::page)
     }
 
-    fn get(&self, resource: &ApiResource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError> {
+    fn get(
+        &self,
+        resource: &ApiResource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Value, ClusterError> {
         self.find(&Question::get(resource, namespace, name), |answer| Some(answer.clone()))
     }
 
-    fn ask(&self, path: &str) -> Result<Value, ClusterError> {
-        self.find(&Question::ask(path), |answer| Some(answer.clone()))
+    fn get_path(&self, path: &str) -> Result<Value, ClusterError> {
+        self.find(&Question::path(path), |answer| Some(answer.clone()))
     }
 
-    fn may(&self, subject: Option<&Subject>, access: &Access<'_>) -> Result<bool, ClusterError> {
-        self.find(&Question::may(subject, access), Value::as_bool)
+    fn is_allowed(&self, subject: Option<&Subject>, access: &Access<'_>) -> Result<bool, ClusterError> {
+        self.find(&Question::review(subject, access), Value::as_bool)
     }
 
-    fn dry_run(&self, draft: &Draft<'_>) -> Result<Value, ClusterError> {
+    fn dry_run(&self, request: &DryRunRequest<'_>) -> Result<Value, ClusterError> {
         if !self.is_redacted() {
-            return self.find(&Question::dry_run(draft, draft.object), |answer| Some(answer.clone()));
+            return self.find(&Question::dry_run(request, request.object), |answer| Some(answer.clone()));
         }
-        self.find(&Question::dry_run(draft, draft.shown), |answer| {
-            Some(dry_run::unmasked(answer, draft.shown, draft.object))
+        self.find(&Question::dry_run(request, request.shown), |answer| {
+            Some(dry_run::unmasked(answer, request.shown, request.object))
         })
     }
 
@@ -108,7 +113,7 @@ impl Cluster for RecordedCluster {
         Some(self.head.now)
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         if !self.head.is_complete {
             remarks.push("the recording is not complete: the run that made it was interrupted".to_owned());

@@ -49,7 +49,7 @@ impl Cluster for Small {
         Err(ClusterError::Refused { reason: "NotFound".into(), message })
     }
 
-    fn ask(&self, path: &str) -> Result<Value, ClusterError> {
+    fn get_path(&self, path: &str) -> Result<Value, ClusterError> {
         Ok(Value::from(path))
     }
 
@@ -84,7 +84,7 @@ fn all(cluster: &dyn Cluster) -> Vec<String> {
         }
     }
     told.push(format!("{:?}", cluster.get(maps, Some("web"), "../a")));
-    told.push(format!("{:?}", cluster.ask("/api/v1/pods?limit=1")));
+    told.push(format!("{:?}", cluster.get_path("/api/v1/pods?limit=1")));
     told
 }
 
@@ -96,7 +96,7 @@ fn a_replay_answers_as_the_cluster_did() {
     assert_eq!(all(&replay), told);
     assert_eq!(replay.now().unwrap().to_string(), NOW);
 
-    let missing = replay.ask("/api/v1/nodes").unwrap_err();
+    let missing = replay.get_path("/api/v1/nodes").unwrap_err();
     assert_eq!(missing.to_string(), "the recording has no answer: ask /api/v1/nodes");
 }
 
@@ -111,7 +111,7 @@ fn a_second_recording_leaves_the_same_names_and_nothing_of_the_first() {
     };
     all(&recording(folder.path()).unwrap());
     let first = names();
-    recording(folder.path()).unwrap().ask("/version").unwrap();
+    recording(folder.path()).unwrap().get_path("/version").unwrap();
     assert_eq!(names().len(), 2);
     all(&recording(folder.path()).unwrap());
     assert_eq!(names(), first);
@@ -130,7 +130,7 @@ fn a_directory_with_something_else_is_left_alone() {
 #[test]
 fn an_edited_answer_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    recording(folder.path()).unwrap().ask("/version").unwrap();
+    recording(folder.path()).unwrap().get_path("/version").unwrap();
     let replay = RecordedCluster::open(folder.path()).unwrap();
     for entry in fs::read_dir(folder.path()).unwrap() {
         let path = entry.unwrap().path();
@@ -138,5 +138,5 @@ fn an_edited_answer_is_told() {
             fs::write(path, "{").unwrap();
         }
     }
-    assert!(matches!(replay.ask("/version"), Err(ClusterError::Malformed { .. })));
+    assert!(matches!(replay.get_path("/version"), Err(ClusterError::Malformed { .. })));
 }

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use crate::resources::{ApiResource, Resources};
 use crate::secrets::{Secrets, redact};
 use crate::source::SourceError;
-use crate::source::cluster::{Access, Cluster, ClusterError, Draft, ListQuery, Page, Subject};
+use crate::source::cluster::{Access, Cluster, ClusterError, DryRunRequest, ListQuery, Page, Subject};
 use crate::source::write::write_file;
 use crate::value::{ObjectRef, Text, Value};
 
@@ -272,33 +272,38 @@ impl Cluster for RecordingCluster {
         answer
     }
 
-    fn get(&self, resource: &ApiResource, namespace: Option<&str>, name: &str) -> Result<Value, ClusterError> {
+    fn get(
+        &self,
+        resource: &ApiResource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Value, ClusterError> {
         let question = Question::get(resource, namespace, name);
         self.kept_object(&question, self.inner.get(resource, namespace, name))
     }
 
-    fn ask(&self, path: &str) -> Result<Value, ClusterError> {
-        self.kept_object(&Question::ask(path), self.inner.ask(path))
+    fn get_path(&self, path: &str) -> Result<Value, ClusterError> {
+        self.kept_object(&Question::path(path), self.inner.get_path(path))
     }
 
-    fn may(&self, subject: Option<&Subject>, access: &Access<'_>) -> Result<bool, ClusterError> {
-        let answer = self.inner.may(subject, access);
-        self.keep(&Question::may(subject, access), answer.as_ref().map(|allowed| Value::Bool(*allowed)))?;
+    fn is_allowed(&self, subject: Option<&Subject>, access: &Access<'_>) -> Result<bool, ClusterError> {
+        let answer = self.inner.is_allowed(subject, access);
+        self.keep(&Question::review(subject, access), answer.as_ref().map(|allowed| Value::Bool(*allowed)))?;
         answer
     }
 
-    fn dry_run(&self, draft: &Draft<'_>) -> Result<Value, ClusterError> {
-        let answer = self.inner.dry_run(draft);
+    fn dry_run(&self, request: &DryRunRequest<'_>) -> Result<Value, ClusterError> {
+        let answer = self.inner.dry_run(request);
         if self.shows_secrets {
-            return self.kept_object(&Question::dry_run(draft, draft.object), answer);
+            return self.kept_object(&Question::dry_run(request, request.object), answer);
         }
-        if draft.shown != draft.object {
+        if request.shown != request.object {
             self.has_redacted.store(true, Ordering::Relaxed);
         }
-        let texts = draft.secrets.texts_with(&[draft.object]);
-        let question = Question::dry_run(draft, draft.shown);
+        let texts = request.secrets.texts_with(&[request.object]);
+        let question = Question::dry_run(request, request.shown);
         match &answer {
-            Ok(stored) => self.keep(&question, Ok(dry_run::masked(stored, draft, &texts)))?,
+            Ok(stored) => self.keep(&question, Ok(dry_run::masked(stored, request, &texts)))?,
             Err(error) => {
                 let hide = |words: &str| texts.hide(words).unwrap_or_else(|| words.to_owned());
                 self.keep(&question, Err(&error.clone().with_words(hide)))?;
@@ -319,8 +324,8 @@ impl Cluster for RecordingCluster {
         self.inner.default_namespace()
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let mut remarks = self.inner.remarks();
+    fn notes(&self) -> Vec<String> {
+        let mut remarks = self.inner.notes();
         if let Err(error) = self.write_redacted() {
             remarks.push(format!("the recording may hold values of Secrets: {error}"));
         }

@@ -1,19 +1,19 @@
-//! Answers that are kept for whoever asks the same again.
+//! A cache of the answers to lookups.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// The answer to one question, asked by the first thread that wants it.
+/// The answer to one lookup, sent by the first thread that needs it.
 type Cell<A> = Arc<OnceLock<A>>;
 
-/// Answers to questions, each asked once by however many threads, as far as there is room: what was not wanted for
-/// long is forgotten, and asked anew when it is wanted again.
+/// Answers to lookups, each sent once by however many threads. Of more than fit into memory the least recently used are
+/// dropped, and sent again when they are needed.
 ///
-/// Two generations: when the young one is full it becomes the old one, which is forgotten; what is wanted of the old
-/// one becomes young again.
+/// There are two generations: when the young one is full it replaces the old one; an answer that is used moves from the
+/// old one to the young one.
 #[derive(Debug)]
-pub(super) struct Answers<Q, A> {
-    /// So much may be one generation; an answer alone may be more.
+pub(super) struct LookupCache<Q, A> {
+    /// The most that one generation weighs; a single answer may weigh more.
     room: usize,
     known: Mutex<Known<Q, A>>,
 }
@@ -21,19 +21,19 @@ pub(super) struct Answers<Q, A> {
 #[derive(Debug)]
 struct Known<Q, A> {
     young: BTreeMap<Q, Cell<A>>,
-    /// How much the young ones take.
+    /// The weight of the young generation.
     taken: usize,
     old: BTreeMap<Q, Cell<A>>,
 }
 
-impl<Q: Clone + Ord, A: Clone> Answers<Q, A> {
-    /// No answers, and so much room for them, twice.
+impl<Q: Clone + Ord, A: Clone> LookupCache<Q, A> {
+    /// An empty cache; each of its two generations weighs as much at most.
     pub(super) const fn new(room: usize) -> Self {
         let known = Known { young: BTreeMap::new(), taken: 0, old: BTreeMap::new() };
         Self { room, known: Mutex::new(known) }
     }
 
-    /// The answer to a question, and how much it takes by `weigh`.
+    /// The answer to a lookup, which `ask` sends if it is not cached. `weigh` is the memory that it takes.
     pub(super) fn get(&self, question: &Q, ask: impl FnOnce() -> A, weigh: impl Fn(&A) -> usize) -> A {
         let (cell, is_young) = {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn what_is_wanted_again_and_again_is_kept_and_the_rest_is_not() {
-        let answers = Answers::new(100);
+        let answers = LookupCache::new(100);
         let asked = RefCell::new(Vec::new());
         let get = |number: usize| {
             let ask = || {
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn what_is_larger_than_the_room_is_kept_while_it_is_wanted() {
-        let answers = Answers::new(100);
+        let answers = LookupCache::new(100);
         let asked = RefCell::new(0);
         for _ in 0..10 {
             let ask = || *asked.borrow_mut() += 1;

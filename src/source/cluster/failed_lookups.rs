@@ -1,0 +1,76 @@
+//! Lookups that a cluster did not answer.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::ClusterError;
+
+/// The most that are kept.
+const MAX_KEPT: usize = 1000;
+
+/// A lookup that the cluster did not answer though there may be an answer: the evaluation went on without it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FailedLookup {
+    /// What was looked up: a kind with a name, or a path.
+    pub what: String,
+    /// Why there is no answer.
+    pub why: ClusterError,
+    /// Whether a rule failed because of it, and its error says so.
+    pub is_reported: bool,
+}
+
+/// Failed lookups, each once. Of too many the first by name are kept, so that the order of threads does not matter.
+#[derive(Debug, Default)]
+pub(super) struct FailedLookups(Mutex<BTreeMap<String, FailedLookup>>);
+
+impl FailedLookups {
+    /// Adds a lookup.
+    pub(super) fn note(&self, missed: FailedLookup) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(missed.what.clone()).or_insert(missed);
+        if known.len() > MAX_KEPT {
+            known.pop_last();
+        }
+    }
+
+    /// Adds a lookup that a rule failed because of, unless the answer is known: there is no such object.
+    pub(super) fn note_reported(&self, what: impl FnOnce() -> String, why: &ClusterError) {
+        if why.withholds() {
+            let is_reported = !why.is_of_the_recording();
+            self.note(FailedLookup { what: what(), why: why.clone(), is_reported });
+        }
+    }
+
+    /// Removes and returns all of them.
+    pub(super) fn take(&self) -> Vec<FailedLookup> {
+        let known = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        known.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_too_many_the_first_by_name_are_kept() {
+        let failed_lookups = FailedLookups::default();
+        for number in (0..2 * MAX_KEPT).rev().chain(0..10) {
+            let what = format!("{number:04}");
+            failed_lookups.note(FailedLookup { what, why: ClusterError::Interrupted, is_reported: false });
+        }
+        let taken = failed_lookups.take();
+        assert_eq!((taken.len(), &*taken[0].what, &*taken[MAX_KEPT - 1].what), (MAX_KEPT, "0000", "0999"));
+        assert!(failed_lookups.take().is_empty());
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_withheld() {
+        let failed_lookups = FailedLookups::default();
+        for (reason, is_missed) in [("NotFound", false), ("BadRequest", false), ("Forbidden", true)] {
+            let why = ClusterError::Refused { reason: reason.into(), message: "x".into() };
+            failed_lookups.note_reported(|| "a".into(), &why);
+            assert_eq!(failed_lookups.take().len(), usize::from(is_missed), "{reason}");
+        }
+    }
+}
