@@ -6,6 +6,7 @@ use clap::{Arg, ArgAction, CommandFactory as _};
 
 #[cfg(feature = "cluster")]
 use crate::resources::ApiResource;
+#[cfg(feature = "cluster")]
 use crate::source::cluster::{Cluster as _, Connection, ListQuery, LiveCluster};
 
 use super::exit::Exit;
