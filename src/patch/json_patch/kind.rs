@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What an [`Operation`] does.
+/// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationKind {
     /// Sets a member or inserts an element.
