@@ -1,45 +1,16 @@
-//! The engine of `kubectl kyv`: what Kyverno mutate policies do to Kubernetes objects.
+//! What Kyverno mutate policies do to Kubernetes objects, without a cluster and without the Kyverno CLI.
 //!
-//! # Rooms and doors
+//! A [`Mutator`] is built once, from policies and what they need besides the object, and applied to any number of
+//! manifests, on any number of threads. It needs none of the features `cli` and `cluster`:
 //!
-//! Each module is a room with one concern. The engine and everything below it is pure: values go in, values
-//! come out; it never prints, reads no clock and touches neither files nor sockets. Three thin shells give it
-//! objects and show its reports: the command line, the KRM function, the live cluster.
-//!
-//! | room | holds | may use |
-//! |---|---|---|
-//! | [`value`] | the JSON data model, exact numbers, identity, pointers, differences, quantities | – |
-//! | [`resources`] | the built-in kinds with plurals, scopes, subresources; how resources are looked up | `value` |
-//! | [`secrets`] | which texts are values of Secrets or were made of them, masks, stand-ins | `value` |
-//! | [`semantics`] | the two semantics and the table of their differences | – |
-//! | [`yaml`] | text and positions, reading, printing | `value` |
-//! | [`pattern`] | wildcards, pattern leaves, conditions | `value` |
-//! | [`jmespath`] | Kyverno's dialect of JMESPath | `pattern`, `yaml`, `value` |
-//! | [`variables`] | references in strings and their replacement | `jmespath`, `value` |
-//! | [`patch`] | JSON patches, overlays with anchors, strategic merge | `pattern`, `yaml`, `value` |
-//! | [`policy`] | the families of policies, compiled; the set that finds them; in `classic/` rules, autogen, exceptions | all above |
-//! | [`report`] | outcomes, changes, the trace | `value` |
-//! | [`engine`] | one object through all policies; looks everything outside up in an [`engine::World`]; in `classic/` the rules of classic policies | all above |
-//! | [`suite`] | Kyverno's test documents: selection, comparison | `engine`, `policy`, `report`, `resources`, `yaml`, `value` |
-//! | [`krm`] | ResourceList, functionConfig, results | `policy`, `report`, `yaml`, `value` |
-//! | [`argocd`] | the Argo CD plugin's environment, parameters, paths, renderers | `pattern`, `value` |
-//! | [`render`] | diff, patch, JSON, tables; masking | `report`, `yaml`, `value` |
-//! | [`source`] | files, standard input, values, child programs, the cluster | `engine`, `policy`, `resources`, `yaml`, `value` |
-//! | `commands` | arguments, terminal, exit codes | all |
-//!
-//! Every room from [`jmespath`] on may use [`secrets`], every room [`semantics`]. `tests/architecture` checks the doors.
-//!
-//! # One object through the rooms
+//! ```toml
+//! kubectl-kyv = { version = "0.1", default-features = false }
+//! ```
 //!
 //! ```
-//! use kyv::engine::{EmptyWorld, Engine, Settings};
-//! use kyv::policy::{self, PolicySet};
-//! use kyv::semantics::Semantics;
-//! use kyv::value::Value;
-//! use kyv::yaml;
+//! use kyv::{Input, Mutator, Outcome};
 //!
-//! let document = yaml::parse_value(
-//!     "
+//! let policies = "
 //! apiVersion: kyverno.io/v1
 //! kind: ClusterPolicy
 //! metadata: {name: pull}
@@ -48,38 +19,84 @@
 //!   - name: always
 //!     match: {any: [{resources: {kinds: [Pod]}}]}
 //!     mutate:
-//!       patchStrategicMerge: {spec: {containers: [{(image): '*:latest', imagePullPolicy: Always}]}}
+//!       patchStrategicMerge:
+//!         spec: {containers: [{(image): '*:latest', imagePullPolicy: Always}]}
+//! ";
+//! let mutator = Mutator::builder().policies(Input::text("pull.yaml", policies)).build()?;
+//!
+//! let report = mutator.mutate(
+//!     "apiVersion: v1
+//! kind: Pod
+//! metadata: {name: web}
+//! spec:
+//!   containers:
+//!   - name: web # comments stay
+//!     image: nginx:latest
 //! ",
 //! )?;
-//! let policy = policy::parse(&document, Semantics::Documented).map_err(|faults| faults[0].to_string())?;
-//! let engine = Engine::new(PolicySet::new(vec![policy]), Settings::default());
-//!
-//! let pod = yaml::parse_value(
-//!     "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: 'a:latest'}]}}",
-//! )?;
-//! let report = engine.mutate(&pod, None, &EmptyWorld);
-//! let pull = report.after.path(&["spec", "containers"]).and_then(|list| list.at(0)?.get("imagePullPolicy"));
-//! assert_eq!(pull, Some(&Value::from("Always")));
+//! assert_eq!(
+//!     report.manifest(),
+//!     "apiVersion: v1
+//! kind: Pod
+//! metadata: {name: web}
+//! spec:
+//!   containers:
+//!   - name: web # comments stay
+//!     image: nginx:latest
+//!     imagePullPolicy: Always
+//! "
+//! );
+//! let rule = report.rules().next().ok_or("no rule matches")?;
+//! assert_eq!((rule.policy(), rule.rule(), rule.outcome()), ("pull", "always", Outcome::Patched));
+//! assert_eq!(rule.changed_paths(), ["/spec/containers/0/imagePullPolicy"]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! What is documented here follows semantic versioning. The other modules are public for the program and its tests alone:
+//! they are hidden from this documentation and may change in any release. `docs/architecture.md` describes them.
 
+mod library;
+
+pub use library::{
+    Input, LoadError, ManifestError, Mutator, MutatorBuilder, Operation, Outcome, Report, RuleReport,
+    Semantics,
+};
+
+#[doc(hidden)]
 pub mod argocd;
+#[doc(hidden)]
 pub mod engine;
+#[doc(hidden)]
 pub mod jmespath;
+#[doc(hidden)]
 pub mod krm;
+#[doc(hidden)]
 pub mod patch;
+#[doc(hidden)]
 pub mod pattern;
+#[doc(hidden)]
 pub mod policy;
+#[doc(hidden)]
 pub mod render;
+#[doc(hidden)]
 pub mod report;
+#[doc(hidden)]
 pub mod resources;
+#[doc(hidden)]
 pub mod secrets;
+#[doc(hidden)]
 pub mod semantics;
+#[doc(hidden)]
 pub mod source;
+#[doc(hidden)]
 pub mod suite;
+#[doc(hidden)]
 pub mod value;
+#[doc(hidden)]
 pub mod variables;
+#[doc(hidden)]
 pub mod yaml;
 
 #[cfg(feature = "cli")]
+#[doc(hidden)]
 pub mod commands;

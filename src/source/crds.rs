@@ -1,12 +1,13 @@
 //! Kinds that a cluster learns from `CustomResourceDefinition` objects.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::resources::{ApiResource, Subresource, plural};
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
-use crate::yaml::{Document, Limits};
+use crate::yaml::{Document, Limits, Source};
 
-use super::text::read_documents;
+use super::text::{documents_of, read_documents};
 use super::{Location, SourceError, Walk, expand};
 
 /// A kind that a definition declares.
@@ -59,6 +60,17 @@ pub fn custom_kinds(arguments: &[PathBuf], limits: &Limits) -> Result<Vec<Custom
             }
         }
     }
+    if faults.is_empty() { Ok(found) } else { Err(faults) }
+}
+
+/// Reads the definitions of a text. Other documents are ignored.
+///
+/// # Errors
+///
+/// Syntax errors, and definitions without group, kind or scope.
+pub fn custom_kinds_in(source: &Arc<Source>, limits: &Limits) -> Result<Vec<CustomKind>, Vec<SourceError>> {
+    let (mut found, mut faults) = (Vec::new(), Vec::new());
+    documents_of(source, limits)?.iter().for_each(|one| kinds_of(one, &mut found, &mut faults));
     if faults.is_empty() { Ok(found) } else { Err(faults) }
 }
 

@@ -1,17 +1,18 @@
 //! Exceptions from policies, from files, folders, globs and documents.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use crate::policy::{DocumentKind, Policy, PolicyException, kind_of};
 use crate::semantics::Semantics;
 use crate::value::{GroupVersionKind, Pointer, Value};
-use crate::yaml::{Document, Limits};
+use crate::yaml::{Document, Limits, Source};
 
 use super::crds::documents_in;
 use super::policies::stored_documents;
-use super::text::read_documents;
+use super::text::{documents_of, read_documents};
 use super::{Location, SourceError, Walk, expand};
 
 /// The exceptions that the inputs hold.
@@ -100,7 +101,16 @@ impl ExceptionLoader {
 
     fn location(&mut self, location: &Location) {
         let named = !matches!(location, Location::File { named: false, .. });
-        let documents = match read_documents(location, &self.limits) {
+        self.documents(read_documents(location, &self.limits), &location.name(), named);
+    }
+
+    /// Reads the exceptions of a text, which must hold one.
+    pub fn text(&mut self, source: &Arc<Source>) {
+        self.documents(documents_of(source, &self.limits), source.name(), true);
+    }
+
+    fn documents(&mut self, read: Result<Vec<Document>, Vec<SourceError>>, name: &str, named: bool) {
+        let documents = match read {
             Ok(documents) => documents,
             Err(errors) => return self.errors.extend(errors),
         };
@@ -112,7 +122,7 @@ impl ExceptionLoader {
             }
         }
         if named && found == 0 {
-            self.errors.push(SourceError::Empty { path: location.name(), kind: "PolicyException" });
+            self.errors.push(SourceError::Empty { path: name.to_owned(), kind: "PolicyException" });
         }
         self.others += others;
     }

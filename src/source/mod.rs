@@ -26,7 +26,7 @@ mod write;
 
 pub use batch::{Faults, InputBatch, InputBatches, Unread};
 pub use context_objects::{Asked, GivenLoader, GivenObjects};
-pub use crds::{CustomKind, custom_kinds};
+pub use crds::{CustomKind, custom_kinds, custom_kinds_in};
 pub use error::{Place, SourceError};
 pub use exceptions::{ExceptionLoader, LoadedExceptions, load_exceptions};
 pub use kustomize::{Kustomize, kustomize};

@@ -1,6 +1,6 @@
 //! Kyverno's test suites: the document, which objects and rules an expectation is about, the comparison.
 //!
-//! A [`Suite`] is what a `kyverno-test.yaml` says; [`check`] lays it beside what the engine made of the
+//! A [`Suite`] is what a `kyverno-test.yaml` says; [`check()`] lays it beside what the engine made of the
 //! suite's objects and gives rows. Knows nothing of files: whoever calls it reads them.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

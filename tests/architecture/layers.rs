@@ -44,6 +44,11 @@ const ROOMS: &[(&str, &[&str], bool)] = &[
     ("render", &["secrets", "semantics", "report", "yaml", "value"], false),
     ("source", &["resources", "secrets", "semantics", "engine", "policy", "yaml", "value"], true),
     (
+        "library",
+        &["semantics", "source", "render", "engine", "policy", "patch", "report", "yaml", "value"],
+        false,
+    ),
+    (
         "commands",
         &[
             "resources",

@@ -3,6 +3,7 @@
 
 mod file_cycles;
 mod layers;
+mod public_api;
 mod signatures;
 mod sizes;
 mod source_tree;

@@ -18,9 +18,9 @@ use std::sync::Arc;
 
 use crate::engine::{LookupError, LookupSource};
 use crate::value::{ObjectRef, Pointer, Value};
-use crate::yaml::{Document, Limits};
+use crate::yaml::{Document, Limits, Source};
 
-use super::text::read_documents;
+use super::text::{documents_of, read_documents};
 use super::{CustomKind, SourceError, Walk, expand};
 
 use documents::Reader;
@@ -165,6 +165,16 @@ impl<'k> GivenLoader<'k> {
     pub fn path(&mut self, path: &Path) {
         for document in self.documents(path) {
             self.reader(&document).anything(&Pointer::ROOT);
+        }
+    }
+
+    /// Reads the objects of a text, as [`Self::path`] those of a file.
+    pub fn text(&mut self, source: &Arc<Source>) {
+        match documents_of(source, &self.limits) {
+            Ok(documents) => {
+                documents.iter().for_each(|document| self.reader(document).anything(&Pointer::ROOT));
+            }
+            Err(errors) => self.faults.extend(errors),
         }
     }
 
