@@ -108,7 +108,7 @@ fn check(case: &Path, semantics: &str) -> Result<(), Failed> {
         _ if !stdout.is_empty() => faults.push(format!("stdout should be empty:\n{stdout}")),
         _ => {}
     }
-    let wanted: BTreeSet<String> = expectation(case, semantics, "differences", "txt")
+    let wanted: BTreeSet<String> = expectation(case, semantics, "divergences", "txt")
         .unwrap_or_default()
         .lines()
         .map(|line| line.trim().to_owned())
@@ -116,7 +116,7 @@ fn check(case: &Path, semantics: &str) -> Result<(), Failed> {
         .collect();
     let announced = announced(&stderr);
     if announced != wanted {
-        faults.push(format!("announced differences {announced:?}, expected {wanted:?}"));
+        faults.push(format!("announced divergences {announced:?}, expected {wanted:?}"));
     }
     if faults.is_empty() {
         return Ok(());

@@ -26,7 +26,7 @@ pub(crate) struct Case {
     pub(crate) expected: Option<Vec<Value>>,
     /// What the errors must name.
     pub(crate) errors: Vec<String>,
-    /// The differences that the run announces, `KYV-Dnn`.
+    /// The divergences that the run announces, `KYV-Dnn`.
     pub(crate) announced: BTreeSet<String>,
 }
 
@@ -66,7 +66,7 @@ impl Case {
             options: lines(text("options")),
             expected: expected.map(|text| items(&documents("expected.yaml", &text))),
             errors: lines(own("error", "txt")),
-            announced: lines(own("differences", "txt")).into_iter().collect(),
+            announced: lines(own("divergences", "txt")).into_iter().collect(),
             folder: folder.to_owned(),
             name,
         }
