@@ -77,7 +77,7 @@ pub(super) fn unsupported(loaded: &LoadedPolicies) -> Vec<String> {
         let spoiling = policy.meta().not_evaluated.iter().filter(|skipped| skipped.why.spoils_the_result());
         errors.extend(spoiling.map(|skipped| not_evaluated(policy, origin, skipped)));
         errors.extend(policy.meta().refused.iter().map(|fault| {
-            let difference = fault.difference.map_or_else(String::new, |number| format!(" ({number})"));
+            let difference = fault.divergence.map_or_else(String::new, |number| format!(" ({number})"));
             format!("{origin}: {}: {fault}{difference}", policy.full_name())
         }));
     }

@@ -4,13 +4,13 @@ use crate::pattern::nearest;
 use crate::semantics::Dialect;
 use crate::value::{GroupVersionKind, Text, Value};
 
-use super::{Fault, Policy, classic};
+use super::{Policy, PolicyError, classic};
 
 /// The documents of a family.
 struct Documents {
     /// Groups and kinds.
     kinds: &'static [(&'static str, &'static str)],
-    parse: fn(&Value, Dialect) -> Result<Policy, Vec<Fault>>,
+    parse: fn(&Value, Dialect) -> Result<Policy, Vec<PolicyError>>,
 }
 
 const CLASSIC: Documents = Documents {
@@ -97,7 +97,7 @@ pub fn kind_of(document: &Value) -> DocumentKind {
 ///
 /// Everything that is wrong with it, in the order of the document: unknown and ill-typed fields, and what
 /// the API server or Kyverno refuses when a policy is installed, unless these semantics accept it.
-pub fn parse(document: &Value, dialect: impl Into<Dialect>) -> Result<Policy, Vec<Fault>> {
+pub fn parse(document: &Value, dialect: impl Into<Dialect>) -> Result<Policy, Vec<PolicyError>> {
     let kind = GroupVersionKind::of(document);
     let family = kind.as_ref().and_then(family_of).unwrap_or(&CLASSIC);
     (family.parse)(document, dialect.into())

@@ -4,7 +4,7 @@ use crate::resources::plural;
 use crate::semantics::Dialect;
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
 
-use super::{Candidate, Fault, KindKeys, Meta, Part, Policy, PolicyFamily, RuleSummary};
+use super::{Candidate, KindKeys, Meta, Part, Policy, PolicyError, PolicyFamily, RuleSummary};
 
 /// Groups and kinds of its documents.
 pub(super) const KINDS: &[(&str, &str)] = &[("test.kyv", "FixedLabelPolicy")];
@@ -19,10 +19,10 @@ pub struct FixedLabelPolicy {
 }
 
 /// Reads a policy: `metadata.name`, `spec.resource` and `spec.value`.
-pub(super) fn parse(document: &Value, _dialect: Dialect) -> Result<Policy, Vec<Fault>> {
+pub(super) fn parse(document: &Value, _dialect: Dialect) -> Result<Policy, Vec<PolicyError>> {
     let text = |parent: &str, name: &str| {
         let found = document.path(&[parent, name]).and_then(Value::as_text).cloned();
-        found.ok_or_else(|| vec![Fault::new(Pointer::ROOT.key(parent).key(name), "expected a string")])
+        found.ok_or_else(|| vec![PolicyError::new(Pointer::ROOT.key(parent).key(name), "expected a string")])
     };
     let meta = Meta::new("FixedLabelPolicy", text("metadata", "name")?);
     let (resource, value) = (text("spec", "resource")?, text("spec", "value")?);
@@ -71,7 +71,7 @@ mod tests {
         let faulty = Value::from_json(
             r#"{"apiVersion":"test.kyv/v1","kind":"FixedLabelPolicy","metadata":{"name":"a"}}"#,
         );
-        let faults = parse(&faulty.unwrap(), Semantics::Documented).unwrap_err();
-        assert_eq!(faults[0].to_string(), "spec.resource: expected a string");
+        let errors = parse(&faulty.unwrap(), Semantics::Documented).unwrap_err();
+        assert_eq!(errors[0].to_string(), "spec.resource: expected a string");
     }
 }

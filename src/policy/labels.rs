@@ -76,7 +76,7 @@ impl LabelSelector {
         let is_wild = |(key, value): (&Text, &Text)| pattern::is_wildcard(key) || pattern::is_wildcard(value);
         let wildcards = equal.iter().any(is_wild);
         for pair in equal.iter().filter(|pair| !is_wild(*pair)) {
-            unusable = unusable.or_else(|| label_fault(pair.0, pair.1));
+            unusable = unusable.or_else(|| label_error(pair.0, pair.1));
         }
         let mut requirements = Vec::new();
         for expression in selector.get("matchExpressions").and_then(Value::as_array).unwrap_or_default() {
@@ -176,7 +176,7 @@ impl LabelSelector {
             } else {
                 (key.replace(['*', '?'], "0").into(), value.replace(['*', '?'], "0").into())
             };
-            if let Some(reason) = label_fault(&key, &value) {
+            if let Some(reason) = label_error(&key, &value) {
                 return Err(reason);
             }
             resolved.insert(key, value);
@@ -227,7 +227,7 @@ fn requirement(expression: &Value) -> Result<Requirement, String> {
     Ok(Requirement { key, operator, values })
 }
 
-fn label_fault(key: &str, value: &str) -> Option<String> {
+fn label_error(key: &str, value: &str) -> Option<String> {
     if !is_label_key(key) {
         Some(format!("`{key}` is no label key"))
     } else if !is_label_value(value) {

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::semantics::DivergenceSet;
 use crate::value::{Pointer, Text, Value};
 
-use super::{Candidate, Fault};
+use super::{Candidate, PolicyError};
 
 /// What every policy says of itself.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Meta {
     /// The divergences that the policy itself reaches, whatever the objects: those of all its rules.
     pub divergences: DivergenceSet,
     /// Why a cluster refuses the policy although it is loaded here: it cannot be evaluated.
-    pub refused: Vec<Fault>,
+    pub refused: Vec<PolicyError>,
 }
 
 impl Meta {

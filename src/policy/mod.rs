@@ -20,8 +20,8 @@
 mod candidate;
 mod classic;
 mod document;
+mod error;
 mod family;
-mod fault;
 mod filters;
 #[cfg(test)]
 mod fixed_label;
@@ -44,8 +44,8 @@ pub use classic::{
     Target, labels_as_texts, other_namespace,
 };
 pub use document::{DocumentKind, kind_of, parse};
+pub use error::PolicyError;
 pub use family::{PolicyFamily, RuleSummary};
-pub use fault::Fault;
 pub use filters::ResourceFilters;
 #[cfg(test)]
 pub use fixed_label::FixedLabelPolicy;

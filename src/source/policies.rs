@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
-use crate::policy::{DocumentKind, Fault, Policy, kind_of, parse};
+use crate::policy::{DocumentKind, Policy, PolicyError, kind_of, parse};
 use crate::semantics::{Dialect, DivergenceSet};
 use crate::value::{Pointer, Text, Value};
 use crate::yaml::{Document, Limits, Source, print};
@@ -266,18 +266,16 @@ impl Found {
                     let kind = value.get("kind").and_then(Value::as_text).cloned().unwrap_or_default();
                     Self::Policy { policy: Box::new(policy), kind, name: name(), origin: origin() }
                 }
-                Err(faults) => {
+                Err(errors) => {
                     let mut divergences = DivergenceSet::NONE;
-                    let error = |fault: Fault| {
-                        if let Some(difference) = fault.difference {
-                            divergences.insert(difference);
-                        }
-                        let place = at.join(&fault.pointer);
-                        let rule = fault.rule.as_ref();
+                    let located = |error: PolicyError| {
+                        error.divergence.into_iter().for_each(|divergence| divergences.insert(divergence));
+                        let place = at.join(&error.pointer);
+                        let rule = error.rule.as_ref();
                         let rule = rule.map_or_else(String::new, |rule| format!(", rule {rule}"));
-                        SourceError::at(document, &place, format!("policy {}{rule}: {fault}", name()))
+                        SourceError::at(document, &place, format!("policy {}{rule}: {error}", name()))
                     };
-                    let errors = faults.into_iter().map(error).collect();
+                    let errors = errors.into_iter().map(located).collect();
                     Self::Faulty { errors, divergences }
                 }
             },

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kyv::engine::{Engine, Settings, Targets};
 use kyv::patch::Schemas;
-use kyv::policy::{self, Fault, Operation, PolicyException, PolicyExceptions, PolicySet, RequestFilters};
+use kyv::policy::{
+    self, Operation, PolicyError, PolicyException, PolicyExceptions, PolicySet, RequestFilters,
+};
 use kyv::report::{Outcome, PolicyReport};
 use kyv::semantics::{Divergence, DivergenceSet, Semantics};
 use kyv::source::{GivenLoader, OfflineWorld};
@@ -235,11 +237,11 @@ impl Page {
 }
 
 impl Run {
-    fn refuse(&mut self, faults: &[Fault]) {
+    fn refuse(&mut self, faults: &[PolicyError]) {
         for fault in faults {
             self.is_refused = true;
             self.errors.push(format!("refused: {fault}"));
-            fault.difference.into_iter().for_each(|entry| self.reached.insert(entry));
+            fault.divergence.into_iter().for_each(|entry| self.reached.insert(entry));
         }
     }
 

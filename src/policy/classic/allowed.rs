@@ -9,7 +9,7 @@ use crate::semantics::{Divergence, Semantics};
 use crate::value::{Pointer, Segment, Text, Value};
 use crate::variables::{Query, replace_variables};
 
-use crate::policy::fault::Fault;
+use crate::policy::error::PolicyError;
 
 /// What every variable must hold somewhere.
 static PARTS: LazyLock<Regex> = LazyLock::new(|| {
@@ -57,7 +57,7 @@ pub(super) struct Setting {
 }
 
 /// Checks all variables of a mutate rule outside `match` and `exclude`.
-pub(super) fn check(rule: &Value, at: &Pointer, setting: Setting, faults: &mut Vec<Fault>) {
+pub(super) fn check(rule: &Value, at: &Pointer, setting: Setting, errors: &mut Vec<PolicyError>) {
     let mut names = Vec::new();
     declared(rule.get("context"), &mut names);
     let legacy_names = names.clone();
@@ -69,7 +69,7 @@ pub(super) fn check(rule: &Value, at: &Pointer, setting: Setting, faults: &mut V
     }
     let targets = rule.path(&["mutate", "targets"]).is_some_and(|targets| !targets.is_null());
     let mut check =
-        Check { root: at, at: Pointer::ROOT, setting, names, legacy_names, targets, foreach: false, faults };
+        Check { root: at, at: Pointer::ROOT, setting, names, legacy_names, targets, foreach: false, errors };
     for (key, member) in rule.as_object().into_iter().flat_map(|members| members.iter()) {
         if !matches!(&**key, "match" | "exclude" | "name") {
             check.at.push_key(key.clone());
@@ -110,7 +110,7 @@ struct Check<'a> {
     legacy_names: Vec<String>,
     targets: bool,
     foreach: bool,
-    faults: &'a mut Vec<Fault>,
+    errors: &'a mut Vec<PolicyError>,
 }
 
 impl Check<'_> {
@@ -155,14 +155,14 @@ impl Check<'_> {
             }
             rest = next;
         }
-        self.fault(format!("variables are nested deeper than {MAX_ROUNDS} levels"), None);
+        self.error(format!("variables are nested deeper than {MAX_ROUNDS} levels"), None);
     }
 
-    fn fault(&mut self, message: String, difference: Option<Divergence>) {
-        let fault = Fault::new(self.root.join(&self.at), message);
-        self.faults.push(match difference {
-            Some(difference) => fault.because_of(difference),
-            None => fault,
+    fn error(&mut self, message: String, divergence: Option<Divergence>) {
+        let error = PolicyError::new(self.root.join(&self.at), message);
+        self.errors.push(match divergence {
+            Some(divergence) => error.because_of(divergence),
+            None => error,
         });
     }
 
@@ -170,10 +170,10 @@ impl Check<'_> {
         let shown = shortened(expression);
         let path = self.at.to_json_pointer();
         if expression.starts_with("element") && !self.foreach {
-            return self.fault(format!("variable '{shown}' present outside of foreach at path {path}"), None);
+            return self.error(format!("variable '{shown}' present outside of foreach at path {path}"), None);
         }
         if self.setting.background && !self.setting.targets && USER_PARTS.is_match(expression) {
-            return self.fault(
+            return self.error(
                 format!(
                     "only select variables are allowed in background mode, set spec.background=false: \
                      variable {{{{ {shown} }}}} is not allowed"
@@ -184,14 +184,14 @@ impl Check<'_> {
         let query = Query::new(expression, self.setting.semantics);
         if let Err(error) = query.expression() {
             let kyverno = Query::new(expression, Semantics::Kyverno);
-            let difference = (self.setting.semantics == Semantics::Documented
+            let divergence = (self.setting.semantics == Semantics::Documented
                 && kyverno.expression().is_ok())
             .then_some(Divergence::MissingComma);
-            return self.fault(format!("failed to resolve {shown} at path {path}: {error}"), difference);
+            return self.error(format!("failed to resolve {shown} at path {path}: {error}"), divergence);
         }
         if self.is_before_targets() {
             if !self.allows_before_targets(expression) {
-                self.fault(
+                self.error(
                     format!(
                         "variable {shown} is not known before a target is: it is neither part of request, images or \
                          @, nor a call of a function, nor declared in the context of the rule"
@@ -200,7 +200,7 @@ impl Check<'_> {
                 );
             }
         } else if !self.allows(expression) {
-            self.fault(
+            self.error(
                 format!(
                     "variable {shown} is neither part of request, images, element or @, nor a call of a function, \
                      nor declared in context"
@@ -256,12 +256,12 @@ fn shortened(expression: &str) -> String {
 mod tests {
     use super::*;
 
-    fn faults(rule: &Value, background: bool) -> Vec<String> {
+    fn errors(rule: &Value, background: bool) -> Vec<String> {
         let targets = rule.path(&["mutate", "targets"]).is_some();
         let setting = Setting { semantics: Semantics::Documented, background, targets };
-        let mut faults = Vec::new();
-        check(rule, &Pointer::ROOT, setting, &mut faults);
-        faults.iter().map(|fault| fault.message.clone()).collect()
+        let mut errors = Vec::new();
+        check(rule, &Pointer::ROOT, setting, &mut errors);
+        errors.iter().map(|error| error.message.clone()).collect()
     }
 
     fn label(text: &str) -> Value {
@@ -305,7 +305,7 @@ mod tests {
             ("{{ request.object.data.my-app }}", true, false),
             ("no variable", true, true),
         ] {
-            let found = faults(&label(text), background);
+            let found = errors(&label(text), background);
             assert_eq!(found.is_empty(), expected, "{text} {background}: {found:?}");
         }
     }
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn keys_are_checked_too() {
         let rule = Value::from_json(r#"{"mutate":{"patchStrategicMerge":{"{{ foo }}":1}}}"#).unwrap();
-        assert_eq!(faults(&rule, true).len(), 1);
+        assert_eq!(errors(&rule, true).len(), 1);
     }
 
     #[test]
@@ -336,7 +336,7 @@ mod tests {
                     r#"{{"mutate":{{"foreach":[{{"context":[{entry}],"patchStrategicMerge":{{"a":"{{{{ {variable} }}}}"}}}}]}}}}"#
                 ),
             ] {
-                let found = faults(&Value::from_json(&rule).unwrap(), true);
+                let found = errors(&Value::from_json(&rule).unwrap(), true);
                 assert_eq!(found.is_empty(), expected, "{rule}: {found:?}");
             }
         }
@@ -347,12 +347,12 @@ mod tests {
         let foreach = r#"{"mutate":{"foreach":[{"list":"x","patchStrategicMerge":{"a":"{{ element0 }}"}}]},
             "preconditions":{"all":[{"key":"{{ element }}"}]}}"#;
         assert_eq!(
-            faults(&Value::from_json(foreach).unwrap(), true),
+            errors(&Value::from_json(foreach).unwrap(), true),
             ["variable 'element' present outside of foreach at path /preconditions/all/0/key"]
         );
         let targets = r#"{"mutate":{"targets":[{"name":"{{ request.object.x }}"}],
             "patchStrategicMerge":{"a":"{{ target.metadata.name }}{{ request.userInfo.username }}"}}}"#;
-        assert_eq!(faults(&Value::from_json(targets).unwrap(), true), [""; 0]);
+        assert_eq!(errors(&Value::from_json(targets).unwrap(), true), [""; 0]);
     }
 
     #[test]
@@ -379,22 +379,22 @@ mod tests {
             let rule = format!(
                 r#"{{"context":[{{"name":"of_rule","variable":{{"value":"x"}}}}],"mutate":{{"targets":[{{{entry}}}]}}}}"#
             );
-            let found = faults(&Value::from_json(&rule).unwrap(), background);
+            let found = errors(&Value::from_json(&rule).unwrap(), background);
             assert_eq!(found.is_empty(), expected, "{entry} {background}: {found:?}");
         }
         let context = format!(
             r#"{{"context":[{{"name":"v","variable":{{"value":"{of_target}"}}}}],"mutate":{{"targets":[{{"name":"a"}}]}}}}"#
         );
-        assert_eq!(faults(&Value::from_json(&context).unwrap(), true).len(), 1);
+        assert_eq!(errors(&Value::from_json(&context).unwrap(), true).len(), 1);
     }
 
     #[test]
-    fn a_missing_comma_is_a_difference() {
+    fn a_missing_comma_is_a_divergence() {
         let rule = label("{{ join('-' request.object.x) }}");
         let setting = Setting { semantics: Semantics::Documented, background: true, targets: false };
         let mut found = Vec::new();
         check(&rule, &Pointer::ROOT, setting, &mut found);
-        assert_eq!(found[0].difference, Some(Divergence::MissingComma));
+        assert_eq!(found[0].divergence, Some(Divergence::MissingComma));
         found.clear();
         check(&rule, &Pointer::ROOT, Setting { semantics: Semantics::Kyverno, ..setting }, &mut found);
         assert_eq!(found, []);
@@ -403,6 +403,6 @@ mod tests {
     #[test]
     fn nesting_is_bounded() {
         let deep = format!("{}request.x{}", "{{ a".repeat(5_000), " }}".repeat(5_000));
-        assert!(!faults(&label(&deep), true).is_empty());
+        assert!(!errors(&label(&deep), true).is_empty());
     }
 }

@@ -5,15 +5,15 @@ use crate::semantics::Semantics;
 use crate::value::{Pointer, Value};
 use crate::variables::Template;
 
-use crate::policy::fault::Fault;
+use crate::policy::error::PolicyError;
 
-/// Reads the block at a place of a rule; `None` where there is none, or where it is at fault.
+/// Reads the block at a place of a rule; `None` where there is none, or where it is wrong.
 pub(super) fn read(
     rule: &Value,
     below: &Pointer,
     at: &Pointer,
     semantics: Semantics,
-    faults: &mut Vec<Fault>,
+    errors: &mut Vec<PolicyError>,
 ) -> Option<Conditions<Template>> {
     let block = rule.pointed(below).filter(|block| !block.is_null())?;
     let at = at.join(below);
@@ -22,9 +22,9 @@ pub(super) fn read(
             Some(conditions.map(|_, pointer| Template::prepare_side(rule, &below.join(pointer), semantics)))
         }
         Err(found) => {
-            faults.extend(found.into_iter().map(|fault| Fault {
-                suggestion: fault.suggestion,
-                ..Fault::new(at.join(&fault.pointer), fault.message)
+            errors.extend(found.into_iter().map(|error| PolicyError {
+                suggestion: error.suggestion,
+                ..PolicyError::new(at.join(&error.pointer), error.message)
             }));
             None
         }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operations_that_never_come_are_faults() {
+    fn operations_that_never_come_are_errors() {
         for (key, value, expected) in [
             ("{{request.operation}}", r#""CREATE""#, 0),
             ("{{ request.operation }}", r#"["CREATE","UPDATE"]"#, 0),
@@ -51,11 +51,11 @@ mod tests {
             let rule = format!(
                 r#"{{"preconditions":{{"all":[{{"key":"{key}","operator":"AnyIn","value":{value}}}]}}}}"#
             );
-            let mut faults = Vec::new();
+            let mut errors = Vec::new();
             let below = Pointer::ROOT.key("preconditions");
             let rule = Value::from_json(&rule).unwrap();
-            let conditions = read(&rule, &below, &Pointer::ROOT, Semantics::Documented, &mut faults);
-            assert_eq!(faults.len(), expected, "{key} {value}: {faults:?}");
+            let conditions = read(&rule, &below, &Pointer::ROOT, Semantics::Documented, &mut errors);
+            assert_eq!(errors.len(), expected, "{key} {value}: {errors:?}");
             assert_eq!(conditions.is_some(), expected == 0);
         }
     }

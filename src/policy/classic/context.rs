@@ -8,7 +8,7 @@ use crate::variables::{Query, Template, holds_variable};
 
 use super::autogen::is_blank;
 use super::schema::CONTEXT_KINDS;
-use crate::policy::fault::Fault;
+use crate::policy::error::PolicyError;
 
 /// One entry of a `context`, compiled.
 #[derive(Clone, Debug)]
@@ -115,22 +115,22 @@ fn source(entry: &Value, semantics: Semantics) -> Option<ContextSource> {
 }
 
 /// Checks that entries come from one place each.
-pub(super) fn check_kinds(list: Option<&Value>, at: &Pointer, faults: &mut Vec<Fault>) {
+pub(super) fn check_kinds(list: Option<&Value>, at: &Pointer, errors: &mut Vec<PolicyError>) {
     for (index, entry) in list.and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
         let Some(members) = entry.as_object() else { continue };
         let given = |field: &&str| members.get(field).is_some_and(|part| !part.is_null());
         if CONTEXT_KINDS.iter().filter(|kind| given(kind)).count() != 1 {
             let message = format!("exactly one of {} is needed", CONTEXT_KINDS.join(", "));
-            faults.push(Fault::new(at.index(index), message));
+            errors.push(PolicyError::new(at.index(index), message));
         }
     }
 }
 
 /// Checks the entries of a rule; those of a foreach and of targets Kyverno checks less.
-pub(super) fn check(list: Option<&Value>, at: &Pointer, semantics: Semantics, faults: &mut Vec<Fault>) {
-    check_kinds(list, at, faults);
+pub(super) fn check(list: Option<&Value>, at: &Pointer, semantics: Semantics, errors: &mut Vec<PolicyError>) {
+    check_kinds(list, at, errors);
     for (index, entry) in list.and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
-        EntryCheck { entry, at: at.index(index), semantics, faults: &mut *faults }.run();
+        EntryCheck { entry, at: at.index(index), semantics, errors: &mut *errors }.run();
     }
 }
 
@@ -138,13 +138,13 @@ struct EntryCheck<'a> {
     entry: &'a Value,
     at: Pointer,
     semantics: Semantics,
-    faults: &'a mut Vec<Fault>,
+    errors: &'a mut Vec<PolicyError>,
 }
 
 impl EntryCheck<'_> {
-    fn fault(&mut self, below: &[&str], message: impl Into<String>) {
+    fn error(&mut self, below: &[&str], message: impl Into<String>) {
         let at = below.iter().fold(self.at.clone(), |at, key| at.key(*key));
-        self.faults.push(Fault::new(at, message));
+        self.errors.push(PolicyError::new(at, message));
     }
 
     fn part(&self, kind: &str, field: &str) -> Option<&Value> {
@@ -162,17 +162,17 @@ impl EntryCheck<'_> {
                 // A name that is missing is reported by the field table.
                 let found = self.part("configMap", field);
                 if found.is_some_and(is_blank) || (found.is_none() && field == "namespace") {
-                    self.fault(&["configMap"], format!("a {field} is required for configMap context entry"));
+                    self.error(&["configMap"], format!("a {field} is required for configMap context entry"));
                 }
             }
         }
         let computed = ["value", "jmesPath"].into_iter().any(|field| self.part("variable", field).is_some());
         if self.is_map("variable") && !computed {
-            self.fault(&["variable"], "a variable must define a value or a jmesPath expression");
+            self.error(&["variable"], "a variable must define a value or a jmesPath expression");
         }
         let calls_cluster = self.part("apiCall", "urlPath").is_some_and(|path| !is_blank(path));
         if calls_cluster && self.part("apiCall", "service").is_some() {
-            self.fault(&["apiCall"], "a URLPath cannot be used for service API calls");
+            self.error(&["apiCall"], "a URLPath cannot be used for service API calls");
         }
         for kind in CONTEXT_KINDS {
             self.expression(kind);
@@ -183,11 +183,11 @@ impl EntryCheck<'_> {
         let Some(name) = self.entry.get("name").and_then(Value::as_str) else { return };
         let first = name.split('.').next().unwrap_or_default();
         if name.is_empty() {
-            self.fault(&["name"], "a name is required for context entries");
+            self.error(&["name"], "a name is required for context entries");
         } else if TAKEN.contains(&first) {
             let message =
                 format!("entry name {name} is invalid as it conflicts with a pre-defined variable {first}");
-            self.fault(&["name"], message);
+            self.error(&["name"], message);
         }
     }
 
@@ -198,7 +198,7 @@ impl EntryCheck<'_> {
             return;
         }
         if let Err(error) = Query::new(text, self.semantics).expression() {
-            self.fault(&[kind, "jmesPath"], format!("failed to parse JMESPath: {error}"));
+            self.error(&[kind, "jmesPath"], format!("failed to parse JMESPath: {error}"));
         }
     }
 }
@@ -231,9 +231,9 @@ mod tests {
             (r#"{"name":1,"variable":[]}"#, None),
         ] {
             let list = Value::array(vec![Value::from_json(entry).unwrap()]);
-            let mut faults = Vec::new();
-            check(Some(&list), &Pointer::ROOT, Semantics::Documented, &mut faults);
-            let found: Vec<_> = faults.iter().map(|fault| fault.message.as_str()).collect();
+            let mut errors = Vec::new();
+            check(Some(&list), &Pointer::ROOT, Semantics::Documented, &mut errors);
+            let found: Vec<_> = errors.iter().map(|error| error.message.as_str()).collect();
             match expected {
                 None => assert_eq!(found, [""; 0], "{entry}"),
                 Some(text) => assert!(found.len() == 1 && found[0].contains(text), "{entry}: {found:?}"),

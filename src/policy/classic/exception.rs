@@ -8,7 +8,7 @@ use crate::variables::Template;
 use super::autogen::is_blank;
 use super::selection::Selection;
 use super::{conditions, refuse, schema};
-use crate::policy::fault::{Fault, in_document_order};
+use crate::policy::error::{PolicyError, in_document_order};
 use crate::policy::labels::texts;
 use crate::policy::{Candidate, Note, Policy};
 
@@ -42,25 +42,28 @@ impl PolicyException {
     ///
     /// Everything that is wrong with it, in the order of the document: unknown and ill-typed fields, and what
     /// Kyverno refuses when an exception is installed.
-    pub fn parse(document: &Value, semantics: Semantics) -> Result<Self, Vec<Fault>> {
+    pub fn parse(document: &Value, semantics: Semantics) -> Result<Self, Vec<PolicyError>> {
         if document.depth() > MAX_DEPTH {
-            return Err(vec![Fault::new(Pointer::ROOT, format!("nested deeper than {MAX_DEPTH} levels"))]);
+            return Err(vec![PolicyError::new(
+                Pointer::ROOT,
+                format!("nested deeper than {MAX_DEPTH} levels"),
+            )]);
         }
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         let mut notes = Vec::new();
-        schema::check_exception(document, &mut faults);
+        schema::check_exception(document, &mut errors);
         let at = Pointer::ROOT.key("spec");
         let empty = Value::empty_object();
         let spec = document.get("spec").filter(|spec| spec.as_object().is_some()).unwrap_or(&empty);
         let background = spec.get("background").and_then(Value::as_bool).unwrap_or(true);
-        refuse::check_exception(spec, &at, background, &mut faults, &mut notes);
+        refuse::check_exception(spec, &at, background, &mut errors, &mut notes);
         let below = Pointer::ROOT.key("conditions");
         let conditions = if spec.get("conditions").is_some_and(|block| block.as_object().is_some()) {
-            conditions::read(spec, &below, &at, semantics, &mut faults)
+            conditions::read(spec, &below, &at, semantics, &mut errors)
         } else {
             None
         };
-        let exempted = exempted(spec, &at, &mut faults);
+        let exempted = exempted(spec, &at, &mut errors);
         if spec.get("podSecurity").is_some_and(|controls| !is_blank(controls)) {
             notes.push(Note::new("podSecurity concerns validate rules only, and is left aside"));
         }
@@ -68,9 +71,9 @@ impl PolicyException {
         if ["any", "all"].iter().all(|branch| block.get(branch).is_none_or(is_blank)) {
             notes.push(Note::new("its match has no filter, so that it is for no object at all"));
         }
-        if !faults.is_empty() {
-            in_document_order(document, &mut faults);
-            return Err(faults);
+        if !errors.is_empty() {
+            in_document_order(document, &mut errors);
+            return Err(errors);
         }
         let text = |field| document.path(&["metadata", field]).and_then(Value::as_text).cloned();
         Ok(Self {
@@ -187,13 +190,13 @@ impl Exempted {
     }
 }
 
-fn exempted(spec: &Value, at: &Pointer, faults: &mut Vec<Fault>) -> Vec<Exempted> {
+fn exempted(spec: &Value, at: &Pointer, errors: &mut Vec<PolicyError>) -> Vec<Exempted> {
     let list = spec.get("exceptions").and_then(Value::as_array).unwrap_or_default();
     let entries = list.iter().enumerate().map(|(index, entry)| {
         let policy = entry.get("policyName").and_then(Value::as_text);
         if policy.is_some_and(|policy| policy.is_empty()) {
             let at = at.key("exceptions").index(index).key("policyName");
-            faults.push(Fault::new(at, "An exception requires a policy name"));
+            errors.push(PolicyError::new(at, "An exception requires a policy name"));
         }
         Exempted { policy: policy.cloned().unwrap_or_default(), rules: texts(entry.get("ruleNames")) }
     });
@@ -210,7 +213,7 @@ mod tests {
                 "spec":{spec}}}"#
         );
         PolicyException::parse(&Value::from_json(&document).unwrap(), Semantics::Documented)
-            .map_err(|faults| faults.iter().map(ToString::to_string).collect())
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect())
     }
 
     const MATCH: &str = r#""match":{"any":[{"resources":{"kinds":["Pod"]}}]}"#;

@@ -10,7 +10,7 @@ use super::Patch;
 use super::mutation::{Reader, given};
 use super::schema::found;
 use crate::policy::Note;
-use crate::policy::fault::Fault;
+use crate::policy::error::PolicyError;
 
 /// The early fields of a rule, compiled.
 #[derive(Clone, Debug)]
@@ -91,10 +91,10 @@ impl Reader<'_> {
                     }
                     prepared = fixed.is_some().then_some(overlay);
                 }
-                Err(error) => self.legacy_fault(&error, below),
+                Err(error) => self.legacy_error(&error, below),
             }
         } else if overlay.as_str().is_none() {
-            self.fault(below, format!("expected an object, found {}", found(overlay)));
+            self.error(below, format!("expected an object, found {}", found(overlay)));
         }
         LegacyPart { template, prepared }
     }
@@ -106,7 +106,7 @@ impl Reader<'_> {
         }
     }
 
-    fn legacy_fault(&mut self, error: &PatchError, below: &Pointer) {
+    fn legacy_error(&mut self, error: &PatchError, below: &Pointer) {
         let (at, suggestion) = match error {
             PatchError::ForeignAnchor { at, key } => {
                 let name = key.split_once('(').map(|(_, name)| format!("({name}"));
@@ -116,8 +116,8 @@ impl Reader<'_> {
             PatchError::NullInOverlay { at } => (at.clone(), None),
             _ => (Pointer::ROOT, None),
         };
-        let fault = Fault::new(self.at.join(&below.join(&at)), error.to_string());
-        self.faults.push(fault.suggesting(suggestion.as_deref()));
+        let error = PolicyError::new(self.at.join(&below.join(&at)), error.to_string());
+        self.errors.push(error.suggesting(suggestion.as_deref()));
     }
 
     fn legacy_patches(
@@ -128,10 +128,10 @@ impl Reader<'_> {
     ) -> LegacyPart<LegacyPatches> {
         let template = self.template(below);
         let Some(operations) = patches.as_array() else {
-            self.fault(below, format!("expected a list of operations, found {}", found(patches)));
+            self.error(below, format!("expected a list of operations, found {}", found(patches)));
             return LegacyPart { template, prepared: None };
         };
-        let before = self.faults.len();
+        let before = self.errors.len();
         for (index, operation) in operations.iter().enumerate() {
             self.legacy_operation(operation, &below.index(index));
         }
@@ -141,26 +141,26 @@ impl Reader<'_> {
             LegacyBehavior::Documented => template.fixed(),
         };
         let mut prepared = None;
-        if let (Some(fixed), true) = (fixed, self.faults.len() == before) {
+        if let (Some(fixed), true) = (fixed, self.errors.len() == before) {
             match LegacyPatches::from_value(fixed, tracker) {
                 Ok(patches) => prepared = Some(patches),
-                Err(error) => self.fault(below, error.to_string()),
+                Err(error) => self.error(below, error.to_string()),
             }
         }
         LegacyPart { template, prepared }
     }
 
     fn legacy_operation(&mut self, operation: &Value, below: &Pointer) {
-        let mut fault = |at: Pointer, message: String, suggestion: Option<&str>| {
-            self.faults.push(Fault::new(self.at.join(&at), message).suggesting(suggestion));
+        let mut error = |at: Pointer, message: String, suggestion: Option<&str>| {
+            self.errors.push(PolicyError::new(self.at.join(&at), message).suggesting(suggestion));
         };
         let Some(members) = operation.as_object() else {
-            return fault(below.clone(), format!("expected an object, found {}", found(operation)), None);
+            return error(below.clone(), format!("expected an object, found {}", found(operation)), None);
         };
         for key in members.keys().filter(|key| !FIELDS.contains(&&***key)) {
             let key: String = key.chars().take(64).collect();
             let suggestion = nearest(&key, FIELDS.into_iter());
-            fault(below.key(key.as_str()), format!("unknown field `{key}` of an operation"), suggestion);
+            error(below.key(key.as_str()), format!("unknown field `{key}` of an operation"), suggestion);
         }
         let kind = members.get("op").and_then(Value::as_str);
         match kind {
@@ -169,18 +169,18 @@ impl Reader<'_> {
                 let op: String = op.chars().take(64).collect();
                 let message =
                     format!("unsupported operation `{op}`, expected one of {}", OPERATIONS.join(", "));
-                fault(below.key("op"), message, nearest(&op, OPERATIONS.into_iter()));
+                error(below.key("op"), message, nearest(&op, OPERATIONS.into_iter()));
             }
-            None => fault(below.clone(), "missing op field".into(), None),
+            None => error(below.clone(), "missing op field".into(), None),
         }
         match members.get("path").and_then(Value::as_str) {
             Some(path) if path.starts_with('/') || holds_variable(path) => {}
-            Some(_) => fault(below.key("path"), "path must begin with a forward slash".into(), None),
-            None => fault(below.clone(), "missing path field".into(), None),
+            Some(_) => error(below.key("path"), "path must begin with a forward slash".into(), None),
+            None => error(below.clone(), "missing path field".into(), None),
         }
         if matches!(kind, Some("add" | "replace")) && members.get("value").is_none_or(Value::is_null) {
             let message = format!("missing value field of `{}`", kind.unwrap_or_default());
-            fault(below.clone(), message, None);
+            error(below.clone(), message, None);
         }
     }
 
@@ -196,7 +196,7 @@ impl Reader<'_> {
         if let Some(patches) = patches {
             let below = at.key("patches");
             let patch = self.template(&below);
-            let before = self.faults.len();
+            let before = self.errors.len();
             match patches.as_array() {
                 Some(operations) => {
                     for (index, operation) in operations.iter().enumerate() {
@@ -204,14 +204,14 @@ impl Reader<'_> {
                     }
                 }
                 None => {
-                    self.fault(&below, format!("expected a list of operations, found {}", found(patches)));
+                    self.error(&below, format!("expected a list of operations, found {}", found(patches)));
                 }
             }
-            let fixed = patch.fixed().filter(|_| self.faults.len() == before);
+            let fixed = patch.fixed().filter(|_| self.errors.len() == before);
             let mut prepared = None;
             match fixed.map(JsonPatch::from_value) {
                 Some(Ok(patch)) => prepared = Some(patch),
-                Some(Err(error)) => self.fault(&below, error.to_string()),
+                Some(Err(error)) => self.error(&below, error.to_string()),
                 None => {}
             }
             parts.push(Patch::json_patch(patch, prepared));

@@ -9,7 +9,7 @@ use crate::value::{MAX_DEPTH, Pointer, Value};
 use super::autogen::{self, is_blank};
 use super::rule::Source;
 use super::{ApplyRules, ClassicPolicy, Rule, allowed, context, overlay_labels, refuse, schema};
-use crate::policy::fault::{Fault, in_document_order, name_rules};
+use crate::policy::error::{PolicyError, in_document_order, name_rules};
 use crate::policy::{FailurePolicy, Meta, NotEvaluated, Note, Why};
 
 /// The operations that a rule may have, each with why it is not evaluated.
@@ -32,27 +32,27 @@ const LONGEST_NAME: usize = 63;
 pub(in crate::policy) fn parse(
     document: &Value,
     dialect: impl Into<Dialect>,
-) -> Result<ClassicPolicy, Vec<Fault>> {
+) -> Result<ClassicPolicy, Vec<PolicyError>> {
     let Dialect { semantics, legacy } = dialect.into();
     if document.depth() > MAX_DEPTH {
-        return Err(vec![Fault::new(Pointer::ROOT, format!("nested deeper than {MAX_DEPTH} levels"))]);
+        return Err(vec![PolicyError::new(Pointer::ROOT, format!("nested deeper than {MAX_DEPTH} levels"))]);
     }
-    let mut faults = Vec::new();
-    schema::check(document, &mut faults);
-    let policy = Loader { document, semantics, legacy, faults: &mut faults, notes: Vec::new() }.policy();
-    if faults.is_empty() {
+    let mut errors = Vec::new();
+    schema::check(document, &mut errors);
+    let policy = Loader { document, semantics, legacy, errors: &mut errors, notes: Vec::new() }.policy();
+    if errors.is_empty() {
         return Ok(policy);
     }
-    name_rules(document, &mut faults);
-    in_document_order(document, &mut faults);
-    Err(faults)
+    name_rules(document, &mut errors);
+    in_document_order(document, &mut errors);
+    Err(errors)
 }
 
 struct Loader<'a> {
     document: &'a Value,
     semantics: Semantics,
     legacy: LegacyMode,
-    faults: &'a mut Vec<Fault>,
+    errors: &'a mut Vec<PolicyError>,
     notes: Vec<Note>,
 }
 
@@ -61,8 +61,8 @@ impl Loader<'_> {
         self.document.path(&["spec", field]).filter(|value| !value.is_null())
     }
 
-    fn fault(&mut self, pointer: Pointer, message: impl Into<String>) {
-        self.faults.push(Fault::new(pointer, message));
+    fn error(&mut self, pointer: Pointer, message: impl Into<String>) {
+        self.errors.push(PolicyError::new(pointer, message));
     }
 
     fn policy(mut self) -> ClassicPolicy {
@@ -121,7 +121,7 @@ impl Loader<'_> {
         let mutates = rules.iter().any(mutates);
         if self.spec("admission").and_then(Value::as_bool) == Some(false) && mutates {
             let message = "disabling admission processing is only allowed with validation policies";
-            self.fault(spec.key("admission"), message);
+            self.error(spec.key("admission"), message);
         }
         let webhook = spec.key("webhookConfiguration").key("timeoutSeconds");
         for at in [spec.key("webhookTimeoutSeconds"), webhook] {
@@ -130,12 +130,12 @@ impl Loader<'_> {
                 .and_then(|seconds| seconds.as_i64())
                 .is_some_and(|seconds| !(1..=30).contains(&seconds))
             {
-                self.fault(at, "the timeout value must be between 1 and 30 seconds");
+                self.error(at, "the timeout value must be between 1 and 30 seconds");
             }
         }
         let annotation = Pointer::ROOT.key("metadata").key("annotations").key(autogen::ANNOTATION);
         if self.document.pointed(&annotation).and_then(Value::as_str) == Some("all") {
-            self.fault(
+            self.error(
                 annotation,
                 "Autogen annotation does not support 'all' anymore, remove the annotation or set it to a valid value",
             );
@@ -145,14 +145,14 @@ impl Loader<'_> {
             let Some(name) = rule.get("name").and_then(Value::as_str) else { continue };
             let at = spec.key("rules").index(index).key("name");
             if name.chars().count() > LONGEST_NAME {
-                self.faults.push(Fault::new(
+                self.errors.push(PolicyError::new(
                     at.clone(),
                     format!("a rule name has at most {LONGEST_NAME} characters"),
                 ));
             }
             if names.insert(name, index).is_some() {
                 let shown: String = name.chars().take(LONGEST_NAME).collect();
-                self.faults.push(Fault::new(at, format!("Duplicate rule name: '{shown}'")));
+                self.errors.push(PolicyError::new(at, format!("Duplicate rule name: '{shown}'")));
             }
         }
     }
@@ -169,18 +169,18 @@ impl Loader<'_> {
             (0..written.len()).map(|index| Pointer::ROOT.key("spec").key("rules").index(index)).collect();
         let readings: Vec<DivergenceTracker> =
             written.iter().map(|_| DivergenceTracker::new(self.semantics)).collect();
-        let misspelt: BTreeSet<Pointer> = self.faults.iter().filter_map(holder_of_unknown_field).collect();
+        let misspelt: BTreeSet<Pointer> = self.errors.iter().filter_map(holder_of_unknown_field).collect();
         for ((rule, at), tracker) in written.iter_mut().zip(&places).zip(&readings) {
-            refuse::check(rule, at, filters, self.faults, &mut self.notes);
+            refuse::check(rule, at, filters, self.errors, &mut self.notes);
             self.operation(rule, at, misspelt.contains(at), policy);
             if !mutates(rule) {
                 continue;
             }
-            overlay_labels::as_texts(rule, at, tracker, self.faults);
+            overlay_labels::as_texts(rule, at, tracker, self.errors);
             if self.legacy == LegacyMode::Later {
-                overlay_labels::legacy_as_texts(rule, at, tracker, self.faults);
+                overlay_labels::legacy_as_texts(rule, at, tracker, self.errors);
             }
-            allowed::check(rule, at, variables, self.faults);
+            allowed::check(rule, at, variables, self.errors);
             self.targets(rule, at, policy);
             self.versions_of_targets(rule, at, policy);
             self.early(rule, at, tracker, policy);
@@ -203,7 +203,7 @@ impl Loader<'_> {
                 generated_from: None,
                 legacy: self.legacy,
             };
-            rules.extend(Rule::read(rule, &source, tracker, self.faults, &mut self.notes));
+            rules.extend(Rule::read(rule, &source, tracker, self.errors, &mut self.notes));
         }
         self.notes.extend(made.notes);
         for generated in made.generated {
@@ -254,15 +254,15 @@ impl Loader<'_> {
             legacy: self.legacy,
         };
         let own = DivergenceTracker::new(self.semantics);
-        let mut faults = Vec::new();
-        let read = Rule::read(rule, &source, &own, &mut faults, &mut Vec::new());
+        let mut errors = Vec::new();
+        let read = Rule::read(rule, &source, &own, &mut errors, &mut Vec::new());
         // What is wrong with the source is reported there.
-        if self.faults.is_empty() && !faults.is_empty() {
+        if self.errors.is_empty() && !errors.is_empty() {
             let name = rule.get("name").and_then(Value::as_str).unwrap_or_default();
-            self.faults.extend(faults.into_iter().map(|fault| Fault {
+            self.errors.extend(errors.into_iter().map(|error| PolicyError {
                 pointer: at.clone(),
-                message: format!("the generated rule `{name}` is at fault: {fault}"),
-                ..fault
+                message: format!("the generated rule `{name}` is at fault: {error}"),
+                ..error
             }));
         }
         read
@@ -279,7 +279,7 @@ impl Loader<'_> {
         match found.as_slice() {
             // A misspelt operation was reported already.
             [] if misspelt => {}
-            [] => self.fault(
+            [] => self.error(
                 at.clone(),
                 format!("No operation defined in the rule '{name}' (supported operations: {listed})"),
             ),
@@ -290,7 +290,7 @@ impl Loader<'_> {
             })),
             several => {
                 let several: Vec<_> = several.iter().map(|(operation, _)| *operation).collect();
-                self.fault(
+                self.error(
                     at.clone(),
                     format!(
                         "Multiple operations defined in the rule '{name}', only one is allowed: {}",
@@ -301,11 +301,11 @@ impl Loader<'_> {
         }
         if mutates(rule) {
             if given(rule, "celPreconditions") {
-                self.fault(at.key("celPreconditions"), "celPrecondition can only be used with validate.cel");
+                self.error(at.key("celPreconditions"), "celPrecondition can only be used with validate.cel");
             }
             if given(rule, "imageExtractors") {
                 let message = "imageExtractors can only be defined for verifyImages rule";
-                self.fault(at.key("imageExtractors"), message);
+                self.error(at.key("imageExtractors"), message);
             }
         }
     }
@@ -320,11 +320,11 @@ impl Loader<'_> {
         let targets = rule.path(&["mutate", "targets"]).filter(|targets| !targets.is_null());
         if flag.and_then(Value::as_bool) == Some(true) && targets.is_none_or(is_blank) {
             let message = "targets has to be specified when mutateExistingOnPolicyUpdate is set";
-            self.fault(mutate.clone(), message);
+            self.error(mutate.clone(), message);
         }
         for (index, target) in targets.and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
             let at = mutate.key("targets").index(index).key("context");
-            context::check_kinds(target.get("context"), &at, self.faults);
+            context::check_kinds(target.get("context"), &at, self.errors);
             if target.get("uid").and_then(Value::as_str).is_some_and(|uid| !uid.is_empty()) {
                 let text = format!(
                     "the `uid` of targets[{index}] selects nothing: Kyverno looks at the other fields"
@@ -336,7 +336,7 @@ impl Loader<'_> {
         for (index, target) in targets.and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
             let named = target.get("namespace").and_then(Value::as_str).filter(|named| !named.is_empty());
             if named.is_some_and(|named| named != &**namespace) {
-                self.fault(
+                self.error(
                     mutate.key("targets").index(index).key("namespace"),
                     "a namespaced policy has targets in its own namespace alone",
                 );
@@ -362,7 +362,7 @@ impl Loader<'_> {
                 policy
                     .meta
                     .refused
-                    .push(Fault::new(at, message).because_of(Divergence::TargetWithoutVersion));
+                    .push(PolicyError::new(at, message).because_of(Divergence::TargetWithoutVersion));
             }
         }
         name_rules(self.document, &mut policy.meta.refused);
@@ -375,17 +375,17 @@ impl Loader<'_> {
                 && !tracker.documented(Divergence::LegacySyntax)
             {
                 let message = format!("a cluster refuses this policy: unknown field \"{field}\"");
-                let mut fault = Fault::new(at.key("mutate").key(field), message);
-                name_rules(self.document, slice::from_mut(&mut fault));
-                policy.meta.refused.push(fault.because_of(Divergence::LegacySyntax));
+                let mut error = PolicyError::new(at.key("mutate").key(field), message);
+                name_rules(self.document, slice::from_mut(&mut error));
+                policy.meta.refused.push(error.because_of(Divergence::LegacySyntax));
             }
         }
     }
 }
 
 /// The node that an unknown field stands in, if that is what is wrong.
-fn holder_of_unknown_field(fault: &Fault) -> Option<Pointer> {
-    fault.is_unknown_field.then(|| fault.pointer.parent())
+fn holder_of_unknown_field(error: &PolicyError) -> Option<Pointer> {
+    error.is_unknown_field.then(|| error.pointer.parent())
 }
 
 /// Whether a rule has an operation.

@@ -14,7 +14,7 @@ use super::autogen::is_blank;
 use super::schema::found;
 use super::{ContextEntry, LegacyMutation, MutateExisting, conditions, context, targets};
 use crate::policy::Note;
-use crate::policy::fault::Fault;
+use crate::policy::error::PolicyError;
 
 /// What a rule does.
 #[derive(Clone, Debug)]
@@ -136,7 +136,7 @@ pub(super) struct Reader<'a> {
     pub(super) at: &'a Pointer,
     pub(super) tracker: &'a DivergenceTracker,
     pub(super) legacy: LegacyMode,
-    pub(super) faults: &'a mut Vec<Fault>,
+    pub(super) errors: &'a mut Vec<PolicyError>,
     pub(super) notes: &'a mut Vec<Note>,
 }
 
@@ -151,8 +151,8 @@ pub(super) fn given<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
 }
 
 impl Reader<'_> {
-    pub(super) fn fault(&mut self, below: &Pointer, message: impl Into<String>) {
-        self.faults.push(Fault::new(self.at.join(below), message));
+    pub(super) fn error(&mut self, below: &Pointer, message: impl Into<String>) {
+        self.errors.push(PolicyError::new(self.at.join(below), message));
     }
 
     /// Reads the block; `None` where it is none.
@@ -164,15 +164,15 @@ impl Reader<'_> {
         let patch = filled(mutate, "patchesJson6902");
         let foreach = filled(mutate, "foreach");
         if foreach.is_some() && (overlay.is_some() || patch.is_some()) {
-            self.fault(&at, ONE_OF_THREE);
+            self.error(&at, ONE_OF_THREE);
         } else if overlay.is_some() && patch.is_some() {
-            self.fault(&at, ONE_OF_TWO);
+            self.error(&at, ONE_OF_TWO);
         }
         if early && (overlay.is_some() || patch.is_some() || foreach.is_some()) {
-            self.fault(&at, "the early fields `overlay` and `patches` cannot stand beside the later ones");
+            self.error(&at, "the early fields `overlay` and `patches` cannot stand beside the later ones");
         }
         if early && given(mutate, "targets").is_some() {
-            self.fault(&at, "the early fields `overlay` and `patches` know no targets");
+            self.error(&at, "the early fields `overlay` and `patches` know no targets");
         }
         let entries = foreach.map(|entries| self.foreach(entries, &at.key("foreach")));
         let overlay_template = self.template(&at.key("patchStrategicMerge"));
@@ -197,7 +197,7 @@ impl Reader<'_> {
 
     /// Reads the targets of a patch.
     fn existing(&mut self, mutate: &Value, body: Edit) -> Mutation {
-        let targets = targets::read(self.rule, self.at, self.tracker.semantics(), self.faults);
+        let targets = targets::read(self.rule, self.at, self.tracker.semantics(), self.errors);
         let kinds = targets::kinds(&targets);
         if kinds.len() > 1 && self.tracker.semantics() == Semantics::Documented {
             let text = format!(
@@ -225,7 +225,7 @@ impl Reader<'_> {
         let fixed = template.fixed();
         if fixed.is_none() && overlay.as_object().is_none() {
             if overlay.as_str().is_none() {
-                self.fault(below, format!("expected an object, found {}", found(overlay)));
+                self.error(below, format!("expected an object, found {}", found(overlay)));
             }
             return None;
         }
@@ -234,7 +234,7 @@ impl Reader<'_> {
         match Overlay::prepare(fixed.unwrap_or(overlay), self.tracker) {
             Ok(prepared) => fixed.is_some().then_some(prepared),
             Err(error) => {
-                let (at, difference) = match &error {
+                let (at, divergence) = match &error {
                     PatchError::ForeignAnchor { at, key } => {
                         (at.key(key.as_str()), Some(Divergence::ForeignAnchor))
                     }
@@ -245,10 +245,10 @@ impl Reader<'_> {
                     _ if fixed.is_some() => (Pointer::ROOT, None),
                     _ => return None,
                 };
-                let fault = Fault::new(self.at.join(&below.join(&at)), error.to_string());
-                self.faults.push(match difference.filter(|reached| !before.contains(*reached)) {
-                    Some(difference) => fault.because_of(difference),
-                    None => fault,
+                let error = PolicyError::new(self.at.join(&below.join(&at)), error.to_string());
+                self.errors.push(match divergence.filter(|reached| !before.contains(*reached)) {
+                    Some(divergence) => error.because_of(divergence),
+                    None => error,
                 });
                 None
             }
@@ -270,18 +270,18 @@ impl Reader<'_> {
         let text = patch.as_str()?;
         let mut stable = text.to_owned();
         let mut varies = false;
-        // Deeper nesting is a fault of its own.
+        // Deeper nesting is a error of its own.
         for _ in 0..MAX_ROUNDS {
             let Some(next) = replace_variables(&stable, |_| WORD.into()) else { break };
             stable = next;
             varies = true;
         }
-        let before = self.faults.len();
+        let before = self.errors.len();
         // In a loop whole operations may come from the elements.
         let open = in_loop && varies;
         match read_operations(&stable) {
             Err(_) if open => {}
-            Err(message) => self.fault(below, format!("failed to decode patches: {message}")),
+            Err(message) => self.error(below, format!("failed to decode patches: {message}")),
             Ok(operations) => {
                 for (index, operation) in operations.as_array().unwrap_or_default().iter().enumerate() {
                     self.operation(operation, index + 1, below, varies.then_some(WORD), in_loop);
@@ -291,11 +291,11 @@ impl Reader<'_> {
                         "failed to decode patches: expected a list of operations, found {}",
                         found(&operations)
                     );
-                    self.fault(below, message);
+                    self.error(below, message);
                 }
             }
         }
-        if self.faults.len() > before {
+        if self.errors.len() > before {
             return None;
         }
         match JsonPatch::parse(&stable) {
@@ -319,7 +319,7 @@ impl Reader<'_> {
             // A path whose text is known later may be anything.
             Err(_) if open => None,
             Err(error) => {
-                self.fault(below, error.to_string());
+                self.error(below, error.to_string());
                 None
             }
         }
@@ -334,9 +334,10 @@ impl Reader<'_> {
         in_loop: bool,
     ) {
         let text = |name| operation.get(name).and_then(Value::as_str);
-        let mut fault = |message: String, suggestion| {
-            let fault = Fault::new(self.at.join(below), format!("invalid operation {number}: {message}"));
-            self.faults.push(fault.suggesting(suggestion));
+        let mut error = |message: String, suggestion| {
+            let error =
+                PolicyError::new(self.at.join(below), format!("invalid operation {number}: {message}"));
+            self.errors.push(error.suggesting(suggestion));
         };
         let comes_later = |text: Option<&str>| {
             in_loop && text.is_some_and(|text| word.is_some_and(|word| text.contains(word)))
@@ -345,37 +346,37 @@ impl Reader<'_> {
             if comes_later(operation.as_str()) {
                 return;
             }
-            return fault(format!("expected an object, found {}", found(operation)), None);
+            return error(format!("expected an object, found {}", found(operation)), None);
         }
         match text("op") {
             op if comes_later(op) => {}
             Some(op) if OPERATIONS.contains(&op) => {
                 if matches!(op, "add" | "replace" | "test") && operation.get("value").is_none() {
-                    fault(format!("missing value field of `{op}`"), None);
+                    error(format!("missing value field of `{op}`"), None);
                 }
                 if matches!(op, "move" | "copy") && text("from").is_none() {
-                    fault(format!("missing from field of `{op}`"), None);
+                    error(format!("missing from field of `{op}`"), None);
                 }
             }
             Some(op) => {
                 let known = OPERATIONS.join(", ");
                 let op: String = op.chars().take(64).collect();
                 let suggestion = nearest(&op, OPERATIONS.into_iter());
-                fault(format!("unsupported operation `{op}`, expected one of {known}"), suggestion);
+                error(format!("unsupported operation `{op}`, expected one of {known}"), suggestion);
             }
-            None => fault("missing op field".into(), None),
+            None => error("missing op field".into(), None),
         }
         match text("path") {
-            None => fault("missing path field".into(), None),
+            None => error("missing path field".into(), None),
             Some(path) if in_loop && word.is_some_and(|word| path.starts_with(word)) => {}
             Some(path) if !in_loop && word.is_some_and(|word| path.contains(word)) => {
                 let rule = self.rule.get("name").and_then(Value::as_str).unwrap_or_default();
                 let message =
                     format!("rule \"{rule}\" should not have variables in patchesJSON6902 path section");
-                self.fault(below, message);
+                self.error(below, message);
             }
             Some(path) if !path.starts_with('/') => {
-                fault(format!("path must begin with a forward slash: {path}"), None);
+                error(format!("path must begin with a forward slash: {path}"), None);
             }
             Some(_) => {}
         }
@@ -391,16 +392,16 @@ impl Reader<'_> {
             let body = if let Some(nested) = filled(entry, "foreach") {
                 let others = ["context", "preconditions"].iter().any(|name| filled(entry, name).is_some());
                 if others || overlay.is_some() || patch.is_some() {
-                    self.fault(&at, "a nested foreach cannot contain other declarations");
+                    self.error(&at, "a nested foreach cannot contain other declarations");
                 }
                 Edit::Foreach(self.foreach(nested, &at.key("foreach")))
             } else {
                 if overlay.is_some() == patch.is_some() && entry.as_object().is_some() {
-                    self.fault(&at, ONE_OF_TWO);
+                    self.error(&at, ONE_OF_TWO);
                 }
                 Edit::Patch(self.patch_of_entry(overlay, patch, &at))
             };
-            context::check_kinds(entry.get("context"), &self.at.join(&at.key("context")), self.faults);
+            context::check_kinds(entry.get("context"), &self.at.join(&at.key("context")), self.errors);
             let list = self.foreach_list(entry, &at);
             let preconditions = self.foreach_conditions(entry, &at.key("preconditions"));
             let order = match entry.get("order").and_then(Value::as_str) {
@@ -441,10 +442,10 @@ impl Reader<'_> {
     fn foreach_conditions(&mut self, entry: &Value, at: &Pointer) -> Option<Conditions<Template>> {
         match given(entry, "preconditions") {
             Some(list @ Value::Array(_)) => {
-                self.fault(at, format!("expected an object, found {}", found(list)));
+                self.error(at, format!("expected an object, found {}", found(list)));
                 None
             }
-            _ => conditions::read(self.rule, at, self.at, self.tracker.semantics(), self.faults),
+            _ => conditions::read(self.rule, at, self.at, self.tracker.semantics(), self.errors),
         }
     }
 
@@ -461,8 +462,8 @@ impl Reader<'_> {
         if let Some(message) = message
             && self.tracker.documented(Divergence::ForeachBadList)
         {
-            let fault = Fault::new(self.at.join(at), message);
-            self.faults.push(fault.because_of(Divergence::ForeachBadList));
+            let error = PolicyError::new(self.at.join(at), message);
+            self.errors.push(error.because_of(Divergence::ForeachBadList));
         }
         Query::new(list, self.tracker.semantics())
     }

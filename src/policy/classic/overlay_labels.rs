@@ -3,7 +3,7 @@
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Map, Pointer, Value};
 
-use crate::policy::fault::Fault;
+use crate::policy::error::PolicyError;
 
 /// Where labels and annotations are looked for.
 const PLACES: [&[&str]; 4] = [
@@ -18,11 +18,16 @@ const MESSAGE: &str =
 
 /// Makes the labels and annotations that a rule writes into texts, where the documented side has it so, and
 /// reports the others.
-pub(super) fn as_texts(rule: &mut Value, at: &Pointer, tracker: &DivergenceTracker, faults: &mut Vec<Fault>) {
+pub(super) fn as_texts(
+    rule: &mut Value,
+    at: &Pointer,
+    tracker: &DivergenceTracker,
+    errors: &mut Vec<PolicyError>,
+) {
     let at = at.key("mutate");
     let Some(mutate) = mutate_of(rule) else { return };
     if let Some(overlay) = mutate.get_mut("patchStrategicMerge") {
-        overlay_as_texts(overlay, &at.key("patchStrategicMerge"), tracker, faults);
+        overlay_as_texts(overlay, &at.key("patchStrategicMerge"), tracker, errors);
     } else if let Some(entries) = mutate.get_mut("foreach").and_then(Value::as_array_mut) {
         // Kyverno looks at the first overlay of a foreach alone.
         let first = entries
@@ -31,7 +36,7 @@ pub(super) fn as_texts(rule: &mut Value, at: &Pointer, tracker: &DivergenceTrack
             .find_map(|(index, entry)| Some((index, entry.as_object_mut()?.get_mut("patchStrategicMerge")?)));
         if let Some((index, overlay)) = first {
             let at = at.key("foreach").index(index).key("patchStrategicMerge");
-            overlay_as_texts(overlay, &at, tracker, faults);
+            overlay_as_texts(overlay, &at, tracker, errors);
         }
     }
 }
@@ -41,10 +46,10 @@ pub(super) fn legacy_as_texts(
     rule: &mut Value,
     at: &Pointer,
     tracker: &DivergenceTracker,
-    faults: &mut Vec<Fault>,
+    errors: &mut Vec<PolicyError>,
 ) {
     if let Some(overlay) = mutate_of(rule).and_then(|mutate| mutate.get_mut("overlay")) {
-        overlay_as_texts(overlay, &at.key("mutate").key("overlay"), tracker, faults);
+        overlay_as_texts(overlay, &at.key("mutate").key("overlay"), tracker, errors);
     }
 }
 
@@ -52,7 +57,12 @@ fn mutate_of(rule: &mut Value) -> Option<&mut Map> {
     rule.as_object_mut()?.get_mut("mutate")?.as_object_mut()
 }
 
-fn overlay_as_texts(overlay: &mut Value, at: &Pointer, tracker: &DivergenceTracker, faults: &mut Vec<Fault>) {
+fn overlay_as_texts(
+    overlay: &mut Value,
+    at: &Pointer,
+    tracker: &DivergenceTracker,
+    errors: &mut Vec<PolicyError>,
+) {
     for place in PLACES {
         // Found before it is changed: a change copies what is shared.
         if !overlay.path(place).is_some_and(has_other_than_texts) {
@@ -67,11 +77,11 @@ fn overlay_as_texts(overlay: &mut Value, at: &Pointer, tracker: &DivergenceTrack
                 Value::Number(number) => Some(number.to_string()),
                 Value::Null | Value::Array(_) | Value::Object(_) => None,
             };
-            let fault = Fault::new(at.key(key.clone()), MESSAGE);
+            let error = PolicyError::new(at.key(key.clone()), MESSAGE);
             match text {
-                None => faults.push(fault),
+                None => errors.push(error),
                 Some(text) if tracker.documented(Divergence::TypedLabel) => *value = Value::from(text),
-                Some(_) => faults.push(fault.because_of(Divergence::TypedLabel)),
+                Some(_) => errors.push(error.because_of(Divergence::TypedLabel)),
             }
         }
     }
@@ -80,9 +90,9 @@ fn overlay_as_texts(overlay: &mut Value, at: &Pointer, tracker: &DivergenceTrack
 /// Makes the labels and annotations of an overlay into texts after its variables were replaced: a number or
 /// boolean that a variable gave is no label. Kyverno writes it as it is.
 pub fn labels_as_texts(overlay: &mut Value, tracker: &DivergenceTracker) {
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     if tracker.semantics() == Semantics::Documented {
-        overlay_as_texts(overlay, &Pointer::ROOT, tracker, &mut faults);
+        overlay_as_texts(overlay, &Pointer::ROOT, tracker, &mut errors);
     } else if PLACES.iter().any(|place| overlay.path(place).is_some_and(has_typed)) {
         tracker.reach(Divergence::TypedLabel);
     }
@@ -101,12 +111,12 @@ fn has_other_than_texts(map: &Value) -> bool {
 mod tests {
     use super::*;
 
-    fn run(mutate: &str, semantics: Semantics) -> (String, Vec<Fault>, DivergenceTracker) {
+    fn run(mutate: &str, semantics: Semantics) -> (String, Vec<PolicyError>, DivergenceTracker) {
         let mut rule = Value::from_json(&format!(r#"{{"mutate":{mutate}}}"#)).unwrap();
         let tracker = DivergenceTracker::new(semantics);
-        let mut faults = Vec::new();
-        as_texts(&mut rule, &Pointer::ROOT, &tracker, &mut faults);
-        (rule.get("mutate").unwrap().to_json(), faults, tracker)
+        let mut errors = Vec::new();
+        as_texts(&mut rule, &Pointer::ROOT, &tracker, &mut errors);
+        (rule.get("mutate").unwrap().to_json(), errors, tracker)
     }
 
     #[test]
@@ -122,13 +132,13 @@ mod tests {
             ),
         ] {
             let mutate = format!(r#"{{"patchStrategicMerge":{overlay}}}"#);
-            let (after, faults, tracker) = run(&mutate, Semantics::Documented);
+            let (after, errors, tracker) = run(&mutate, Semantics::Documented);
             assert_eq!(after, format!(r#"{{"patchStrategicMerge":{expected}}}"#));
-            assert!(faults.is_empty() && tracker.reached().contains(Divergence::TypedLabel));
-            let (after, faults, _) = run(&mutate, Semantics::Kyverno);
+            assert!(errors.is_empty() && tracker.reached().contains(Divergence::TypedLabel));
+            let (after, errors, _) = run(&mutate, Semantics::Kyverno);
             assert_eq!(after, mutate);
-            assert!(faults.iter().all(|fault| fault.difference == Some(Divergence::TypedLabel)));
-            assert!(!faults.is_empty());
+            assert!(errors.iter().all(|error| error.divergence == Some(Divergence::TypedLabel)));
+            assert!(!errors.is_empty());
         }
     }
 
@@ -136,13 +146,13 @@ mod tests {
     fn what_has_no_text_is_refused_by_both() {
         for semantics in [Semantics::Documented, Semantics::Kyverno] {
             for value in ["null", "{}", "[]"] {
-                let (_, faults, _) = run(
+                let (_, errors, _) = run(
                     &format!(r#"{{"patchStrategicMerge":{{"metadata":{{"labels":{{"a":{value}}}}}}}}}"#),
                     semantics,
                 );
-                assert_eq!(faults.len(), 1);
-                assert_eq!(faults[0].pointer.to_string(), "mutate.patchStrategicMerge.metadata.labels.a");
-                assert_eq!(faults[0].difference, None);
+                assert_eq!(errors.len(), 1);
+                assert_eq!(errors[0].pointer.to_string(), "mutate.patchStrategicMerge.metadata.labels.a");
+                assert_eq!(errors[0].divergence, None);
             }
         }
     }
@@ -155,8 +165,8 @@ mod tests {
             r#"{"spec":{"jobTemplate":{"spec":{"template":{"metadata":{"labels":{"a":1}}}}}}}"#,
         ] {
             let mutate = format!(r#"{{"patchStrategicMerge":{overlay}}}"#);
-            let (after, faults, tracker) = run(&mutate, Semantics::Documented);
-            assert_eq!((after, faults.len(), tracker.reached().is_empty()), (mutate, 0, true));
+            let (after, errors, tracker) = run(&mutate, Semantics::Documented);
+            assert_eq!((after, errors.len(), tracker.reached().is_empty()), (mutate, 0, true));
         }
     }
 
@@ -164,8 +174,8 @@ mod tests {
     fn the_first_overlay_of_a_foreach_is_looked_at() {
         let entry = r#"{"list":"x","patchStrategicMerge":{"metadata":{"labels":{"a":1}}}}"#;
         let mutate = format!(r#"{{"foreach":[{{"patchesJson6902":"x"}},{entry},{entry}]}}"#);
-        let (_, faults, _) = run(&mutate, Semantics::Kyverno);
-        assert_eq!(faults.len(), 1);
-        assert!(faults[0].pointer.to_string().starts_with("mutate.foreach[1]."));
+        let (_, errors, _) = run(&mutate, Semantics::Kyverno);
+        assert_eq!(errors.len(), 1);
+        assert!(errors[0].pointer.to_string().starts_with("mutate.foreach[1]."));
     }
 }

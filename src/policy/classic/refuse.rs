@@ -9,7 +9,7 @@ use crate::variables::holds_variable;
 
 use super::autogen::is_blank;
 use crate::policy::Note;
-use crate::policy::fault::Fault;
+use crate::policy::error::PolicyError;
 use crate::policy::kinds::KindSelector;
 use crate::policy::labels::{LabelSelector, texts};
 
@@ -107,10 +107,10 @@ pub(super) fn check(
     rule: &Value,
     at: &Pointer,
     setting: Setting,
-    faults: &mut Vec<Fault>,
+    errors: &mut Vec<PolicyError>,
     notes: &mut Vec<Note>,
 ) {
-    let mut checks = Checks { rule, at, setting, faults, notes };
+    let mut checks = Checks { rule, at, setting, errors, notes };
     for block in ["match", "exclude"] {
         checks.branches(block);
         for (below, filter) in blocks(rule, block) {
@@ -123,7 +123,7 @@ pub(super) fn check(
         let below = Pointer::ROOT.key("exclude");
         let direct = rule.get("exclude").and_then(|block| block.get("any")).is_some()
             && rule.get("match").and_then(|block| block.get("any")).is_none();
-        checks.fault(
+        checks.error(
             &below,
             if direct {
                 "Rule is matching an empty set: so Kyverno takes a direct `match` beside `exclude.any`, write `match.any`"
@@ -139,14 +139,14 @@ pub(super) fn check_exception(
     spec: &Value,
     at: &Pointer,
     background: bool,
-    faults: &mut Vec<Fault>,
+    errors: &mut Vec<PolicyError>,
     notes: &mut Vec<Note>,
 ) {
     let setting = Setting { namespaced: false, background, direct: false };
-    let mut checks = Checks { rule: spec, at, setting, faults, notes };
+    let mut checks = Checks { rule: spec, at, setting, errors, notes };
     let block = Pointer::ROOT.key("match");
     if spec.get("match").is_some_and(|whole| given(whole, "any").is_some() && given(whole, "all").is_some()) {
-        checks.fault(&block, "Can't specify any and all together");
+        checks.error(&block, "Can't specify any and all together");
     }
     for (below, filter) in blocks(spec, "match").skip(1) {
         if let Some(resources) = given(filter, "resources") {
@@ -160,7 +160,7 @@ struct Checks<'a> {
     rule: &'a Value,
     at: &'a Pointer,
     setting: Setting,
-    faults: &'a mut Vec<Fault>,
+    errors: &'a mut Vec<PolicyError>,
     notes: &'a mut Vec<Note>,
 }
 
@@ -170,8 +170,8 @@ fn given<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
 }
 
 impl Checks<'_> {
-    fn fault(&mut self, below: &Pointer, message: impl Into<String>) {
-        self.faults.push(Fault::new(self.at.join(below), message));
+    fn error(&mut self, below: &Pointer, message: impl Into<String>) {
+        self.errors.push(PolicyError::new(self.at.join(below), message));
     }
 
     fn name(&self) -> &str {
@@ -188,20 +188,24 @@ impl Checks<'_> {
                 .filter(|name| given(whole, name).is_some())
         };
         if given(whole, "any").is_some() && given(whole, "all").is_some() {
-            self.fault(&at, "Can't specify any and all together");
+            self.error(&at, "Can't specify any and all together");
         }
         if !self.setting.direct {
             let unknown: Vec<_> = direct().collect();
             for name in unknown {
                 let message = format!("unknown field `{name}` of this version");
-                self.faults.push(Fault::unknown_field(self.at.join(&at.key(name)), message, Some("any")));
+                self.errors.push(PolicyError::unknown_field(
+                    self.at.join(&at.key(name)),
+                    message,
+                    Some("any"),
+                ));
             }
         } else if ["any", "all"]
             .into_iter()
             .any(|name| given(whole, name).is_some_and(|list| !is_blank(list)))
         {
             if direct().any(|name| name == "resources") {
-                self.fault(&at, format!("can't specify any/all together with {block} resources"));
+                self.error(&at, format!("can't specify any/all together with {block} resources"));
             } else if let Some(name) = direct().next() {
                 let text = format!(
                     "`{name}` of {block} is ignored beside any and all, it belongs into their filters"
@@ -224,14 +228,14 @@ impl Checks<'_> {
             // A misspelt field was reported already.
             let misspelt = [below, &resources_at].map(|at| self.at.join(at));
             let misspelt = self
-                .faults
+                .errors
                 .iter()
-                .any(|fault| fault.is_unknown_field && misspelt.contains(&fault.pointer.parent()));
+                .any(|error| error.is_unknown_field && misspelt.contains(&error.pointer.parent()));
             if !misspelt
                 && kinds.is_none_or(is_blank)
                 && resources.is_none_or(|resources| resources.as_object().is_some())
             {
-                self.fault(
+                self.error(
                     if resources.is_some() { &resources_at } else { below },
                     "at least one element must be specified in a kind block, the kind attribute is mandatory \
                      when working with the resources element",
@@ -246,17 +250,17 @@ impl Checks<'_> {
 
     fn resources(&mut self, at: &Pointer, resources: &Value) {
         if given(resources, "name").is_some() && given(resources, "names").is_some() {
-            self.fault(at, "only one of `name` and `names` is allowed");
+            self.error(at, "only one of `name` and `names` is allowed");
         }
         let kinds = texts(resources.get("kinds"));
         for (index, kind) in kinds.iter().enumerate() {
             self.kind(&at.key("kinds").index(index), kind);
         }
         if kinds.len() > 1 && kinds.iter().any(|kind| &**kind == "*") {
-            self.fault(&at.key("kinds"), "the kind `*` must be the only one of its list");
+            self.error(&at.key("kinds"), "the kind `*` must be the only one of its list");
         }
         if self.setting.namespaced && given(resources, "namespaces").is_some_and(|list| !is_blank(list)) {
-            self.fault(
+            self.error(
                 &at.key("namespaces"),
                 "a namespaced policy cannot select by namespace, it is bound to its own",
             );
@@ -299,20 +303,20 @@ impl Checks<'_> {
                 "a namespaced policy cannot select objects of kind `{}`, which live in no namespace",
                 selector.kind
             );
-            self.fault(at, message);
+            self.error(at, message);
         }
     }
 
     fn selector(&mut self, at: &Pointer, name: &str, selector: &Value) {
         let here = self.at.join(at);
-        if self.faults.iter().any(|fault| here.contains(&fault.pointer)) {
+        if self.errors.iter().any(|error| here.contains(&error.pointer)) {
             return;
         }
         let read = LabelSelector::read(selector);
         // Kyverno looks neither at selectors with wildcards nor at those of namespaces.
         if let Some(reason) = read.unusable() {
             if name == "selector" && !read.has_wildcards() {
-                self.fault(at, format!("the selector cannot be used: {reason}"));
+                self.error(at, format!("the selector cannot be used: {reason}"));
             } else {
                 let text = format!(
                     "the `{name}` of a filter cannot be used, so that the filter never fits: {reason}"
@@ -320,14 +324,14 @@ impl Checks<'_> {
                 self.notes.push(Note::of_rule(self.rule, text));
             }
         } else if name == "selector" && read.is_empty() {
-            self.fault(at, "The requirements are not specified in selector");
+            self.error(at, "The requirements are not specified in selector");
         }
     }
 
     fn users(&mut self, block: &str, below: &Pointer, filter: &Value) {
         for (index, role) in texts(filter.get("roles")).iter().enumerate() {
             if role.matches(':').count() != 1 {
-                self.fault(&below.key("roles").index(index), "a role must have the form namespace:name");
+                self.error(&below.key("roles").index(index), "a role must have the form namespace:name");
             }
         }
         let subjects = filter.get("subjects").and_then(Value::as_array).unwrap_or_default();
@@ -335,10 +339,10 @@ impl Checks<'_> {
             let at = below.key("subjects").index(index);
             let empty = |name| subject.get(name).is_none_or(is_blank);
             if subject.get("name").is_some_and(is_blank) {
-                self.fault(&at, "a subject needs a name");
+                self.error(&at, "a subject needs a name");
             }
             if subject.get("kind").and_then(Value::as_str) == Some("ServiceAccount") && empty("namespace") {
-                self.fault(&at, "a subject of kind ServiceAccount needs a namespace");
+                self.error(&at, "a subject of kind ServiceAccount needs a namespace");
             }
         }
         if !self.setting.background {
@@ -347,7 +351,7 @@ impl Checks<'_> {
         for name in ["roles", "clusterRoles", "subjects"] {
             if given(filter, name).is_some_and(|list| !is_blank(list)) {
                 let path = slashed(&self.at.join(&below.key(name)));
-                self.fault(
+                self.error(
                     &below.key(name),
                     format!(
                         "invalid variable used at path: {path}: {block} cannot ask for users in background \
@@ -364,7 +368,7 @@ impl Checks<'_> {
         find_variables(whole, &mut Pointer::ROOT.key(block), &mut found);
         for at in found {
             let message = format!("rule \"{}\" should not have variables in {block} section", self.name());
-            self.fault(&at, message);
+            self.error(&at, message);
         }
     }
 
@@ -377,13 +381,13 @@ impl Checks<'_> {
         let Some((at, _)) = blocks(self.rule, "match").find(|(_, filter)| is_all(filter)) else { return };
         let at = at.key("resources").key("kinds");
         if self.setting.background {
-            self.fault(&at, "the kind `*` is not allowed in background mode, set spec.background to false");
+            self.error(&at, "the kind `*` is not allowed in background mode, set spec.background to false");
         }
         let mutate = Pointer::ROOT.key("mutate");
         let Some(block) = self.rule.get("mutate") else { return };
         let overlay = block.get("patchStrategicMerge").and_then(Value::as_object);
         if overlay.is_some_and(|members| members.keys().any(|key| &**key != "metadata")) {
-            self.fault(
+            self.error(
                 &mutate.key("patchStrategicMerge"),
                 "a rule for the kind `*` can only deal with the metadata field of the resource",
             );

@@ -11,7 +11,7 @@ use super::misses::other_namespace;
 use super::mutation::Reader;
 use super::selection::Selection;
 use super::{ContextEntry, Edit, LegacyMutation, MutateExisting, Mutation, Patch, conditions, context};
-use crate::policy::fault::Fault;
+use crate::policy::error::PolicyError;
 use crate::policy::index::IndexKey;
 use crate::policy::{Candidate, NotEvaluated, Note, Operation, Why};
 
@@ -60,12 +60,12 @@ pub(super) struct Source<'a> {
 }
 
 impl Rule {
-    /// Compiles a mutate rule; parts at fault are left out and reported.
+    /// Compiles a mutate rule; what is wrong is left out and reported.
     pub(super) fn read(
         rule: &Value,
         source: &Source<'_>,
         tracker: &DivergenceTracker,
-        faults: &mut Vec<Fault>,
+        errors: &mut Vec<PolicyError>,
         notes: &mut Vec<Note>,
     ) -> Option<Self> {
         let at = source.pointer;
@@ -73,14 +73,16 @@ impl Rule {
         let is_legacy = ["overlay", "patches"].iter().any(|field| rule.path(&["mutate", field]).is_some());
         if !is_legacy {
             let references = broken_references(rule).into_iter();
-            faults.extend(references.map(|(below, error)| Fault::new(at.join(&below), error.to_string())));
+            errors.extend(
+                references.map(|(below, error)| PolicyError::new(at.join(&below), error.to_string())),
+            );
         }
         let mutation =
-            Reader { rule, at, tracker, legacy: source.legacy, faults: &mut *faults, notes }.read();
+            Reader { rule, at, tracker, legacy: source.legacy, errors: &mut *errors, notes }.read();
         let semantics = tracker.semantics();
         let preconditions =
-            conditions::read(rule, &Pointer::ROOT.key("preconditions"), at, semantics, faults);
-        context::check(rule.get("context"), &at.key("context"), semantics, faults);
+            conditions::read(rule, &Pointer::ROOT.key("preconditions"), at, semantics, errors);
+        context::check(rule.get("context"), &at.key("context"), semantics, errors);
         let block = |name| rule.get(name).filter(|block| !block.is_null());
         Some(Self {
             name: rule.get("name").and_then(Value::as_text).cloned().unwrap_or_default(),

@@ -3,7 +3,7 @@
 use crate::pattern::nearest;
 use crate::value::{Pointer, Value};
 
-use crate::policy::fault::Fault;
+use crate::policy::error::PolicyError;
 
 /// What a field may hold.
 #[derive(Clone, Copy, Debug)]
@@ -294,13 +294,13 @@ static GLOBAL_REFERENCE: Fields =
     Fields::of(&[("name", Shape::Text), ("jmesPath", Shape::Text)]).requiring(&["name"]);
 
 /// Checks the fields of a whole policy.
-pub(super) fn check(document: &Value, faults: &mut Vec<Fault>) {
-    Check { at: Pointer::ROOT, faults }.fields(&POLICY, document);
+pub(super) fn check(document: &Value, errors: &mut Vec<PolicyError>) {
+    Check { at: Pointer::ROOT, errors }.fields(&POLICY, document);
 }
 
 /// Checks the fields of a whole exception.
-pub(super) fn check_exception(document: &Value, faults: &mut Vec<Fault>) {
-    Check { at: Pointer::ROOT, faults }.fields(&EXCEPTION, document);
+pub(super) fn check_exception(document: &Value, errors: &mut Vec<PolicyError>) {
+    Check { at: Pointer::ROOT, errors }.fields(&EXCEPTION, document);
 }
 
 /// How much of an unsupported value is shown.
@@ -309,7 +309,7 @@ const LONGEST_SHOWN: usize = 63;
 /// The walk over a document and its table.
 struct Check<'f> {
     at: Pointer,
-    faults: &'f mut Vec<Fault>,
+    errors: &'f mut Vec<PolicyError>,
 }
 
 impl Check<'_> {
@@ -318,15 +318,15 @@ impl Check<'_> {
             (Shape::Any, _) | (Shape::Text, Value::String(_)) | (Shape::Flag, Value::Bool(_)) => {}
             (Shape::Integer, Value::Number(number)) => {
                 if number.as_i64().is_none_or(|number| i32::try_from(number).is_err()) {
-                    self.fault("expected an integer of 32 bits, found another number");
+                    self.error("expected an integer of 32 bits, found another number");
                 }
             }
             (Shape::OneOf(known), Value::String(text)) => {
                 if !known.contains(&&**text) {
                     let shown: String = text.chars().take(LONGEST_SHOWN).collect();
                     let message = format!("unsupported value `{shown}`, expected {}", listed(known));
-                    let fault = Fault::new(self.at.clone(), message);
-                    self.faults.push(fault.suggesting(nearest(text, known.iter().copied())));
+                    let error = PolicyError::new(self.at.clone(), message);
+                    self.errors.push(error.suggesting(nearest(text, known.iter().copied())));
                 }
             }
             (Shape::List(element), Value::Array(items)) => {
@@ -345,14 +345,14 @@ impl Check<'_> {
             }
             (Shape::Fields(fields), _) => self.fields(fields, value),
             (shape, value) => {
-                self.fault(&format!("expected {}, found {}", shape.name(), found(value)));
+                self.error(&format!("expected {}, found {}", shape.name(), found(value)));
             }
         }
     }
 
     fn fields(&mut self, fields: &Fields, value: &Value) {
         let Some(members) = value.as_object() else {
-            return self.fault(&format!("expected an object, found {}", found(value)));
+            return self.error(&format!("expected an object, found {}", found(value)));
         };
         for (key, value) in members {
             self.at.push_key(key.clone());
@@ -364,20 +364,24 @@ impl Check<'_> {
                 None => {
                     let known = fields.known.iter().map(|(name, _)| *name);
                     let message = format!("unknown field `{key}`");
-                    self.faults.push(Fault::unknown_field(self.at.clone(), message, nearest(key, known)));
+                    self.errors.push(PolicyError::unknown_field(
+                        self.at.clone(),
+                        message,
+                        nearest(key, known),
+                    ));
                 }
             }
             self.at.pop();
         }
         for name in fields.required {
             if members.get(name).is_none_or(Value::is_null) {
-                self.fault(&format!("required field `{name}` is missing"));
+                self.error(&format!("required field `{name}` is missing"));
             }
         }
     }
 
-    fn fault(&mut self, message: &str) {
-        self.faults.push(Fault::new(self.at.clone(), message));
+    fn error(&mut self, message: &str) {
+        self.errors.push(PolicyError::new(self.at.clone(), message));
     }
 }
 
@@ -418,14 +422,14 @@ fn listed(names: &[&str]) -> String {
 mod tests {
     use super::*;
 
-    fn faults(document: &str) -> Vec<String> {
-        let mut faults = Vec::new();
-        check(&Value::from_json(document).unwrap(), &mut faults);
-        faults.iter().map(ToString::to_string).collect()
+    fn errors(document: &str) -> Vec<String> {
+        let mut errors = Vec::new();
+        check(&Value::from_json(document).unwrap(), &mut errors);
+        errors.iter().map(ToString::to_string).collect()
     }
 
     fn in_rule(fields: &str) -> Vec<String> {
-        faults(&format!(
+        errors(&format!(
             r#"{{"apiVersion":"kyverno.io/v1","kind":"ClusterPolicy","metadata":{{"name":"p"}},
                 "spec":{{"rules":[{{"name":"r","match":{{}},{fields}}}]}}}}"#
         ))
@@ -456,7 +460,7 @@ mod tests {
                 "spec.rules[0].exclude.any[1]: expected an object, found null",
             ]
         );
-        assert_eq!(faults("[]"), ["expected an object, found a list"]);
+        assert_eq!(errors("[]"), ["expected an object, found a list"]);
     }
 
     #[test]
@@ -467,7 +471,7 @@ mod tests {
             ["spec.rules[0].context[0]: required field `name` is missing"]
         );
         assert_eq!(
-            faults(r#"{"apiVersion":"kyverno.io/v2","kind":"Policy","metadata":{"name":1}}"#),
+            errors(r#"{"apiVersion":"kyverno.io/v2","kind":"Policy","metadata":{"name":1}}"#),
             [
                 "apiVersion: unsupported value `kyverno.io/v2`, expected `kyverno.io/v1` or `kyverno.io/v2beta1`, did you mean `kyverno.io/v1`?",
                 "metadata.name: expected a string, found a number",
@@ -483,7 +487,7 @@ mod tests {
                 r#"{{"apiVersion":"kyverno.io/v1","kind":"Policy","metadata":{{"name":"p"}},
                     "spec":{{"webhookTimeoutSeconds":{number}}}}}"#
             );
-            assert_eq!(faults(&document).len(), expected, "{number}");
+            assert_eq!(errors(&document).len(), expected, "{number}");
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::value::{Pointer, Value};
 use crate::variables::Template;
 
 use super::{ContextEntry, Edit, conditions, context};
-use crate::policy::fault::Fault;
+use crate::policy::error::PolicyError;
 use crate::policy::kinds::KindSelector;
 
 /// The fields of a target that say which objects it is; variables in them are those of the trigger.
@@ -57,7 +57,12 @@ pub struct Target {
 }
 
 /// Reads the `targets` of a rule.
-pub(super) fn read(rule: &Value, at: &Pointer, semantics: Semantics, faults: &mut Vec<Fault>) -> Vec<Target> {
+pub(super) fn read(
+    rule: &Value,
+    at: &Pointer,
+    semantics: Semantics,
+    errors: &mut Vec<PolicyError>,
+) -> Vec<Target> {
     let below = Pointer::ROOT.key("mutate").key("targets");
     let targets = rule.pointed(&below).and_then(Value::as_array).unwrap_or_default();
     let entries = targets.iter().enumerate().map(|(index, target)| {
@@ -69,7 +74,7 @@ pub(super) fn read(rule: &Value, at: &Pointer, semantics: Semantics, faults: &mu
         Target {
             selector: Template::prepare(&selecting, semantics),
             context: context::read(rule, &below.key("context"), semantics),
-            preconditions: conditions::read(rule, &below.key("preconditions"), at, semantics, faults),
+            preconditions: conditions::read(rule, &below.key("preconditions"), at, semantics, errors),
             whole: Template::prepare_at(rule, &below, semantics),
         }
     });

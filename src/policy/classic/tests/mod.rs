@@ -4,7 +4,7 @@ mod refusals;
 mod robustness;
 mod selection;
 
-use crate::policy::Fault;
+use crate::policy::PolicyError;
 use crate::semantics::Semantics;
 use crate::value::Value;
 
@@ -34,13 +34,13 @@ fn load(document: &Value) -> ClassicPolicy {
 }
 
 fn load_as(document: &Value, semantics: Semantics) -> ClassicPolicy {
-    parse(document, semantics).unwrap_or_else(|faults| panic!("{}: {}", document.to_json(), shown(&faults)))
+    parse(document, semantics).unwrap_or_else(|errors| panic!("{}: {}", document.to_json(), shown(&errors)))
 }
 
-fn faults(document: &Value, semantics: Semantics) -> Vec<Fault> {
+fn errors(document: &Value, semantics: Semantics) -> Vec<PolicyError> {
     parse(document, semantics).err().unwrap_or_default()
 }
 
-fn shown(faults: &[Fault]) -> String {
-    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | ")
+fn shown(errors: &[PolicyError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | ")
 }

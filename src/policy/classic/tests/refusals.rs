@@ -10,11 +10,11 @@ use super::*;
 #[track_caller]
 fn refused(document: &Value, place: &str, words: &str) {
     for semantics in [Semantics::Documented, Semantics::Kyverno] {
-        let faults = faults(document, semantics);
-        let found = faults.iter().any(|fault| {
-            fault.pointer.to_string() == place && fault.message.contains(words) && fault.difference.is_none()
+        let errors = errors(document, semantics);
+        let found = errors.iter().any(|error| {
+            error.pointer.to_string() == place && error.message.contains(words) && error.divergence.is_none()
         });
-        assert!(found, "{semantics}: no `{words}` at {place} in: {}", shown(&faults));
+        assert!(found, "{semantics}: no `{words}` at {place} in: {}", shown(&errors));
     }
 }
 
@@ -176,15 +176,15 @@ fn json_patches_are_checked_with_their_variables_set_aside() {
 }
 
 #[test]
-fn all_faults_are_listed_in_the_order_of_the_document() {
+fn all_errors_are_listed_in_the_order_of_the_document() {
     let document = json(
         r#"{"apiVersion":"kyverno.io/v1","kind":"ClusterPolicy","metadata":{"name":"p"},
             "spec":{"failurePolicie":"Ignore","rules":[
                 {"name":"r","match":{"any":[{"resources":{"kinds":"Pod"}}]},"mutate":{"patchStrategicMerg":{}}},
                 {"name":"r","match":{"resources":{"kinds":["ConfigMap"],"selector":{}}},"mutate":{"patchesJson6902":"- {op: ad, path: x}"}}]}}"#,
     );
-    let found: Vec<_> = faults(&document, Semantics::Documented).iter().map(ToString::to_string).collect();
-    let places: Vec<_> = found.iter().map(|fault| fault.split([':', ' ']).next().unwrap()).collect();
+    let found: Vec<_> = errors(&document, Semantics::Documented).iter().map(ToString::to_string).collect();
+    let places: Vec<_> = found.iter().map(|error| error.split([':', ' ']).next().unwrap()).collect();
     assert_eq!(
         places,
         [
@@ -396,23 +396,23 @@ fn typed_labels_are_texts_or_refused() {
         panic!("a fixed overlay is prepared")
     };
     assert_eq!(overlay.source().to_json(), r#"{"metadata":{"labels":{"a":"true"}}}"#);
-    let found = faults(&document, Semantics::Kyverno);
-    assert_eq!(found[0].difference, Some(Divergence::TypedLabel));
+    let found = errors(&document, Semantics::Kyverno);
+    assert_eq!(found[0].divergence, Some(Divergence::TypedLabel));
     assert_eq!(found[0].pointer.to_string(), "spec.rules[0].mutate.patchStrategicMerge.metadata.labels.a");
 }
 
 #[test]
 fn anchors_and_directives_without_meaning_are_refused_at_their_key() {
-    for (overlay, place, difference) in [
+    for (overlay, place, divergence) in [
         (r#"{"data":{"=(k)":"v"}}"#, "data.=(k)", Divergence::ForeignAnchor),
         (r#"{"data":{"=(k)":"{{ request.object.metadata.name }}"}}"#, "data.=(k)", Divergence::ForeignAnchor),
         (r#"{"data":{"$retainKeys":["a"]}}"#, "data.$retainKeys", Divergence::PatchDirective),
     ] {
         let document = with_rule(&format!(r#""mutate":{{"patchStrategicMerge":{overlay}}}"#));
-        let found = faults(&document, Semantics::Documented);
+        let found = errors(&document, Semantics::Documented);
         assert_eq!(found[0].pointer.to_string(), format!("spec.rules[0].mutate.patchStrategicMerge.{place}"));
-        assert_eq!((found[0].difference, found[0].rule.as_deref()), (Some(difference), Some("r")));
-        assert!(load_as(&document, Semantics::Kyverno).meta.divergences.contains(difference));
+        assert_eq!((found[0].divergence, found[0].rule.as_deref()), (Some(divergence), Some("r")));
+        assert!(load_as(&document, Semantics::Kyverno).meta.divergences.contains(divergence));
     }
 }
 
@@ -421,8 +421,8 @@ fn a_foreach_needs_a_plain_list() {
     for entry in [r#""patchStrategicMerge":{}"#, r#""list":"{{request.object.x}}","patchStrategicMerge":{}"#]
     {
         let document = with_rule(&format!(r#""mutate":{{"foreach":[{{{entry}}}]}}"#));
-        let found = faults(&document, Semantics::Documented);
-        assert_eq!(found[0].difference, Some(Divergence::ForeachBadList), "{entry}");
+        let found = errors(&document, Semantics::Documented);
+        assert_eq!(found[0].divergence, Some(Divergence::ForeachBadList), "{entry}");
         let policy = load_as(&document, Semantics::Kyverno);
         assert!(policy.meta.divergences.contains(Divergence::ForeachBadList));
     }
@@ -444,7 +444,7 @@ fn the_early_syntax_runs_and_clusters_refuse_it() {
     assert!(documented.meta.divergences.contains(Divergence::LegacySyntax));
     assert!(documented.meta.notes[0].text.contains("today it is `patchStrategicMerge`"));
     let kyverno = load_as(&document, Semantics::Kyverno);
-    assert_eq!(kyverno.meta.refused[0].difference, Some(Divergence::LegacySyntax));
+    assert_eq!(kyverno.meta.refused[0].divergence, Some(Divergence::LegacySyntax));
     assert_eq!(kyverno.meta.refused[0].pointer.to_string(), "spec.rules[0].mutate.overlay");
     assert_eq!(kyverno.meta.not_evaluated[0].why, Why::LegacySyntax);
     for semantics in [Semantics::Documented, Semantics::Kyverno] {

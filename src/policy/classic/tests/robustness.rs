@@ -113,8 +113,8 @@ fn every_node_may_be_anything() {
             *node(&mut changed, place) = other.clone();
             // Both ways of reading in turn: where they part they do so by few lines.
             let semantics = if refused % 2 == 0 { Semantics::Documented } else { Semantics::Kyverno };
-            if let Err(faults) = parse(&changed, semantics) {
-                assert!(!faults.is_empty() && faults.iter().all(|fault| !fault.message.is_empty()));
+            if let Err(errors) = parse(&changed, semantics) {
+                assert!(!errors.is_empty() && errors.iter().all(|error| !error.message.is_empty()));
                 refused += 1;
             }
         }
@@ -131,19 +131,19 @@ fn every_member_may_be_missing() {
         if let Some(Segment::Key(key)) = place.segments().last() {
             let mut changed = document.clone();
             node(&mut changed, &place.parent()).remove(key);
-            if let Err(faults) = parse(&changed, Semantics::Documented) {
-                assert!(!faults.is_empty(), "{place}");
+            if let Err(errors) = parse(&changed, Semantics::Documented) {
+                assert!(!errors.is_empty(), "{place}");
             }
         }
     }
 }
 
 #[test]
-fn a_fault_in_each_of_many_rules_is_found_in_time() {
+fn an_error_in_each_of_many_rules_is_found_in_time() {
     let mut document = with_rule(PATCH);
     let rules: Vec<Value> = (0..10_000).map(|_| json(r#"{"name":"r","mutat":{}}"#)).collect();
     *node(&mut document, &Pointer::ROOT.key("spec").key("rules")) = rules.into();
-    assert!(faults(&document, Semantics::Documented).len() > 10_000);
+    assert!(errors(&document, Semantics::Documented).len() > 10_000);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn deep_documents_are_refused() {
     let deep = (0..5_000).fold(Value::Null, |inner, _| Value::array(vec![inner]));
     let mut document = with_rule(PATCH);
     document.insert("status", deep);
-    let found = faults(&document, Semantics::Documented);
+    let found = errors(&document, Semantics::Documented);
     assert!(found[0].message.contains("nested deeper than"));
     // Taken apart level by level: the destructor of a nested value uses the stack.
     let mut rest = document.remove("status").unwrap();

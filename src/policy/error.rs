@@ -10,8 +10,8 @@ const LONGEST_MESSAGE: usize = 1000;
 
 /// One reason why a policy is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// The field at fault; for a missing field, the one that should hold it.
+pub struct PolicyError {
+    /// The wrong field; for a missing field, the one that should hold it.
     pub pointer: Pointer,
     /// The name of the rule it stands in, if it stands in one that has a name.
     pub rule: Option<Text>,
@@ -22,10 +22,10 @@ pub struct Fault {
     /// Whether the field itself is unknown, so that others may only seem to be missing beside it.
     pub(super) is_unknown_field: bool,
     /// The divergence that decided it, where only one of the two semantics refuses the policy.
-    pub difference: Option<Divergence>,
+    pub divergence: Option<Divergence>,
 }
 
-impl Fault {
+impl PolicyError {
     pub(super) fn new(pointer: Pointer, message: impl Into<String>) -> Self {
         let mut message = message.into();
         // A policy may have names of any length.
@@ -33,7 +33,7 @@ impl Fault {
             message.truncate(end);
             message.push('…');
         }
-        Self { pointer, rule: None, message, suggestion: None, is_unknown_field: false, difference: None }
+        Self { pointer, rule: None, message, suggestion: None, is_unknown_field: false, divergence: None }
     }
 
     pub(super) fn unknown_field(pointer: Pointer, message: String, nearest: Option<&str>) -> Self {
@@ -45,14 +45,14 @@ impl Fault {
         self
     }
 
-    pub(super) const fn because_of(mut self, difference: Divergence) -> Self {
-        self.difference = Some(difference);
+    pub(super) const fn because_of(mut self, divergence: Divergence) -> Self {
+        self.divergence = Some(divergence);
         self
     }
 }
 
 /// `spec.rules[0].name: what is wrong, did you mean …?`
-impl fmt::Display for Fault {
+impl fmt::Display for PolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.pointer.is_root() {
             write!(f, "{}: ", self.pointer)?;
@@ -65,11 +65,11 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Names the rules that faults stand in.
-pub(super) fn name_rules(document: &Value, faults: &mut [Fault]) {
+/// Names the rules that errors stand in.
+pub(super) fn name_rules(document: &Value, errors: &mut [PolicyError]) {
     const LONGEST_SHOWN: usize = 63;
-    for fault in faults {
-        let [Segment::Key(spec), Segment::Key(rules), Segment::Index(index), ..] = fault.pointer.segments()
+    for error in errors {
+        let [Segment::Key(spec), Segment::Key(rules), Segment::Index(index), ..] = error.pointer.segments()
         else {
             continue;
         };
@@ -78,14 +78,14 @@ pub(super) fn name_rules(document: &Value, faults: &mut [Fault]) {
         }
         let rule = document.path(&["spec", "rules"]).and_then(|rules| rules.at(*index));
         let name = rule.and_then(|rule| rule.get("name")).and_then(Value::as_text);
-        fault.rule = name.filter(|name| !name.is_empty() && name.chars().count() <= LONGEST_SHOWN).cloned();
+        error.rule = name.filter(|name| !name.is_empty() && name.chars().count() <= LONGEST_SHOWN).cloned();
     }
 }
 
-/// Puts faults in the order of the document and drops repetitions.
-pub(super) fn in_document_order(document: &Value, faults: &mut Vec<Fault>) {
-    faults.sort_by_cached_key(|fault| position(document, &fault.pointer));
-    faults.dedup();
+/// Puts errors in the order of the document and drops repetitions.
+pub(super) fn in_document_order(document: &Value, errors: &mut Vec<PolicyError>) {
+    errors.sort_by_cached_key(|error| position(document, &error.pointer));
+    errors.dedup();
 }
 
 /// The place of each step among its siblings.
@@ -114,18 +114,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_stand_in_the_order_of_the_document() {
+    fn errors_have_the_order_of_the_document() {
         let document = Value::from_json(r#"{"spec":{"z":[0,0],"a":1},"kind":1}"#).unwrap();
         let spec = Pointer::ROOT.key("spec");
-        let mut faults = vec![
-            Fault::new(Pointer::ROOT.key("kind"), "d"),
-            Fault::new(spec.key("a"), "c"),
-            Fault::new(spec.key("z").index(1), "b"),
-            Fault::new(spec.key("a"), "c"),
-            Fault::new(spec, "a"),
+        let mut errors = vec![
+            PolicyError::new(Pointer::ROOT.key("kind"), "d"),
+            PolicyError::new(spec.key("a"), "c"),
+            PolicyError::new(spec.key("z").index(1), "b"),
+            PolicyError::new(spec.key("a"), "c"),
+            PolicyError::new(spec, "a"),
         ];
-        in_document_order(&document, &mut faults);
-        let order: Vec<_> = faults.iter().map(|fault| fault.message.as_str()).collect();
+        in_document_order(&document, &mut errors);
+        let order: Vec<_> = errors.iter().map(|error| error.message.as_str()).collect();
         assert_eq!(order, ["a", "b", "c", "d"]);
     }
 }
