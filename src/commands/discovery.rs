@@ -56,7 +56,7 @@ pub(super) fn filters(
             return RequestFilters::default();
         }
     };
-    let senders = filters.about_senders();
+    let senders = filters.user_entries();
     if !senders.is_empty() && !is_user_known {
         remarks.push(format!(
             "the configuration of the cluster's Kyverno (ConfigMap {place}) keeps requests of some users from policies: \

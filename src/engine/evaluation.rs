@@ -125,7 +125,7 @@ impl Evaluation<'_> {
     pub(super) fn hidden(&self, object: &Value, operation: Option<Operation>) -> Option<Text> {
         let filters = &self.engine.settings.filters;
         let old = self.old.filter(|_| operation != Some(Operation::Create));
-        let filter = filters.hiding(&self.candidate(object, operation), (self.original, old))?;
+        let filter = filters.excluding(&self.candidate(object, operation), (self.original, old))?;
         self.filter.set(Some(filter.clone()));
         Some(filter)
     }

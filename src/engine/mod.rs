@@ -45,7 +45,7 @@ pub use world::{
 pub struct Engine {
     policies: PolicySet,
     settings: Settings,
-    asks_for_namespace_labels: bool,
+    uses_namespace_labels: bool,
 }
 
 /// What is the same for all objects of a run.
@@ -86,15 +86,15 @@ impl Engine {
     /// An engine for these policies.
     pub fn new(policies: PolicySet, settings: Settings) -> Self {
         let mut all = policies.policies().iter();
-        let asks_for_namespace_labels = all.any(Policy::asks_for_namespace_labels)
-            || settings.exceptions.all().iter().any(PolicyException::asks_for_namespace_labels)
-            || settings.filters.asks_for_namespace_labels();
-        Self { policies, settings, asks_for_namespace_labels }
+        let uses_namespace_labels = all.any(Policy::uses_namespace_labels)
+            || settings.exceptions.all().iter().any(PolicyException::uses_namespace_labels)
+            || settings.filters.uses_namespace_labels();
+        Self { policies, settings, uses_namespace_labels }
     }
 
     /// Whether anything looks at the labels of namespaces.
-    pub const fn asks_for_namespace_labels(&self) -> bool {
-        self.asks_for_namespace_labels
+    pub const fn uses_namespace_labels(&self) -> bool {
+        self.uses_namespace_labels
     }
 
     /// Whether rules can take or change objects of this kind.
@@ -105,8 +105,8 @@ impl Engine {
 
     /// Whether it may depend on the labels of their namespace what becomes of objects of this kind.
     fn needs_namespace_labels(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
-        if !self.asks_for_namespace_labels || self.settings.filters.asks_for_namespace_labels() {
-            return self.asks_for_namespace_labels;
+        if !self.uses_namespace_labels || self.settings.filters.uses_namespace_labels() {
+            return self.uses_namespace_labels;
         }
         self.candidates(kind).all().any(|(policy, parts)| {
             policy.needs_namespace_labels(&parts, (kind, subresource), &self.settings.exceptions)

@@ -199,8 +199,8 @@ impl Targets {
             let of_status = &*selector.kind.subresource == "status" && entry.subresource.is_empty();
             let subresource = if of_status { "status" } else { &*entry.subresource };
             !entry.kind.kind.is_empty()
-                && selector.fits_kind(&entry.kind, subresource)
-                && selector.fits(&entry.current, &entry.placed.namespace)
+                && selector.matches_kind(&entry.kind, subresource)
+                && selector.matches(&entry.current, &entry.placed.namespace)
         };
         let fitting = candidates.iter().filter(|index| self.entries.get(**index).is_some_and(fits));
         fitting.copied().map(Found).collect()

@@ -24,7 +24,7 @@ pub trait PolicyFamily {
     fn may_change(&self, kind: &GroupVersionKind, matched: (&GroupVersionKind, &str)) -> bool;
 
     /// Whether some decision depends on the labels of a namespace.
-    fn asks_for_namespace_labels(&self) -> bool {
+    fn uses_namespace_labels(&self) -> bool {
         false
     }
 
@@ -36,7 +36,7 @@ pub trait PolicyFamily {
         _matched: (&GroupVersionKind, &str),
         _exceptions: &PolicyExceptions,
     ) -> bool {
-        self.asks_for_namespace_labels()
+        self.uses_namespace_labels()
     }
 
     /// The failure policy of the webhook through which every request for objects of its kinds reaches the policy,

@@ -1,4 +1,4 @@
-//! Resource filters: objects that no policy sees, from the configuration.
+//! Resource filters: objects that Kyverno's configuration excludes from all policies.
 
 use crate::pattern;
 use crate::value::{Text, Value};
@@ -22,10 +22,10 @@ struct Filter {
 }
 
 impl ResourceFilters {
-    /// Reads groups such as `[Node,*,*] [v1/Pod,kube-system,*]`; what stands between them is ignored.
+    /// Reads groups such as `[Node,*,*] [v1/Pod,kube-system,*]` and ignores what is between them.
     ///
-    /// As in Kyverno, a missing part fits only the empty text, blanks count, and a group of more than
-    /// three parts repeats the one before it.
+    /// As in Kyverno, an absent pattern matches only the empty string, spaces count, and a group of more than three
+    /// patterns repeats the one before it.
     pub fn parse(text: &str) -> Self {
         let mut filters: Vec<Filter> = Vec::new();
         let mut rest = text;
@@ -50,22 +50,22 @@ impl ResourceFilters {
         Self { filters }
     }
 
-    /// The filter that hides an object from all policies, as written; `None` if none does.
-    pub fn hiding(&self, candidate: &Candidate<'_>) -> Option<Text> {
+    /// The filter that excludes an object from all policies, as written.
+    pub fn excluding(&self, candidate: &Candidate<'_>) -> Option<Text> {
         let name = candidate.object.path(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
-        let filter = self.filters.iter().find(|filter| filter.hits(candidate, name))?;
+        let filter = self.filters.iter().find(|filter| filter.matches(candidate, name))?;
         Some(format!("[{}]", filter.text).into())
     }
 }
 
 impl Filter {
-    /// The filter that hits nothing.
+    /// The filter that matches nothing.
     fn nothing() -> Self {
         let nothing = KindSelector::parse("/////");
         Self { text: Text::default(), kind: nothing, namespace: Text::default(), name: Text::default() }
     }
 
-    fn hits(&self, candidate: &Candidate<'_>, name: &str) -> bool {
+    fn matches(&self, candidate: &Candidate<'_>, name: &str) -> bool {
         let kind = candidate.kind;
         let is_namespace = (&*kind.group, &*kind.version, &*kind.kind) == ("", "v1", "Namespace");
         self.kind.matches(kind, candidate.subresource, false)
@@ -81,15 +81,15 @@ mod tests {
 
     use super::*;
 
-    fn hidden(filters: &str, kind: &str, namespace: &str, name: &str) -> bool {
+    fn excluded(filters: &str, kind: &str, namespace: &str, name: &str) -> bool {
         let object = Value::from_json(&format!(r#"{{"metadata":{{"name":"{name}"}}}}"#)).unwrap();
         let kind = GroupVersionKind::new("v1", kind);
         let candidate = Candidate { namespace, ..Candidate::new(&object, &kind, Operation::Create) };
-        ResourceFilters::parse(filters).hiding(&candidate).is_some()
+        ResourceFilters::parse(filters).excluding(&candidate).is_some()
     }
 
     #[test]
-    fn groups_hide_objects() {
+    fn groups_exclude_objects() {
         let two = "[Pod,default,nginx] [Pod,kube-system,api-server]";
         for (filters, kind, namespace, name, expected) in [
             (two, "Pod", "default", "nginx", true),
@@ -110,7 +110,7 @@ mod tests {
             ("", "Pod", "a", "b", false),
         ] {
             assert_eq!(
-                hidden(filters, kind, namespace, name),
+                excluded(filters, kind, namespace, name),
                 expected,
                 "{filters} {kind}/{namespace}/{name}"
             );
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_names_a_subresource() {
+    fn a_filter_has_a_subresource() {
         let parsed = ResourceFilters::parse("[v1/Pod/*]");
         assert_eq!(parsed.filters.len(), 1);
         assert_eq!((&*parsed.filters[0].kind.version, &*parsed.filters[0].kind.subresource), ("v1", "*"));

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use crate::pattern;
 use crate::value::{Map, Text, Value};
 
+use super::fields::{all_of, any_of, list, string, text, text_map, texts};
 use super::index::IndexKey;
 
-/// The labels or annotations of an object.
-///
-/// As the Kubernetes libraries read them: `null` counts as empty text, and one value of another type
-/// makes the whole map count as absent.
+/// The labels or annotations of an object, as the Kubernetes libraries read them: `null` is an empty string, and one
+/// value of another type makes the whole map count as absent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Labels<'a>(Option<&'a Map>);
 
@@ -37,7 +36,7 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// Whether every expected annotation is met by some actual one; both sides may hold wildcards.
+/// Whether every expected annotation matches an actual one. Keys and values may have wildcards.
 pub(super) fn annotations_match(expected: &[(Text, Text)], actual: Labels<'_>) -> bool {
     expected.iter().all(|(key, value)| actual.find(key, value).is_some())
 }
@@ -45,12 +44,36 @@ pub(super) fn annotations_match(expected: &[(Text, Text)], actual: Labels<'_>) -
 /// A label selector, with Kyverno's wildcards in `matchLabels`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LabelSelector {
-    /// In the order of their keys.
+    /// `matchLabels`, in the order of the keys.
     equal: BTreeMap<Text, Text>,
     wildcards: bool,
     requirements: Vec<Requirement>,
-    /// Why the part without wildcards can never be used.
-    unusable: Option<String>,
+    /// What is wrong with the entries without wildcards.
+    invalid: Option<SelectorError>,
+}
+
+/// What is wrong with a label selector, in the words of Kubernetes where it has some.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectorError {
+    /// An unknown operator.
+    #[error("not a valid label selector operator")]
+    Operator,
+    /// `In` or `NotIn` without values.
+    #[error("for 'in', 'notin' operators, values set can't be empty")]
+    NoValues,
+    /// `Exists` or `DoesNotExist` with values.
+    #[error("values set must be empty for exists and does not exist")]
+    Values,
+    /// This key is not valid.
+    #[error("`{0}` is no label key")]
+    Key(Text),
+    /// The value of this key is not valid.
+    #[error("the value of `{0}` is no label value")]
+    Value(Text),
+    /// One of the `values` of this key is not valid.
+    #[error("a value listed for `{0}` is no label value")]
+    ListedValue(Text),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,37 +92,37 @@ enum SetOperator {
 }
 
 impl LabelSelector {
-    /// Reads a selector; parts of a wrong type, which the field table reports, are passed over.
+    /// Reads a selector. The schema reports fields of a wrong type.
     pub(super) fn read(selector: &Value) -> Self {
-        let mut unusable = None;
-        let equal: BTreeMap<_, _> = strings(selector.get("matchLabels"));
+        let mut invalid = None;
+        let equal: BTreeMap<_, _> = text_map(selector.get("matchLabels"));
         let is_wild = |(key, value): (&Text, &Text)| pattern::is_wildcard(key) || pattern::is_wildcard(value);
         let wildcards = equal.iter().any(is_wild);
-        for pair in equal.iter().filter(|pair| !is_wild(*pair)) {
-            unusable = unusable.or_else(|| label_error(pair.0, pair.1));
+        for (key, value) in equal.iter().filter(|pair| !is_wild(*pair)) {
+            invalid = invalid.or_else(|| check_label(key, value).err());
         }
         let mut requirements = Vec::new();
-        for expression in selector.get("matchExpressions").and_then(Value::as_array).unwrap_or_default() {
-            match requirement(expression) {
+        for expression in list(selector, "matchExpressions") {
+            match Requirement::read(expression) {
                 Ok(requirement) => requirements.push(requirement),
-                Err(reason) => unusable = unusable.or(Some(reason)),
+                Err(error) => invalid = invalid.or(Some(error)),
             }
         }
-        Self { equal, wildcards, requirements, unusable }
+        Self { equal, wildcards, requirements, invalid }
     }
 
-    /// Whether the selector asks for nothing.
+    /// Whether the selector has no requirement.
     pub(super) fn is_empty(&self) -> bool {
         self.equal.is_empty() && self.requirements.is_empty()
     }
 
-    /// Whether no other label than this one counts.
-    pub(super) fn is_about(&self, label: &str) -> bool {
+    /// Whether the selector uses no other label than this one.
+    pub(super) fn uses_only(&self, label: &str) -> bool {
         let keys = self.equal.keys().chain(self.requirements.iter().map(|requirement| &requirement.key));
         keys.into_iter().all(|key| **key == *label)
     }
 
-    /// Index keys of which one holds of whatever has labels that satisfy the selector; `None` where none is known.
+    /// Index keys of which one holds for all labels that satisfy the selector; `None` if there are none.
     pub(super) fn index_keys(&self) -> Option<Vec<IndexKey<'_>>> {
         let is_plain = |text: &str| !pattern::is_wildcard(text);
         if let Some((key, value)) = self.equal.iter().find(|(key, value)| is_plain(key) && is_plain(value)) {
@@ -113,20 +136,20 @@ impl LabelSelector {
         Some(vec![IndexKey::Label(key, None)])
     }
 
-    /// Whether `matchLabels` holds a wildcard.
+    /// Whether `matchLabels` has a wildcard.
     pub(super) const fn has_wildcards(&self) -> bool {
         self.wildcards
     }
 
-    /// Why the selector can never be used, as far as that is known without labels.
-    pub(super) fn unusable(&self) -> Option<&str> {
-        self.unusable.as_deref()
+    /// What is wrong with the selector, as far as that is known without labels.
+    pub(super) const fn invalid(&self) -> Option<&SelectorError> {
+        self.invalid.as_ref()
     }
 
-    /// Whether labels satisfy the selector; an error where it cannot be used.
-    pub(super) fn matches(&self, labels: Labels<'_>) -> Result<bool, String> {
-        if let Some(reason) = &self.unusable {
-            return Err(reason.clone());
+    /// Whether labels satisfy the selector; an error if it is invalid.
+    pub(super) fn matches(&self, labels: Labels<'_>) -> Result<bool, SelectorError> {
+        if let Some(error) = &self.invalid {
+            return Err(error.clone());
         }
         let equal = if self.wildcards {
             self.resolved(labels)?.iter().all(|(key, value)| labels.get(key) == Some(&**value))
@@ -136,9 +159,9 @@ impl LabelSelector {
         Ok(equal && self.requirements.iter().all(|requirement| requirement.holds(labels)))
     }
 
-    /// What labels lack to satisfy the selector, in words; empty where it cannot be told.
-    pub(super) fn misses(&self, labels: Labels<'_>) -> Vec<String> {
-        let mut missed = Vec::new();
+    /// The requirements that labels do not satisfy, in words.
+    pub(super) fn mismatches(&self, labels: Labels<'_>) -> Vec<String> {
+        let mut unmet = Vec::new();
         for (key, value) in &self.equal {
             let found = if pattern::is_wildcard(key) || pattern::is_wildcard(value) {
                 labels.find(key, value).is_some()
@@ -146,7 +169,7 @@ impl LabelSelector {
                 labels.get(key) == Some(&**value)
             };
             if !found {
-                missed.push(match labels.get(key) {
+                unmet.push(match labels.get(key) {
                     Some(other) => format!("label `{key}` is `{other}`, wanted `{value}`"),
                     None => format!("label `{key}` is missing, wanted `{value}`"),
                 });
@@ -155,18 +178,19 @@ impl LabelSelector {
         for Requirement { key, operator, values } in self.requirements.iter().filter(|one| !one.holds(labels))
         {
             let found = labels.get(key).map_or_else(|| "is missing".into(), |found| format!("is `{found}`"));
-            missed.push(match operator {
-                SetOperator::In => format!("label `{key}` {found}, wanted {}", alternatives(values)),
-                SetOperator::NotIn => format!("label `{key}` {found}, wanted none of {}", listed(values)),
+            unmet.push(match operator {
+                SetOperator::In => format!("label `{key}` {found}, wanted {}", any_of(values)),
+                SetOperator::NotIn => format!("label `{key}` {found}, wanted none of {}", all_of(values)),
                 SetOperator::Exists => format!("label `{key}` is missing, wanted any"),
                 SetOperator::DoesNotExist => format!("label `{key}` {found}, wanted no such label"),
             });
         }
-        missed
+        unmet
     }
 
-    /// `matchLabels` with each wildcard entry replaced by the actual label it fits, or by one that none has.
-    fn resolved(&self, labels: Labels<'_>) -> Result<BTreeMap<Text, Text>, String> {
+    /// `matchLabels` with each entry with wildcards replaced by the actual label that it matches, or by one that is not
+    /// among the labels.
+    fn resolved(&self, labels: Labels<'_>) -> Result<BTreeMap<Text, Text>, SelectorError> {
         let mut resolved = BTreeMap::new();
         for (key, value) in &self.equal {
             let (key, value) = if !pattern::is_wildcard(key) && !pattern::is_wildcard(value) {
@@ -176,9 +200,7 @@ impl LabelSelector {
             } else {
                 (key.replace(['*', '?'], "0").into(), value.replace(['*', '?'], "0").into())
             };
-            if let Some(reason) = label_error(&key, &value) {
-                return Err(reason);
-            }
+            check_label(&key, &value)?;
             resolved.insert(key, value);
         }
         Ok(resolved)
@@ -186,6 +208,29 @@ impl LabelSelector {
 }
 
 impl Requirement {
+    fn read(expression: &Value) -> Result<Self, SelectorError> {
+        let operator = match string(expression, "operator") {
+            "In" => SetOperator::In,
+            "NotIn" => SetOperator::NotIn,
+            "Exists" => SetOperator::Exists,
+            "DoesNotExist" => SetOperator::DoesNotExist,
+            _ => return Err(SelectorError::Operator),
+        };
+        let values = texts(expression.get("values"));
+        let takes_values = matches!(operator, SetOperator::In | SetOperator::NotIn);
+        if takes_values == values.is_empty() {
+            return Err(if takes_values { SelectorError::NoValues } else { SelectorError::Values });
+        }
+        let key = text(expression, "key");
+        if !is_label_key(&key) {
+            return Err(SelectorError::Key(key));
+        }
+        if !values.iter().all(|value| is_label_value(value)) {
+            return Err(SelectorError::ListedValue(key));
+        }
+        Ok(Self { key, operator, values })
+    }
+
     fn holds(&self, labels: Labels<'_>) -> bool {
         let found = labels.get(&self.key);
         let listed = |found: &str| self.values.iter().any(|value| &**value == found);
@@ -198,42 +243,13 @@ impl Requirement {
     }
 }
 
-fn requirement(expression: &Value) -> Result<Requirement, String> {
-    let text = |name| expression.get(name).and_then(Value::as_text).cloned().unwrap_or_default();
-    let operator = match &*text("operator") {
-        "In" => SetOperator::In,
-        "NotIn" => SetOperator::NotIn,
-        "Exists" => SetOperator::Exists,
-        "DoesNotExist" => SetOperator::DoesNotExist,
-        _ => return Err("not a valid label selector operator".into()),
-    };
-    let values = texts(expression.get("values"));
-    match operator {
-        SetOperator::In | SetOperator::NotIn if values.is_empty() => {
-            return Err("for 'in', 'notin' operators, values set can't be empty".into());
-        }
-        SetOperator::Exists | SetOperator::DoesNotExist if !values.is_empty() => {
-            return Err("values set must be empty for exists and does not exist".into());
-        }
-        SetOperator::In | SetOperator::NotIn | SetOperator::Exists | SetOperator::DoesNotExist => {}
-    }
-    let key = text("key");
-    if !is_label_key(&key) {
-        return Err(format!("`{key}` is no label key"));
-    }
-    if !values.iter().all(|value| is_label_value(value)) {
-        return Err(format!("a value listed for `{key}` is no label value"));
-    }
-    Ok(Requirement { key, operator, values })
-}
-
-fn label_error(key: &str, value: &str) -> Option<String> {
+fn check_label(key: &Text, value: &str) -> Result<(), SelectorError> {
     if !is_label_key(key) {
-        Some(format!("`{key}` is no label key"))
+        Err(SelectorError::Key(key.clone()))
     } else if !is_label_value(value) {
-        Some(format!("the value of `{key}` is no label value"))
+        Err(SelectorError::Value(key.clone()))
     } else {
-        None
+        Ok(())
     }
 }
 
@@ -261,32 +277,6 @@ fn is_label_value(value: &str) -> bool {
             && value.bytes().last().is_some_and(outer)
 }
 
-/// The texts of a list; what is no text, which the field table reports, is passed over.
-pub(super) fn texts(list: Option<&Value>) -> Vec<Text> {
-    list.and_then(Value::as_array).unwrap_or_default().iter().filter_map(Value::as_text).cloned().collect()
-}
-
-/// The members of a map that are texts.
-pub(super) fn strings<C: FromIterator<(Text, Text)>>(map: Option<&Value>) -> C {
-    let members = map.and_then(Value::as_object).into_iter().flat_map(|members| members.iter());
-    members.filter_map(|(key, value)| Some((key.clone(), value.as_text()?.clone()))).collect()
-}
-
-/// Texts of which one is wanted.
-pub(super) fn alternatives(texts: &[Text]) -> String {
-    let quoted: Vec<String> = texts.iter().map(|text| format!("`{text}`")).collect();
-    match quoted.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-        _ => quoted.concat(),
-    }
-}
-
-/// Texts, one after the other.
-pub(super) fn listed(texts: &[Text]) -> String {
-    let quoted: Vec<String> = texts.iter().map(|text| format!("`{text}`")).collect();
-    quoted.join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,12 +285,12 @@ mod tests {
         Value::from_json(text).unwrap()
     }
 
-    fn select(selector: &str, labels: &str) -> Result<bool, String> {
+    fn select(selector: &str, labels: &str) -> Result<bool, SelectorError> {
         LabelSelector::read(&json(selector)).matches(Labels::of(Some(&json(labels))))
     }
 
     #[test]
-    fn match_labels_may_hold_wildcards() {
+    fn wildcards_in_match_labels() {
         for (match_labels, labels, expected) in [
             (r#"{"test.io/*":"bar"}"#, r#"{"foo":"bar"}"#, false),
             (
@@ -329,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn match_expressions_ask_for_sets() {
+    fn match_expressions_compare_with_sets() {
         for (expression, labels, expected) in [
             (r#"{"key":"a","operator":"In","values":["x","y"]}"#, r#"{"a":"y"}"#, true),
             (r#"{"key":"a","operator":"In","values":["x"]}"#, "{}", false),
@@ -346,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn unusable_selectors_are_errors() {
+    fn invalid_selectors_are_errors() {
         for selector in [
             r#"{"matchExpressions":[{"key":"a","operator":"In"}]}"#,
             r#"{"matchExpressions":[{"key":"a","operator":"in","values":["x"]}]}"#,
@@ -358,14 +348,14 @@ mod tests {
             r#"{"matchLabels":{"a":"c_"}}"#,
             r#"{"matchLabels":{"":"c"}}"#,
         ] {
-            assert!(LabelSelector::read(&json(selector)).unusable().is_some(), "{selector}");
+            assert!(LabelSelector::read(&json(selector)).invalid().is_some(), "{selector}");
         }
         let long = format!(r#"{{"matchLabels":{{"a":"{}"}}}}"#, "x".repeat(64));
-        assert!(LabelSelector::read(&json(&long)).unusable().is_some());
+        assert!(LabelSelector::read(&json(&long)).invalid().is_some());
     }
 
     #[test]
-    fn annotations_may_hold_wildcards_on_both_sides() {
+    fn wildcards_in_annotations() {
         for (expected, actual, fits) in [
             (r#"{"test/*":"*"}"#, "{}", false),
             (r#"{"test/*":"*"}"#, r#"{"tes1/test":"*"}"#, false),
@@ -374,7 +364,7 @@ mod tests {
             (r#"{"test/b*":"*","test2/*":"*"}"#, r#"{"test/bar":"foo","test2/123":"bar"}"#, true),
             ("{}", "{}", true),
         ] {
-            let pairs: Vec<_> = strings(Some(&json(expected)));
+            let pairs: Vec<_> = text_map(Some(&json(expected)));
             let actual = json(actual);
             assert_eq!(annotations_match(&pairs, Labels::of(Some(&actual))), fits, "{expected}");
         }

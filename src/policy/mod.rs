@@ -22,6 +22,7 @@ mod classic;
 mod document;
 mod error;
 mod family;
+mod fields;
 mod filters;
 #[cfg(test)]
 mod fixed_label;
@@ -51,10 +52,11 @@ pub use filters::ResourceFilters;
 pub use fixed_label::FixedLabelPolicy;
 pub use index::{IndexKey, KindKeys, Part};
 pub use kinds::KindSelector;
+pub use labels::SelectorError;
 pub use meta::{FailurePolicy, Meta, NotEvaluated, Note, Why};
 pub use requests::RequestFilters;
 pub use set::{Candidates, PolicySet, Walk};
-pub use target_selector::TargetSelector;
+pub use target_selector::{TargetError, TargetSelector};
 pub use user::UserInfo;
 
 /// A policy of any family, compiled.
@@ -115,8 +117,8 @@ impl Policy {
     }
 
     /// Whether some decision of the policy depends on the labels of a namespace.
-    pub fn asks_for_namespace_labels(&self) -> bool {
-        each_family!(self, policy => policy.asks_for_namespace_labels())
+    pub fn uses_namespace_labels(&self) -> bool {
+        each_family!(self, policy => policy.uses_namespace_labels())
     }
 
     /// Whether what these parts do with objects of a kind may depend on the labels of their namespace.

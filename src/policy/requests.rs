@@ -1,41 +1,39 @@
-//! What the configuration of a Kyverno keeps from all policies.
+//! Which requests the configuration of a Kyverno excludes from all policies.
 
 use crate::pattern;
 use crate::value::{Text, Value};
 
+use super::fields::string;
 use super::labels::{LabelSelector, Labels};
 use super::{Candidate, ResourceFilters, UserInfo};
 
 /// The label that every namespace has, with its name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// Requests that meet no policy, by the `ConfigMap` of a Kyverno: those about certain objects, those of certain senders,
-/// and those that its webhooks do not ask for.
+/// The filters of a Kyverno's `ConfigMap`: by object, by user, and by the selectors of its webhooks.
 #[derive(Clone, Debug, Default)]
 pub struct RequestFilters {
     resources: ResourceFilters,
-    /// Whose requests are passed over, by the entries of the configuration.
+    /// The patterns of the `exclude…` entries, by entry.
     excluded: Vec<(&'static str, Vec<Text>)>,
-    /// Whose are not, whatever else is said of them.
+    /// The negated ones, which win.
     included: Vec<(&'static str, Vec<Text>)>,
-    /// What the webhooks ask for.
-    namespaces: Option<LabelSelector>,
-    objects: Option<LabelSelector>,
+    namespace_selector: Option<LabelSelector>,
+    object_selector: Option<LabelSelector>,
     not_evaluated: Vec<&'static str>,
 }
 
-/// The entries that name senders.
-const SENDERS: [&str; 4] = ["excludeUsernames", "excludeGroups", "excludeRoles", "excludeClusterRoles"];
+/// The entries about users.
+const USER_ENTRIES: [&str; 4] = ["excludeUsernames", "excludeGroups", "excludeRoles", "excludeClusterRoles"];
 
 impl RequestFilters {
-    /// Reads the `data` of a `ConfigMap`. As with Kyverno, what cannot be read counts as not there.
+    /// Reads the `data` of a `ConfigMap`. As in Kyverno, what cannot be read counts as absent.
     pub fn read(data: &Value) -> Self {
-        let text = |key| data.get(key).and_then(Value::as_str).unwrap_or_default();
-        let json = |key| Value::from_json(text(key)).ok();
+        let json = |key| Value::from_json(string(data, key)).ok();
         let mut filters =
-            Self { resources: ResourceFilters::parse(text("resourceFilters")), ..Self::default() };
-        for key in SENDERS {
-            let entries = text(key).split(',').map(str::trim);
+            Self { resources: ResourceFilters::parse(string(data, "resourceFilters")), ..Self::default() };
+        for key in USER_ENTRIES {
+            let entries = string(data, key).split(',').map(str::trim);
             let (included, excluded): (Vec<&str>, Vec<&str>) =
                 entries.partition(|entry| entry.starts_with('!'));
             let texts = |entries: Vec<&str>| -> Vec<Text> {
@@ -46,13 +44,14 @@ impl RequestFilters {
             filters.included.push((key, texts(included)));
         }
         let webhooks = json("webhooks").filter(|webhooks| webhooks.as_object().is_some());
-        for (name, slot) in
-            [("namespaceSelector", &mut filters.namespaces), ("objectSelector", &mut filters.objects)]
-        {
+        for (name, slot) in [
+            ("namespaceSelector", &mut filters.namespace_selector),
+            ("objectSelector", &mut filters.object_selector),
+        ] {
             let written = webhooks.as_ref().and_then(|webhooks| webhooks.get(name));
             let selector = written.map(LabelSelector::read).filter(|selector| !selector.is_empty());
-            // No API server takes a webhook with such a selector.
-            if selector.as_ref().is_some_and(|one| one.has_wildcards() || one.unusable().is_some()) {
+            // API servers refuse a webhook with such a selector.
+            if selector.as_ref().is_some_and(|one| one.has_wildcards() || one.invalid().is_some()) {
                 filters.not_evaluated.push("webhooks");
             } else {
                 *slot = selector;
@@ -65,68 +64,68 @@ impl RequestFilters {
         filters
     }
 
-    /// Why the request for an object, as it is asked for and as it is stored, meets no policy, if so.
-    pub fn hiding(&self, candidate: &Candidate<'_>, states: (&Value, Option<&Value>)) -> Option<Text> {
+    /// What excludes a request from all policies. `states` are the object as requested and as stored.
+    pub fn excluding(&self, candidate: &Candidate<'_>, states: (&Value, Option<&Value>)) -> Option<Text> {
         if candidate.operation.is_some() {
-            if !self.asks_in_namespace(candidate, states.0) {
+            if !self.selects_namespace(candidate, states.0) {
                 return Some("the namespaceSelector of the webhooks".into());
             }
-            if !self.asks_for_object(states) {
+            if !self.selects_object(states) {
                 return Some("the objectSelector of the webhooks".into());
             }
-            if let Some(entry) = candidate.user.and_then(|user| self.excluding(user)) {
+            if let Some(entry) = candidate.user.and_then(|user| self.excluding_user(user)) {
                 return Some(entry);
             }
         }
-        self.resources.hiding(candidate).map(|filter| format!("the resource filter {filter}").into())
+        self.resources.excluding(candidate).map(|filter| format!("the resource filter {filter}").into())
     }
 
-    /// Whether labels of namespaces decide, other than that which tells the name.
-    pub fn asks_for_namespace_labels(&self) -> bool {
-        self.namespaces.as_ref().is_some_and(|selector| !selector.is_about(NAME_LABEL))
+    /// Whether labels of namespaces decide, other than that of the name.
+    pub fn uses_namespace_labels(&self) -> bool {
+        self.namespace_selector.as_ref().is_some_and(|selector| !selector.uses_only(NAME_LABEL))
     }
 
-    /// The entries that keep requests of some senders from policies.
-    pub fn about_senders(&self) -> Vec<&'static str> {
+    /// The entries that exclude requests of some users.
+    pub fn user_entries(&self) -> Vec<&'static str> {
         self.excluded.iter().filter(|(_, entries)| !entries.is_empty()).map(|(key, _)| *key).collect()
     }
 
-    /// The entries that keep requests from policies and are not evaluated.
+    /// The entries that may exclude requests and are not evaluated.
     pub fn not_evaluated(&self) -> &[&'static str] {
         &self.not_evaluated
     }
 
-    /// Whether the webhooks are asked for requests in the namespace. A namespace itself counts by its own labels;
-    /// labels that nobody knows hide nothing.
-    fn asks_in_namespace(&self, candidate: &Candidate<'_>, object: &Value) -> bool {
-        let Some(selector) = &self.namespaces else { return true };
+    /// Whether the `namespaceSelector` of the webhooks matches: for a namespace its own labels, and always where the
+    /// labels are not known.
+    fn selects_namespace(&self, candidate: &Candidate<'_>, object: &Value) -> bool {
+        let Some(selector) = &self.namespace_selector else { return true };
         let kind = candidate.kind;
         if (&*kind.group, &*kind.kind) == ("", "Namespace") {
-            return fits(selector, object.path(&["metadata", "labels"]));
+            return matches(selector, object.path(&["metadata", "labels"]));
         }
         if candidate.namespace.is_empty() {
             return true;
         }
         match candidate.namespace_labels {
-            Some(labels) if labels.get(NAME_LABEL).is_some() => fits(selector, Some(labels)),
-            labels if labels.is_some() || selector.is_about(NAME_LABEL) => {
+            Some(labels) if labels.get(NAME_LABEL).is_some() => matches(selector, Some(labels)),
+            labels if labels.is_some() || selector.uses_only(NAME_LABEL) => {
                 let mut labels = labels.cloned().unwrap_or_else(Value::empty_object);
                 labels.insert(NAME_LABEL, candidate.namespace.into());
-                fits(selector, Some(&labels))
+                matches(selector, Some(&labels))
             }
             _ => true,
         }
     }
 
-    /// Whether the webhooks are asked for such an object: one of its states is enough.
-    fn asks_for_object(&self, (object, stored): (&Value, Option<&Value>)) -> bool {
-        let Some(selector) = &self.objects else { return true };
+    /// Whether the `objectSelector` of the webhooks matches one of the states.
+    fn selects_object(&self, (object, stored): (&Value, Option<&Value>)) -> bool {
+        let Some(selector) = &self.object_selector else { return true };
         let mut states = [Some(object), stored].into_iter().flatten();
-        states.any(|state| fits(selector, state.path(&["metadata", "labels"])))
+        states.any(|state| matches(selector, state.path(&["metadata", "labels"])))
     }
 
-    /// The entry that takes requests of a sender out.
-    fn excluding(&self, user: &UserInfo) -> Option<Text> {
+    /// The entry and pattern that exclude the requests of a user.
+    fn excluding_user(&self, user: &UserInfo) -> Option<Text> {
         let names = |key: &str| -> Vec<&Text> {
             match key {
                 "excludeUsernames" => vec![&user.username],
@@ -138,15 +137,15 @@ impl RequestFilters {
         let hit = |lists: &[(&'static str, Vec<Text>)]| {
             lists.iter().find_map(|(key, entries)| {
                 let names = names(key);
-                let fits = |entry: &&Text| names.iter().any(|name| pattern::matches(entry, name));
-                entries.iter().find(fits).map(|entry| format!("{key} {entry}").into())
+                let matches = |entry: &&Text| names.iter().any(|name| pattern::matches(entry, name));
+                entries.iter().find(matches).map(|entry| format!("{key} {entry}").into())
             })
         };
         hit(&self.excluded).filter(|_| hit(&self.included).is_none())
     }
 }
 
-fn fits(selector: &LabelSelector, labels: Option<&Value>) -> bool {
+fn matches(selector: &LabelSelector, labels: Option<&Value>) -> bool {
     selector.matches(Labels::of(labels)).unwrap_or(true)
 }
 
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn senders_are_taken_out_unless_something_keeps_them_in() {
+    fn users_are_excluded_unless_a_negated_entry_matches() {
         let user = UserInfo::from_document(
             &Value::from_json(
                 r#"{"roles":["web:editor"],"clusterRoles":["view","edit"],
@@ -188,20 +187,20 @@ mod tests {
             ("excludeClusterRoles", "edit", Some("excludeClusterRoles edit")),
         ] {
             let filters = configured(key, text);
-            assert_eq!(filters.hiding(&candidate, (&object, None)).as_deref(), expected, "{key} {text}");
+            assert_eq!(filters.excluding(&candidate, (&object, None)).as_deref(), expected, "{key} {text}");
             let nobody = Candidate { user: None, ..candidate };
-            assert_eq!(filters.hiding(&nobody, (&object, None)), None, "{key} {text}");
+            assert_eq!(filters.excluding(&nobody, (&object, None)), None, "{key} {text}");
             let installed = Candidate { operation: None, ..candidate };
-            assert_eq!(filters.hiding(&installed, (&object, None)), None, "{key} {text}");
+            assert_eq!(filters.excluding(&installed, (&object, None)), None, "{key} {text}");
         }
         let data = r#"{"excludeUsernames":"jane","excludeClusterRoles":"!view"}"#;
         let filters = RequestFilters::read(&Value::from_json(data).unwrap());
-        assert_eq!(filters.hiding(&candidate, (&object, None)), None);
-        assert_eq!(filters.about_senders(), ["excludeUsernames"]);
+        assert_eq!(filters.excluding(&candidate, (&object, None)), None);
+        assert_eq!(filters.user_entries(), ["excludeUsernames"]);
     }
 
     #[test]
-    fn webhooks_ask_for_namespaces_and_objects_by_their_labels() {
+    fn webhooks_select_namespaces_and_objects_by_their_labels() {
         let value = |text: &str| Value::from_json(text).unwrap();
         let (plain, seen) = (value("{}"), value(r#"{"metadata":{"labels":{"seen":"yes"}}}"#));
         let (pod, namespace, node) = (
@@ -213,7 +212,7 @@ mod tests {
         let by_label = r#"{"namespaceSelector":{"matchLabels":{"seen":"yes"}}}"#;
         let by_object = r#"{"objectSelector":{"matchLabels":{"seen":"yes"}}}"#;
         let (labels, none) = (value(r#"{"seen":"yes"}"#), value("{}"));
-        for (text, kind, place, labels, states, is_hidden) in [
+        for (text, kind, place, labels, states, is_excluded) in [
             (by_name, &pod, "a", None, (&plain, None), true),
             (by_name, &pod, "a", Some(&none), (&plain, None), true),
             (by_name, &pod, "b", None, (&plain, None), false),
@@ -243,8 +242,12 @@ mod tests {
                 namespace_labels: labels,
                 ..Candidate::new(states.0, kind, Operation::Update)
             };
-            assert_eq!(filters.hiding(&candidate, states).is_some(), is_hidden, "{text} {place} {labels:?}");
-            assert_eq!(filters.asks_for_namespace_labels(), text == by_label);
+            assert_eq!(
+                filters.excluding(&candidate, states).is_some(),
+                is_excluded,
+                "{text} {place} {labels:?}"
+            );
+            assert_eq!(filters.uses_namespace_labels(), text == by_label);
         }
     }
 

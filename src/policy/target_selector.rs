@@ -1,12 +1,15 @@
-//! Which objects a policy changes besides those that trigger it.
+//! Which objects a rule with targets changes.
+
+use std::fmt;
 
 use crate::pattern;
 use crate::value::{GroupVersionKind, Text, Value};
 
+use super::fields::given;
 use super::kinds::KindSelector;
-use super::labels::{LabelSelector, Labels};
+use super::labels::{LabelSelector, Labels, SelectorError};
 
-/// The objects that a target stands for, its variables replaced.
+/// The objects that a target selects, with its variables replaced.
 #[derive(Clone, Debug)]
 pub struct TargetSelector {
     /// Their kind, and the subresource of it that is patched.
@@ -15,13 +18,33 @@ pub struct TargetSelector {
     pub namespace: Text,
     /// The pattern of their name; empty for any.
     pub name: Text,
-    /// The selector as written, for those who hand it on.
+    /// The label selector as written.
     pub labels: Option<Value>,
     selector: Option<LabelSelector>,
 }
 
+/// Why the fields of a target select nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// A field that is no string.
+    #[error("{field}: expected a string, found {found}")]
+    Type {
+        /// The field.
+        field: &'static str,
+        /// The type of its value.
+        found: &'static str,
+    },
+    /// An invalid label selector.
+    #[error("the selector cannot be used: {0}")]
+    Selector(#[from] SelectorError),
+    /// A label selector with wildcards.
+    #[error("the selector cannot be used: labels of targets take no wildcards")]
+    Wildcards,
+}
+
 impl TargetSelector {
-    /// The texts that objects are asked for by.
+    /// The namespace, the name and the strings of the label selector.
     pub fn texts(&self) -> Vec<&str> {
         let mut texts = vec![&*self.namespace, &*self.name];
         let mut open: Vec<&Value> = self.labels.iter().collect();
@@ -39,17 +62,17 @@ impl TargetSelector {
         texts
     }
 
-    /// Reads the selecting fields of a target, variables replaced. The targets of a policy of a namespace are
-    /// in that namespace, whatever is written.
+    /// Reads the selecting fields of a target, with variables replaced. `namespace` is that of a namespaced policy: its
+    /// targets are in that namespace, whatever is written.
     ///
     /// # Errors
     ///
-    /// A field that is no text, or a selector that cannot be used.
-    pub fn read(fields: &Value, namespace: Option<&Text>) -> Result<Self, String> {
-        let text = |field: &str| match fields.get(field) {
+    /// A field that is no string, or an invalid selector.
+    pub fn read(fields: &Value, namespace: Option<&Text>) -> Result<Self, TargetError> {
+        let text = |field| match fields.get(field) {
             None | Some(Value::Null) => Ok(Text::default()),
             Some(Value::String(text)) => Ok(text.clone()),
-            Some(other) => Err(format!("{field}: expected a string, found {}", other.type_name())),
+            Some(other) => Err(TargetError::Type { field, found: other.type_name() }),
         };
         let (api_version, kind) = (text("apiVersion")?, text("kind")?);
         text("uid")?;
@@ -58,48 +81,48 @@ impl TargetSelector {
         } else {
             KindSelector::parse(&format!("{api_version}/{kind}"))
         };
-        let labels = fields.get("selector").filter(|selector| !selector.is_null()).cloned();
+        let labels = given(fields, "selector").cloned();
         let selector = labels.as_ref().map(LabelSelector::read);
         if let Some(selector) = &selector {
-            if let Some(reason) = selector.unusable() {
-                return Err(format!("the selector cannot be used: {reason}"));
+            if let Some(error) = selector.invalid() {
+                return Err(error.clone().into());
             }
             if selector.has_wildcards() {
-                return Err("the selector cannot be used: labels of targets take no wildcards".to_owned());
+                return Err(TargetError::Wildcards);
             }
         }
         let namespace = namespace.cloned().map_or_else(|| text("namespace"), Ok)?;
         Ok(Self { kind, namespace, name: text("name")?, labels, selector })
     }
 
-    /// The one namespace and name that are meant, where neither is open. Labels do not matter then.
+    /// Namespace and name, if neither is empty or a pattern. Labels do not matter then.
     pub fn exact(&self) -> Option<(&Text, &Text)> {
         let plain = |text: &Text| !text.is_empty() && !pattern::is_wildcard(text);
         (plain(&self.namespace) && plain(&self.name)).then_some((&self.namespace, &self.name))
     }
 
-    /// Whether the kind of an object, or a subresource of it, is meant.
-    pub fn fits_kind(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
+    /// Whether a kind, or a subresource of it, matches.
+    pub fn matches_kind(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
         self.kind.matches(kind, subresource, false)
     }
 
-    /// Whether an object of a fitting kind is meant; `namespace` is the one it lives in, empty for none.
-    pub fn fits(&self, object: &Value, namespace: &str) -> bool {
+    /// Whether an object of a matching kind matches; `namespace` is its namespace, empty for none.
+    pub fn matches(&self, object: &Value, namespace: &str) -> bool {
         let name = object.path(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
-        if let Some((wanted, own)) = self.exact() {
-            return **wanted == *namespace && **own == *name;
+        if let Some(exact) = self.exact() {
+            return (&**exact.0, &**exact.1) == (namespace, name);
         }
-        let fits = |wanted: &Text, found: &str| wanted.is_empty() || pattern::matches(wanted, found);
+        let matches = |pattern: &Text, text: &str| pattern.is_empty() || pattern::matches(pattern, text);
         let labels = || Labels::of(object.path(&["metadata", "labels"]));
-        fits(&self.namespace, namespace)
-            && fits(&self.name, name)
+        matches(&self.namespace, namespace)
+            && matches(&self.name, name)
             && self.selector.as_ref().is_none_or(|selector| selector.matches(labels()).unwrap_or(false))
     }
 }
 
-/// What is meant, in words: `kind`, then namespace and name as far as they are written.
-impl std::fmt::Display for TargetSelector {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+/// Kind, namespace and name, with `*` for what is not written.
+impl fmt::Display for TargetSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let or_any = |text: &Text| if text.is_empty() { "*".to_owned() } else { text.to_string() };
         write!(f, "{} {}/{}", self.kind.text, or_any(&self.namespace), or_any(&self.name))?;
         if self.selector.is_some() && self.exact().is_none() { f.write_str(" with labels") } else { Ok(()) }
@@ -110,15 +133,16 @@ impl std::fmt::Display for TargetSelector {
 mod tests {
     use super::*;
 
-    fn selector(fields: &str) -> Result<TargetSelector, String> {
+    fn selector(fields: &str) -> Result<TargetSelector, TargetError> {
         TargetSelector::read(&Value::from_json(fields).unwrap(), None)
     }
 
-    fn fits(fields: &str, api_version: &str, object: &str, namespace: &str) -> bool {
+    fn matches(fields: &str, api_version: &str, object: &str, namespace: &str) -> bool {
         let mut object = Value::from_json(object).unwrap();
         object.insert("apiVersion", api_version.into());
         let selector = selector(fields).unwrap();
-        selector.fits_kind(&GroupVersionKind::of(&object).unwrap(), "") && selector.fits(&object, namespace)
+        selector.matches_kind(&GroupVersionKind::of(&object).unwrap(), "")
+            && selector.matches(&object, namespace)
     }
 
     #[test]
@@ -148,12 +172,12 @@ mod tests {
                 true,
             ),
         ] {
-            assert_eq!(fits(fields, "apps/v1", web, "shop"), expected, "{fields}");
+            assert_eq!(matches(fields, "apps/v1", web, "shop"), expected, "{fields}");
         }
     }
 
     #[test]
-    fn patterns_of_namespace_and_name_must_both_fit() {
+    fn patterns_of_namespace_and_name_must_both_match() {
         let objects =
             [("shop", "web"), ("", "web"), ("lab", "web"), ("shop", "old"), ("lab", "old"), ("", "old")];
         for (namespace, name, expected) in [
@@ -171,25 +195,25 @@ mod tests {
                 format!(r#"{{"apiVersion":"v1","kind":"Secret","namespace":"{namespace}","name":"{name}"}}"#);
             let found = objects.map(|(namespace, name)| {
                 let object = format!(r#"{{"kind":"Secret","metadata":{{"name":"{name}"}}}}"#);
-                if fits(&fields, "v1", &object, namespace) { 'T' } else { 'F' }
+                if matches(&fields, "v1", &object, namespace) { 'T' } else { 'F' }
             });
             assert_eq!(found.iter().collect::<String>(), expected, "{namespace}/{name}");
         }
         let nameless = r#"{"kind":"Secret","metadata":{"name":""}}"#;
-        assert!(!fits(r#"{"kind":"Secret","namespace":"shop","name":"web"}"#, "v1", nameless, ""));
+        assert!(!matches(r#"{"kind":"Secret","namespace":"shop","name":"web"}"#, "v1", nameless, ""));
     }
 
     #[test]
-    fn what_lives_in_no_namespace_fits_no_pattern_of_one() {
+    fn a_cluster_scoped_object_matches_no_pattern_of_a_namespace() {
         let node = r#"{"kind":"Node","metadata":{"name":"a"}}"#;
         for (namespace, expected) in [("", true), ("*", true), ("?", false), ("default", false)] {
             let fields = format!(r#"{{"apiVersion":"v1","kind":"Node","namespace":"{namespace}"}}"#);
-            assert_eq!(fits(&fields, "v1", node, ""), expected, "{namespace}");
+            assert_eq!(matches(&fields, "v1", node, ""), expected, "{namespace}");
         }
     }
 
     #[test]
-    fn what_is_no_text_selects_nothing() {
+    fn invalid_fields_are_errors() {
         for fields in [
             r#"{"kind":"Secret","name":1}"#,
             r#"{"kind":["Secret"]}"#,

@@ -33,8 +33,6 @@ const KNOWN: &[&str] = &[
     "jmespath/semver.rs: Range::parse",
     "jmespath/url.rs: host",
     "jmespath/url.rs: object",
-    "policy/labels.rs: LabelSelector::matches",
-    "policy/target_selector.rs: TargetSelector::read",
     "source/context_objects/field_query.rs: FieldQuery::parse",
     "source/context_objects/label_query.rs: LabelQuery::parse",
     "source/context_objects/mocks.rs: Reader::global_values",

@@ -193,7 +193,7 @@ fn context_from(
 fn world(engine: &Engine, items: &[&Value], objects: GivenObjects) -> OfflineWorld {
     let mut world = OfflineWorld::new(Timestamp::now(), 0);
     world.set_objects(objects);
-    if engine.asks_for_namespace_labels() {
+    if engine.uses_namespace_labels() {
         for item in items {
             let is = |field, text| item.get(field).and_then(Value::as_str) == Some(text);
             if is("kind", "Namespace") && is("apiVersion", "v1") {

@@ -245,7 +245,7 @@ impl Session {
             (None, Some(user)) => Some(Rights::own(user)),
             (None, None) => None,
         };
-        ClusterWorld::new(given, cluster, self.engine.asks_for_namespace_labels())
+        ClusterWorld::new(given, cluster, self.engine.uses_namespace_labels())
             .with_secrets_shown(self.shows_secrets)
             .with_all_namespaces(options.cluster.all_namespaces)
             .with_max_targets(self.engine.settings().limits.targets)
@@ -270,7 +270,7 @@ impl Session {
             objects.add_manifests(&asked, manifests.asked(&asked));
         }
         world.set_objects(objects);
-        if self.engine.asks_for_namespace_labels() {
+        if self.engine.uses_namespace_labels() {
             for namespace in manifests.namespaces() {
                 world.add_namespace(&namespace);
             }

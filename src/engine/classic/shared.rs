@@ -15,7 +15,7 @@ impl Evaluation<'_> {
         let exceptions = || self.engine.settings.exceptions.of(policy, &rule.name);
         if self.taint.is_replay()
             && rule.may_take(candidate.kind, candidate.subresource)
-            && (rule.asks_for_labels() || exceptions().any(PolicyException::asks_for_labels))
+            && (rule.uses_labels() || exceptions().any(PolicyException::uses_labels))
         {
             let metadata = |field| object.path(&["metadata", field]);
             ["labels", "annotations"]
@@ -83,16 +83,16 @@ impl Evaluation<'_> {
 
     /// Records what a rule's `match` or `exclude` depends on and is not known.
     pub(super) fn note_what_is_missing(&self, rule: &Rule) {
-        let labels = self.engine.asks_for_namespace_labels()
-            && rule.needs_namespace_labels(self.kind, self.subresource);
-        self.note_missing(labels, rule.asks_for_user());
+        let labels =
+            self.engine.uses_namespace_labels() && rule.needs_namespace_labels(self.kind, self.subresource);
+        self.note_missing(labels, rule.uses_user_info());
     }
 
     /// Records what the exceptions from a rule depend on and is not known.
     pub(super) fn note_what_exceptions_miss(&self, policy: &str, rule: &Rule) {
         for exception in self.engine.settings.exceptions.of(policy, &rule.name) {
             let labels = exception.needs_namespace_labels(self.kind, self.subresource);
-            self.note_missing(labels, exception.asks_for_user());
+            self.note_missing(labels, exception.uses_user_info());
         }
     }
 }

@@ -81,7 +81,7 @@ pub(in crate::engine) fn is_silent(
 ) -> bool {
     let candidate = evaluation.candidate(object, Some(evaluation.operation(&policy.meta.name)));
     let is_silent =
-        |rule: &Rule| !rule.selects(&candidate) && !rule.asks_for_user() && !rule.asks_for_namespace_labels();
+        |rule: &Rule| !rule.selects(&candidate) && !rule.uses_user_info() && !rule.uses_namespace_labels();
     let is_seen = |next| turn.candidates.first_to_see(policy.meta.failure_policy) < Some(next);
     !policy.meta.admits(&candidate)
         || policy.controller_only(turn.parts).next().is_none()

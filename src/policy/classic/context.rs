@@ -6,9 +6,9 @@ use crate::semantics::Semantics;
 use crate::value::{Pointer, Text, Value};
 use crate::variables::{Query, Template, holds_variable};
 
-use super::autogen::is_blank;
 use super::schema::CONTEXT_KINDS;
 use crate::policy::error::PolicyError;
+use crate::policy::fields::is_blank;
 
 /// One entry of a `context`, compiled.
 #[derive(Clone, Debug)]

@@ -5,11 +5,10 @@ use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::{GroupVersionKind, MAX_DEPTH, Pointer, Text, Value};
 use crate::variables::Template;
 
-use super::autogen::is_blank;
 use super::selection::Selection;
 use super::{conditions, refuse, schema};
 use crate::policy::error::{PolicyError, in_document_order};
-use crate::policy::labels::texts;
+use crate::policy::fields::{is_blank, texts};
 use crate::policy::{Candidate, Note, Policy};
 
 /// An exception from classic policies, compiled.
@@ -124,7 +123,7 @@ impl PolicyException {
         if !missed.is_empty() {
             return missed;
         }
-        vec![if self.asks_for_user() {
+        vec![if self.uses_user_info() {
             "its match asks who sends the request, and nobody said (`--userinfo` does)".to_owned()
         } else {
             "its match takes nothing".to_owned()
@@ -132,8 +131,8 @@ impl PolicyException {
     }
 
     /// Whether it may ask for the labels of an object's namespace.
-    pub fn asks_for_namespace_labels(&self) -> bool {
-        self.matching.asks_for_namespace_labels()
+    pub fn uses_namespace_labels(&self) -> bool {
+        self.matching.uses_namespace_labels()
     }
 
     /// Whether it may ask for the labels of the namespace of objects of this kind.
@@ -142,13 +141,13 @@ impl PolicyException {
     }
 
     /// Whether it selects objects by their labels or annotations.
-    pub fn asks_for_labels(&self) -> bool {
-        self.matching.asks_for_labels()
+    pub fn uses_labels(&self) -> bool {
+        self.matching.uses_labels()
     }
 
     /// Whether it may ask who sends the request.
-    pub fn asks_for_user(&self) -> bool {
-        self.matching.asks_for_user()
+    pub fn uses_user_info(&self) -> bool {
+        self.matching.uses_user_info()
     }
 }
 
@@ -290,6 +289,6 @@ mod tests {
             assert_eq!(parse(&spec).unwrap_err(), expected, "{spec}");
         }
         let user = r#"{"background":false,"exceptions":[],"match":{"any":[{"clusterRoles":["admin"]}]}}"#;
-        assert!(parse(user).unwrap().asks_for_user());
+        assert!(parse(user).unwrap().uses_user_info());
     }
 }

@@ -6,10 +6,11 @@ use std::slice;
 use crate::semantics::{Dialect, Divergence, DivergenceTracker, LegacyMode, Semantics};
 use crate::value::{MAX_DEPTH, Pointer, Value};
 
-use super::autogen::{self, is_blank};
+use super::autogen;
 use super::rule::Source;
 use super::{ApplyRules, ClassicPolicy, Rule, allowed, context, overlay_labels, refuse, schema};
 use crate::policy::error::{PolicyError, in_document_order, name_rules};
+use crate::policy::fields::{filled, is_blank};
 use crate::policy::{FailurePolicy, Meta, NotEvaluated, Note, Why};
 
 /// The operations that a rule may have, each with why it is not evaluated.
@@ -300,10 +301,10 @@ impl Loader<'_> {
             }
         }
         if mutates(rule) {
-            if given(rule, "celPreconditions") {
+            if filled(rule, "celPreconditions").is_some() {
                 self.error(at.key("celPreconditions"), "celPrecondition can only be used with validate.cel");
             }
-            if given(rule, "imageExtractors") {
+            if filled(rule, "imageExtractors").is_some() {
                 let message = "imageExtractors can only be defined for verifyImages rule";
                 self.error(at.key("imageExtractors"), message);
             }
@@ -390,7 +391,7 @@ fn holder_of_unknown_field(error: &PolicyError) -> Option<Pointer> {
 
 /// Whether a rule has an operation.
 fn has(rule: &Value, operation: &str) -> bool {
-    if operation == "mutate" { mutates(rule) } else { given(rule, operation) }
+    if operation == "mutate" { mutates(rule) } else { filled(rule, operation).is_some() }
 }
 
 /// Whether a rule mutates: a block of empty texts counts as none.
@@ -403,9 +404,4 @@ fn mutates(rule: &Value) -> bool {
         // Of a wrong type, which the field table reports.
         Some(_) => true,
     }
-}
-
-/// Whether a member is given, and neither `null` nor empty.
-fn given(rule: &Value, name: &str) -> bool {
-    rule.get(name).is_some_and(|value| !is_blank(value))
 }

@@ -5,7 +5,8 @@ use crate::value::{Text, Value};
 
 use super::Selection;
 use super::selection::{Branch, Filter};
-use crate::policy::labels::{LabelSelector, Labels, alternatives, annotations_match, listed};
+use crate::policy::fields::{all_of, any_of};
+use crate::policy::labels::{LabelSelector, Labels, annotations_match};
 use crate::policy::{Candidate, KindSelector, UserInfo};
 
 /// What is said where a policy of one namespace meets an object of another.
@@ -56,7 +57,7 @@ impl Filter {
         self.kind_misses(candidate, &mut missed);
         if let Some(operations) = self.operations.as_ref().filter(|all| !candidate.has_operation_of(all)) {
             let wanted: Vec<Text> = operations.iter().map(|operation| operation.name().into()).collect();
-            let wanted = alternatives(&wanted);
+            let wanted = any_of(&wanted);
             missed.push(match candidate.operation {
                 Some(operation) => format!("operation is `{operation}`, wanted {wanted}"),
                 None => format!("the policy changes and nobody sends a request, wanted {wanted}"),
@@ -83,7 +84,7 @@ impl Filter {
             kind.api_version(),
             kind.kind,
             candidate.subresource,
-            alternatives(&wanted)
+            any_of(&wanted)
         ));
     }
 
@@ -94,11 +95,11 @@ impl Filter {
             missed.push(format!("name is `{name}`, wanted `{}`", self.name));
         }
         if !self.names.is_empty() && !fits(&self.names, name) {
-            missed.push(format!("name is `{name}`, wanted {}", alternatives(&self.names)));
+            missed.push(format!("name is `{name}`, wanted {}", any_of(&self.names)));
         }
         let namespace = if candidate.is_namespace() { name } else { candidate.namespace };
         if !self.namespaces.is_empty() && !fits(&self.namespaces, namespace) {
-            missed.push(format!("{}, wanted {}", place(candidate), alternatives(&self.namespaces)));
+            missed.push(format!("{}, wanted {}", place(candidate), any_of(&self.namespaces)));
         }
     }
 
@@ -141,7 +142,7 @@ impl Filter {
             [("role", &self.roles, &user.roles), ("cluster role", &self.cluster_roles, &user.cluster_roles)];
         for (what, wanted, held) in lists {
             if !wanted.is_empty() && !held.iter().flatten().any(|role| wanted.contains(role)) {
-                missed.push(format!("the sender has no {what} of {}", listed(wanted)));
+                missed.push(format!("the sender has no {what} of {}", all_of(wanted)));
             }
         }
         if !self.subjects.is_empty() && !self.subjects.iter().any(|subject| subject.matches(user)) {
@@ -154,7 +155,7 @@ impl Filter {
         let mut all = Vec::new();
         let mut add = |what: &str, texts: &[Text]| {
             if !texts.is_empty() {
-                all.push(format!("{what} {}", alternatives(texts)));
+                all.push(format!("{what} {}", any_of(texts)));
             }
         };
         let kinds: Vec<Text> = self.kinds.iter().map(|kind| kind.text.clone()).collect();
@@ -184,7 +185,7 @@ impl Filter {
 fn selector_misses(selector: &LabelSelector, labels: Labels<'_>) -> Vec<String> {
     match selector.matches(labels) {
         Ok(true) => Vec::new(),
-        Ok(false) => selector.misses(labels),
+        Ok(false) => selector.mismatches(labels),
         Err(error) => vec![format!("the label selector cannot be used: {error}")],
     }
 }

@@ -7,7 +7,6 @@ mod conditions;
 mod context;
 mod exception;
 mod exceptions;
-mod legacy;
 mod load;
 mod misses;
 mod mutation;
@@ -17,7 +16,6 @@ mod rule;
 mod schema;
 mod selection;
 mod subject;
-mod targets;
 
 #[cfg(test)]
 mod tests;
@@ -29,14 +27,14 @@ use super::{Candidate, FailurePolicy, IndexKey, KindKeys, Meta, Part, PolicyFami
 pub use context::{ContextEntry, ContextSource};
 pub use exception::PolicyException;
 pub use exceptions::PolicyExceptions;
-pub use legacy::{LegacyMutation, LegacyPart};
 pub(super) use load::parse;
 pub use misses::other_namespace;
-pub use mutation::{Edit, ForeachEntry, Mutation, Order, Patch};
+pub use mutation::{
+    Edit, ForeachEntry, LegacyMutation, LegacyPart, MutateExisting, Mutation, Order, Patch, Target,
+};
 pub use overlay_labels::labels_as_texts;
 pub use rule::{Mismatch, Rule};
 pub use selection::Selection;
-pub use targets::{MutateExisting, Target};
 
 /// How many rules of a policy may apply to one object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,7 +97,7 @@ impl ClassicPolicy {
             return Some(vec![IndexKey::InNamespace(namespace)]);
         }
         // What is missing is reported wherever a rule asks for it.
-        if part >= self.rules.len() || rule.asks_for_user() || rule.asks_for_namespace_labels() {
+        if part >= self.rules.len() || rule.uses_user_info() || rule.uses_namespace_labels() {
             return None;
         }
         if rule.existing().is_some() { Some(Vec::new()) } else { rule.index_keys() }
@@ -142,8 +140,8 @@ impl PolicyFamily for ClassicPolicy {
             .any(|rule| rule.may_take(parent, subresource) || rule.existing().is_some_and(is_target))
     }
 
-    fn asks_for_namespace_labels(&self) -> bool {
-        self.all_rules().any(Rule::asks_for_namespace_labels)
+    fn uses_namespace_labels(&self) -> bool {
+        self.all_rules().any(Rule::uses_namespace_labels)
     }
 
     fn needs_namespace_labels(

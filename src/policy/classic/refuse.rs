@@ -7,11 +7,11 @@ use crate::resources::{Resources, groups_of_cluster_kind};
 use crate::value::{Pointer, Segment, Text, Value};
 use crate::variables::holds_variable;
 
-use super::autogen::is_blank;
 use crate::policy::Note;
 use crate::policy::error::PolicyError;
+use crate::policy::fields::{given, is_blank, texts};
 use crate::policy::kinds::KindSelector;
-use crate::policy::labels::{LabelSelector, texts};
+use crate::policy::labels::LabelSelector;
 
 /// Names that Kubernetes gives a kind without namespaces, and others one with: no group, no verdict.
 const SHARED_NAMES: [&str; 1] = ["IPAddress"];
@@ -164,11 +164,6 @@ struct Checks<'a> {
     notes: &'a mut Vec<Note>,
 }
 
-/// A member that is given and not `null`.
-fn given<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
-    value.get(name).filter(|member| !member.is_null())
-}
-
 impl Checks<'_> {
     fn error(&mut self, below: &Pointer, message: impl Into<String>) {
         self.errors.push(PolicyError::new(self.at.join(below), message));
@@ -314,7 +309,7 @@ impl Checks<'_> {
         }
         let read = LabelSelector::read(selector);
         // Kyverno looks neither at selectors with wildcards nor at those of namespaces.
-        if let Some(reason) = read.unusable() {
+        if let Some(reason) = read.invalid() {
             if name == "selector" && !read.has_wildcards() {
                 self.error(at, format!("the selector cannot be used: {reason}"));
             } else {

@@ -150,9 +150,9 @@ impl Rule {
     }
 
     /// Whether the rule may ask for the labels of an object's namespace.
-    pub fn asks_for_namespace_labels(&self) -> bool {
-        self.matching.asks_for_namespace_labels()
-            || self.exclude.as_ref().is_some_and(Selection::asks_for_namespace_labels)
+    pub fn uses_namespace_labels(&self) -> bool {
+        self.matching.uses_namespace_labels()
+            || self.exclude.as_ref().is_some_and(Selection::uses_namespace_labels)
     }
 
     /// Whether the rule may ask for the labels of the namespace of objects of this kind.
@@ -168,13 +168,13 @@ impl Rule {
     }
 
     /// Whether the rule selects objects by their labels or annotations.
-    pub fn asks_for_labels(&self) -> bool {
-        self.matching.asks_for_labels() || self.exclude.as_ref().is_some_and(Selection::asks_for_labels)
+    pub fn uses_labels(&self) -> bool {
+        self.matching.uses_labels() || self.exclude.as_ref().is_some_and(Selection::uses_labels)
     }
 
     /// Whether the rule may ask who sends the request.
-    pub fn asks_for_user(&self) -> bool {
-        self.matching.asks_for_user() || self.exclude.as_ref().is_some_and(Selection::asks_for_user)
+    pub fn uses_user_info(&self) -> bool {
+        self.matching.uses_user_info() || self.exclude.as_ref().is_some_and(Selection::uses_user_info)
     }
 
     /// What the rule does to other objects than the one it takes, if that is its work.

@@ -4,6 +4,7 @@ use crate::pattern::nearest;
 use crate::value::{Pointer, Value};
 
 use crate::policy::error::PolicyError;
+use crate::policy::fields::any_of;
 
 /// What a field may hold.
 #[derive(Clone, Copy, Debug)]
@@ -324,7 +325,7 @@ impl Check<'_> {
             (Shape::OneOf(known), Value::String(text)) => {
                 if !known.contains(&&**text) {
                     let shown: String = text.chars().take(LONGEST_SHOWN).collect();
-                    let message = format!("unsupported value `{shown}`, expected {}", listed(known));
+                    let message = format!("unsupported value `{shown}`, expected {}", any_of(known));
                     let error = PolicyError::new(self.at.clone(), message);
                     self.errors.push(error.suggesting(nearest(text, known.iter().copied())));
                 }
@@ -407,14 +408,6 @@ pub(super) const fn found(value: &Value) -> &'static str {
         Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
-    }
-}
-
-fn listed(names: &[&str]) -> String {
-    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-    match quoted.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-        _ => quoted.concat(),
     }
 }
 

@@ -6,9 +6,10 @@ use crate::value::{GroupVersionKind, Text, Value};
 
 use super::subject::Subject;
 use crate::policy::UserInfo;
+use crate::policy::fields::{text_map, texts};
 use crate::policy::index::IndexKey;
 use crate::policy::kinds::KindSelector;
-use crate::policy::labels::{LabelSelector, Labels, annotations_match, strings, texts};
+use crate::policy::labels::{LabelSelector, Labels, annotations_match};
 use crate::policy::{Candidate, Operation};
 
 /// A compiled `match` or `exclude`.
@@ -70,7 +71,7 @@ impl Selection {
     }
 
     /// Whether a decision may need the labels of the object's namespace.
-    pub fn asks_for_namespace_labels(&self) -> bool {
+    pub fn uses_namespace_labels(&self) -> bool {
         self.filters().iter().any(|filter| filter.namespace_selector.is_some())
     }
 
@@ -91,13 +92,13 @@ impl Selection {
     }
 
     /// Whether a decision may need the labels or annotations of the object.
-    pub fn asks_for_labels(&self) -> bool {
+    pub fn uses_labels(&self) -> bool {
         let mut filters = self.filters().iter();
         filters.any(|filter| filter.selector.is_some() || !filter.annotations.is_empty())
     }
 
     /// Whether a decision may need to know who sends the request.
-    pub fn asks_for_user(&self) -> bool {
+    pub fn uses_user_info(&self) -> bool {
         self.filters().iter().any(|filter| filter.asks_for_users)
     }
 
@@ -252,7 +253,7 @@ impl Filter {
             name: part("name").and_then(Value::as_text).cloned().unwrap_or_default(),
             names: texts(part("names")),
             namespaces: texts(part("namespaces")),
-            annotations: strings(part("annotations")),
+            annotations: text_map(part("annotations")),
             selector: part("selector").map(LabelSelector::read),
             namespace_selector: part("namespaceSelector").map(LabelSelector::read),
             operations: (!operations.is_empty())

@@ -106,7 +106,7 @@ impl Search<'_> {
             for object in page.objects {
                 let text = |field| object.path(&["metadata", field]).and_then(Value::as_str);
                 let own = text("namespace").unwrap_or_default();
-                if !selector.fits(&object, own) {
+                if !selector.matches(&object, own) {
                     continue;
                 }
                 if found.len() >= most {

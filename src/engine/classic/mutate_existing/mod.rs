@@ -380,7 +380,7 @@ impl Work<'_> {
             hint: hint(&error, context),
         })?;
         let selector = TargetSelector::read(&fields.value, self.requests.policy.meta.namespace.as_ref())
-            .map_err(|reason| RuleError::new(format!("target[{index}]: {reason}")))?;
+            .map_err(|error| RuleError::new(format!("target[{index}]: {error}")))?;
         let has_version = fields.value.get("apiVersion").is_some_and(|version| version.as_str() != Some(""));
         if !has_version && !context.tracker().documented(Divergence::TargetWithoutVersion) {
             return Err(RuleError::new("not found"));

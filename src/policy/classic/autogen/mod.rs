@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::policy::{KindSelector, Note, classic::refuse::blocks, labels::texts};
+use crate::policy::classic::refuse::blocks;
+use crate::policy::fields::{is_blank, texts};
+use crate::policy::{KindSelector, Note};
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Map, Text, Value};
 
@@ -244,17 +246,6 @@ fn has_json_leaf(entries: &Value) -> bool {
         entry.get("patchesJson6902").is_some_and(|patch| !is_blank(patch))
             || entry.get("foreach").is_some_and(has_json_leaf)
     })
-}
-
-/// Whether a field counts as not given: null, or an empty text, list or map.
-pub(super) fn is_blank(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
-        Value::Bool(_) | Value::Number(_) => false,
-    }
 }
 
 /// One of the two forms a rule is carried into.

@@ -202,7 +202,7 @@ fn namespace_selectors_ask_for_the_labels_of_the_namespace() {
         format!(r#""match":{{"resources":{{"kinds":["*/*"],"namespaceSelector":{selector}}}}}"#)
     };
     let team = blocks(r#"{"matchLabels":{"team":"a*"}}"#);
-    assert!(rule(&team).asks_for_namespace_labels());
+    assert!(rule(&team).uses_namespace_labels());
     for (selector, object, labels, expected) in [
         (&team, POD, Some(r#"{"team":"alpha"}"#), ""),
         (&team, POD, Some(r#"{"team":"beta"}"#), "namespace selector does not match labels"),

@@ -1,5 +1,8 @@
 //! The `mutate` block of a rule.
 
+mod legacy;
+mod targets;
+
 use std::sync::Arc;
 
 use crate::patch::{JsonPatch, JsonPatchTemplate, Overlay, PatchError};
@@ -10,11 +13,14 @@ use crate::variables::{Query, Template, replace_variables};
 use crate::yaml;
 
 use super::allowed::MAX_ROUNDS;
-use super::autogen::is_blank;
 use super::schema::found;
-use super::{ContextEntry, LegacyMutation, MutateExisting, conditions, context, targets};
+use super::{ContextEntry, conditions, context};
 use crate::policy::Note;
 use crate::policy::error::PolicyError;
+use crate::policy::fields::{filled, given};
+
+pub use legacy::{LegacyMutation, LegacyPart};
+pub use targets::{MutateExisting, Target};
 
 /// What a rule does.
 #[derive(Clone, Debug)]
@@ -138,16 +144,6 @@ pub(super) struct Reader<'a> {
     pub(super) legacy: LegacyMode,
     pub(super) errors: &'a mut Vec<PolicyError>,
     pub(super) notes: &'a mut Vec<Note>,
-}
-
-/// A member that is given, and neither `null` nor empty.
-fn filled<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
-    value.get(name).filter(|member| !is_blank(member))
-}
-
-/// A member that is given and not `null`.
-pub(super) fn given<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
-    value.get(name).filter(|member| !member.is_null())
 }
 
 impl Reader<'_> {

@@ -6,11 +6,11 @@ use crate::semantics::{LegacyMode, Semantics};
 use crate::value::{Pointer, Value};
 use crate::variables::{Template, holds_variable};
 
-use super::Patch;
-use super::mutation::{Reader, given};
-use super::schema::found;
+use super::{Patch, Reader};
 use crate::policy::Note;
+use crate::policy::classic::schema::found;
 use crate::policy::error::PolicyError;
+use crate::policy::fields::given;
 
 /// The early fields of a rule, compiled.
 #[derive(Clone, Debug)]

@@ -7,7 +7,8 @@ use crate::semantics::Semantics;
 use crate::value::{Pointer, Value};
 use crate::variables::Template;
 
-use super::{ContextEntry, Edit, conditions, context};
+use super::Edit;
+use crate::policy::classic::{ContextEntry, conditions, context};
 use crate::policy::error::PolicyError;
 use crate::policy::kinds::KindSelector;
 
