@@ -4,9 +4,11 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use proptest::sample::select;
 
-use crate::patch::{JsonPatch, MergeContext, Merged, Overlay, Schemas};
+use crate::patch::{JsonPatch, Merged};
 use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::Value;
+
+use super::{BOTH, applied_value};
 
 fn scalar() -> impl Strategy<Value = Value> {
     prop_oneof![
@@ -77,23 +79,17 @@ fn object() -> impl Strategy<Value = Value> {
     })
 }
 
-const BOTH: [Semantics; 2] = [Semantics::Documented, Semantics::Kyverno];
-
 proptest! {
     #[test]
     fn an_empty_overlay_changes_nothing(base in object()) {
-        let tracker = DivergenceTracker::default();
-        let overlay = Overlay::prepare(&Value::empty_object(), &tracker).unwrap();
-        let merged = overlay.apply(&base, &MergeContext::new(&Schemas::kubernetes()), &tracker, None).unwrap();
-        assert_eq!(merged, Merged::Patched(base));
+        let (merged, _) = applied_value(&base, &Value::empty_object(), Semantics::Documented);
+        assert_eq!(merged.unwrap(), Merged::Patched(base));
     }
 
     #[test]
     fn overlays_without_anchors_are_idempotent(base in object(), overlay in document(false)) {
         for semantics in BOTH {
-            let tracker = DivergenceTracker::new(semantics);
-            let overlay = Overlay::prepare(&overlay, &tracker).unwrap();
-            let apply = |object: &Value| overlay.apply(object, &MergeContext::new(&Schemas::kubernetes()), &tracker, None);
+            let apply = |object: &Value| applied_value(object, &overlay, semantics).0;
             if let Ok(Merged::Patched(once)) = apply(&base) {
                 assert_eq!(apply(&once).unwrap(), Merged::Patched(once.clone()), "{semantics}");
             }
@@ -105,10 +101,8 @@ proptest! {
         let failing: Value = [("(nowhere)", Value::from("*"))].into_iter().collect();
         overlay.insert("status", failing);
         for semantics in BOTH {
-            let tracker = DivergenceTracker::new(semantics);
             let before = base.to_json();
-            let overlay = Overlay::prepare(&overlay, &tracker).unwrap();
-            let merged = overlay.apply(&base, &MergeContext::new(&Schemas::kubernetes()), &tracker, None).unwrap();
+            let merged = applied_value(&base, &overlay, semantics).0.unwrap();
             assert!(matches!(merged, Merged::ConditionFailed(_)), "{semantics} {merged:?}");
             assert_eq!(base.to_json(), before);
         }
@@ -117,15 +111,13 @@ proptest! {
     #[test]
     fn divergent_results_have_a_divergence(base in object(), overlay in document(true)) {
         let run = |semantics| {
-            let tracker = DivergenceTracker::new(semantics);
-            let overlay = Overlay::prepare(&overlay, &tracker).unwrap();
-            let merged = overlay.apply(&base, &MergeContext::new(&Schemas::kubernetes()), &tracker, None);
+            let (merged, reached) = applied_value(&base, &overlay, semantics);
             let state = match merged {
                 Ok(Merged::Patched(value)) => Some(value),
                 Ok(Merged::ConditionFailed(_)) => Some(base.clone()),
                 Err(_) => None,
             };
-            (state, tracker.reached())
+            (state, reached)
         };
         let (documented, reached) = run(Semantics::Documented);
         let (kyverno, reached_there) = run(Semantics::Kyverno);
@@ -144,11 +136,10 @@ proptest! {
             let spec: Value = [("tolerations", items)].into_iter().collect();
             [("spec", spec)].into_iter().collect()
         };
-        let tracker = DivergenceTracker::default();
-        let overlay = Overlay::prepare(&nested(Value::array(vec![element])), &tracker).unwrap();
+        let overlay = nested(Value::array(vec![element]));
         let apply = |items: &[Value]| {
             let object = nested(Value::array(items.to_vec()));
-            match overlay.apply(&object, &MergeContext::new(&Schemas::kubernetes()), &tracker, None).unwrap() {
+            match applied_value(&object, &overlay, Semantics::Documented).0.unwrap() {
                 Merged::Patched(value) => value.path(&["spec", "tolerations"]).unwrap().as_array().unwrap().to_vec(),
                 Merged::ConditionFailed(_) => items.to_vec(),
             }

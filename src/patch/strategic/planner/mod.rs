@@ -4,9 +4,6 @@ mod documented;
 mod kyverno;
 mod plan;
 
-#[cfg(test)]
-mod tests;
-
 pub(super) use documented::DocumentedPlanner;
 pub(super) use kyverno::KyvernoPlanner;
 pub(super) use plan::{Plan, PlannedElement, PlannedList, Target};
