@@ -24,14 +24,14 @@ pub enum PatchError {
         found: &'static str,
     },
     /// An operation of a JSON patch is incomplete or unknown.
-    #[error("failed to decode patches: invalid operation {number}{path}: {fault}")]
+    #[error("failed to decode patches: invalid operation {number}{path}: {error}")]
     InvalidOperation {
         /// Its position in the list, counted from 1.
         number: usize,
         /// Its path in parentheses with a space before, or empty.
         path: String,
         /// What is wrong with it.
-        fault: OperationFault,
+        error: OperationError,
     },
     /// An operation refers to a value that does not exist.
     #[error("{kind} operation does not apply: doc is missing {part}: {path}: missing value")]
@@ -44,14 +44,14 @@ pub enum PatchError {
         path: String,
     },
     /// An operation uses an index that the list does not have.
-    #[error("error in {kind} for path: '{path}': {fault}")]
+    #[error("error in {kind} for path: '{path}': {error}")]
     Index {
         /// The operation.
         kind: OperationKind,
         /// The path, as written.
         path: String,
         /// What is wrong with the index.
-        fault: IndexFault,
+        error: IndexError,
     },
     /// A `test` operation failed.
     #[error("testing value {path} failed: test failed")]
@@ -217,7 +217,7 @@ pub struct InlineError(pub String);
 /// What is wrong with an operation of a JSON patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum OperationFault {
+pub enum OperationError {
     /// It is not an object.
     #[error("expected an object")]
     NotAnObject,
@@ -263,7 +263,7 @@ pub enum MissingPart {
 
 /// What is wrong with an index.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum IndexFault {
+pub enum IndexError {
     /// The list has no such element.
     #[error("Unable to access invalid index: {0}: invalid index referenced")]
     Invalid(i64),

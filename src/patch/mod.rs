@@ -5,15 +5,18 @@
 //! condition that does not hold is returned as a [`FailedCondition`].
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod cursor;
 mod error;
 mod json_patch;
 mod legacy;
 mod limits;
+mod outcome;
 mod scalar;
 mod strategic;
 
-pub use error::{IndexFault, InlineError, MissingPart, NodeKind, OperationFault, PatchError};
+pub use error::{IndexError, InlineError, MissingPart, NodeKind, OperationError, PatchError};
 pub use json_patch::{JsonPatch, JsonPatchTemplate, Operation, OperationKind};
 pub use legacy::{LegacyBehavior, LegacyOverlay, LegacyPatches};
 pub use limits::{Limit, MAX_COPIED_BYTES, MAX_OPERATIONS, MAX_PADDING, MAX_PATH_PARTS, MAX_STEPS};
-pub use strategic::{FailedCondition, InlineResolver, MergeContext, Merged, Overlay, Schemas};
+pub use outcome::{FailedCondition, InlineResolver, Merged};
+pub use strategic::{MergeContext, Overlay, Schemas};

@@ -1,6 +1,6 @@
 //! JSON patches and their operations, parsed.
 
-use crate::patch::{Limit, MAX_OPERATIONS, MAX_PATH_PARTS, OperationFault, PatchError};
+use crate::patch::{Limit, MAX_OPERATIONS, MAX_PATH_PARTS, OperationError, PatchError};
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{JsonReader, Value};
 use crate::yaml::parse_value;
@@ -102,32 +102,32 @@ impl JsonPatch {
 impl Operation {
     fn parse(number: usize, item: &Value) -> Result<Self, PatchError> {
         let path = item.get("path").and_then(Value::as_str);
-        let invalid = |fault| PatchError::InvalidOperation {
+        let invalid = |error| PatchError::InvalidOperation {
             number,
             path: path.map(|path| format!(" ({path})")).unwrap_or_default(),
-            fault,
+            error,
         };
         if item.as_object().is_none() {
-            return Err(invalid(OperationFault::NotAnObject));
+            return Err(invalid(OperationError::NotAnObject));
         }
         let kind = item.get("op").and_then(Value::as_str).and_then(OperationKind::named);
-        let kind = kind.ok_or_else(|| invalid(OperationFault::Unsupported))?;
-        let path = path.ok_or_else(|| invalid(OperationFault::NoPath))?;
+        let kind = kind.ok_or_else(|| invalid(OperationError::Unsupported))?;
+        let path = path.ok_or_else(|| invalid(OperationError::NoPath))?;
         let from = match kind {
             OperationKind::Move | OperationKind::Copy => {
-                item.get("from").and_then(Value::as_str).ok_or_else(|| invalid(OperationFault::NoFrom))?
+                item.get("from").and_then(Value::as_str).ok_or_else(|| invalid(OperationError::NoFrom))?
             }
             _ => "",
         };
         let value = match kind {
             OperationKind::Add | OperationKind::Replace => {
-                item.get("value").ok_or_else(|| invalid(OperationFault::NoValue))?.clone()
+                item.get("value").ok_or_else(|| invalid(OperationError::NoValue))?.clone()
             }
             OperationKind::Test => item.get("value").cloned().unwrap_or_default(),
             OperationKind::Remove | OperationKind::Move | OperationKind::Copy => Value::Null,
         };
         let pointer = |text: &str| match Path::parse(text) {
-            None => Err(invalid(OperationFault::NoSlash)),
+            None => Err(invalid(OperationError::NoSlash)),
             Some(path) if path.tokens.len() > MAX_PATH_PARTS => Err(Limit::PathParts.into()),
             Some(path) => Ok(path),
         };
@@ -173,7 +173,7 @@ impl Operation {
 mod tests {
     use super::*;
 
-    fn fault(text: &str) -> String {
+    fn refusal(text: &str) -> String {
         JsonPatch::parse(text).unwrap_err().to_string()
     }
 
@@ -197,7 +197,7 @@ mod tests {
             (r#"[1]"#, "invalid operation 1: expected an object"),
             (r#"{"op":"add"}"#, "expected a list of operations, found object"),
         ] {
-            assert_eq!(fault(text), format!("failed to decode patches: {reason}"), "{text}");
+            assert_eq!(refusal(text), format!("failed to decode patches: {reason}"), "{text}");
         }
     }
 
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn text_that_starts_with_a_bracket_is_json() {
-        assert!(fault("[{op: remove, path: /a}]").starts_with("failed to decode patches: "));
+        assert!(refusal("[{op: remove, path: /a}]").starts_with("failed to decode patches: "));
     }
 
     #[test]
@@ -225,8 +225,8 @@ mod tests {
         assert_eq!((operation.kind(), operation.path()), (OperationKind::Add, "/data/a~1b"));
         let expected = Value::from_json(r#"{"true":true,"i":8,"f":1,"t":null,"s":"5"}"#).unwrap();
         assert_eq!(operation.value(), &expected);
-        assert!(fault("- op: [").starts_with("failed to decode patches: "));
-        assert_eq!(fault(""), "failed to decode patches: expected a list of operations, found null");
+        assert!(refusal("- op: [").starts_with("failed to decode patches: "));
+        assert_eq!(refusal(""), "failed to decode patches: expected a list of operations, found null");
     }
 
     #[test]

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use crate::patch::PatchError;
+use crate::patch::cursor::Cursor;
+use crate::patch::outcome::OverlayError;
 use crate::patch::scalar::key_text;
 use crate::patch::strategic::schema::{ListStrategy, Position};
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::Value;
 
-use super::cursor::{Cursor, OverlayError};
 use super::matcher::is_list_of_maps;
 use super::node::{Condition, Conditions, Entry, EntryKind, Node, Shape};
 
@@ -66,7 +67,7 @@ impl<'a> Documented<'a> {
         let member = |entry: &Entry| base.and_then(|base| base.get(&entry.name));
         for entry in entries {
             if let EntryKind::Condition(condition) = &entry.kind {
-                self.cursor.enter(&entry.raw, &entry.name);
+                self.cursor.enter(entry.raw.clone(), entry.name.clone());
                 let checked = self.condition(entry, condition, member(entry));
                 self.cursor.leave();
                 checked?;
@@ -76,7 +77,7 @@ impl<'a> Documented<'a> {
             if let EntryKind::Plain(node) = &entry.kind
                 && node.conditioned
             {
-                self.cursor.enter(&entry.raw, &entry.name);
+                self.cursor.enter(entry.raw.clone(), entry.name.clone());
                 let checked = self.check_conditions(node, member(entry));
                 self.cursor.leave();
                 checked?;
@@ -120,14 +121,10 @@ impl<'a> Documented<'a> {
     /// Whether an element of the object meets the conditions of one of the overlay.
     fn selects(&mut self, element: &Node, item: &Value) -> Result<bool, OverlayError> {
         self.cursor.steps.count()?;
-        self.cursor.candidates += 1;
+        let in_element = std::mem::replace(&mut self.cursor.in_element, true);
         let checked = self.check_conditions(element, Some(item));
-        self.cursor.candidates -= 1;
-        match checked {
-            Ok(()) => Ok(true),
-            Err(OverlayError::NotMet(_)) => Ok(false),
-            Err(error @ OverlayError::Patch(_)) => Err(error),
-        }
+        self.cursor.in_element = in_element;
+        OverlayError::selected(checked)
     }
 
     /// Applies a node to an existing value. `base` is that value in the original object, if it existed.

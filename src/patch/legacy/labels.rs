@@ -3,7 +3,7 @@
 use crate::patch::strategic::anchor::Anchor;
 use crate::value::{Text, Value};
 
-use super::behavior::LegacyBehavior;
+use super::LegacyBehavior;
 
 /// The location of a value, with regard to labels and annotations.
 #[derive(Clone, Copy, PartialEq, Eq)]

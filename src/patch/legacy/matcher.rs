@@ -1,11 +1,11 @@
 //! Matchers: the compiled values of conditions.
 
+use crate::patch::cursor::Cursor;
+use crate::patch::outcome::OverlayError;
 use crate::patch::scalar::scalar_text;
 use crate::patch::strategic::anchor::Anchor;
 use crate::pattern::LeafPattern;
 use crate::value::{Text, Value};
-
-use super::cursor::{Cursor, OverlayError};
 
 /// The compiled value of a condition. Anchors inside are keys like others.
 #[derive(Clone, Debug)]
@@ -83,14 +83,10 @@ impl Matcher {
     }
 
     fn matches(&self, value: &Value, cursor: &mut Cursor) -> Result<bool, OverlayError> {
-        cursor.candidates += 1;
+        let in_element = std::mem::replace(&mut cursor.in_element, true);
         let checked = self.check(value, cursor);
-        cursor.candidates -= 1;
-        match checked {
-            Ok(()) => Ok(true),
-            Err(OverlayError::NotMet(_)) => Ok(false),
-            Err(error @ OverlayError::Patch(_)) => Err(error),
-        }
+        cursor.in_element = in_element;
+        OverlayError::selected(checked)
     }
 }
 

@@ -3,8 +3,6 @@
 //! They have two behaviors of their own: what the documentation of Kyverno 1.1 says, and what Kyverno 1.1 did. Their
 //! third behavior, as a strategic merge patch, is that of Kyverno 1.2.
 
-mod behavior;
-mod cursor;
 mod documented;
 mod labels;
 mod matcher;
@@ -18,15 +16,22 @@ mod tests;
 use crate::semantics::DivergenceTracker;
 use crate::value::{MAX_DEPTH, Pointer, Value};
 
-use super::{FailedCondition, Limit, Merged, PatchError, Schemas};
+use super::{Limit, Merged, PatchError, Schemas};
 
-pub use behavior::LegacyBehavior;
 pub use patches::LegacyPatches;
 
-use cursor::OverlayError;
 use documented::Documented;
 use native::Native;
 use node::Node;
+
+/// How legacy patches are applied, if not as their modern counterparts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LegacyBehavior {
+    /// As the documentation of Kyverno 1.1 says.
+    Documented,
+    /// As Kyverno 1.1.0 did, defects included; what crashed there is an error.
+    Native,
+}
 
 /// A compiled `overlay`.
 ///
@@ -97,10 +102,7 @@ impl LegacyOverlay {
         match result {
             Ok(after) if after.depth() > MAX_DEPTH => Err(Limit::Depth.into()),
             Ok(after) => Ok(Merged::Patched(after)),
-            Err(OverlayError::NotMet(failed)) => Ok(Merged::ConditionFailed(
-                failed.map_or_else(FailedCondition::unspecified, |failed| *failed),
-            )),
-            Err(OverlayError::Patch(error)) => Err(error),
+            Err(error) => error.into_merged(),
         }
     }
 }

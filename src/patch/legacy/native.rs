@@ -1,10 +1,11 @@
 //! Legacy overlays as Kyverno 1.1.0 applied them.
 
+use crate::patch::cursor::Cursor;
+use crate::patch::outcome::OverlayError;
 use crate::patch::{MissingPart, OperationKind, PatchError};
 use crate::pattern::LeafPattern;
 use crate::value::{Segment, Value};
 
-use super::cursor::{Cursor, OverlayError};
 use super::matcher::plain_name;
 use super::node::{Conditions, Entry, EntryKind, Node, Shape};
 
@@ -36,12 +37,13 @@ impl Native {
                     self.cursor.overlay.push_index(index);
                     for (number, item) in items.iter().enumerate() {
                         self.cursor.at.push_index(number);
-                        self.cursor.candidates += usize::from(!single);
+                        let in_element = self.cursor.in_element;
+                        self.cursor.in_element |= !single;
                         let checked = self.check_conditions(element, Some(item));
-                        self.cursor.candidates -= usize::from(!single);
+                        self.cursor.in_element = in_element;
                         self.cursor.at.pop();
                         match checked {
-                            Err(OverlayError::NotMet(_)) if !single => {}
+                            Err(OverlayError::Condition(_)) if !single => {}
                             result => {
                                 self.cursor.overlay.pop();
                                 return result;
@@ -62,7 +64,7 @@ impl Native {
         for conditions in [true, false] {
             for entry in entries {
                 let member = base.and_then(|base| base.get(&entry.name));
-                self.cursor.enter(&entry.raw, &entry.name);
+                self.cursor.enter(entry.raw.clone(), entry.name.clone());
                 let checked = match (&entry.kind, member) {
                     (EntryKind::Condition(_), None) if conditions => {
                         Err(self.cursor.not_met(|| format!("key \"{}\" is missing", entry.name)))
@@ -139,7 +141,7 @@ impl Native {
             }
             (Shape::Map(entries), Value::Object(_)) => {
                 for entry in entries {
-                    self.cursor.enter(&entry.raw, &entry.name);
+                    self.cursor.enter(entry.raw.clone(), entry.name.clone());
                     let applied = self.member(entry, work);
                     self.cursor.leave();
                     applied?;

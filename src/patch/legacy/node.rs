@@ -4,7 +4,7 @@ use crate::patch::PatchError;
 use crate::patch::strategic::anchor::Anchor;
 use crate::value::{Map, Pointer, Text, Value};
 
-use super::behavior::LegacyBehavior;
+use super::LegacyBehavior;
 use super::matcher::{Matcher, plain_name};
 
 /// One node of an overlay.

@@ -2,17 +2,18 @@
 
 use crate::patch::json_patch::edit::Editor;
 use crate::patch::json_patch::edit::locate::{
-    check_depth, container, container_mut, element_index, index_error, insertion_index, is_append,
+    Container, check_depth, container, container_mut, element_index, index_error, insertion_index, is_append,
+    missing,
 };
 use crate::patch::json_patch::path::Path;
 use crate::patch::limits::StepCounter;
 use crate::patch::{
-    IndexFault, JsonPatch, MissingPart, Operation, OperationFault, OperationKind, PatchError,
+    IndexError, JsonPatch, MissingPart, Operation, OperationError, OperationKind, PatchError,
 };
 use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::Value;
 
-use super::behavior::LegacyBehavior;
+use super::LegacyBehavior;
 use super::labels::stringified_at;
 
 /// The operations of a `patches` list, parsed.
@@ -31,9 +32,9 @@ impl LegacyPatches {
     pub fn from_value(value: &Value, behavior: LegacyBehavior) -> Result<Self, PatchError> {
         let mut patch = JsonPatch::from_value(value)?;
         for (index, operation) in patch.operations_mut().iter_mut().enumerate() {
-            if let Some(fault) = fault(operation) {
+            if let Some(error) = refusal(operation) {
                 let path = format!(" ({})", operation.path());
-                return Err(PatchError::InvalidOperation { number: index + 1, path, fault });
+                return Err(PatchError::InvalidOperation { number: index + 1, path, error });
             }
             // The documentation of Kyverno 1.1 has paths that end in a slash.
             let path = &mut operation.target_mut().tokens;
@@ -81,13 +82,13 @@ impl LegacyPatches {
 }
 
 /// Why the legacy syntax refuses an operation.
-fn fault(operation: &Operation) -> Option<OperationFault> {
+fn refusal(operation: &Operation) -> Option<OperationError> {
     if !operation.kind().is_documented() {
-        Some(OperationFault::NotLegacy)
+        Some(OperationError::NotLegacy)
     } else if operation.target().tokens.is_empty() {
-        Some(OperationFault::NoSlash)
+        Some(OperationError::NoSlash)
     } else if operation.kind() != OperationKind::Remove && operation.value().is_null() {
-        Some(OperationFault::NullValue)
+        Some(OperationError::NullValue)
     } else {
         None
     }
@@ -122,8 +123,7 @@ impl LegacyEditor<'_> {
         match value.as_array().filter(|_| !holds_lists) {
             Some(new) => self.splice(kind, path, new),
             None if kind == OperationKind::Replace && !is_append(items, last) => {
-                let fault = |fault| index_error(kind, path, fault);
-                element_index(items, last).map_err(fault)?;
+                element_index(items, last).map_err(|error| index_error(kind, path, error))?;
                 self.editor.set(path, value)
             }
             None => self.editor.insert(kind, path, value, MissingPart::Path),
@@ -133,13 +133,12 @@ impl LegacyEditor<'_> {
     /// Inserts the elements that the list lacks; for `replace`, the first one replaces the element at the index.
     fn splice(&mut self, kind: OperationKind, path: &Path, new: &[Value]) -> Result<(), PatchError> {
         let Some((last, parents)) = path.tokens.split_last() else { return Ok(()) };
-        let Some(items) = container_mut(&mut self.editor.document, parents).and_then(Value::as_array_mut)
-        else {
+        let Some(Container::List(items)) = container_mut(&mut self.editor.document, parents) else {
             return Ok(());
         };
         let replaces = kind == OperationKind::Replace && !is_append(items, last);
         let found = if replaces { element_index(items, last) } else { insertion_index(items.len(), last) };
-        let mut at = found.map_err(|fault| index_error(kind, path, fault))?;
+        let mut at = found.map_err(|error| index_error(kind, path, error))?;
         let mut missing = Vec::new();
         let mut first = None;
         for (index, item) in new.iter().enumerate() {
@@ -176,15 +175,15 @@ impl LegacyEditor<'_> {
         let value = operation.value().clone();
         let Some((last, parents)) = path.tokens.split_last() else { return Ok(()) };
         if let Some(index) = self.index_from_the_end(path) {
-            return Err(index_error(kind, path, IndexFault::Invalid(index)));
+            return Err(index_error(kind, path, IndexError::Invalid(index)));
         }
         match container(&self.editor.document, parents) {
             Some(Value::Array(items)) if kind == OperationKind::Replace => {
-                element_index(items, last).map_err(|fault| index_error(kind, path, fault))?;
+                element_index(items, last).map_err(|error| index_error(kind, path, error))?;
                 self.editor.set(path, value)
             }
             Some(_) => self.editor.insert(kind, path, value, MissingPart::Path),
-            None => Err(PatchError::Missing { kind, part: MissingPart::Path, path: path.text.to_string() }),
+            None => Err(missing(kind, MissingPart::Path, path)),
         }
     }
 

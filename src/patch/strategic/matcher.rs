@@ -281,7 +281,10 @@ impl MemberMatcher {
         let checked = match (self.anchor, found) {
             (None, found) => {
                 self.matcher.check(found.unwrap_or(&Value::Null), context).map_err(|mismatch| match found {
-                    None => mismatch.because(format!("key \"{name}\" is missing").into()),
+                    None => mismatch.map(|detail| MismatchDetail {
+                        reason: format!("key \"{name}\" is missing").into(),
+                        ..detail
+                    }),
                     Some(_) => mismatch,
                 })
             }
@@ -355,20 +358,16 @@ impl Mismatch {
         Self::Fail(MismatchDetail { reversed_path: Vec::new(), reason: Cow::Borrowed(reason) })
     }
 
-    fn below(self, segment: Segment) -> Self {
+    fn map(self, change: impl FnOnce(MismatchDetail) -> MismatchDetail) -> Self {
         match self {
-            Self::Skip(detail) => Self::Skip(detail.below(segment)),
-            Self::Fail(detail) => Self::Fail(detail.below(segment)),
+            Self::Skip(detail) => Self::Skip(change(detail)),
+            Self::Fail(detail) => Self::Fail(change(detail)),
             Self::Error(error) => Self::Error(error),
         }
     }
 
-    fn because(self, reason: Cow<'static, str>) -> Self {
-        match self {
-            Self::Skip(detail) => Self::Skip(MismatchDetail { reason, ..detail }),
-            Self::Fail(detail) => Self::Fail(MismatchDetail { reason, ..detail }),
-            Self::Error(error) => Self::Error(error),
-        }
+    fn below(self, segment: Segment) -> Self {
+        self.map(|detail| detail.below(segment))
     }
 
     fn into_skip(self) -> Self {

@@ -11,7 +11,6 @@ mod keys;
 mod matcher;
 mod merge;
 mod node;
-mod outcome;
 mod overlay;
 mod planner;
 mod prescan;
@@ -21,6 +20,5 @@ pub(super) mod schema;
 mod examples;
 
 pub use context::MergeContext;
-pub use outcome::{FailedCondition, InlineResolver, Merged};
 pub use overlay::Overlay;
 pub use schema::Schemas;

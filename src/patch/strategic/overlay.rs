@@ -1,6 +1,6 @@
 //! Overlays: strategic merge patches with anchors.
 
-use crate::patch::PatchError;
+use crate::patch::{InlineResolver, Merged, PatchError};
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::Value;
 
@@ -8,7 +8,6 @@ use super::builder::OverlayBuilder;
 use super::context::MergeContext;
 use super::merge::{Merger, PatchNode, normalized};
 use super::node::OverlayNode;
-use super::outcome::{FailedCondition, InlineResolver, Merged, PlanError};
 use super::planner::{DocumentedPlanner, KyvernoPlanner};
 use super::prescan::{Prescan, rounded};
 use super::schema::Position;
@@ -110,7 +109,7 @@ impl Overlay {
         let plan = match DocumentedPlanner::new(tracker, inline).plan(&self.root, Some(base), position) {
             Ok(None) => return Ok(Merged::Patched(base.clone())),
             Ok(Some(plan)) => plan,
-            Err(error) => return condition_failed(error),
+            Err(error) => return error.into_merged(),
         };
         Merger::new(tracker).merge_object(base, PatchNode::Plan(&plan), position).map(Merged::Patched)
     }
@@ -128,23 +127,13 @@ impl Overlay {
             Ok(plan) => plan,
             Err(error) => {
                 // Lists are rewritten even if the patch is not applied.
-                return match (normalized(base, position)?, condition_failed(error)?) {
+                return match (normalized(base, position)?, error.into_merged()?) {
                     (Some(value), _) => Ok(Merged::Patched(value)),
                     (None, failed) => Ok(failed),
                 };
             }
         };
         Merger::new(&tracker).merge_object(base, PatchNode::Value(&plan), position).map(Merged::Patched)
-    }
-}
-
-fn condition_failed(error: PlanError) -> Result<Merged, PatchError> {
-    match error {
-        PlanError::Patch(error) => Err(error),
-        PlanError::Global(failed) | PlanError::Condition(Some(failed)) => {
-            Ok(Merged::ConditionFailed(*failed))
-        }
-        PlanError::Condition(None) => Ok(Merged::ConditionFailed(FailedCondition::unspecified())),
     }
 }
 

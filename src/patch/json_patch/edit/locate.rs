@@ -2,8 +2,8 @@
 
 use crate::patch::json_patch::kind::OperationKind;
 use crate::patch::json_patch::path::{Path, Token};
-use crate::patch::{IndexFault, Limit, MissingPart, PatchError};
-use crate::value::{MAX_DEPTH, Value};
+use crate::patch::{IndexError, Limit, MissingPart, PatchError};
+use crate::value::{MAX_DEPTH, Map, Value};
 
 /// The object or list at this path.
 pub(in crate::patch) fn container<'v>(document: &'v Value, parents: &[Token]) -> Option<&'v Value> {
@@ -33,37 +33,47 @@ pub(in crate::patch) fn fails_in_list(document: &Value, tokens: &[Token]) -> boo
     false
 }
 
+/// An object or list that is changed.
+pub(in crate::patch) enum Container<'v> {
+    List(&'v mut Vec<Value>),
+    Map(&'v mut Map),
+}
+
 /// The object or list at this path, to be changed.
 pub(in crate::patch) fn container_mut<'v>(
     document: &'v mut Value,
     parents: &[Token],
-) -> Option<&'v mut Value> {
-    parents.iter().try_fold(document, |node, token| match node {
+) -> Option<Container<'v>> {
+    let found = parents.iter().try_fold(document, |node, token| match node {
         Value::Array(_) => {
             let items = node.as_array_mut()?;
             let index = element_index(items, token).ok()?;
             items.get_mut(index)
         }
         _ => node.as_object_mut()?.get_mut(&token.name),
-    })
+    })?;
+    match found {
+        Value::Array(_) => found.as_array_mut().map(Container::List),
+        _ => found.as_object_mut().map(Container::Map),
+    }
 }
 
 /// The index of an existing element; negative indexes count from the end.
-pub(in crate::patch) fn element_index(items: &[Value], token: &Token) -> Result<usize, IndexFault> {
-    let wanted = token.index().ok_or_else(|| IndexFault::NotANumber(token.name.to_string()))?;
+pub(in crate::patch) fn element_index(items: &[Value], token: &Token) -> Result<usize, IndexError> {
+    let wanted = token.index().ok_or_else(|| IndexError::NotANumber(token.name.to_string()))?;
     let length = items.len() as i64;
     let index = if wanted < 0 { wanted.saturating_add(length) } else { wanted };
-    usize::try_from(index).ok().filter(|index| *index < items.len()).ok_or(IndexFault::Invalid(wanted))
+    usize::try_from(index).ok().filter(|index| *index < items.len()).ok_or(IndexError::Invalid(wanted))
 }
 
 /// The index to insert at; `-` and -1 append.
-pub(in crate::patch) fn insertion_index(length: usize, token: &Token) -> Result<usize, IndexFault> {
+pub(in crate::patch) fn insertion_index(length: usize, token: &Token) -> Result<usize, IndexError> {
     if &*token.name == "-" {
         return Ok(length);
     }
-    let wanted = token.index().ok_or_else(|| IndexFault::NotANumber(token.name.to_string()))?;
+    let wanted = token.index().ok_or_else(|| IndexError::NotANumber(token.name.to_string()))?;
     let index = if wanted < 0 { wanted.saturating_add(length as i64 + 1) } else { wanted };
-    usize::try_from(index).ok().filter(|index| *index <= length).ok_or(IndexFault::Invalid(wanted))
+    usize::try_from(index).ok().filter(|index| *index <= length).ok_or(IndexError::Invalid(wanted))
 }
 
 /// Whether a token refers to the position after the last element.
@@ -72,13 +82,13 @@ pub(in crate::patch) fn is_append(items: &[Value], token: &Token) -> bool {
 }
 
 /// The error for an index.
-pub(in crate::patch) fn index_error(kind: OperationKind, path: &Path, fault: IndexFault) -> PatchError {
-    PatchError::Index { kind, path: path.text.to_string(), fault }
+pub(in crate::patch) fn index_error(kind: OperationKind, path: &Path, error: IndexError) -> PatchError {
+    PatchError::Index { kind, path: path.text.to_string(), error }
 }
 
-/// The error of an `add` whose parent cannot be created.
-pub(in crate::patch) fn missing_parent(path: &Path) -> PatchError {
-    PatchError::Missing { kind: OperationKind::Add, part: MissingPart::Path, path: path.text.to_string() }
+/// The error for a value that does not exist.
+pub(in crate::patch) fn missing(kind: OperationKind, part: MissingPart, path: &Path) -> PatchError {
+    PatchError::Missing { kind, part, path: path.text.to_string() }
 }
 
 /// Keeps the nesting of the document within [`MAX_DEPTH`], on which later stages rely.

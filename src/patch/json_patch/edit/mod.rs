@@ -2,7 +2,7 @@
 
 pub(in crate::patch) mod locate;
 
-use crate::patch::{IndexFault, Limit, MAX_COPIED_BYTES, MAX_PADDING, MissingPart, PatchError};
+use crate::patch::{IndexError, Limit, MAX_COPIED_BYTES, MAX_PADDING, MissingPart, PatchError};
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::Value;
 
@@ -11,8 +11,8 @@ use super::operation::{JsonPatch, Operation};
 use super::path::{Path, Token};
 
 use locate::{
-    check_depth, container, container_mut, element_index, fails_in_list, index_error, insertion_index,
-    is_append, missing_parent,
+    Container, check_depth, container, container_mut, element_index, fails_in_list, index_error,
+    insertion_index, is_append, missing,
 };
 
 impl JsonPatch {
@@ -77,8 +77,7 @@ impl Editor<'_> {
         let Some((last, parents)) = path.tokens.split_last() else {
             return self.replace_document(OperationKind::Replace, value);
         };
-        let missing =
-            |part| PatchError::Missing { kind: OperationKind::Replace, part, path: path.text.to_string() };
+        let missing = |part| missing(OperationKind::Replace, part, path);
         let missing_part = match container(&self.document, parents) {
             // A missing map may be created, an element of a list may not.
             None if fails_in_list(&self.document, parents) => return Err(missing(MissingPart::Path)),
@@ -117,19 +116,15 @@ impl Editor<'_> {
     /// Replaces an existing value.
     pub(in crate::patch) fn set(&mut self, path: &Path, value: Value) -> Result<(), PatchError> {
         check_depth(path, &value)?;
-        if let Some((last, parents)) = path.tokens.split_last()
-            && let Some(parent) = container_mut(&mut self.document, parents)
-        {
-            match parent {
-                Value::Array(_) => {
-                    if let Some(items) = parent.as_array_mut()
-                        && let Ok(index) = element_index(items, last)
-                    {
-                        items[index] = value;
-                    }
+        let Some((last, parents)) = path.tokens.split_last() else { return Ok(()) };
+        match container_mut(&mut self.document, parents) {
+            Some(Container::List(items)) => {
+                if let Ok(index) = element_index(items, last) {
+                    items[index] = value;
                 }
-                _ => parent.insert(last.name.clone(), value),
             }
+            Some(Container::Map(members)) => drop(members.insert(last.name.clone(), value)),
+            None => {}
         }
         Ok(())
     }
@@ -143,65 +138,47 @@ impl Editor<'_> {
         part: MissingPart,
     ) -> Result<(), PatchError> {
         check_depth(path, &value)?;
-        let missing = || PatchError::Missing { kind, part, path: path.text.to_string() };
+        let missing = || missing(kind, part, path);
         let (last, parents) = path.tokens.split_last().ok_or_else(missing)?;
-        match container(&self.document, parents).ok_or_else(missing)? {
-            Value::Array(items) => {
-                let index =
-                    insertion_index(items.len(), last).map_err(|fault| index_error(kind, path, fault))?;
-                if let Some(items) = container_mut(&mut self.document, parents).and_then(Value::as_array_mut)
-                {
-                    items.insert(index, value);
-                }
+        match container_mut(&mut self.document, parents).ok_or_else(missing)? {
+            Container::List(items) => {
+                let index = insertion_index(items.len(), last);
+                items.insert(index.map_err(|error| index_error(kind, path, error))?, value);
             }
-            _ => {
-                if let Some(parent) = container_mut(&mut self.document, parents) {
-                    parent.insert(last.name.clone(), value);
-                }
-            }
+            Container::Map(members) => drop(members.insert(last.name.clone(), value)),
         }
         Ok(())
     }
 
     pub(in crate::patch) fn remove(&mut self, kind: OperationKind, path: &Path) -> Result<(), PatchError> {
         let Some((last, parents)) = path.tokens.split_last() else { return Ok(()) };
+        // The document is not copied where nothing is removed.
         match container(&self.document, parents) {
-            None => Ok(()),
-            Some(Value::Array(items)) => {
-                let index = match element_index(items, last) {
-                    Ok(index) => index,
-                    Err(IndexFault::Invalid(_)) => return Ok(()),
-                    Err(fault) => return Err(index_error(kind, path, fault)),
-                };
-                if let Some(items) = container_mut(&mut self.document, parents).and_then(Value::as_array_mut)
-                {
-                    items.remove(index);
-                }
-                Ok(())
-            }
-            Some(parent) => {
-                if parent.get(&last.name).is_some()
-                    && let Some(parent) = container_mut(&mut self.document, parents)
-                {
-                    parent.remove(&last.name);
-                }
-                Ok(())
-            }
+            None => return Ok(()),
+            Some(Value::Array(items)) => match element_index(items, last) {
+                Ok(_) => {}
+                Err(IndexError::Invalid(_)) => return Ok(()),
+                Err(error) => return Err(index_error(kind, path, error)),
+            },
+            Some(parent) if parent.get(&last.name).is_none() => return Ok(()),
+            Some(_) => {}
         }
+        match container_mut(&mut self.document, parents) {
+            Some(Container::List(items)) => drop(element_index(items, last).map(|index| items.remove(index))),
+            Some(Container::Map(members)) => drop(members.shift_remove(&last.name)),
+            None => {}
+        }
+        Ok(())
     }
 
     fn test(&self, path: &Path, expected: &Value) -> Result<(), PatchError> {
-        let missing = || PatchError::Missing {
-            kind: OperationKind::Test,
-            part: MissingPart::Path,
-            path: path.text.to_string(),
-        };
+        let missing = || missing(OperationKind::Test, MissingPart::Path, path);
         let found = match path.tokens.split_last() {
             None => &self.document,
             Some((last, parents)) => match container(&self.document, parents).ok_or_else(missing)? {
                 Value::Array(items) => {
                     let index = element_index(items, last)
-                        .map_err(|fault| index_error(OperationKind::Test, path, fault))?;
+                        .map_err(|error| index_error(OperationKind::Test, path, error))?;
                     &items[index]
                 }
                 parent => {
@@ -216,14 +193,14 @@ impl Editor<'_> {
 
     /// The source of a move or copy.
     fn source(&self, kind: OperationKind, path: &Path) -> Result<&Value, PatchError> {
-        let missing = || PatchError::Missing { kind, part: MissingPart::From, path: path.text.to_string() };
+        let missing = || missing(kind, MissingPart::From, path);
         // The empty pointer is the document: it can be copied and not be moved.
         let Some((last, parents)) = path.tokens.split_last() else {
             return if kind == OperationKind::Copy { Ok(&self.document) } else { Err(missing()) };
         };
         match container(&self.document, parents).ok_or_else(missing)? {
             Value::Array(items) => {
-                let index = element_index(items, last).map_err(|fault| index_error(kind, path, fault))?;
+                let index = element_index(items, last).map_err(|error| index_error(kind, path, error))?;
                 Ok(&items[index])
             }
             parent => {
@@ -290,6 +267,11 @@ impl Editor<'_> {
     }
 }
 
+/// The error of an `add` whose parent cannot be created.
+fn missing_parent(path: &Path) -> PatchError {
+    missing(OperationKind::Add, MissingPart::Path, path)
+}
+
 /// A missing parent inside a list.
 struct MissingParent<'a> {
     token: &'a Token,
@@ -320,7 +302,7 @@ impl MissingParent<'_> {
             && length > items.len()
         {
             if tracker.documented(Divergence::CreatedParent) {
-                return Err(index_error(OperationKind::Add, path, IndexFault::Invalid(wanted)));
+                return Err(index_error(OperationKind::Add, path, IndexError::Invalid(wanted)));
             }
             pad(items, length, copied)?;
         }

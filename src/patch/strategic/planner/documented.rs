@@ -3,14 +3,14 @@
 //! Conditions are only tests. Each selected element of a list gets its own plan, addressed by index, so that no
 //! element is lost whatever its keys are.
 
-use crate::patch::limits::StepCounter;
+use crate::patch::cursor::Cursor;
+use crate::patch::outcome::OverlayError;
 use crate::patch::strategic::builder::expanded;
 use crate::patch::strategic::keys::MergeKeys;
-use crate::patch::strategic::matcher::{AddAnchors, MatchContext, Matcher, Mismatch, MismatchDetail};
+use crate::patch::strategic::matcher::{AddAnchors, MatchContext, Matcher, Mismatch};
 use crate::patch::strategic::node::{Condition, Entry, EntryKind, OverlayNode, Shape};
-use crate::patch::strategic::outcome::{FailedCondition, InlineResolver, PlanError};
 use crate::patch::strategic::schema::{ListStrategy, Position};
-use crate::patch::{NodeKind, PatchError};
+use crate::patch::{FailedCondition, InlineResolver, NodeKind, PatchError};
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Pointer, Value};
 
@@ -27,15 +27,11 @@ fn removes_members(value: &Value) -> bool {
     }
 }
 
-/// Plans one overlay for one object; keeps track of the paths in both.
+/// Plans one overlay for one object.
 pub(in crate::patch::strategic) struct DocumentedPlanner<'a> {
     tracker: &'a DivergenceTracker,
     inline: Option<&'a dyn InlineResolver>,
-    steps: StepCounter,
-    overlay: Pointer,
-    at: Pointer,
-    /// Inside an anchored element: a failed condition skips the element.
-    in_element: bool,
+    cursor: Cursor,
     /// Inside an anchored element for a list of several, for all of which Kyverno uses one copy of the element.
     shared: bool,
 }
@@ -65,7 +61,7 @@ fn adds_agree(element: &OverlayNode, found: &[Value]) -> bool {
     agree(element, &found.iter().map(Some).collect::<Vec<_>>())
 }
 
-type PlanResult = Result<Option<Plan>, PlanError>;
+type PlanResult = Result<Option<Plan>, OverlayError>;
 
 /// The error for a list where the object has something else.
 fn wrong_kind(found: &Value, at: &Pointer) -> PatchError {
@@ -77,15 +73,7 @@ impl<'a> DocumentedPlanner<'a> {
         tracker: &'a DivergenceTracker,
         inline: Option<&'a dyn InlineResolver>,
     ) -> Self {
-        Self {
-            tracker,
-            inline,
-            steps: StepCounter::default(),
-            overlay: Pointer::ROOT,
-            at: Pointer::ROOT,
-            in_element: false,
-            shared: false,
-        }
+        Self { tracker, inline, cursor: Cursor::default(), shared: false }
     }
 
     /// The plan for a node; `None` if there is nothing to do.
@@ -125,11 +113,13 @@ impl<'a> DocumentedPlanner<'a> {
     /// The value of a leaf that refers to the value it replaces.
     fn resolved(&self, leaf: &Value, base: Option<&Value>) -> Result<Option<Value>, PatchError> {
         let (Some(inline), Value::String(_)) = (self.inline, leaf) else { return Ok(None) };
-        let Some(value) = inline.resolve(&self.overlay, &self.at, base) else { return Ok(None) };
-        if self.at != self.overlay {
+        let Some(value) = inline.resolve(&self.cursor.overlay, &self.cursor.at, base) else {
+            return Ok(None);
+        };
+        if self.cursor.at != self.cursor.overlay {
             self.tracker.reach(Divergence::InlineElement);
         }
-        value.map(Some).map_err(|error| PatchError::Inline { error, at: self.at.clone() })
+        value.map(Some).map_err(|error| PatchError::Inline { error, at: self.cursor.at.clone() })
     }
 
     fn map(
@@ -156,7 +146,7 @@ impl<'a> DocumentedPlanner<'a> {
         }
         let mut plans = MemberPlans::new(entries, order, node.features.repeated);
         for index in order {
-            self.steps.count()?;
+            self.cursor.steps.count()?;
             let entry = &entries[*index];
             let plan = self.member(entry, member(entry), position)?;
             plans.set(*index, plan);
@@ -208,9 +198,9 @@ impl<'a> DocumentedPlanner<'a> {
         match (patch, base) {
             (Value::Object(members), Some(Value::Object(found))) => {
                 for (key, member) in members.iter() {
-                    self.at.push_key(key.clone());
+                    self.cursor.at.push_key(key.clone());
                     let checked = self.check_lists(member, found.get(key));
-                    self.at.pop();
+                    self.cursor.at.pop();
                     checked?;
                 }
                 Ok(())
@@ -219,7 +209,7 @@ impl<'a> DocumentedPlanner<'a> {
                 if matches!(items.first(), Some(Value::Object(_)))
                     && !matches!(found, Value::Array(_) | Value::Null) =>
             {
-                Err(wrong_kind(found, &self.at))
+                Err(wrong_kind(found, &self.cursor.at))
             }
             _ => Ok(()),
         }
@@ -230,13 +220,11 @@ impl<'a> DocumentedPlanner<'a> {
     fn within<T>(
         &mut self,
         entry: &Entry,
-        work: impl FnOnce(&mut Self) -> Result<T, PlanError>,
-    ) -> Result<T, PlanError> {
-        self.overlay.push_key(entry.raw.clone());
-        self.at.push_key(entry.name.clone());
+        work: impl FnOnce(&mut Self) -> Result<T, OverlayError>,
+    ) -> Result<T, OverlayError> {
+        self.cursor.enter(entry.raw.clone(), entry.name.clone());
         let result = work(self);
-        self.overlay.pop();
-        self.at.pop();
+        self.cursor.leave();
         result
     }
 
@@ -245,13 +233,13 @@ impl<'a> DocumentedPlanner<'a> {
         entry: &Entry,
         condition: &Condition,
         member: Option<&Value>,
-    ) -> Result<(), PlanError> {
+    ) -> Result<(), OverlayError> {
         if condition.adds.is_some() {
             self.tracker.reach(Divergence::ConditionWritten);
         }
         let Some(member) = member else {
-            let reason = || (MismatchDetail::default(), format!("key \"{}\" is missing", entry.name));
-            return Err(self.failed(condition.global, reason));
+            let detail = || (self.cursor.at.clone(), format!("key \"{}\" is missing", entry.name));
+            return Err(self.cursor.failed(condition.global, detail));
         };
         let resolved = match self.inline {
             None => None,
@@ -260,20 +248,18 @@ impl<'a> DocumentedPlanner<'a> {
                 .map(|value| Matcher::compile(&value, AddAnchors::Omit)),
         };
         let matcher = resolved.as_ref().unwrap_or(&condition.matcher);
-        let mut context = MatchContext { tracker: self.tracker, steps: &mut self.steps };
+        let mut context = MatchContext { tracker: self.tracker, steps: &mut self.cursor.steps };
         match matcher.check(member, &mut context) {
             Ok(()) => {}
             Err(Mismatch::Error(error)) => return Err(error.into()),
             Err(Mismatch::Skip(detail) | Mismatch::Fail(detail)) => {
-                return Err(self.failed(condition.global, || {
-                    let reason = detail.reason.to_string();
-                    (detail, reason)
-                }));
+                let detail = || (detail.pointer(&self.cursor.at), detail.reason.to_string());
+                return Err(self.cursor.failed(condition.global, detail));
             }
         }
         // Kyverno writes the value of the condition. This is visible unless the value is equal and removes no members
         // by null; at the top the key is written with its anchor.
-        let visible = self.overlay.segments().len() <= 1
+        let visible = self.cursor.overlay.segments().len() <= 1
             || condition.value != *member
             || removes_members(&condition.value);
         if matches!(condition.value, Value::Object(_) | Value::Array(_)) && visible {
@@ -288,11 +274,9 @@ impl<'a> DocumentedPlanner<'a> {
         match value {
             Value::Object(members) => {
                 for (key, member) in members.iter() {
-                    self.overlay.push_key(key.clone());
-                    self.at.push_key(key.clone());
+                    self.cursor.enter(key.clone(), key.clone());
                     let resolved = self.substituted(member, base.and_then(|base| base.get(key)))?;
-                    self.overlay.pop();
-                    self.at.pop();
+                    self.cursor.leave();
                     if let Some(resolved) = resolved {
                         changed.get_or_insert_with(|| value.clone()).insert(key.clone(), resolved);
                     }
@@ -300,11 +284,10 @@ impl<'a> DocumentedPlanner<'a> {
             }
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.overlay.push_index(index);
-                    self.at.push_index(index);
+                    self.cursor.overlay.push_index(index);
+                    self.cursor.at.push_index(index);
                     let resolved = self.substituted(item, base.and_then(|base| base.at(index)))?;
-                    self.overlay.pop();
-                    self.at.pop();
+                    self.cursor.leave();
                     if let Some(resolved) = resolved
                         && let Some(items) = changed.get_or_insert_with(|| value.clone()).as_array_mut()
                     {
@@ -315,20 +298,6 @@ impl<'a> DocumentedPlanner<'a> {
             leaf => return self.resolved(leaf, base),
         }
         Ok(changed)
-    }
-
-    fn failed(&self, global: bool, detail: impl FnOnce() -> (MismatchDetail, String)) -> PlanError {
-        if self.in_element && !global {
-            return PlanError::Condition(None);
-        }
-        let (detail, reason) = detail();
-        let failed = Box::new(FailedCondition {
-            overlay: self.overlay.clone(),
-            at: detail.pointer(&self.at),
-            reason,
-            global,
-        });
-        if global { PlanError::Global(failed) } else { PlanError::Condition(Some(failed)) }
     }
 
     /// The plan for the add anchors in the value of a condition.
@@ -366,7 +335,7 @@ impl<'a> DocumentedPlanner<'a> {
         let found = match base {
             None | Some(Value::Null) => &[],
             Some(Value::Array(items)) => items.as_slice(),
-            Some(other) if of_maps => return Err(wrong_kind(other, &self.at).into()),
+            Some(other) if of_maps => return Err(wrong_kind(other, &self.cursor.at).into()),
             Some(_) => &[],
         };
         let mut planned = Vec::new();
@@ -375,7 +344,7 @@ impl<'a> DocumentedPlanner<'a> {
             if element.features.anchor_text {
                 self.tracker.reach(Divergence::AnchorShapedText);
             }
-            self.overlay.push_index(index);
+            self.cursor.overlay.push_index(index);
             let result = if !element.features.anchored {
                 let plan = self.plain_element(element, index, found, position);
                 plan.map(|plan| planned.extend(plan.map(|plan| PlannedElement { target: None, plan })))
@@ -384,7 +353,7 @@ impl<'a> DocumentedPlanner<'a> {
             } else {
                 Ok(())
             };
-            self.overlay.pop();
+            self.cursor.overlay.pop();
             result?;
         }
         if elements.iter().filter(|element| element.features.anchored).count() > 1 {
@@ -413,10 +382,10 @@ impl<'a> DocumentedPlanner<'a> {
         {
             counterpart = MergeKeys::new(&keys).counterpart(&element.value, found);
         }
-        self.at.push_index(counterpart.unwrap_or(found.len()));
+        self.cursor.at.push_index(counterpart.unwrap_or(found.len()));
         let base = counterpart.and_then(|index| found.get(index));
         let plan = self.plan(element, base, position.element());
-        self.at.pop();
+        self.cursor.at.pop();
         plan
     }
 
@@ -428,10 +397,10 @@ impl<'a> DocumentedPlanner<'a> {
         found: &[Value],
         position: Position<'_>,
         selected: &mut Vec<PlannedElement>,
-    ) -> Result<(), PlanError> {
+    ) -> Result<(), OverlayError> {
         let place = position.element();
-        let (in_element, shared) = (self.in_element, self.shared);
-        self.in_element = true;
+        let (in_element, shared) = (self.cursor.in_element, self.shared);
+        self.cursor.in_element = true;
         self.shared = shared || (found.len() > 1 && !adds_agree(element, found));
         let global = element.features.global;
         let mut matched = false;
@@ -439,26 +408,26 @@ impl<'a> DocumentedPlanner<'a> {
         if found.is_empty() {
             // There is nothing to select from: only a global anchor matters.
             match self.plan(element, None, place) {
-                Ok(_) | Err(PlanError::Condition(_)) => {}
-                Err(PlanError::Global(detail)) => {
+                Ok(_) | Err(OverlayError::Condition(_)) => {}
+                Err(OverlayError::Global(detail)) => {
                     if base.is_some() {
                         self.tracker.reach(Divergence::EmptyListGlobal);
                     }
                     let reason = if base.is_some() { "list is empty" } else { "list is missing" };
                     failed = Some(Box::new(FailedCondition {
-                        at: self.at.clone(),
+                        at: self.cursor.at.clone(),
                         reason: reason.into(),
                         ..*detail
                     }));
                 }
-                Err(error @ PlanError::Patch(_)) => return Err(error),
+                Err(error @ OverlayError::Patch(_)) => return Err(error),
             }
         }
         for (index, candidate) in found.iter().enumerate() {
-            self.steps.count()?;
-            self.at.push_index(index);
+            self.cursor.steps.count()?;
+            self.cursor.at.push_index(index);
             let planned = self.plan(element, Some(candidate), place);
-            self.at.pop();
+            self.cursor.at.pop();
             match planned {
                 Ok(plan) => {
                     matched = true;
@@ -470,11 +439,11 @@ impl<'a> DocumentedPlanner<'a> {
                         plan: without_name(plan, candidate),
                     }));
                 }
-                Err(PlanError::Condition(_)) => {}
-                Err(PlanError::Global(detail)) => {
+                Err(OverlayError::Condition(_)) => {}
+                Err(OverlayError::Global(detail)) => {
                     failed.get_or_insert(detail);
                 }
-                Err(error @ PlanError::Patch(_)) => return Err(error),
+                Err(error @ OverlayError::Patch(_)) => return Err(error),
             }
         }
         // Kyverno skips elements without a name, so that nothing leaks to or from them.
@@ -482,9 +451,9 @@ impl<'a> DocumentedPlanner<'a> {
         if element.features.anchored_list && found.iter().filter(named).nth(1).is_some() {
             self.tracker.reach(Divergence::ElementLeak);
         }
-        (self.in_element, self.shared) = (in_element, shared);
+        (self.cursor.in_element, self.shared) = (in_element, shared);
         match failed {
-            Some(detail) if !matched => Err(PlanError::Global(detail)),
+            Some(detail) if !matched => Err(OverlayError::Global(detail)),
             _ => Ok(()),
         }
     }

@@ -4,23 +4,19 @@
 //! them, and identifies elements by the text of their keys. The planner follows this step by step; where Kyverno
 //! crashes, it returns an error.
 
-use crate::patch::limits::StepCounter;
+use crate::patch::cursor::Cursor;
+use crate::patch::outcome::OverlayError;
 use crate::patch::scalar::key_text;
 use crate::patch::strategic::anchor::Anchor;
-use crate::patch::strategic::matcher::{AddAnchors, MatchContext, Matcher, Mismatch, MismatchDetail};
-use crate::patch::strategic::outcome::{FailedCondition, InlineResolver, PlanError};
-use crate::patch::{NodeKind, PatchError};
+use crate::patch::strategic::matcher::{AddAnchors, MatchContext, Matcher, Mismatch};
+use crate::patch::{FailedCondition, InlineResolver, NodeKind, PatchError};
 use crate::semantics::DivergenceTracker;
 use crate::value::{Map, Pointer, Text, Value};
 
-/// Turns an overlay into a patch without anchors, in place; keeps track of the paths in overlay and object.
+/// Turns an overlay into a patch without anchors, in place.
 pub(in crate::patch::strategic) struct KyvernoPlanner<'a> {
     tracker: &'a DivergenceTracker,
-    steps: StepCounter,
-    overlay: Pointer,
-    at: Pointer,
-    /// Inside an anchored element: a failed condition skips the element.
-    in_element: bool,
+    cursor: Cursor,
 }
 
 /// A key with an anchor.
@@ -34,13 +30,7 @@ struct AnchoredKey<'k> {
 
 impl<'a> KyvernoPlanner<'a> {
     pub(in crate::patch::strategic) fn new(tracker: &'a DivergenceTracker) -> Self {
-        Self {
-            tracker,
-            steps: StepCounter::default(),
-            overlay: Pointer::ROOT,
-            at: Pointer::ROOT,
-            in_element: false,
-        }
+        Self { tracker, cursor: Cursor::default() }
     }
 
     /// The patch for an object.
@@ -49,7 +39,7 @@ impl<'a> KyvernoPlanner<'a> {
         overlay: &Value,
         base: &Value,
         inline: Option<&dyn InlineResolver>,
-    ) -> Result<Value, PlanError> {
+    ) -> Result<Value, OverlayError> {
         let mut pattern = overlay.clone();
         if let Some(inline) = inline {
             resolve(&mut pattern, base, &mut Pointer::default(), inline)?;
@@ -59,7 +49,7 @@ impl<'a> KyvernoPlanner<'a> {
         Ok(pattern)
     }
 
-    fn walk(&mut self, pattern: &mut Value, base: Option<&Value>) -> Result<(), PlanError> {
+    fn walk(&mut self, pattern: &mut Value, base: Option<&Value>) -> Result<(), OverlayError> {
         match pattern {
             Value::Object(_) => self.walk_map(pattern, base),
             Value::Array(_) => self.walk_list(pattern, base),
@@ -67,7 +57,7 @@ impl<'a> KyvernoPlanner<'a> {
         }
     }
 
-    fn walk_map(&mut self, pattern: &mut Value, base: Option<&Value>) -> Result<(), PlanError> {
+    fn walk_map(&mut self, pattern: &mut Value, base: Option<&Value>) -> Result<(), OverlayError> {
         let keys = sorted_keys(pattern);
         let mut plain = process_adds(pattern, base, &keys);
         for wanted in [Anchor::Global, Anchor::Condition] {
@@ -82,7 +72,7 @@ impl<'a> KyvernoPlanner<'a> {
         }
         plain.retain(|key| !Anchor::parse(key).is_some_and(|(anchor, _)| anchor.is_test()));
         for key in plain {
-            self.steps.count()?;
+            self.cursor.steps.count()?;
             let Some(slot) = pattern.as_object_mut().and_then(|members| members.get_mut(&key)) else {
                 continue;
             };
@@ -96,13 +86,11 @@ impl<'a> KyvernoPlanner<'a> {
         &mut self,
         key: &str,
         name: &str,
-        work: impl FnOnce(&mut Self) -> Result<T, PlanError>,
-    ) -> Result<T, PlanError> {
-        self.overlay.push_key(key);
-        self.at.push_key(name);
+        work: impl FnOnce(&mut Self) -> Result<T, OverlayError>,
+    ) -> Result<T, OverlayError> {
+        self.cursor.enter(key, name);
         let result = work(self);
-        self.overlay.pop();
-        self.at.pop();
+        self.cursor.leave();
         result
     }
 
@@ -112,13 +100,12 @@ impl<'a> KyvernoPlanner<'a> {
         pattern: &mut Value,
         condition: &AnchoredKey<'_>,
         base: Option<&Value>,
-    ) -> Result<(), PlanError> {
+    ) -> Result<(), OverlayError> {
         let AnchoredKey { key, name, anchor } = *condition;
         let global = anchor == Anchor::Global;
         let Some(member) = base.and_then(|base| base.get(name)) else {
-            return Err(
-                self.failed(global, &MismatchDetail::default(), || format!("key \"{name}\" is missing"))
-            );
+            let detail = || (self.cursor.at.clone(), format!("key \"{name}\" is missing"));
+            return Err(self.cursor.failed(global, detail));
         };
         let Some(value) = pattern.as_object_mut().and_then(|members| members.get_mut(key)) else {
             return Ok(());
@@ -128,31 +115,18 @@ impl<'a> KyvernoPlanner<'a> {
             process_adds(value, Some(member), &keys);
             return Ok(());
         }
-        let mut context = MatchContext { tracker: self.tracker, steps: &mut self.steps };
+        let mut context = MatchContext { tracker: self.tracker, steps: &mut self.cursor.steps };
         match Matcher::compile(value, AddAnchors::Literal).check(member, &mut context) {
             Ok(()) => Ok(()),
             Err(Mismatch::Error(error)) => Err(error.into()),
             Err(Mismatch::Skip(detail) | Mismatch::Fail(detail)) => {
-                let reason = detail.reason.to_string();
-                Err(self.failed(global, &detail, || reason))
+                let detail = || (detail.pointer(&self.cursor.at), detail.reason.to_string());
+                Err(self.cursor.failed(global, detail))
             }
         }
     }
 
-    fn failed(&self, global: bool, detail: &MismatchDetail, reason: impl FnOnce() -> String) -> PlanError {
-        if self.in_element && !global {
-            return PlanError::Condition(None);
-        }
-        let failed = Box::new(FailedCondition {
-            overlay: self.overlay.clone(),
-            at: detail.pointer(&self.at),
-            reason: reason(),
-            global,
-        });
-        if global { PlanError::Global(failed) } else { PlanError::Condition(Some(failed)) }
-    }
-
-    fn walk_list(&mut self, pattern: &mut Value, base: Option<&Value>) -> Result<(), PlanError> {
+    fn walk_list(&mut self, pattern: &mut Value, base: Option<&Value>) -> Result<(), OverlayError> {
         let elements = pattern.as_array().unwrap_or_default().to_vec();
         if !matches!(elements.first(), Some(Value::Object(_))) {
             return Ok(());
@@ -162,18 +136,18 @@ impl<'a> KyvernoPlanner<'a> {
             Some(Value::Array(items)) => items.as_slice(),
             Some(other) => {
                 let (expected, found) = (NodeKind::Sequence, NodeKind::of(other));
-                return Err(PatchError::WrongKind { expected, found, at: self.at.clone() }.into());
+                return Err(PatchError::WrongKind { expected, found, at: self.cursor.at.clone() }.into());
             }
         };
         for (index, element) in elements.into_iter().enumerate() {
             if !has_anchor(&element) {
                 continue;
             }
-            self.overlay.push_index(index);
-            let in_element = std::mem::replace(&mut self.in_element, true);
+            self.cursor.overlay.push_index(index);
+            let in_element = std::mem::replace(&mut self.cursor.in_element, true);
             let added = self.element(element, base, found);
-            self.in_element = in_element;
-            self.overlay.pop();
+            self.cursor.in_element = in_element;
+            self.cursor.overlay.pop();
             if let Some(items) = pattern.as_array_mut() {
                 items.extend(added?);
             }
@@ -187,16 +161,16 @@ impl<'a> KyvernoPlanner<'a> {
         mut element: Value,
         base: Option<&Value>,
         found: &[Value],
-    ) -> Result<Vec<Value>, PlanError> {
+    ) -> Result<Vec<Value>, OverlayError> {
         let global = has_global(&element);
         let mut matched = false;
         let mut failed = None;
         let mut added = Vec::new();
         for (index, candidate) in found.iter().enumerate() {
-            self.steps.count()?;
-            self.at.push_index(index);
+            self.cursor.steps.count()?;
+            self.cursor.at.push_index(index);
             let walked = self.walk(&mut element, Some(candidate));
-            self.at.pop();
+            self.cursor.at.pop();
             match walked {
                 Ok(()) if global => matched = true,
                 Ok(()) => {
@@ -209,26 +183,26 @@ impl<'a> KyvernoPlanner<'a> {
                         added.push(patch);
                     }
                 }
-                Err(PlanError::Condition(_)) => {}
-                Err(PlanError::Global(detail)) => failed = Some(detail),
-                Err(error @ PlanError::Patch(_)) => return Err(error),
+                Err(OverlayError::Condition(_)) => {}
+                Err(OverlayError::Global(detail)) => failed = Some(detail),
+                Err(error @ OverlayError::Patch(_)) => return Err(error),
             }
         }
         if base.is_none() {
             match self.walk(&mut element, None) {
-                Ok(()) | Err(PlanError::Condition(_)) => {}
-                Err(PlanError::Global(detail)) => {
-                    return Err(PlanError::Global(Box::new(FailedCondition {
-                        at: self.at.clone(),
+                Ok(()) | Err(OverlayError::Condition(_)) => {}
+                Err(OverlayError::Global(detail)) => {
+                    return Err(OverlayError::Global(Box::new(FailedCondition {
+                        at: self.cursor.at.clone(),
                         reason: "list is missing".into(),
                         ..*detail
                     })));
                 }
-                Err(error @ PlanError::Patch(_)) => return Err(error),
+                Err(error @ OverlayError::Patch(_)) => return Err(error),
             }
         }
         match failed {
-            Some(detail) if !matched => Err(PlanError::Global(detail)),
+            Some(detail) if !matched => Err(OverlayError::Global(detail)),
             _ => Ok(added),
         }
     }
@@ -247,9 +221,9 @@ impl<'a> KyvernoPlanner<'a> {
         let Some(slot) = map.as_object_mut().and_then(|members| members.get_mut(key)) else {
             return Ok(false);
         };
-        self.overlay.push_key(key.clone());
+        self.cursor.overlay.push_key(key.clone());
         let empty = self.clean(slot, scalars);
-        self.overlay.pop();
+        self.cursor.overlay.pop();
         let empty = empty?;
         if empty {
             map.remove(key);
@@ -287,19 +261,19 @@ impl<'a> KyvernoPlanner<'a> {
             let remove = if has_anchor(element) {
                 true
             } else if let Ok(position) = current.binary_search_by_key(&index, |(index, _)| *index) {
-                self.overlay.push_index(index);
+                self.cursor.overlay.push_index(index);
                 let empty = self.clean(&mut current[position].1, false);
-                self.overlay.pop();
+                self.cursor.overlay.pop();
                 empty?
             } else {
                 self.clean(&mut element.clone(), false)?
             };
             if remove {
                 if index >= current.len() {
-                    return Err(PatchError::Crash { at: self.overlay.clone() });
+                    return Err(PatchError::Crash { at: self.cursor.overlay.clone() });
                 }
                 for _ in 0..=current.len() / 1000 {
-                    self.steps.count()?;
+                    self.cursor.steps.count()?;
                 }
                 current.remove(index);
             }

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use crate::value::{GroupVersionKind, Text, Value};
 
-use super::strategy::ListStrategy;
+use super::ListStrategy;
 use crate::patch::PatchError;
 
 /// One version of a custom resource.

@@ -2,7 +2,6 @@
 
 mod builtin;
 mod crd;
-mod strategy;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +11,6 @@ use crate::value::{GroupVersionKind, Value};
 use crate::patch::PatchError;
 
 pub(in crate::patch) use builtin::Type;
-pub(in crate::patch) use strategy::ListStrategy;
 
 use builtin::Field;
 use crd::{Definition, Schema};
@@ -65,6 +63,17 @@ impl Schemas {
             None => Position::Unknown,
         }
     }
+}
+
+/// What a patch does to a list, as `x-kubernetes-list-type` or `x-kubernetes-patch-strategy` say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::patch) enum ListStrategy<'s> {
+    /// The patch replaces the list.
+    Replace,
+    /// Scalars that the list lacks are added.
+    Set,
+    /// Elements with the same merge keys are merged; the first key is the primary one.
+    Keys(Cow<'s, [&'s str]>),
 }
 
 /// A position in the schema of an object.

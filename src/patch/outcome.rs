@@ -1,7 +1,8 @@
 //! Results of applying an overlay, and what the caller provides for it.
 
-use crate::patch::{InlineError, Limit, PatchError};
 use crate::value::{Pointer, Value};
+
+use super::{InlineError, PatchError};
 
 /// The result of applying an overlay to an object.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,18 +26,6 @@ pub struct FailedCondition {
     pub global: bool,
 }
 
-impl FailedCondition {
-    /// A condition of which neither path nor reason is known.
-    pub(in crate::patch) fn unspecified() -> Self {
-        Self {
-            overlay: Pointer::ROOT,
-            at: Pointer::ROOT,
-            reason: "a condition does not hold".into(),
-            global: false,
-        }
-    }
-}
-
 /// Resolves the leaves of an overlay that refer to the value they replace.
 pub trait InlineResolver {
     /// The value of a string leaf; `None` where the leaf is no such reference.
@@ -51,25 +40,44 @@ pub trait InlineResolver {
     ) -> Option<Result<Value, InlineError>>;
 }
 
-/// Why a planner returns no plan.
+/// Why an overlay is not applied.
 #[derive(Debug)]
-pub(super) enum PlanError {
+pub(super) enum OverlayError {
     /// A condition does not hold. `None` inside of list elements, where the details are not reported.
     Condition(Option<Box<FailedCondition>>),
     /// A global anchor does not hold.
     Global(Box<FailedCondition>),
-    /// The patch cannot be applied.
+    /// The overlay cannot be applied.
     Patch(PatchError),
 }
 
-impl From<PatchError> for PlanError {
-    fn from(error: PatchError) -> Self {
-        Self::Patch(error)
+impl OverlayError {
+    /// Whether a list element is selected, given the result of testing the conditions on it.
+    pub(super) fn selected(tested: Result<(), Self>) -> Result<bool, Self> {
+        match tested {
+            Ok(()) => Ok(true),
+            Err(Self::Condition(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The result for the caller.
+    pub(super) fn into_merged(self) -> Result<Merged, PatchError> {
+        match self {
+            Self::Patch(error) => Err(error),
+            Self::Global(failed) | Self::Condition(Some(failed)) => Ok(Merged::ConditionFailed(*failed)),
+            Self::Condition(None) => Ok(Merged::ConditionFailed(FailedCondition {
+                overlay: Pointer::ROOT,
+                at: Pointer::ROOT,
+                reason: "a condition does not hold".into(),
+                global: false,
+            })),
+        }
     }
 }
 
-impl From<Limit> for PlanError {
-    fn from(limit: Limit) -> Self {
-        Self::Patch(limit.into())
+impl<E: Into<PatchError>> From<E> for OverlayError {
+    fn from(error: E) -> Self {
+        Self::Patch(error.into())
     }
 }
