@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 
+#[cfg(feature = "cluster")]
+use clap::FromArgMatches as _;
 use clap::{Arg, ArgAction, CommandFactory as _};
 
 #[cfg(feature = "cluster")]
@@ -10,6 +12,8 @@ use crate::resources::ApiResource;
 use crate::source::cluster::{Cluster as _, Connection, ListQuery, LiveCluster};
 
 use super::exit::Exit;
+#[cfg(feature = "cluster")]
+use super::kubectl::as_kubectl;
 use super::version::print;
 
 /// Directives for the shell, in kubectl's numbers.
@@ -70,6 +74,7 @@ fn flag<'c>(command: &'c clap::Command, word: &str) -> Option<&'c Arg> {
         let short = argument.get_short().map(|short| format!("-{short}"));
         (is_long || short.as_deref() == Some(word))
             && matches!(argument.get_action(), ArgAction::Set | ArgAction::Append)
+            && !argument.is_require_equals_set()
     })
 }
 
@@ -147,21 +152,21 @@ fn connection(words: &[String]) -> (Connection, Option<String>) {
         #[arg(short, long)]
         namespace: Option<String>,
     }
-    let command = Words::command();
+    let command = as_kubectl(Words::command());
     let mut known = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let (name, value) = word.split_once('=').map_or((&**word, None), |(name, value)| (name, Some(value)));
-        let takes = flag(&command, name).is_some();
-        let is_switch = name == "--insecure-skip-tls-verify";
-        if takes || is_switch {
+        if flag(&command, name).is_some() {
             known.push(word.clone());
-            if takes && value.is_none() {
+            if value.is_none() {
                 known.extend(words.next().cloned());
             }
+        } else if name == "--insecure-skip-tls-verify" {
+            known.push(word.clone());
         }
     }
-    match <Words as clap::Parser>::try_parse_from(known) {
+    match command.try_get_matches_from(known).and_then(|found| Words::from_arg_matches(&found)) {
         Ok(Words { connection, namespace }) => {
             let mut connection = connection.connection();
             // A completion must be fast.

@@ -12,7 +12,7 @@ use super::options::RunOptions;
 use super::present::present;
 use super::server_dry_run::NO_CLUSTER;
 use super::session::{Session, on_threads};
-use super::summary::{Closing, SummaryStyle};
+use super::summary::SummaryStyle;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -59,14 +59,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     inputs: RunArguments,
     /// How to show it.
-    #[arg(
-        short,
-        long,
-        value_name = "FORMAT",
-        value_parser = format_parser(&FORMATS),
-        default_value = "diff",
-        help_heading = "Output"
-    )]
+    #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(&FORMATS), default_value = "diff", help_heading = "Output")]
     output: &'static FormatChoice<FormatOptions>,
     /// Send each changed object through the API server's own validation and webhooks, as a dry run that
     /// stores nothing, and show what it refuses (exit code 3) or changes further.
@@ -116,13 +109,7 @@ pub(super) fn run(arguments: Arguments) -> Exit {
         let session = Session::open(options, reporter);
         let format = (output.format)(FormatOptions { layout: Layout::Kept, style: style.style() });
         style.note_unused(format.shows_diff(), reporter);
-        let presentation = Presentation {
-            format: &*format,
-            summary: output.summary,
-            selection: None,
-            closing: Closing::ALL,
-            server_dry_run,
-        };
+        let presentation = Presentation { server_dry_run, ..Presentation::new(&*format, output.summary) };
         let summary = present(options, session.as_ref(), &presentation, reporter);
         if summary.is_some_and(|summary| summary.tally.changed > 0) {
             reporter.worsen(Exit::Changes);

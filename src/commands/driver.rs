@@ -28,7 +28,12 @@ pub(super) struct Presentation<'a> {
     pub(super) server_dry_run: bool,
 }
 
-impl Presentation<'_> {
+impl<'a> Presentation<'a> {
+    /// All results in one of the formats.
+    pub(super) const fn new(format: &'a dyn Format, summary: SummaryStyle) -> Self {
+        Self { format, summary, selection: None, closing: Closing::ALL, server_dry_run: false }
+    }
+
     /// Evaluates all documents of a run and prints the result, unless some input could not be read. What went wrong is
     /// reported.
     pub(super) fn run(
@@ -41,7 +46,7 @@ impl Presentation<'_> {
         let counts_impact = self.format.shows_impact() || self.summary == SummaryStyle::Table;
         let mut summary = if counts_impact { RunSummary::default() } else { RunSummary::without_impact() };
         if let Err(error) = self.print(session, world, batches, &mut summary, reporter) {
-            reporter.error(Exit::Input, &format!("the result cannot be written: {error}"));
+            reporter.unwritten(&error);
         }
         summary
     }

@@ -149,7 +149,22 @@ impl Evaluated {
     }
 }
 
-impl<W: World> Evaluator<'_, W> {
+impl<'a, W: World> Evaluator<'a, W> {
+    /// An evaluator of manifests, without a cluster.
+    pub(super) const fn new(engine: &'a Engine, world: &'a W, old: &'a OldObjects) -> Self {
+        Self {
+            engine,
+            world,
+            old,
+            stored: None,
+            twice: false,
+            live: false,
+            recording: None,
+            shows_secrets: false,
+            keeps_whole: false,
+        }
+    }
+
     /// Evaluates a piece.
     pub(super) fn evaluate(&self, piece: InputDocument) -> Evaluated {
         let mut evaluated = Evaluated { objects: Vec::new(), after: None, unknown: 0, piece };

@@ -39,14 +39,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     inputs: RunArguments,
     /// How to print it.
-    #[arg(
-        short,
-        long,
-        value_name = "FORMAT",
-        value_parser = format_parser(&FORMATS),
-        default_value = "text",
-        help_heading = "Output"
-    )]
+    #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(&FORMATS), default_value = "text", help_heading = "Output")]
     output: &'static FormatChoice<ExplanationOptions>,
     /// Only rules of these names; wildcards * and ? may stand in them. A name without / is that of a policy.
     #[arg(long, value_name = "POLICY/RULE", value_delimiter = ',', help_heading = "Output")]
@@ -104,11 +97,9 @@ pub(super) fn run(arguments: Arguments) -> Exit {
             divergences: options.strict,
         };
         let presentation = Presentation {
-            format: &*format,
-            summary: output.summary,
             selection: Some(&selection),
             closing,
-            server_dry_run: false,
+            ..Presentation::new(&*format, output.summary)
         };
         present(options, session.as_ref(), &presentation, reporter);
     })

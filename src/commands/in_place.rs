@@ -88,9 +88,7 @@ impl<'a> Edits<'a> {
             reporter.error(Exit::Input, &error.to_string());
         }
         let is_spoilt = reporter.exit() == Exit::Input || !faults.is_empty();
-        for error in faults.iter().chain(&unread) {
-            reporter.error(Exit::of(error), &error.to_string());
-        }
+        reporter.source_errors(faults.iter().chain(&unread));
         session.report_cluster_errors(world, reporter);
         reporter.report_gaps();
         for input in &again {
@@ -182,12 +180,9 @@ impl<'a> Edits<'a> {
                 Some((self.manifests.file(*input)?, read, edit))
             })
         };
-        let mut all = true;
-        for error in files().filter_map(|(path, read, _)| still_holds(path, read).err()) {
-            all = false;
-            reporter.error(Exit::of(&error), &error.to_string());
-        }
-        if !all {
+        let errors: Vec<_> = files().filter_map(|(path, read, _)| still_holds(path, read).err()).collect();
+        reporter.source_errors(&errors);
+        if !errors.is_empty() {
             reporter.error(Exit::Input, "nothing was written because of these errors");
             return false;
         }
@@ -197,7 +192,7 @@ impl<'a> Edits<'a> {
                     let objects = counted(edit.objects, "object");
                     reporter.summary(&format!("{}: {objects} changed", path.display()));
                 }
-                Err(error) => reporter.error(Exit::of(&error), &error.to_string()),
+                Err(error) => reporter.source_error(&error),
             }
         }
         true

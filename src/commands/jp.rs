@@ -1,24 +1,25 @@
 //! `jp`: expressions of Kyverno's dialect of JMESPath, without a policy around them.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 
-use crate::engine;
 use crate::jmespath::{self, Expression, FixedClock, ParseError, Runtime, SeededRandom, functions};
 use crate::pattern;
 use crate::semantics::{DivergenceSet, DivergenceTracker, Semantics};
-use crate::source::{Location, SourceError, read_text};
+use crate::source::{SourceError, read_text};
 use crate::value::Value;
 use crate::yaml::{self, Limits, Source, excerpt};
 
-use super::arguments::{SemanticsArgument, limit};
+use super::argument_values::choice_parser;
+use super::arguments::{EngineArguments, SEMANTICS};
 use super::exit::Exit;
-use super::reporter::{Reporter, Verbosity};
-use super::session::with_pool;
+use super::options::RunOptions;
+use super::reporter::Reporter;
+use super::session::{location, on_threads};
 use super::spool::Spool;
 use super::version::print;
 
@@ -32,6 +33,12 @@ Examples:
 
   # Without any input
   kubectl kyv jp query -n \"time_add('2026-01-31T12:00:00Z', '36h')\"";
+
+const NOW_HELP: &str =
+    "The time that expressions see, such as 2026-01-31T12:00:00Z; the start of the run by default";
+
+const LIMIT_HELP: &str =
+    "Another limit on the size of the input or on the work on a document, such as steps=5000000";
 
 /// Evaluate JMESPath in Kyverno's dialect, and list its functions.
 #[derive(Debug, Args)]
@@ -52,6 +59,7 @@ enum Command {
 /// such an expression; there the document is the context, with the object at request.object.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
+#[command(mut_arg("now", |now| now.help(NOW_HELP)), mut_arg("limit", |limit| limit.help(LIMIT_HELP)))]
 struct Query {
     /// The expression.
     expression: String,
@@ -62,17 +70,16 @@ struct Query {
     #[arg(short, long, conflicts_with = "filename", help_heading = "Input")]
     null_input: bool,
     /// Which side is taken where Kyverno's documentation and its controllers differ.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = SemanticsArgument::Documented, help_heading = "Evaluation")]
-    semantics: SemanticsArgument,
-    /// The time that expressions see, such as 2026-01-31T12:00:00Z; the start of the run by default.
-    #[arg(long, value_name = "TIME", help_heading = "Evaluation")]
-    now: Option<Timestamp>,
-    /// Where random values start from.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Evaluation")]
-    seed: u64,
-    /// Another limit on the size of the input or on the work on a document, such as steps=5000000.
-    #[arg(long, value_name = "NAME=N", value_delimiter = ',', value_parser = limit, help_heading = "Evaluation")]
-    limit: Vec<(String, usize)>,
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = choice_parser(&SEMANTICS),
+        default_value = "documented",
+        help_heading = "Evaluation"
+    )]
+    semantics: Semantics,
+    #[command(flatten)]
+    engine: EngineArguments,
     /// How to print results.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Json, help_heading = "Output")]
     output: Output,
@@ -114,8 +121,8 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     match &arguments.command {
         Command::Query(query) => {
             // The stack of the threads suits the limits on depth.
-            let verbosity = Verbosity { quiet: query.quiet, strict: false };
-            with_pool(1, verbosity, |reporter| query.run(reporter))
+            let options = RunOptions { quiet: query.quiet, workers: 1, ..query.engine.options() };
+            on_threads(&options, |reporter| query.run(&options, reporter))
         }
         Command::Function(function) => function.run(),
     }
@@ -132,7 +139,7 @@ impl Function {
             .filter(|pattern| !functions().any(|function| pattern::matches(pattern, function.name)))
             .collect();
         if !missing.is_empty() {
-            return with_pool(1, Verbosity::default(), |reporter| {
+            return on_threads(&RunOptions::default(), |reporter| {
                 for name in missing {
                     let nearest = pattern::nearest(name, functions().map(|function| function.name));
                     let hint = nearest.map_or_else(String::new, |name| format!(", did you mean {name}?"));
@@ -149,83 +156,57 @@ impl Function {
 }
 
 impl Query {
-    fn run(&self, reporter: &mut Reporter) {
-        let semantics = Semantics::from(self.semantics);
+    fn run(&self, options: &RunOptions, reporter: &mut Reporter) {
+        let semantics = self.semantics;
         let expression = match Expression::parse(&self.expression, semantics) {
             Ok(expression) => expression,
             Err(error) => return reporter.error(Exit::Input, &shown(&self.expression, &error)),
         };
-        let Some(documents) = self.documents(reporter) else { return };
+        let Some(documents) = self.documents(options, reporter) else { return };
+        let clock = FixedClock(options.now.unwrap_or_else(Timestamp::now));
+        let limits = jmespath::Limits {
+            steps: options.evaluation_limits.steps as u64,
+            result_bytes: options.evaluation_limits.result_bytes,
+            ..jmespath::Limits::default()
+        };
         let mut divergences = DivergenceSet::NONE;
         let mut spool = Spool::new();
         for (number, document) in documents.iter().enumerate() {
-            let reading = DivergenceTracker::new(semantics);
-            let found = self.search(&expression, document, &reading, number);
-            divergences.extend(reading.reached());
+            let tracker = DivergenceTracker::new(semantics);
+            let random = SeededRandom::new(options.seed.wrapping_add(number as u64));
+            let runtime = Runtime::new(&clock, &random, &tracker).with_limits(limits);
+            let found = expression.search(document, &runtime);
+            divergences.extend(tracker.reached());
             match found {
                 Ok(value) => {
                     if let Err(error) = spool.write_all(self.printed(&value, documents.len() > 1).as_bytes())
                     {
-                        return unwritten(&error, reporter);
+                        return reporter.unwritten(&error);
                     }
                 }
                 Err(error) if documents.len() > 1 => {
                     reporter.error(Exit::Evaluation, &format!("document {}: {error}", number + 1));
                 }
-                Err(error) => reporter.error(Exit::Evaluation, &error),
+                Err(error) => reporter.error(Exit::Evaluation, &error.to_string()),
             }
         }
         reporter.divergences(divergences, semantics);
         if let Err(error) = spool.print_all() {
-            unwritten(&error, reporter);
+            reporter.unwritten(&error);
         }
     }
 
     /// The documents that the expression is evaluated on. Errors are reported; `None` if there are any.
-    fn documents(&self, reporter: &mut Reporter) -> Option<Vec<Value>> {
+    fn documents(&self, options: &RunOptions, reporter: &mut Reporter) -> Option<Vec<Value>> {
         if self.null_input {
             return Some(vec![Value::Null]);
         }
-        let mut limits = Limits::default();
-        for (name, value) in &self.limit {
-            let _is_of_the_evaluation = limits.set(name, *value);
-        }
-        let documents = match documents(&self.filename, &limits) {
-            Ok(documents) => documents,
-            Err(errors) => {
-                for error in errors {
-                    reporter.error(Exit::of(&error), &error.to_string());
-                }
-                return None;
-            }
-        };
+        let documents = reporter.loaded(documents(&self.filename, &options.input_limits))?;
         if documents.is_empty() {
             reporter.error(Exit::Input, "the input has no document; -n evaluates without one");
             return None;
         }
         Some(documents)
-    }
-
-    fn search(
-        &self,
-        expression: &Expression,
-        document: &Value,
-        reading: &DivergenceTracker,
-        number: usize,
-    ) -> Result<Value, String> {
-        let mut limits = engine::Limits::default();
-        for (name, value) in &self.limit {
-            let _is_of_the_input = limits.set(name, *value);
-        }
-        let limits = jmespath::Limits {
-            steps: limits.steps as u64,
-            result_bytes: limits.result_bytes,
-            ..jmespath::Limits::default()
-        };
-        let clock = FixedClock(self.now.unwrap_or_else(Timestamp::now));
-        let random = SeededRandom::new(self.seed.wrapping_add(number as u64));
-        let runtime = Runtime::new(&clock, &random, reading).with_limits(limits);
-        expression.search(document, &runtime).map_err(|error| error.to_string())
     }
 
     fn printed(&self, value: &Value, several: bool) -> String {
@@ -246,12 +227,7 @@ impl Query {
 }
 
 fn documents(path: &Path, limits: &Limits) -> Result<Vec<Value>, Vec<SourceError>> {
-    let location = if path.as_os_str() == "-" {
-        Location::Stdin
-    } else {
-        Location::File { path: path.to_path_buf(), named: true }
-    };
-    let source = read_text(&location, limits).map_err(|error| vec![error])?;
+    let source = read_text(&location(path), limits).map_err(|error| vec![error])?;
     let documents = yaml::read(&source, limits)
         .map_err(|errors| errors.into_iter().map(SourceError::from).collect::<Vec<_>>())?;
     Ok(documents.into_iter().filter_map(yaml::Document::into_value).collect())
@@ -265,10 +241,6 @@ fn shown(expression: &str, error: &ParseError) -> String {
         .difference
         .map_or_else(String::new, |difference| format!(" ({difference} {})", difference.title()));
     format!("{error}{decided}\n{excerpt}")
-}
-
-fn unwritten(error: &io::Error, reporter: &mut Reporter) {
-    reporter.error(Exit::Input, &format!("the result cannot be written: {error}"));
 }
 
 #[cfg(test)]

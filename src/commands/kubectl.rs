@@ -1,14 +1,9 @@
 //! Arguments that are read as kubectl reads them.
 
-use std::time::Duration;
+use clap::{ArgAction, Command};
 
-use clap::Command;
-
-use crate::value::GoDuration;
-
-/// The arguments of kubectl's grammar that have one value. The last one given counts, as there: a script may add to
-/// what an alias says.
-const OF_KUBECTL: [&str; 22] = [
+/// Arguments with one value, the last of which wins: a script may add to what an alias says.
+const LAST_WINS: [&str; 22] = [
     "all_namespaces",
     "as_uid",
     "as_user",
@@ -33,47 +28,37 @@ const OF_KUBECTL: [&str; 22] = [
     "user",
 ];
 
-/// Makes the last value of kubectl's arguments win, in a command for live objects.
+/// Flags that may have a value: `--recursive=false`.
+const BOOLEANS: [&str; 3] = ["all_namespaces", "insecure_skip_tls_verify", "recursive"];
+
+/// Gives a command for live objects kubectl's grammar of flags.
 pub(super) fn as_kubectl(command: Command) -> Command {
     let has = |command: &Command, name: &str| command.get_arguments().any(|known| known.get_id() == name);
-    if !has(&command, "all_namespaces") {
+    if !has(&command, "server") {
         return command;
     }
-    OF_KUBECTL.into_iter().fold(command, |command, name| {
+    let command = LAST_WINS.into_iter().fold(command, |command, name| {
         if has(&command, name) { command.mut_arg(name, |known| known.overrides_with(name)) } else { command }
+    });
+    BOOLEANS.into_iter().fold(command, |command, name| {
+        if !has(&command, name) {
+            return command;
+        }
+        command.mut_arg(name, |known| {
+            let known = known.action(ArgAction::Set).num_args(0..=1).require_equals(true);
+            let known = known.value_parser(boolean).value_name("BOOL");
+            known.default_value("false").default_missing_value("true").hide_default_value(true)
+        })
     })
 }
 
 /// Reads a boolean as kubectl does.
-pub(super) fn truth(text: &str) -> Result<bool, String> {
+fn boolean(text: &str) -> Result<bool, &'static str> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
-        _ => Err("expected true or false".to_owned()),
+        _ => Err("expected true or false"),
     }
-}
-
-/// Reads the maximum number of objects of a page. As with kubectl, a number below 1 is no limit.
-pub(super) fn chunk_size(text: &str) -> Result<u32, String> {
-    let number: i64 = text.parse().map_err(|error| format!("{error}"))?;
-    Ok(u32::try_from(number.max(0)).unwrap_or(u32::MAX))
-}
-
-/// Reads a timeout as kubectl does: seconds, or a Go duration.
-pub(super) fn request_timeout(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().ok().map(Duration::from_secs);
-    let time = seconds.or_else(|| Duration::try_from_secs_f64(GoDuration::read(text)?.as_seconds()).ok());
-    time.ok_or_else(|| {
-        "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a \
-         corresponding time unit (e.g. 1s | 2m | 3h)"
-            .to_owned()
-    })
-}
-
-/// Reads a name with a value.
-pub(super) fn extra(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
-    Ok((name.to_owned(), value.to_owned()))
 }
 
 #[cfg(test)]
@@ -81,12 +66,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn truth_is_written_as_in_kubectl() {
+    fn booleans_are_written_as_in_kubectl() {
         for (text, expected) in [("T", Ok(true)), ("1", Ok(true)), ("False", Ok(false)), ("f", Ok(false))] {
-            assert_eq!(truth(text), expected, "{text}");
+            assert_eq!(boolean(text), expected, "{text}");
         }
         for text in ["", "yes", "tRUE", "2"] {
-            assert!(truth(text).is_err(), "{text}");
+            assert!(boolean(text).is_err(), "{text}");
         }
     }
 }

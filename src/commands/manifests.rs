@@ -2,7 +2,6 @@
 
 use crate::source::{InputDocument, Kustomize, Manifests, SourceError, Walk, kustomize};
 
-use super::exit::Exit;
 use super::options::RunOptions;
 use super::reporter::{NoteKind, Reporter};
 use super::session::Session;
@@ -23,14 +22,10 @@ pub(super) fn add_targets(
         return true;
     }
     manifests.start_further();
-    let mut all = true;
-    for argument in &options.targets {
-        if let Err(error) = manifests.add(argument, Walk::Flat) {
-            all = false;
-            reporter.error(Exit::of(&error), &error.to_string());
-        }
-    }
-    all
+    let errors: Vec<SourceError> =
+        options.targets.iter().filter_map(|path| manifests.add(path, Walk::Flat).err()).collect();
+    reporter.source_errors(&errors);
+    errors.is_empty()
 }
 
 /// The manifests that the options name. All errors are reported; `None` if there are any.
@@ -42,25 +37,18 @@ pub(super) fn manifests(
     let limits = options.input_limits;
     let mut manifests = Manifests::new(limits);
     let walk = if options.recursive { Walk::Deep } else { Walk::Flat };
-    let mut failed = false;
-    for argument in &options.manifests {
-        if let Err(error) = manifests.add(argument, walk) {
-            failed = true;
-            reporter.error(Exit::of(&error), &error.to_string());
-        }
-    }
+    let mut errors: Vec<SourceError> =
+        options.manifests.iter().filter_map(|path| manifests.add(path, walk).err()).collect();
     if let Some(folder) = &options.kustomization {
         let programs = Kustomize { kubectl: std::env::var_os("KUBECTL_PATH") };
         match kustomize(folder, &programs, &limits) {
             Ok(text) => manifests.add_text(text),
-            Err(error) => {
-                failed = true;
-                reporter.error(Exit::of(&error), &error.to_string());
-            }
+            Err(error) => errors.push(error),
         }
     }
-    failed |= session.is_some_and(|session| !add_targets(options, session, &mut manifests, reporter));
-    if failed {
+    reporter.source_errors(&errors);
+    let has_targets = session.is_none_or(|session| add_targets(options, session, &mut manifests, reporter));
+    if !errors.is_empty() || !has_targets {
         // The other files are still read, so that one run reports all errors.
         report_errors(manifests.pieces(), reporter);
         return None;
@@ -73,7 +61,5 @@ pub(super) fn report_errors(
     documents: impl Iterator<Item = Result<InputDocument, SourceError>>,
     reporter: &mut Reporter,
 ) {
-    for error in documents.filter_map(Result::err) {
-        reporter.error(Exit::of(&error), &error.to_string());
-    }
+    documents.filter_map(Result::err).for_each(|error| reporter.source_error(&error));
 }

@@ -4,6 +4,7 @@
 //! reports. Standard output has the result and nothing else; diagnostics go to standard error.
 
 mod argocd;
+mod argument_values;
 mod arguments;
 mod complete;
 mod completion;

@@ -14,7 +14,7 @@ use super::options::RunOptions;
 use super::present::present;
 use super::server_dry_run::NO_CLUSTER;
 use super::session::{Session, on_threads};
-use super::summary::{Closing, SummaryStyle};
+use super::summary::SummaryStyle;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,14 +48,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     inputs: RunArguments,
     /// What to print: the objects, or what changes.
-    #[arg(
-        short,
-        long,
-        value_name = "FORMAT",
-        value_parser = format_parser(&FORMATS),
-        default_value = "yaml",
-        help_heading = "Output"
-    )]
+    #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(&FORMATS), default_value = "yaml", help_heading = "Output")]
     output: &'static FormatChoice<FormatOptions>,
     /// Edit the files given with -f instead of printing; nothing is written if a rule fails, a file
     /// cannot be read or the cluster does not tell all that it is asked.
@@ -131,13 +124,7 @@ pub(super) fn run(arguments: Arguments) -> Exit {
         let format = (output.format)(FormatOptions { layout, style: style.style() });
         style.note_unused(format.shows_diff() && !in_place, reporter);
         if !in_place {
-            let presentation = Presentation {
-                format: &*format,
-                summary: output.summary,
-                selection: None,
-                closing: Closing::ALL,
-                server_dry_run,
-            };
+            let presentation = Presentation { server_dry_run, ..Presentation::new(&*format, output.summary) };
             present(options, session.as_ref(), &presentation, reporter);
             return;
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use crate::engine::{self, DottedName};
+use crate::engine::{self, DottedName, Settings};
 use crate::policy::Operation;
 use crate::semantics::Dialect;
 use crate::source::cluster::{Connection, Subject};
@@ -151,6 +151,17 @@ impl RunOptions {
             return Err(OptionsError::UnusedRecording);
         }
         Ok(())
+    }
+
+    /// The settings of the engine that are options of a run.
+    pub(super) fn settings(&self) -> Settings {
+        Settings {
+            semantics: self.dialect.semantics,
+            operation: self.operation,
+            limits: self.evaluation_limits,
+            on_policy_update: self.on_policy_update,
+            ..Settings::default()
+        }
     }
 
     /// The namespace, unless it is empty: as with kubectl, that is none.

@@ -6,7 +6,6 @@ use crate::policy::{KindSelector, Rule};
 use crate::source::cluster::{Cluster, load_cluster_policies};
 use crate::source::{ExceptionLoader, LoadedPolicies, PolicyLoader, SourceError};
 
-use super::exit::Exit;
 use super::options::RunOptions;
 use super::reporter::Reporter;
 
@@ -46,9 +45,7 @@ pub(super) fn policies(
             let is_void =
                 |error: &&SourceError| matches!(error, SourceError::NoPolicy { path } if *path == names);
             // If some policies of the cluster could not be read, which was reported, there may be some.
-            for error in refused.errors.iter().filter(|error| is_whole || !is_void(error)) {
-                reporter.error(Exit::of(error), &error.to_string());
-            }
+            reporter.source_errors(refused.errors.iter().filter(|error| is_whole || !is_void(error)));
             reporter.divergences(refused.divergences, options.dialect.semantics);
             None
         }

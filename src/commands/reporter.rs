@@ -94,6 +94,21 @@ impl Reporter {
         self.last_cluster_error = text;
     }
 
+    /// Prints the errors of an input that could not be loaded; `None` if there are any.
+    pub(super) fn loaded<T>(&mut self, loaded: Result<T, Vec<SourceError>>) -> Option<T> {
+        loaded.map_err(|errors| self.source_errors(&errors)).ok()
+    }
+
+    /// Prints errors of the input or the cluster.
+    pub(super) fn source_errors<'e>(&mut self, errors: impl IntoIterator<Item = &'e SourceError>) {
+        errors.into_iter().for_each(|error| self.source_error(error));
+    }
+
+    /// Prints that the result cannot be written.
+    pub(super) fn unwritten(&mut self, error: &io::Error) {
+        self.error(Exit::Input, &format!("the result cannot be written: {error}"));
+    }
+
     /// Takes note of a lookup that failed, so that the result is incomplete.
     pub(super) fn add_gap(&mut self, what: &str) {
         self.gaps.missed.push(printable_line(what));

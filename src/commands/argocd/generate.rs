@@ -10,9 +10,8 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::argocd::{Application, Chart, Network, Parameters, Renderer};
-use crate::engine::DottedName;
 use crate::render::{counted, listed};
-use crate::source::{Manifests, SourceError, Walk, assignment};
+use crate::source::{Manifests, SourceError, Walk};
 use crate::value::Value;
 use crate::yaml::{Source, print_document};
 
@@ -20,10 +19,10 @@ use super::parameters::found;
 use super::program::{Program, ProgramError, Rendered};
 use super::tree::Tree;
 use super::watch::{ENDED, Watch};
-use crate::commands::arguments::{LegacySyntax, SemanticsArgument, dialect, limit, limits};
+use crate::commands::argument_values::{ArgumentError, limit, limits, request_timeout};
+use crate::commands::arguments::{DialectArguments, ValueArguments};
 use crate::commands::evaluate::Evaluated;
 use crate::commands::exit::Exit;
-use crate::commands::kubectl::request_timeout;
 use crate::commands::options::RunOptions;
 use crate::commands::pipeline::{chunks, evaluate_all};
 use crate::commands::reporter::{NoteKind, Reporter, Verbosity};
@@ -52,6 +51,8 @@ Examples:
 /// what they hold. Standard output is the whole answer or empty, and never empty with exit code 0.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = crate::commands::HELP)]
+#[command(mut_arg("set", |set| set.value_delimiter(None::<char>)))]
+#[command(mut_arg("legacy", |legacy| legacy.help("What the early `overlay` and `patches` of rules mean")))]
 pub(super) struct Arguments {
     /// Policies: a file, a directory with all below it, or a glob.
     #[arg(short, long = "policy", value_name = "PATH", required = true, help_heading = "Input")]
@@ -81,19 +82,8 @@ pub(super) struct Arguments {
         help_heading = "Request"
     )]
     images: Vec<PathBuf>,
-    /// A document of kind Values (cli.kyverno.io) with values for variables.
-    #[arg(long, value_name = "FILE", help_heading = "Request")]
-    values: Option<PathBuf>,
-    /// A value for a variable, such as request.operation=UPDATE; wins over --values.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment, help_heading = "Request")]
-    set: Vec<(DottedName, Value)>,
-    #[arg(
-        long,
-        value_name = "FILE",
-        help = "A document of kind UserInfo (cli.kyverno.io): who sends the requests",
-        help_heading = "Request"
-    )]
-    userinfo: Option<PathBuf>,
+    #[command(flatten)]
+    values: ValueArguments,
     #[arg(
         long,
         value_name = "PATH",
@@ -102,12 +92,8 @@ pub(super) struct Arguments {
     )]
     crds: Vec<PathBuf>,
 
-    /// Which side is taken where Kyverno's documentation and its controllers differ.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = SemanticsArgument::Documented, help_heading = "Evaluation")]
-    semantics: SemanticsArgument,
-    /// What the early `overlay` and `patches` of rules mean.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = LegacySyntax::Doc, help_heading = "Evaluation")]
-    legacy: LegacySyntax,
+    #[command(flatten)]
+    dialect: DialectArguments,
     /// Another limit on the size of inputs or on the work of a rule, such as yaml-depth=512 or steps=5000000.
     #[arg(long, value_name = "NAME=N", value_parser = limit, help_heading = "Evaluation")]
     limit: Vec<(String, usize)>,
@@ -131,7 +117,7 @@ pub(super) struct Arguments {
 }
 
 /// Reads a time limit; an empty variable sets none of its own.
-fn time_limit(text: &str) -> Result<Duration, String> {
+fn time_limit(text: &str) -> Result<Duration, ArgumentError> {
     if text.is_empty() { Ok(TIME_LIMIT) } else { request_timeout(text) }
 }
 
@@ -435,8 +421,8 @@ fn options(
         ("--exceptions", &arguments.exceptions),
         ("--context-from", &arguments.context_from),
         ("--images", &arguments.images),
-        ("--values", arguments.values.as_slice()),
-        ("--userinfo", arguments.userinfo.as_slice()),
+        ("--values", arguments.values.values.as_slice()),
+        ("--userinfo", arguments.values.userinfo.as_slice()),
         ("--crds", &arguments.crds),
     ];
     for (flag, path) in own.iter().flat_map(|(flag, paths)| paths.iter().map(move |path| (flag, path))) {
@@ -473,11 +459,11 @@ fn options(
         exceptions: arguments.exceptions.clone(),
         context_from: arguments.context_from.clone(),
         images: arguments.images.clone(),
-        values: arguments.values.clone(),
-        set: arguments.set.clone(),
-        user_info: arguments.userinfo.clone(),
+        values: arguments.values.values.clone(),
+        set: arguments.values.set.clone(),
+        user_info: arguments.values.userinfo.clone(),
         crds: arguments.crds.clone(),
-        dialect: dialect(arguments.semantics, arguments.legacy),
+        dialect: arguments.dialect.dialect(),
         input_limits,
         evaluation_limits,
         quiet: arguments.quiet,

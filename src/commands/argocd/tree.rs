@@ -24,6 +24,9 @@ pub(super) enum TreeError {
     /// The system refused.
     #[error("{path}: cannot be read: {cause}")]
     Unreadable { path: String, cause: io::Error },
+    /// A path that leads out of the application.
+    #[error("{path}: {cause}")]
+    NotBelow { path: String, cause: &'static str },
     /// A link.
     #[error("{path}: a link that leads out of what was unpacked for the application")]
     Link { path: String },
@@ -53,12 +56,13 @@ impl Tree {
     }
 
     /// The file or folder that a parameter names.
-    pub(super) fn find(&self, path: &str) -> Result<PathBuf, String> {
-        let found = self.folder.join(below(path).map_err(|fault| format!("{path}: {fault}"))?);
-        match fs::canonicalize(&found) {
+    pub(super) fn find(&self, path: &str) -> Result<PathBuf, TreeError> {
+        let shown = || path.to_owned();
+        let below = below(path).map_err(|cause| TreeError::NotBelow { path: shown(), cause })?;
+        match fs::canonicalize(self.folder.join(below)) {
             Ok(real) if real.starts_with(&self.root) => Ok(real),
-            Ok(_) => Err(TreeError::Link { path: path.to_owned() }.to_string()),
-            Err(cause) => Err(TreeError::Unreadable { path: path.to_owned(), cause }.to_string()),
+            Ok(_) => Err(TreeError::Link { path: shown() }),
+            Err(cause) => Err(TreeError::Unreadable { path: shown(), cause }),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The files that the options of a run name.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::commands::exit::Exit;
@@ -43,13 +43,13 @@ impl LoadedInputs {
             load_file(options.values.as_ref(), reporter, |file| load_values(file, Head::OfKind, &limits));
         let user =
             load_file(options.user_info.as_ref(), reporter, |file| load_user(file, Head::OfKind, &limits));
-        let exceptions = report(exceptions.finish(), reporter);
-        let kinds = report(custom_kinds(&options.crds, &limits), reporter);
-        let old = report(OldObjects::load(&options.old, namespace, &limits), reporter);
+        let exceptions = reporter.loaded(exceptions.finish());
+        let kinds = reporter.loaded(custom_kinds(&options.crds, &limits));
+        let old = reporter.loaded(OldObjects::load(&options.old, namespace, &limits));
         let mut loader = GivenLoader::new(namespace, kinds.as_deref().unwrap_or_default(), limits);
         options.context_from.iter().for_each(|path| loader.path(path));
         options.images.iter().for_each(|path| loader.images(path));
-        let objects = report(loader.finish(), reporter);
+        let objects = reporter.loaded(loader.finish());
         if repeated_names(options, reporter) {
             return None;
         }
@@ -98,26 +98,14 @@ fn load_file<T>(
     load: impl FnOnce(&Location) -> Result<T, Vec<SourceError>>,
 ) -> Option<Option<T>> {
     let Some(path) = path else { return Some(None) };
-    let location = if path.as_os_str() == "-" {
-        Location::Stdin
-    } else {
-        Location::File { path: path.clone(), named: true }
-    };
-    report(load(&location), reporter).map(Some)
+    reporter.loaded(load(&location(path))).map(Some)
 }
 
-/// Reports errors; `None` if there are any.
-pub(in crate::commands) fn report<T>(
-    loaded: Result<T, Vec<SourceError>>,
-    reporter: &mut Reporter,
-) -> Option<T> {
-    match loaded {
-        Ok(loaded) => Some(loaded),
-        Err(errors) => {
-            for error in errors {
-                reporter.error(Exit::of(&error), &error.to_string());
-            }
-            None
-        }
+/// The location that an argument names: a file, or `-` for standard input.
+pub(in crate::commands) fn location(path: &Path) -> Location {
+    if path.as_os_str() == "-" {
+        Location::Stdin
+    } else {
+        Location::File { path: path.to_owned(), named: true }
     }
 }

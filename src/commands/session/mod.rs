@@ -30,7 +30,7 @@ use super::spool::Spool;
 
 use inputs::LoadedInputs;
 
-pub(super) use inputs::{report, schemas};
+pub(super) use inputs::{location, schemas};
 
 /// The stack of a thread: enough for whatever the limits on depth allow.
 const STACK_BYTES: usize = 16 << 20;
@@ -140,19 +140,16 @@ impl Session {
         notes.extend(values.notes.drain(..).map(omission));
         values.values.set.extend(options.set.iter().cloned());
         let settings = Settings {
-            semantics: options.dialect.semantics,
             schemas,
             values: values.values,
             user,
             exceptions: PolicyExceptions::new(exceptions.exceptions),
             filters,
-            operation: options.operation,
             namespace: namespace.as_str().into(),
-            limits: options.evaluation_limits,
             is_replay,
             input_names: InputNames::FLAGS,
-            on_policy_update: options.on_policy_update,
             trace,
+            ..options.settings()
         };
         let engine = Engine::new(PolicySet::new(policies.policies), settings);
         let of_manifests = cluster.clone().filter(|_| options.cluster.live && !options.is_live());
@@ -192,15 +189,12 @@ impl Session {
     /// An evaluator of objects in a world.
     pub(super) fn evaluator<'a, W: World>(&'a self, world: &'a W) -> Evaluator<'a, W> {
         Evaluator {
-            engine: &self.engine,
-            world,
-            old: &self.old,
             stored: self.stored.as_ref(),
             twice: self.check_idempotent,
             live: self.live,
             recording: self.recording.as_deref(),
             shows_secrets: self.shows_secrets,
-            keeps_whole: false,
+            ..Evaluator::new(&self.engine, world, &self.old)
         }
     }
 

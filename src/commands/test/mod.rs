@@ -19,10 +19,11 @@ use crate::report::{SuiteCounts, SuiteReport, UnloadedSuite};
 use crate::semantics::DivergenceSet;
 use crate::source::{custom_kinds, find_suites};
 
-use super::arguments::{Color, LegacySyntax, SemanticsArgument, dialect, limit, limits};
+use super::arguments::{Color, DialectArguments, EngineArguments};
 use super::exit::Exit;
-use super::reporter::{NoteKind, Reporter, Verbosity};
-use super::session::{report, schemas, with_pool};
+use super::options::RunOptions;
+use super::reporter::{NoteKind, Reporter};
+use super::session::{on_threads, schemas};
 use super::version::print;
 use run::{Runner, SuiteResult};
 use selector::Selector;
@@ -41,6 +42,10 @@ Examples:
   # Write what the policies give now into the files of expected objects
   kubectl kyv test policies/add-labels --update";
 
+const LEGACY_HELP: &str = "\
+What the early `overlay` and `patches` of rules mean. Kyverno 1.19 refuses a policy with them: with \
+--semantics kyverno the rules run only if native or smp is asked for";
+
 /// What a suite is called unless `--file-name` says otherwise.
 const FILE_NAMES: [&str; 2] = ["kyverno-test.yaml", "kyverno-test.yml"];
 
@@ -51,6 +56,7 @@ const FILE_NAMES: [&str; 2] = ["kyverno-test.yaml", "kyverno-test.yml"];
 /// file does not hold the object, is listed as such, and fails only with --strict.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES, help_template = super::HELP)]
+#[command(mut_arg("legacy", |legacy| legacy.help(LEGACY_HELP)))]
 pub(super) struct Arguments {
     /// Directories with suites in or below them, or suites; the current directory by default.
     #[arg(value_name = "DIR")]
@@ -81,25 +87,13 @@ pub(super) struct Arguments {
     )]
     crds: Vec<PathBuf>,
 
-    /// Which side is taken where Kyverno's documentation and its controllers differ.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = SemanticsArgument::Documented, help_heading = "Evaluation")]
-    semantics: SemanticsArgument,
-    /// What the early `overlay` and `patches` of rules mean. Kyverno 1.19 refuses a policy with them: with
-    /// --semantics kyverno the rules run only if native or smp is asked for.
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = LegacySyntax::Doc, help_heading = "Evaluation")]
-    legacy: LegacySyntax,
+    #[command(flatten)]
+    dialect: DialectArguments,
     /// Fail for expectations that were dropped or not evaluated, and for names in them that no object has.
     #[arg(long, help_heading = "Evaluation")]
     strict: bool,
-    /// The time that policies see, such as 2026-01-31T12:00:00Z; the start of the run by default.
-    #[arg(long, value_name = "TIME", help_heading = "Evaluation")]
-    now: Option<Timestamp>,
-    /// Where random values start from.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Evaluation")]
-    seed: u64,
-    /// Another limit on the size of inputs or on the work of a rule, such as yaml-depth=512 or steps=5000000.
-    #[arg(long, value_name = "NAME=N", value_delimiter = ',', value_parser = limit, help_heading = "Evaluation")]
-    limit: Vec<(String, usize)>,
+    #[command(flatten)]
+    engine: EngineArguments,
     /// How many suites run at once; as many as there are processors by default.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Evaluation")]
     workers: Option<u16>,
@@ -137,28 +131,29 @@ enum Output {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
-    // Strictness is a matter of rows here: a note about a suite does not make it fail.
-    let verbosity = Verbosity { quiet: arguments.quiet, strict: false };
-    with_pool(arguments.workers.map_or(0, usize::from), verbosity, |reporter| {
+    let options = arguments.engine.options();
+    let options = RunOptions {
+        dialect: arguments.dialect.dialect(),
+        // `--strict` is about rows: a note about a suite does not make it fail.
+        strict: false,
+        quiet: arguments.quiet,
+        workers: arguments.workers.map_or(0, usize::from),
+        now: options.now.or_else(|| Some(Timestamp::now())),
+        ..options
+    };
+    on_threads(&options, |reporter| {
         let Some(files) = find(arguments, reporter) else { return };
-        let (limits, evaluation) = limits(&arguments.limit);
-        let Some(kinds) = report(custom_kinds(&arguments.crds, &limits), reporter) else { return };
+        let limits = &options.input_limits;
+        let Some(kinds) = reporter.loaded(custom_kinds(&arguments.crds, limits)) else { return };
         let Some(schemas) = schemas(&kinds, reporter) else { return };
-        let runner = Runner {
-            dialect: dialect(arguments.semantics, arguments.legacy),
-            kinds: &kinds,
-            schemas,
-            limits,
-            evaluation,
-            now: arguments.now.unwrap_or_else(Timestamp::now),
-            seed: arguments.seed,
-            selector: &arguments.test_case_selector,
-        };
-        let mut ran = runner.run(&files);
-        if arguments.update && update::write(ran.iter().flat_map(|ran| &ran.rewrites), &limits, reporter) {
-            ran = runner.run(&files);
+        let runner =
+            Runner { options: &options, kinds: &kinds, schemas, selector: &arguments.test_case_selector };
+        let mut results = runner.run(&files);
+        let rewrites = results.iter().flat_map(|result| &result.rewrites);
+        if arguments.update && update::write(rewrites, limits, reporter) {
+            results = runner.run(&files);
         }
-        finish(arguments, ran, reporter);
+        finish(arguments, results, reporter);
     })
 }
 
@@ -172,36 +167,37 @@ fn find(arguments: &Arguments, reporter: &mut Reporter) -> Option<Vec<PathBuf>> 
     };
     let mut files: Vec<PathBuf> = Vec::new();
     let mut seen = BTreeSet::new();
-    let mut failed = false;
+    let mut errors = Vec::new();
     for root in roots {
         match find_suites(root, &names) {
-            Ok(found) => {
-                files.extend(found.into_iter().filter(|file| seen.insert(file.clone())));
-            }
-            Err(error) => {
-                failed = true;
-                reporter.source_error(&error);
-            }
+            Ok(found) => files.extend(found.into_iter().filter(|file| seen.insert(file.clone()))),
+            Err(error) => errors.push(error),
         }
     }
-    if failed {
+    if !errors.is_empty() {
+        reporter.source_errors(&errors);
         return None;
     }
     if files.is_empty() {
         let roots: Vec<_> = roots.iter().map(|root| root.display().to_string()).collect();
         let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
         let message = format!("no suite ({}) in {}", names.join(", "), roots.join(", "));
-        if arguments.require_tests {
-            reporter.error(Exit::Changes, &message);
-        } else {
-            reporter.note(NoteKind::Other, &message);
-        }
+        failure_or_note(arguments.require_tests, &message, reporter);
     }
     Some(files)
 }
 
-/// Says what there is to say, and prints the results.
-fn finish(arguments: &Arguments, ran: Vec<SuiteResult>, reporter: &mut Reporter) {
+/// Reports that nothing was run, which is a failure if it is asked for.
+fn failure_or_note(is_failure: bool, message: &str, reporter: &mut Reporter) {
+    if is_failure {
+        reporter.error(Exit::Changes, message);
+    } else {
+        reporter.note(NoteKind::Other, message);
+    }
+}
+
+/// Reports notes and errors, and prints the results.
+fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Reporter) {
     let palette = if arguments.output.is_none() { arguments.color.palette() } else { Palette::Plain };
     let view = SuiteView {
         fail_only: arguments.fail_only,
@@ -211,42 +207,33 @@ fn finish(arguments: &Arguments, ran: Vec<SuiteResult>, reporter: &mut Reporter)
     };
     let mut divergences = DivergenceSet::NONE;
     let mut unloaded = Vec::new();
-    let is_idle = !ran.is_empty() && ran.iter().all(|one| matches!(one.report, Ok(None)));
+    let is_idle = !results.is_empty() && results.iter().all(|result| matches!(result.report, Ok(None)));
     let mut reports: Vec<SuiteReport> = Vec::new();
-    for one in ran {
-        for note in &one.notes {
+    for result in results {
+        for note in result.notes.iter().chain(&result.unmatched_names) {
             reporter.note(NoteKind::Other, note);
         }
-        for line in &one.unmatched_names {
-            reporter.note(NoteKind::Other, line);
-        }
-        if arguments.strict && !one.unmatched_names.is_empty() {
+        if arguments.strict && !result.unmatched_names.is_empty() {
             reporter.worsen(Exit::Changes);
         }
-        divergences.extend(one.divergences);
-        match one.report {
+        divergences.extend(result.divergences);
+        match result.report {
             Ok(report) => reports.extend(report),
             Err(errors) => {
-                for error in &errors {
-                    reporter.source_error(error);
-                }
+                reporter.source_errors(&errors);
                 let reasons = errors.iter().map(ToString::to_string).collect();
-                unloaded.push(UnloadedSuite { file: one.file, reasons });
+                unloaded.push(UnloadedSuite { file: result.file, reasons });
             }
         }
     }
-    reporter.divergences(divergences, arguments.semantics.into());
+    reporter.divergences(divergences, arguments.dialect.dialect().semantics);
     if !unloaded.is_empty() {
         let suites = counted(unloaded.len(), "suite");
         reporter.error(Exit::Input, &format!("{suites} could not be loaded"));
     }
     if is_idle && arguments.test_case_selector != Selector::default() {
         let message = "--test-case-selector fits no expectation: nothing was run";
-        if arguments.require_tests || arguments.strict {
-            reporter.error(Exit::Changes, message);
-        } else {
-            reporter.note(NoteKind::Other, message);
-        }
+        failure_or_note(arguments.require_tests || arguments.strict, message, reporter);
     }
     if reports.iter().flat_map(|report| &report.rows).any(|row| view.fails(row)) {
         reporter.worsen(Exit::Changes);

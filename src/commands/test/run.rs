@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
-use crate::engine::{self, Engine, InputNames, Settings, Targets};
+use crate::commands::options::RunOptions;
+use crate::engine::{Engine, InputNames, Settings, Targets};
 use crate::patch::Schemas;
 use crate::policy::{Operation, PolicySet};
 use crate::report::{ObjectReport, SuiteReport};
-use crate::semantics::{Dialect, DivergenceSet};
+use crate::semantics::DivergenceSet;
 use crate::source::{CustomKind, OfflineWorld, Place, Refused, SourceError, read_file};
 use crate::suite::{Evaluation, ExpectedFiles, Suite, SuiteRun, TargetState, check, unmatched_names};
 use crate::value::{GroupVersionKind, ObjectRef, Text};
-use crate::yaml::{Document, Limits};
+use crate::yaml::Document;
 
 use super::load::{Loaded, Loader};
 use super::selector::Selector;
@@ -22,14 +23,9 @@ use super::update::Rewrite;
 
 /// What is the same for all suites of a run.
 pub(super) struct Runner<'a> {
-    pub(super) dialect: Dialect,
+    pub(super) options: &'a RunOptions,
     pub(super) kinds: &'a [CustomKind],
     pub(super) schemas: Schemas,
-    pub(super) limits: Limits,
-    /// What bounds the evaluation of one rule on one object.
-    pub(super) evaluation: engine::Limits,
-    pub(super) now: Timestamp,
-    pub(super) seed: u64,
     pub(super) selector: &'a Selector,
 }
 
@@ -75,7 +71,7 @@ impl Runner<'_> {
 
     /// Runs the test documents of a file.
     fn file(&self, file: &Path) -> Vec<SuiteResult> {
-        match read_file(file, &self.limits) {
+        match read_file(file, &self.options.input_limits) {
             Ok(documents) if documents.is_empty() => {
                 let path = file.display().to_string();
                 vec![SuiteResult::failed(file, vec![SourceError::Empty { path, kind: "Test" }])]
@@ -106,13 +102,14 @@ impl Runner<'_> {
         if suite.results.is_empty() {
             return SuiteResult::skipped(file, notes);
         }
-        let mut world = OfflineWorld::new(self.now, self.seed);
+        let now = self.options.now.unwrap_or_else(Timestamp::now);
+        let mut world = OfflineWorld::new(now, self.options.seed);
         world.set_kinds(self.kinds);
         let folder = file.parent().unwrap_or_else(|| Path::new(""));
         let loader = Loader {
             folder,
-            dialect: self.dialect,
-            limits: self.limits,
+            dialect: self.options.dialect,
+            limits: self.options.input_limits,
             world: &world,
             refused: Refused::default(),
             notes: Vec::new(),
@@ -200,15 +197,13 @@ impl Runner<'_> {
     /// Runs a suite's objects through its policies as requests of one operation.
     fn run_operation(&self, loaded: &Loaded, operation: Option<Operation>, world: &OfflineWorld) -> SuiteRun {
         let settings = Settings {
-            semantics: self.dialect.semantics,
             schemas: self.schemas.clone(),
             values: loaded.values.values.clone(),
             user: loaded.user.clone(),
             exceptions: loaded.exceptions.clone(),
             operation,
-            limits: self.evaluation,
             input_names: InputNames::SUITE,
-            ..Settings::default()
+            ..self.options.settings()
         };
         let engine = Engine::new(PolicySet::new(loaded.policies.clone()), settings);
         let mut reports: Vec<ObjectReport> =

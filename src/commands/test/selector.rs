@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::commands::argument_values::ArgumentError;
 use crate::pattern::matches;
 use crate::suite::Expectation;
 use crate::value::Text;
@@ -16,21 +17,22 @@ pub(super) struct Selector {
 
 impl Selector {
     /// Reads `policy=P,rule=R,resource=N`, any of them left out.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, ArgumentError> {
         let mut selector = Self::default();
         for pair in text.split(',').filter(|pair| !pair.is_empty()) {
-            let (key, pattern) = pair.split_once('=').ok_or("expected KEY=PATTERN, separated by commas")?;
+            let expected = ArgumentError::Expected("KEY=PATTERN, separated by commas");
+            let (key, pattern) = pair.split_once('=').ok_or(expected)?;
             let place = match key.trim() {
                 "policy" => &mut selector.policy,
                 "rule" => &mut selector.rule,
                 "resource" => &mut selector.resource,
-                other => return Err(format!("`{other}` is none of policy, rule, resource")),
+                other => return Err(ArgumentError::SelectorKey(other.to_owned())),
             };
             if pattern.is_empty() {
-                return Err(format!("the pattern of `{key}` is empty"));
+                return Err(ArgumentError::EmptyPattern(key.to_owned()));
             }
             if place.replace(pattern.to_owned()).is_some() {
-                return Err(format!("`{key}` stands twice"));
+                return Err(ArgumentError::Duplicate(key.to_owned()));
             }
         }
         Ok(selector)

@@ -1,0 +1,97 @@
+//! Values of arguments, read from their texts.
+
+use std::num::ParseIntError;
+use std::time::Duration;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+use crate::engine;
+use crate::policy::Operation;
+use crate::value::GoDuration;
+use crate::yaml::{Limit, Limits};
+
+/// Why a value of an argument is refused.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ArgumentError {
+    #[error("expected {0}")]
+    Expected(&'static str),
+    #[error("expected one of {}", Operation::ALL.map(Operation::name).join(", "))]
+    Operation,
+    #[error(transparent)]
+    Number(#[from] ParseIntError),
+    #[error("`{0}` is no number")]
+    NotANumber(String),
+    #[error("no limit is called `{name}`; there are {}", limit_names())]
+    UnknownLimit { name: String },
+    /// In kubectl's words.
+    #[error(
+        "Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a \
+         corresponding time unit (e.g. 1s | 2m | 3h)"
+    )]
+    Timeout,
+    #[error("`{0}` is none of policy, rule, resource")]
+    SelectorKey(String),
+    #[error("the pattern of `{0}` is empty")]
+    EmptyPattern(String),
+    #[error("`{0}` stands twice")]
+    Duplicate(String),
+}
+
+/// A value that an argument may have: its name, its help text, and what it stands for.
+pub(super) type Choice<T> = (&'static str, &'static str, T);
+
+/// Reads the name of a choice.
+pub(super) fn choice_parser<T: Clone + Send + Sync + 'static>(
+    choices: &'static [Choice<T>],
+) -> impl TypedValueParser<Value = T> {
+    let values = choices.iter().map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    let find = |name: String| choices.iter().find(|choice| choice.0 == name).map(|choice| choice.2.clone());
+    PossibleValuesParser::new(values).try_map(move |name| find(name).ok_or("not among the choices"))
+}
+
+/// Reads an operation, whatever its case.
+pub(super) fn operation(text: &str) -> Result<Operation, ArgumentError> {
+    Operation::parse(&text.to_uppercase()).ok_or(ArgumentError::Operation)
+}
+
+/// Reads a limit of the input or the evaluation.
+pub(super) fn limit(text: &str) -> Result<(String, usize), ArgumentError> {
+    let (name, value) = extra(text).map_err(|_| ArgumentError::Expected("NAME=N"))?;
+    let Ok(number) = value.parse() else { return Err(ArgumentError::NotANumber(value)) };
+    let is_known = Limits::default().set(&name, number) || engine::Limits::default().set(&name, number);
+    if is_known { Ok((name, number)) } else { Err(ArgumentError::UnknownLimit { name }) }
+}
+
+fn limit_names() -> String {
+    let names = Limit::ALL.iter().map(|limit| limit.name()).chain(engine::Limits::NAMES);
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// The limits on the size of inputs and those on the evaluation of one rule, with some of them set.
+pub(super) fn limits(set: &[(String, usize)]) -> (Limits, engine::Limits) {
+    let (mut inputs, mut evaluation) = (Limits::default(), engine::Limits::default());
+    for (name, value) in set {
+        // `limit` has refused other names.
+        let _is_known = inputs.set(name, *value) || evaluation.set(name, *value);
+    }
+    (inputs, evaluation)
+}
+
+/// Reads the maximum number of objects of a page. As with kubectl, a number below 1 is no limit.
+pub(super) fn chunk_size(text: &str) -> Result<u32, ArgumentError> {
+    let number = text.parse::<i64>()?;
+    Ok(u32::try_from(number.max(0)).unwrap_or(u32::MAX))
+}
+
+/// Reads a timeout as kubectl does: seconds, or a Go duration.
+pub(super) fn request_timeout(text: &str) -> Result<Duration, ArgumentError> {
+    let seconds = text.parse().ok().map(Duration::from_secs);
+    let go = || Duration::try_from_secs_f64(GoDuration::read(text)?.as_seconds()).ok();
+    seconds.or_else(go).ok_or(ArgumentError::Timeout)
+}
+
+/// Reads `NAME=VALUE`.
+pub(super) fn extra(text: &str) -> Result<(String, String), ArgumentError> {
+    let (name, value) = text.split_once('=').ok_or(ArgumentError::Expected("NAME=VALUE"))?;
+    Ok((name.to_owned(), value.to_owned()))
+}
