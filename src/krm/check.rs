@@ -27,20 +27,24 @@ pub fn duplicates<'a>(items: &[&'a Value]) -> Vec<usize> {
 
 /// Errors of the items as a whole: a resource without a name, and duplicate items.
 /// `label` names an item by its number.
-pub fn faults(items: &[&Value], function_config: &Value, label: &dyn Fn(usize) -> String) -> Vec<String> {
-    let mut faults = Vec::new();
+pub fn item_errors(
+    items: &[&Value],
+    function_config: &Value,
+    label: &dyn Fn(usize) -> String,
+) -> Vec<String> {
+    let mut errors = Vec::new();
     let mut places = BTreeMap::new();
     let mut ids = BTreeMap::new();
     let mut objects = BTreeMap::new();
     for (number, item) in items.iter().enumerate() {
         let path = internal_annotation(item, "path");
-        let mut fault = |first: usize, text: String| {
-            faults.push(format!("{} and {} {text}", label(first), label(number)));
+        let mut error = |first: usize, text: String| {
+            errors.push(format!("{} and {} {text}", label(first), label(number)));
         };
         if let Some(path) = path {
             let index = internal_annotation(item, "index").unwrap_or("0");
             if let Some(first) = places.insert(place(item), number) {
-                fault(
+                error(
                     first,
                     format!("are one document ({path}, index {index}): do two selectors choose it?"),
                 );
@@ -51,7 +55,7 @@ pub fn faults(items: &[&Value], function_config: &Value, label: &dyn Fn(usize) -
         if let Some(id) = id.and_then(Value::as_str)
             && let Some(first) = ids.insert(id, number)
         {
-            fault(first, format!("have the same internal.config.kubernetes.io/id: {id}"));
+            error(first, format!("have the same internal.config.kubernetes.io/id: {id}"));
             continue;
         }
         if !is_resource(item, function_config) {
@@ -60,16 +64,16 @@ pub fn faults(items: &[&Value], function_config: &Value, label: &dyn Fn(usize) -
         let Some(object) = ObjectRef::of(item) else { continue };
         if object.name.is_empty() {
             if !object.kind.kind.ends_with("List") {
-                faults.push(format!("{}: the {} has no metadata.name", label(number), object.kind.kind));
+                errors.push(format!("{}: the {} has no metadata.name", label(number), object.kind.kind));
             }
         } else if path.is_none() && item.path(&["metadata", "name"]).is_some() {
             let text = format!("are both {} {object}", object.kind.api_version());
             if let Some(first) = objects.insert(object, number) {
-                fault(first, text);
+                error(first, text);
             }
         }
     }
-    faults
+    errors
 }
 
 #[cfg(test)]
@@ -79,7 +83,7 @@ mod tests {
     fn found(items: &str) -> Vec<String> {
         let items = Value::from_json(items).unwrap();
         let items: Vec<&Value> = items.as_array().unwrap().iter().collect();
-        faults(&items, &Value::Null, &|number| format!("items[{number}]"))
+        item_errors(&items, &Value::Null, &|number| format!("items[{number}]"))
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod results;
 mod schema;
 
 pub use annotations::{InternalAnnotations, file_path, hide, is_internal};
-pub use check::{duplicates, faults};
+pub use check::{duplicates, item_errors};
 pub use config::{ConfigError, FunctionConfig, Mode, OnError, PolicyInput};
 pub use list::{ResourceList, ResourceListError, is_resource, is_same_object};
 pub use response::{ItemOutcome, Response, response_text};

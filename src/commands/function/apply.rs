@@ -3,19 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use crate::commands::evaluate::{Evaluated, Evaluator};
+use crate::commands::exit::Exit;
+use crate::commands::pipeline::{chunks, evaluate_all};
+use crate::commands::reporter::{NoteKind, Reporter};
 use crate::krm::{
     ItemOutcome, Mode, OnError, Response, Severities, Severity, change_words, file_of, file_path, hide,
     is_resource, is_same_object, results, sort, warning,
 };
+use crate::policy::{DocumentKind, kind_of};
 use crate::render::{Masked, Origin, error_lines, mask_beside, printable_line};
 use crate::report::{ObjectReport, Outcome};
 use crate::semantics::DivergenceSet;
 use crate::source::{Content, InputDocument, OldObjects};
-use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
+use crate::value::{ObjectRef, Text, Value};
 
 use super::input::{FunctionInput, Node, Subject};
 use super::load::Function;
-use super::{Evaluated, Evaluator, Exit, NoteKind, Reporter, chunks, evaluate_all};
 
 /// A note on policies whose result depends on the time: the output of a renderer should be reproducible.
 const TIME_DEPENDENT: &str = "a policy looks at the time: another run may give another result";
@@ -77,18 +81,16 @@ impl Function {
 
     /// Whether an item is one of the policies that are applied.
     fn is_applied(&self, item: &Value) -> bool {
-        let text = |name| item.path(&["metadata", name]).and_then(Value::as_str);
-        let Some(kind) = GroupVersionKind::of(item).filter(|kind| &*kind.group == "kyverno.io") else {
+        if kind_of(item) != DocumentKind::Policy {
             return false;
-        };
-        let Some(name) = text("name") else { return false };
+        }
+        let text = |path: &[&str]| item.path(path).and_then(Value::as_str);
+        let namespace = text(&["metadata", "namespace"]).unwrap_or("default");
         self.engine.policies().policies().iter().any(|policy| {
             let meta = policy.meta();
-            let is_there = meta
-                .namespace
-                .as_deref()
-                .is_none_or(|namespace| namespace == text("namespace").unwrap_or("default"));
-            is_there && *meta.kind == *kind.kind && &*meta.name == name
+            meta.namespace.as_deref().is_none_or(|own| own == namespace)
+                && text(&["kind"]) == Some(&meta.kind)
+                && text(&["metadata", "name"]) == Some(&meta.name)
         })
     }
 
@@ -102,17 +104,7 @@ impl Function {
     /// Evaluates the subjects; `None` for one that policies are not applied to.
     fn run(&self, subjects: &[Subject]) -> Vec<Option<ItemResult>> {
         let old = OldObjects::default();
-        let evaluator = Evaluator {
-            engine: &self.engine,
-            world: &self.world,
-            old: &old,
-            stored: None,
-            twice: false,
-            live: false,
-            recording: None,
-            shows_secrets: false,
-            keeps_whole: false,
-        };
+        let evaluator = Evaluator::new(&self.engine, &self.world, &old);
         let severities = self.severities();
         let visible = subjects.iter().enumerate().filter(|(_, subject)| subject.is_evaluated);
         let documents = visible.map(|(input, subject)| {
@@ -221,6 +213,7 @@ fn as_warnings(errors: &str) -> String {
 }
 
 /// What the policies did to an item.
+#[derive(Default)]
 struct ItemResult {
     /// The item, if it changed.
     after: Option<Value>,
@@ -245,13 +238,7 @@ fn item_result(
 ) -> ItemResult {
     let mut result = ItemResult {
         after: after.as_ref().map(|after| hide(&subject.value).1.restore(after)),
-        results: Vec::new(),
-        errors: String::new(),
-        violations: String::new(),
-        divergences: DivergenceSet::NONE,
-        exceptions: BTreeSet::new(),
-        undecided: Vec::new(),
-        missing: Vec::new(),
+        ..ItemResult::default()
     };
     for object in objects {
         let report = &object.report;

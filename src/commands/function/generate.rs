@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use crate::krm::{faults, file, is_resource};
+use crate::krm::{file, is_resource, item_errors};
 use crate::render::Origin;
 use crate::source::{Content, InputDocument, Manifests, Walk};
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
 use crate::yaml::Limits;
 
+use super::error::FunctionError;
 use super::input::Subject;
 
 /// The objects of manifests, before any policy.
@@ -24,15 +25,15 @@ impl GeneratedObjects {
     /// # Errors
     ///
     /// Files that cannot be read, documents that are no objects, and duplicate objects.
-    pub(super) fn load(paths: &[Text], function_config: &Value, limits: Limits) -> Result<Self, Vec<String>> {
+    pub(super) fn load(
+        paths: &[Text],
+        function_config: &Value,
+        limits: Limits,
+    ) -> Result<Self, Vec<FunctionError>> {
         let mut generated = Self::default();
-        let mut errors = Vec::new();
         let mut manifests = Manifests::new(limits);
-        for path in paths {
-            if let Err(error) = manifests.add(Path::new(&**path), Walk::DeepWithoutDots) {
-                errors.push(error.to_string());
-            }
-        }
+        let add = |path: &Text| manifests.add(Path::new(&**path), Walk::DeepWithoutDots).err();
+        let mut errors: Vec<FunctionError> = paths.iter().filter_map(add).map(Into::into).collect();
         let mut numbers: Vec<i64> = Vec::new();
         for piece in manifests.pieces() {
             match piece {
@@ -44,21 +45,27 @@ impl GeneratedObjects {
                     });
                     generated.add(&piece, number, function_config, &mut errors);
                 }
-                Err(error) => errors.push(error.to_string()),
+                Err(error) => errors.push(error.into()),
             }
         }
         let values: Vec<&Value> = generated.subjects.iter().map(|subject| &subject.value).collect();
         let label = |number: usize| {
             generated.subjects.get(number).map_or_else(String::new, |subject| subject.origin.to_string())
         };
-        errors.extend(faults(&values, function_config, &label));
+        errors.extend(item_errors(&values, function_config, &label).into_iter().map(FunctionError::Items));
         if !paths.is_empty() && generated.subjects.is_empty() && errors.is_empty() {
-            errors.push("functionConfig: spec.manifests: no resource among the manifests".into());
+            errors.push(FunctionError::NoManifests);
         }
         if errors.is_empty() { Ok(generated) } else { Err(errors) }
     }
 
-    fn add(&mut self, piece: &InputDocument, number: i64, function_config: &Value, errors: &mut Vec<String>) {
+    fn add(
+        &mut self,
+        piece: &InputDocument,
+        number: i64,
+        function_config: &Value,
+        errors: &mut Vec<FunctionError>,
+    ) {
         let (Content::Document(document), Some(value)) = (&piece.content, piece.value()) else { return };
         let name = document.source().name();
         let is_list = GroupVersionKind::of(value).is_some_and(|kind| kind.kind.ends_with("List"));
@@ -71,7 +78,7 @@ impl GeneratedObjects {
         for (at, object) in objects {
             let origin = Origin { name: name.into(), line: Some(document.nearest_position(&at).line) };
             let Some(kind) = GroupVersionKind::of(object) else {
-                errors.push(format!("{origin}: no object: apiVersion or kind is missing"));
+                errors.push(FunctionError::NoObject(origin));
                 continue;
             };
             if !is_resource(object, function_config) {

@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::commands::options::RunOptions;
+use crate::commands::policy_notes::{exception_notes, policy_notes, unsupported};
+use crate::commands::reporter::{NoteKind, Reporter};
 use crate::engine::{Engine, InputNames, Settings};
-use crate::krm::{self, FunctionConfig, Mode, PolicyInput, hide};
+use crate::krm::{FunctionConfig, Mode, PolicyInput, hide, item_errors};
 use crate::patch::Schemas;
 use crate::policy::{PolicyExceptions, PolicySet};
 use crate::semantics::Dialect;
@@ -14,12 +17,12 @@ use crate::source::{
     ExceptionLoader, GivenLoader, GivenObjects, LoadedExceptions, LoadedPolicies, OfflineWorld, PolicyLoader,
     SourceError, user_in, values_in,
 };
-use crate::value::{Pointer, Value};
+use crate::value::Value;
 use crate::yaml::{self, Limits, Source};
 
+use super::error::FunctionError;
 use super::generate::GeneratedObjects;
 use super::input::{FunctionInput, Subject};
-use super::{NoteKind, Reporter, exception_notes, policy_notes, unsupported};
 
 /// A function, configured.
 pub(super) struct Function {
@@ -38,58 +41,57 @@ impl Function {
     /// # Errors
     ///
     /// Everything that is wrong with the configuration, what it names, and the items as a whole.
-    pub(super) fn open(input: &FunctionInput<'_>, reporter: &mut Reporter) -> Result<Self, Vec<String>> {
-        let limits = Limits::default();
+    pub(super) fn open(
+        input: &FunctionInput<'_>,
+        reporter: &mut Reporter,
+    ) -> Result<Self, Vec<FunctionError>> {
         if input.config.value.is_null() {
-            return Err(vec![
-                "no functionConfig: it is where a Kyv (kyv.dev/v1alpha1) or a ConfigMap names the policies"
-                    .into(),
-            ]);
+            return Err(vec![FunctionError::NoConfig]);
         }
+        let mut errors = Vec::new();
         let config = FunctionConfig::from_value(input.config.value)
-            .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())?;
-        let items: Vec<&Value> = input.items.iter().map(|item| item.value).collect();
-        let label = |number: usize| match input.items.get(number) {
-            Some(item) => item.origin().to_string(),
-            None => String::new(),
+            .map_err(|errors| errors.into_iter().map(FunctionError::Config).collect::<Vec<_>>())?;
+        let options = RunOptions {
+            dialect: Dialect { semantics: config.semantics, legacy: config.legacy },
+            operation: config.operation,
+            ..RunOptions::default()
         };
-        let mut faults = krm::faults(&items, input.config.value, &label);
-        let loaded = policies(input, &config, limits, reporter);
-        let loaded = loaded.map_err(|errors| faults.extend(errors)).ok();
-        let values =
-            config.values.as_ref().map(|value| values_in(&printed("values", value), &limits)).transpose();
-        let user =
-            config.user_info.as_ref().map(|value| user_in(&printed("userInfo", value), &limits)).transpose();
-        let objects = context_from(input, &config, limits);
-        let said = |errors: Vec<SourceError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let values =
-            values.map_err(|errors| faults.extend(said(errors))).unwrap_or_default().unwrap_or_default();
-        let user = user.map_err(|errors| faults.extend(said(errors))).unwrap_or_default();
-        let objects = objects.map_err(|errors| faults.extend(said(errors))).unwrap_or_default();
-        let exceptions = exceptions(input, &config, limits);
-        let exceptions = exceptions.map_err(|errors| faults.extend(errors)).unwrap_or_default();
+        let limits = options.input_limits;
+        let items: Vec<&Value> = input.items.iter().map(|item| item.value).collect();
+        let label = |number: usize| {
+            input.items.get(number).map_or_else(String::new, |item| item.origin().to_string())
+        };
+        let of_items = item_errors(&items, input.config.value, &label);
+        errors.extend(of_items.into_iter().map(FunctionError::Items));
+        let policies = policies(input, &config, &options, &mut errors, reporter);
+        let printed = |field, value: &Option<Value>| value.as_ref().map(|value| printed(field, value));
+        let values = printed("values", &config.values).map(|text| values_in(&text, &limits));
+        let values = taken(values.transpose(), &mut errors).unwrap_or_default();
+        let user = printed("userInfo", &config.user_info).map(|text| user_in(&text, &limits));
+        let user = taken(user.transpose(), &mut errors);
+        let objects = taken(context_from(input, &config, limits), &mut errors);
+        let exceptions = exceptions(input, &config, limits, &mut errors);
         let generated = GeneratedObjects::load(&config.manifests, input.config.value, limits);
-        let generated = generated.map_err(|errors| faults.extend(errors)).unwrap_or_default();
-        let Some(loaded) = loaded.filter(|_| faults.is_empty()) else { return Err(faults) };
-        let errors = unsupported(&loaded);
+        let generated = taken(generated, &mut errors);
+        if errors.is_empty() {
+            errors.extend(unsupported(&policies).into_iter().map(FunctionError::Unsupported));
+        }
         if !errors.is_empty() {
             return Err(errors);
         }
-        let mut notes = policy_notes(&loaded, reporter);
-        notes.extend(exception_notes(&exceptions, &loaded.policies));
+        let mut notes = policy_notes(&policies, reporter);
+        notes.extend(exception_notes(&exceptions, &policies.policies));
         notes.extend(generated.notes.into_iter().map(|note| (NoteKind::Other, note)));
         notes.extend(values.notes.into_iter().map(|note| (NoteKind::Omission, note)));
         let settings = Settings {
-            semantics: config.semantics,
             schemas: Schemas::kubernetes(),
             values: values.values,
             user,
             exceptions: PolicyExceptions::new(exceptions.exceptions),
-            operation: config.operation,
             input_names: InputNames::FUNCTION,
-            ..Settings::default()
+            ..options.settings()
         };
-        let engine = Engine::new(PolicySet::new(loaded.policies), settings);
+        let engine = Engine::new(PolicySet::new(policies.policies), settings);
         let named = match config.mode {
             Mode::Generate => generated.subjects.iter().map(|subject| &subject.value).collect(),
             Mode::Mutate | Mode::Validate => items,
@@ -99,26 +101,36 @@ impl Function {
     }
 }
 
+/// What was loaded; if nothing was, the errors are added to the others.
+fn taken<T: Default, E: Into<FunctionError>>(
+    loaded: Result<T, Vec<E>>,
+    errors: &mut Vec<FunctionError>,
+) -> T {
+    loaded.unwrap_or_else(|found| {
+        errors.extend(found.into_iter().map(Into::into));
+        T::default()
+    })
+}
+
 /// The policies that the configuration names, and those among the items if it is set so.
 fn policies(
     input: &FunctionInput<'_>,
     config: &FunctionConfig,
-    limits: Limits,
+    options: &RunOptions,
+    errors: &mut Vec<FunctionError>,
     reporter: &mut Reporter,
-) -> Result<LoadedPolicies, Vec<String>> {
-    let dialect = Dialect { semantics: config.semantics, legacy: config.legacy };
-    let mut loader = PolicyLoader::new(dialect, limits);
-    let mut strays = Vec::new();
-    let mut node = |loader: &mut PolicyLoader, at: &Pointer, value: &Value| {
-        if !loader.node(input.config.document, at, value) {
-            strays.push(format!("{at}: neither a path nor a policy"));
-        }
-    };
+) -> LoadedPolicies {
+    let mut loader = PolicyLoader::new(options.dialect, options.input_limits);
     let inline = input.config.at.key("spec").key("policies");
     for (index, policy) in config.policies.iter().enumerate() {
         match policy {
             PolicyInput::Path(path) => loader.path(Path::new(&**path)),
-            PolicyInput::Inline(policy) => node(&mut loader, &inline.index(index), policy),
+            PolicyInput::Inline(policy) => {
+                let at = inline.index(index);
+                if !loader.node(input.config.document, &at, policy) {
+                    errors.push(FunctionError::Inline { at, expected: "a policy" });
+                }
+            }
             PolicyInput::Stream(text) => {
                 loader.text(&Arc::new(Source::new("functionConfig.data.inline", &**text)));
             }
@@ -130,15 +142,11 @@ fn policies(
         }
     }
     let name = if config.policies_from_items { "functionConfig and items" } else { "functionConfig" };
-    match loader.finish(name) {
-        Ok(loaded) if strays.is_empty() => Ok(loaded),
-        Ok(_) => Err(strays),
-        Err(refused) => {
-            reporter.divergences(refused.divergences, config.semantics);
-            strays.extend(refused.errors.iter().map(ToString::to_string));
-            Err(strays)
-        }
-    }
+    loader.finish(name).unwrap_or_else(|refused| {
+        reporter.divergences(refused.divergences, config.semantics);
+        errors.extend(refused.errors.into_iter().map(FunctionError::Source));
+        LoadedPolicies::default()
+    })
 }
 
 /// The exceptions that the configuration names.
@@ -146,28 +154,24 @@ fn exceptions(
     input: &FunctionInput<'_>,
     config: &FunctionConfig,
     limits: Limits,
-) -> Result<LoadedExceptions, Vec<String>> {
+    errors: &mut Vec<FunctionError>,
+) -> LoadedExceptions {
     let mut loader = ExceptionLoader::new(config.semantics, limits);
-    let mut strays = Vec::new();
-    let at = input.config.at.key("spec").key("exceptions");
+    let inline = input.config.at.key("spec").key("exceptions");
     for (index, exception) in config.exceptions.iter().enumerate() {
         match exception {
             PolicyInput::Path(path) => loader.path(Path::new(&**path)),
             PolicyInput::Inline(exception) => {
-                let at = at.index(index);
+                let at = inline.index(index);
                 if !loader.node(input.config.document, &at, exception) {
-                    strays.push(format!("{at}: neither a path nor an exception"));
+                    errors.push(FunctionError::Inline { at, expected: "an exception" });
                 }
             }
             // Only policies are given as a stream.
             PolicyInput::Stream(_) => {}
         }
     }
-    match loader.finish() {
-        Ok(loaded) if strays.is_empty() => Ok(loaded),
-        Ok(_) => Err(strays),
-        Err(errors) => Err(strays.into_iter().chain(errors.iter().map(ToString::to_string)).collect()),
-    }
+    taken(loader.finish(), errors)
 }
 
 /// What context entries are loaded from. The items are not: they are no part of the cluster yet.

@@ -1,6 +1,7 @@
 //! `fn`: the KRM function. A `ResourceList` comes in, a `ResourceList` goes out.
 
 mod apply;
+mod error;
 mod generate;
 mod input;
 mod load;
@@ -12,18 +13,17 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::krm::{ItemOutcome, ResourceList, Response, duplicates, failure, response_text};
-use crate::source::{Location, read_text};
+use crate::source::{Location, SourceError, read_text};
 use crate::value::Value;
 use crate::yaml::{self, Document, Limits, Source};
 
 use super::HELP;
-use super::evaluate::{Evaluated, Evaluator};
 use super::exit::Exit;
-use super::pipeline::{chunks, evaluate_all};
-use super::policy_notes::{exception_notes, policy_notes, unsupported};
-use super::reporter::{NoteKind, Reporter, Verbosity};
-use super::session::with_pool;
+use super::options::RunOptions;
+use super::reporter::Reporter;
+use super::session::on_threads;
 
+use error::FunctionError;
 use input::FunctionInput;
 use load::Function;
 
@@ -53,8 +53,7 @@ pub(super) struct Arguments {}
 
 /// Runs the command.
 pub(super) fn run(_arguments: &Arguments) -> Exit {
-    let source = read_text(&Location::Stdin, &Limits::default());
-    run_on(source.map_err(|error| vec![error.to_string()]).and_then(|source| document(&source)))
+    run_on(read(&Location::Stdin).and_then(|source| document(&source)))
 }
 
 /// Runs as a function if standard input holds a ResourceList; `None` if it does not.
@@ -62,9 +61,9 @@ pub(super) fn detect() -> Option<Exit> {
     if io::stdin().is_terminal() {
         return None;
     }
-    let source = match read_text(&Location::Stdin, &Limits::default()) {
+    let source = match read(&Location::Stdin) {
         Ok(source) => source,
-        Err(error) => return Some(run_on(Err(vec![error.to_string()]))),
+        Err(errors) => return Some(run_on(Err(errors))),
     };
     if !source.text().contains("ResourceList") {
         return None;
@@ -77,22 +76,33 @@ pub(super) fn detect() -> Option<Exit> {
     (!document.as_ref().is_ok_and(is_other)).then(|| run_on(document))
 }
 
-fn run_on(document: Result<Document, Vec<String>>) -> Exit {
-    with_pool(0, Verbosity::default(), |reporter| match document {
+fn run_on(document: Result<Document, Vec<FunctionError>>) -> Exit {
+    on_threads(&RunOptions::default(), |reporter| match document {
         Ok(document) => serve(&document, reporter),
-        Err(errors) => errors.iter().for_each(|error| reporter.error(Exit::Input, error)),
+        Err(errors) => report(&errors, reporter),
     })
 }
 
-/// The one document of standard input.
-fn document(source: &Arc<Source>) -> Result<Document, Vec<String>> {
-    let mut documents = yaml::read(source, &Limits::default())
-        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+fn report(errors: &[FunctionError], reporter: &mut Reporter) {
+    errors.iter().for_each(|error| reporter.error(Exit::Input, &error.to_string()));
+}
+
+fn read(location: &Location) -> Result<Arc<Source>, Vec<FunctionError>> {
+    read_text(location, &Limits::default()).map_err(|error| vec![error.into()])
+}
+
+fn documents(source: &Arc<Source>) -> Result<Vec<Document>, Vec<FunctionError>> {
+    let read = yaml::read(source, &Limits::default());
+    read.map_err(|errors| errors.into_iter().map(|error| SourceError::from(error).into()).collect())
+}
+
+/// The one document of a text.
+fn document(source: &Arc<Source>) -> Result<Document, Vec<FunctionError>> {
+    let mut documents = documents(source)?;
     documents.retain(|document| document.value().is_some());
-    let found = documents.len();
     match documents.pop() {
-        Some(document) if found == 1 => Ok(document),
-        _ => Err(vec![format!("stdin: expected one document of kind ResourceList, found {found} documents")]),
+        Some(document) if documents.is_empty() => Ok(document),
+        last => Err(vec![FunctionError::Documents(documents.len() + usize::from(last.is_some()))]),
     }
 }
 
@@ -100,7 +110,7 @@ fn document(source: &Arc<Source>) -> Result<Document, Vec<String>> {
 fn serve(document: &Document, reporter: &mut Reporter) {
     let list = match document.value().map(ResourceList::from_value) {
         Some(Ok(list)) => list,
-        Some(Err(fault)) => return reporter.error(Exit::Input, &format!("stdin: {fault}")),
+        Some(Err(error)) => return report(&[error.into()], reporter),
         None => return,
     };
     let response = response(&FunctionInput::of_list(document, &list), reporter);
@@ -111,11 +121,11 @@ fn serve(document: &Document, reporter: &mut Reporter) {
 fn response(input: &FunctionInput<'_>, reporter: &mut Reporter) -> Response {
     match Function::open(input, reporter) {
         Ok(function) => function.response(input, reporter),
-        Err(faults) => {
+        Err(errors) => {
             // The excerpt on further lines is for standard error.
-            let first = |fault: &String| failure(fault.lines().next().unwrap_or_default());
-            let results = faults.iter().map(first).collect();
-            faults.iter().for_each(|fault| reporter.error(Exit::Input, fault));
+            let first = |error: &FunctionError| failure(error.to_string().lines().next().unwrap_or_default());
+            let results = errors.iter().map(first).collect();
+            report(&errors, reporter);
             let mut response = Response::unchanged(input.items.len(), results);
             let items: Vec<_> = input.items.iter().map(|item| item.value).collect();
             for duplicate in duplicates(&items) {
@@ -132,6 +142,6 @@ fn response(input: &FunctionInput<'_>, reporter: &mut Reporter) -> Response {
 fn print(text: &str, reporter: &mut Reporter) {
     let mut out = io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        reporter.error(Exit::Input, &format!("the result cannot be written: {error}"));
+        reporter.unwritten(&error);
     }
 }

@@ -8,12 +8,13 @@ use std::path::Path;
 use clap::CommandFactory as _;
 
 use crate::krm::ItemOutcome;
-use crate::source::{Location, read_text};
+use crate::source::Location;
 use crate::value::Pointer;
-use crate::yaml::{self, Document, Limits, Source};
+use crate::yaml::{self, Document, Source};
 
+use super::error::FunctionError;
 use super::input::{FunctionInput, Node};
-use super::{Exit, Reporter, Verbosity, document, print, response, with_pool};
+use super::{Exit, Reporter, RunOptions, document, documents, on_threads, print, read, report, response};
 use crate::commands::Cli;
 
 /// The variables that kustomize sets for such a plugin; it leaves out a value that is too long.
@@ -32,7 +33,7 @@ pub(in crate::commands) fn plugin_config(arguments: &[OsString]) -> Option<(&Pat
 
 /// Runs as such a plugin.
 pub(in crate::commands) fn run(config: &Path, rest: &[OsString]) -> Exit {
-    with_pool(0, Verbosity::default(), |reporter| {
+    on_threads(&RunOptions::default(), |reporter| {
         if !rest.is_empty() {
             reporter
                 .error(Exit::Input, "argsOneLiner and argsFromFile mean nothing here: all is said in spec");
@@ -40,24 +41,21 @@ pub(in crate::commands) fn run(config: &Path, rest: &[OsString]) -> Exit {
         match (read_config(config), read_items()) {
             (Ok(config), Ok(items)) if rest.is_empty() => serve(&config, &items, reporter),
             (config, items) => {
-                for error in config.err().into_iter().chain(items.err()).flatten() {
-                    reporter.error(Exit::Input, &error);
-                }
+                let errors: Vec<_> = config.err().into_iter().chain(items.err()).flatten().collect();
+                report(&errors, reporter);
             }
         }
     })
 }
 
 /// The configuration, named as in messages about a function: the file is a temporary one.
-fn read_config(path: &Path) -> Result<Document, Vec<String>> {
-    let location = Location::File { path: path.to_owned(), named: true };
-    let source = read_text(&location, &Limits::default()).map_err(|error| vec![error.to_string()])?;
+fn read_config(path: &Path) -> Result<Document, Vec<FunctionError>> {
+    let source = read(&Location::File { path: path.to_owned(), named: true })?;
     document(&Source::new("functionConfig", source.text()).into())
 }
 
-fn read_items() -> Result<Vec<Document>, Vec<String>> {
-    let source = read_text(&Location::Stdin, &Limits::default()).map_err(|error| vec![error.to_string()])?;
-    yaml::read(&source, &Limits::default()).map_err(|errors| errors.iter().map(ToString::to_string).collect())
+fn read_items() -> Result<Vec<Document>, Vec<FunctionError>> {
+    documents(&read(&Location::Stdin)?)
 }
 
 fn serve(config: &Document, documents: &[Document], reporter: &mut Reporter) {

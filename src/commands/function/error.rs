@@ -1,0 +1,34 @@
+//! Why a function cannot run.
+
+use crate::krm::{ConfigError, ResourceListError};
+use crate::render::Origin;
+use crate::source::SourceError;
+use crate::value::Pointer;
+
+/// Something that keeps a function from running. The text may have an excerpt on further lines.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FunctionError {
+    #[error("stdin: expected one document of kind ResourceList, found {0} documents")]
+    Documents(usize),
+    #[error("stdin: {0}")]
+    ResourceList(#[from] ResourceListError),
+    #[error("no functionConfig: it is where a Kyv (kyv.dev/v1alpha1) or a ConfigMap names the policies")]
+    NoConfig,
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// Items that an orchestrator would refuse.
+    #[error("{0}")]
+    Items(String),
+    /// An inline object of another kind.
+    #[error("{at}: neither a path nor {expected}")]
+    Inline { at: Pointer, expected: &'static str },
+    #[error("{0}: no object: apiVersion or kind is missing")]
+    NoObject(Origin),
+    #[error("functionConfig: spec.manifests: no resource among the manifests")]
+    NoManifests,
+    /// A policy that is not evaluated.
+    #[error("{0}")]
+    Unsupported(String),
+}
