@@ -294,10 +294,10 @@ impl<'a> JsonReader<'a> {
 /// How JSON is formatted.
 #[derive(Clone, Copy, Debug)]
 struct Style {
-    /// Keys in byte order, like Go's encoder.
-    sorted: bool,
-    /// `<`, `>`, `&` and line separators escaped, like Go's encoder.
-    html_safe: bool,
+    /// Like Go's encoder: keys in byte order; `<`, `>`, `&` and line separators escaped.
+    go: bool,
+    /// Integers as 64-bit floats, too.
+    floats: bool,
     /// Spaces per level; `None` for compact JSON.
     indent: Option<usize>,
 }
@@ -305,17 +305,22 @@ struct Style {
 impl Value {
     /// Compact JSON, keys in their own order.
     pub fn to_json(&self) -> String {
-        self.json(Style { sorted: false, html_safe: false, indent: None })
+        self.json(Style { go: false, floats: false, indent: None })
     }
 
     /// Compact JSON like Go's encoder: sorted keys, `<`, `>` and `&` escaped.
     pub fn to_go_json(&self) -> String {
-        self.json(Style { sorted: true, html_safe: true, indent: None })
+        self.json(Style { go: true, floats: false, indent: None })
+    }
+
+    /// [`Value::to_go_json`] with integers as 64-bit floats, too.
+    pub fn to_go_float_json(&self) -> String {
+        self.json(Style { go: true, floats: true, indent: None })
     }
 
     /// Indented JSON, keys in their own order, without a final newline.
     pub fn to_pretty_json(&self, indent: usize) -> String {
-        self.json(Style { sorted: false, html_safe: false, indent: Some(indent) })
+        self.json(Style { go: false, floats: false, indent: Some(indent) })
     }
 
     fn json(&self, style: Style) -> String {
@@ -329,7 +334,7 @@ fn write_value(out: &mut String, value: &Value, style: Style, level: usize) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
-        Value::Number(number) if style.html_safe && !number.is_written_as_integer() => {
+        Value::Number(number) if style.floats || style.go && !number.is_written_as_integer() => {
             // Go has parsed it as a float.
             let float = Number::from_f64(number.as_f64());
             let _ = write!(out, "{}", float.as_ref().unwrap_or(number));
@@ -345,7 +350,7 @@ fn write_value(out: &mut String, value: &Value, style: Style, level: usize) {
         }
         Value::Object(members) => {
             let mut entries: Vec<_> = members.iter().collect();
-            if style.sorted {
+            if style.go {
                 entries.sort_by(|a, b| a.0.cmp(b.0));
             }
             write_nested(out, style, level, ['{', '}'], entries.len(), |out, index| {
@@ -395,9 +400,9 @@ fn write_string(out: &mut String, text: &str, style: Style) {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            '\u{8}' if style.html_safe => out.push_str("\\b"),
-            '\u{c}' if style.html_safe => out.push_str("\\f"),
-            c if c < ' ' || (style.html_safe && matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}')) => {
+            '\u{8}' if style.go => out.push_str("\\b"),
+            '\u{c}' if style.go => out.push_str("\\f"),
+            c if c < ' ' || (style.go && matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}')) => {
                 let _ = write!(out, "\\u{:04x}", u32::from(c));
             }
             c => out.push(c),

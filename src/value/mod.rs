@@ -37,6 +37,14 @@ pub use version::{Version, VersionError};
 /// A string of an object: shared, immutable.
 pub type Text = Arc<str>;
 
+/// A text as a message quotes it: after `max_chars` characters it is cut, which `…` shows.
+pub fn shortened(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// One node of the JSON data model.
 #[derive(Clone, Debug, Default)]
 pub enum Value {
