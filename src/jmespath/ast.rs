@@ -1,13 +1,14 @@
-//! What an expression is once parsed.
+//! The syntax tree of an expression.
 
 use std::sync::{Arc, OnceLock};
 
 use crate::value::{Text, Value};
 
 use super::functions::Function;
+use super::lexer::Operator;
 use super::regexp::{Regexp, RegexpError};
 
-/// One node. Chains of one operator are flat, so that the depth of a node is that of real nesting.
+/// A node. Chains of one operator are flat, so that the depth of the tree is the nesting of the expression.
 #[derive(Debug)]
 pub(super) enum Node {
     /// `@`
@@ -15,9 +16,9 @@ pub(super) enum Node {
     Literal(Value),
     Field(Text),
     Index(i64),
-    /// `a.b[0]`: each on the result of the one before.
+    /// `a.b[0]`: each is evaluated on the result of the one before.
     Chain(Vec<Self>),
-    /// `a | b`: the same, with every stage protected from keys that are not there.
+    /// `a | b`: like a chain, but a missing key is null for the next stage.
     Pipe(Vec<Self>),
     Or(Vec<Self>),
     And(Vec<Self>),
@@ -38,29 +39,19 @@ pub(super) struct Comparison {
     pub(super) right: Node,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operator {
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-}
-
 /// An expression evaluated on each of several values.
 #[derive(Debug)]
 pub(super) struct Projection {
-    /// Where the values come from.
+    /// The source of the values.
     pub(super) left: Node,
-    pub(super) over: Over,
-    /// What is evaluated on each.
+    pub(super) kind: ProjectionKind,
+    /// Evaluated on each value.
     pub(super) right: Node,
 }
 
 /// Which values of the left side a projection visits.
 #[derive(Debug)]
-pub(super) enum Over {
+pub(super) enum ProjectionKind {
     /// `[*]`
     Elements,
     /// `[1:2]`
@@ -68,7 +59,7 @@ pub(super) enum Over {
     /// `[]`
     Flattened,
     /// `[?condition]`
-    Matching(Node),
+    Filtered(Node),
     /// `.*`
     Members,
 }
@@ -83,10 +74,10 @@ pub(super) struct Slice {
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) name: Text,
-    /// `None` for a name that no function has, which is an error only when the call is evaluated.
+    /// `None` if there is no function of this name, which is an error only when the call is evaluated.
     pub(super) function: Option<&'static Function>,
     pub(super) arguments: Vec<Argument>,
-    /// There for calls whose first argument is written out, in case it is a regular expression.
+    /// For calls whose first argument is a string literal, which may be a regular expression.
     pub(super) regexp: Option<PreparedRegexp>,
 }
 
@@ -98,7 +89,7 @@ impl Call {
     }
 }
 
-/// A regular expression, compiled when it is first needed.
+/// A regular expression, compiled on first use.
 pub(super) type PreparedRegexp = OnceLock<Result<Arc<Regexp>, RegexpError>>;
 
 #[derive(Debug)]
@@ -108,8 +99,14 @@ pub(super) enum Argument {
     Expression(Node),
 }
 
+impl Argument {
+    pub(super) const fn is_expression(&self) -> bool {
+        matches!(self, Self::Expression(_))
+    }
+}
+
 impl Node {
-    /// Whether the value is that of a call of this function.
+    /// Whether the value is the result of this function.
     pub(super) fn calls(&self, name: &str) -> bool {
         match self {
             Self::Call(call) => &*call.name == name,
@@ -118,9 +115,8 @@ impl Node {
         }
     }
 
-    /// Whether the value is a number of the type that the controllers do not take for one: the result of
-    /// `compare`, and the index of an element in a loop.
-    pub(super) fn is_odd_number(&self) -> bool {
+    /// Whether Kyverno has an integer as value, not a float: the result of `compare`, or the index of a loop.
+    pub(super) fn is_typed_integer(&self) -> bool {
         match self {
             Self::Field(name) => name
                 .strip_prefix("elementIndex")

@@ -1,12 +1,12 @@
 //! Base64 as Go decodes it.
 
-/// Decodes Base64 with the standard alphabet. Padding is required, line ends are skipped, spare bits may be
-/// anything. The error is the place that Go's decoder names.
+/// Decodes Base64 with the standard alphabet. Padding is required, line ends are skipped, spare bits are ignored.
+/// The error is the offset that Go's decoder reports, in bytes.
 pub(super) fn decoded(source: &[u8]) -> Result<Vec<u8>, usize> {
     let mut bytes = Vec::with_capacity(source.len() / 4 * 3);
     let is_break = |at: usize| matches!(source.get(at), Some(b'\n' | b'\r'));
     let mut at = 0;
-    'quanta: loop {
+    loop {
         let mut bits = 0u32;
         let mut filled = 0;
         while filled < 4 {
@@ -45,10 +45,9 @@ pub(super) fn decoded(source: &[u8]) -> Result<Vec<u8>, usize> {
         let [_, first, second, third] = (bits << (6 * (4 - filled))).to_be_bytes();
         bytes.extend_from_slice(&[first, second, third][..filled - 1]);
         if filled < 4 {
-            break 'quanta;
+            return Ok(bytes);
         }
     }
-    Ok(bytes)
 }
 
 fn sextet(byte: u8) -> Option<u32> {

@@ -1,20 +1,23 @@
-//! Why an expression could not be parsed or evaluated.
+//! Errors of parsing and evaluation.
 
 use std::fmt;
 
 use crate::semantics::Divergence;
-use crate::value::Text;
+use crate::value::{Text, Value};
+
+/// The result of an evaluation.
+pub(super) type SearchResult = Result<Value, EvalError>;
 
 /// Why a text is no expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct ParseError {
-    /// What was wrong, in the words Kyverno uses.
+    /// What is wrong, in Kyverno's words.
     pub message: String,
     /// Where in the text, in bytes.
     pub offset: usize,
-    /// The difference that decided it: text that Kyverno's controllers accept.
+    /// Set if Kyverno's controllers accept the text.
     pub difference: Option<Divergence>,
 }
 
@@ -32,31 +35,31 @@ impl ParseError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvalError {
-    /// An object lacks a key that was asked for, and nothing in the expression provides for that.
+    /// An object has no such key, and the expression has no alternative.
     #[error("Unknown key {key:?} in path")]
     NotFound {
         /// The key.
         key: Text,
     },
-    /// An argument has a type that the function does not take.
+    /// An argument has a type that the function does not accept.
     #[error("Invalid type for: {found}, expected: {expected}")]
     ArgumentType {
         /// The function.
         function: &'static str,
         /// The position of the argument, from 1.
         position: usize,
-        /// The argument where it is a scalar that can be shown, else its type.
+        /// The argument if it is null, a boolean or a number, else its type.
         found: String,
-        /// The types the function takes.
+        /// The types that the function accepts.
         expected: String,
     },
-    /// A function got more or fewer arguments than it takes.
+    /// The wrong number of arguments.
     #[error("incorrect number of args")]
     ArgumentCount {
         /// The function.
         function: &'static str,
     },
-    /// A function that takes any number of arguments got none.
+    /// A variadic function without arguments.
     #[error("Invalid arity.")]
     NoArguments {
         /// The function.
@@ -73,7 +76,7 @@ pub enum EvalError {
     /// A slice with step 0.
     #[error("Invalid slice, step cannot be 0")]
     ZeroStep,
-    /// A function could not do its work, and its text does not name it.
+    /// A function failed with a message that does not name it.
     #[error("{text}")]
     Plain {
         /// The function.
@@ -81,7 +84,7 @@ pub enum EvalError {
         /// Why.
         text: String,
     },
-    /// A function could not do its work.
+    /// A function failed.
     #[error("JMESPath function '{name}': {text}")]
     Function {
         /// The function.
@@ -89,10 +92,10 @@ pub enum EvalError {
         /// Why.
         text: String,
     },
-    /// The evaluation passed a limit.
+    /// The evaluation exceeded a limit.
     #[error("the evaluation passes the limit `{limit}` of {most}")]
     Limit {
-        /// Which one.
+        /// The limit.
         limit: Limit,
         /// Its value.
         most: u64,
@@ -100,20 +103,20 @@ pub enum EvalError {
 }
 
 impl EvalError {
-    /// Whether this is only a key that is not there.
+    /// Whether a key is missing.
     pub const fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })
     }
 
-    /// Whether its text may repeat the values of arguments.
-    pub(super) fn tells_values(&self) -> bool {
+    /// Whether its text may contain values of arguments.
+    pub(super) fn quotes_values(&self) -> bool {
         match self {
             Self::ArgumentType { found, .. } => found.bytes().any(|byte| byte.is_ascii_digit()),
             other => matches!(other, Self::Plain { .. } | Self::Function { .. }),
         }
     }
 
-    /// Whether a limit was passed; no construct of the language turns that into a value.
+    /// Whether a limit was exceeded; no construct of the language turns that into a value.
     pub const fn is_limit(&self) -> bool {
         matches!(self, Self::Limit { .. })
     }
@@ -123,20 +126,20 @@ fn suggestion(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!(", did you mean {name}?"))
 }
 
-/// What bounds an evaluation.
+/// A limit of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Limit {
-    /// The steps of all evaluations that share a runtime.
+    /// The steps of all evaluations with one runtime.
     Steps,
     /// The bytes of a value that an expression builds.
     ResultBytes,
-    /// How deep a value that an expression builds is nested.
+    /// The nesting of a value that an expression builds.
     ResultDepth,
 }
 
 impl Limit {
-    /// The name by which a user sets the limit.
+    /// The name of the limit in `--limit`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Steps => "steps",

@@ -1,35 +1,26 @@
-//! A tree, evaluated on a value.
+//! Evaluation of a syntax tree on a value.
 
 use std::cmp::Ordering;
 
 use crate::semantics::Divergence;
 use crate::value::{Map, Text, Value};
 
-use super::ast::{Argument, Call, Comparison, Node, Operator, Over, Projection, Slice};
-use super::error::EvalError;
-use super::functions::{Function, Given, Invocation};
+use super::ast::{Argument, Call, Comparison, Node, Projection, ProjectionKind, Slice};
+use super::error::{EvalError, SearchResult};
+use super::functions::{CallArgument, Function, Invocation};
+use super::lexer::Operator;
 use super::runtime::Runtime;
 
 static NULL: Value = Value::Null;
 
-/// Evaluates nodes. The depth of its recursion is the depth of the tree, which the parser bounds; each
-/// kind of node has a function of its own so that one level takes little stack.
+/// Evaluates nodes. The parser limits the depth of the recursion; each kind of node has a function of its own, so that
+/// one level takes little stack.
 #[derive(Clone, Copy)]
 pub(super) struct Interpreter<'a> {
     pub(super) runtime: &'a Runtime<'a>,
 }
 
-type Found = Result<Value, EvalError>;
-
-/// A key that is not there counts as null.
-fn or_null(found: Found) -> Found {
-    match found {
-        Err(error) if error.is_not_found() => Ok(Value::Null),
-        other => other,
-    }
-}
-
-/// Whether a value counts as true: everything but null, false and what is empty. 0 does.
+/// Whether a value counts as true: all but null, false, and empty texts, lists and objects.
 pub(super) fn is_true(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -49,8 +40,7 @@ pub(super) fn sorted(members: &Map) -> Vec<(&Text, &Value)> {
 }
 
 impl Interpreter<'_> {
-    /// Evaluates a node.
-    pub(super) fn search(&self, node: &Node, on: &Value) -> Found {
+    pub(super) fn search(&self, node: &Node, on: &Value) -> SearchResult {
         self.runtime.spend(1)?;
         let found = match node {
             Node::Current => Ok(on.clone()),
@@ -73,13 +63,16 @@ impl Interpreter<'_> {
         found
     }
 
-    /// Evaluates a node; a key that is not there gives null.
-    pub(super) fn search_or_null(&self, node: &Node, on: &Value) -> Found {
-        or_null(self.search(node, on))
+    /// Evaluates a node; a missing key is null.
+    fn search_or_null(&self, node: &Node, on: &Value) -> SearchResult {
+        match self.search(node, on) {
+            Err(error) if error.is_not_found() => Ok(Value::Null),
+            other => other,
+        }
     }
 
-    fn chain(&self, parts: &[Node], on: &Value) -> Found {
-        // As long as the steps are keys and indexes they lead on by reference.
+    fn chain(&self, parts: &[Node], on: &Value) -> SearchResult {
+        // Leading keys and indexes are followed without clones.
         let plain = parts.iter().take_while(|part| matches!(part, Node::Field(_) | Node::Index(_))).count();
         let (plain, rest) = parts.split_at(plain);
         self.runtime.spend_for(plain.len())?;
@@ -92,7 +85,7 @@ impl Interpreter<'_> {
         Ok(value)
     }
 
-    fn pipe(&self, stages: &[Node], on: &Value) -> Found {
+    fn pipe(&self, stages: &[Node], on: &Value) -> SearchResult {
         let Some((first, rest)) = stages.split_first() else { return Ok(on.clone()) };
         let mut value = self.search_or_null(first, on)?;
         for stage in rest {
@@ -101,7 +94,7 @@ impl Interpreter<'_> {
         Ok(value)
     }
 
-    fn or(&self, parts: &[Node], on: &Value) -> Found {
+    fn or(&self, parts: &[Node], on: &Value) -> SearchResult {
         let mut value = Value::Null;
         for part in parts {
             value = self.search_or_null(part, on)?;
@@ -112,8 +105,8 @@ impl Interpreter<'_> {
         Ok(value)
     }
 
-    /// A missing key on the right side stays an error, so the last part is not protected.
-    fn and(&self, parts: &[Node], on: &Value) -> Found {
+    /// A missing key in the last part is an error.
+    fn and(&self, parts: &[Node], on: &Value) -> SearchResult {
         let Some((last, before)) = parts.split_last() else { return Ok(Value::Null) };
         for part in before {
             let value = self.search_or_null(part, on)?;
@@ -124,26 +117,26 @@ impl Interpreter<'_> {
         self.search(last, on)
     }
 
-    fn not(&self, operand: &Node, on: &Value) -> Found {
+    fn not(&self, operand: &Node, on: &Value) -> SearchResult {
         Ok(Value::Bool(!is_true(&self.search_or_null(operand, on)?)))
     }
 
-    fn comparison(&self, comparison: &Comparison, on: &Value) -> Found {
+    fn comparison(&self, comparison: &Comparison, on: &Value) -> SearchResult {
         let left = self.search_or_null(&comparison.left, on)?;
         let right = self.search_or_null(&comparison.right, on)?;
         self.runtime.note_read(&left);
         self.runtime.note_read(&right);
         let result = self.compare(comparison.operator, &left, &right)?;
-        self.compared_oddly(comparison, result)
+        self.typed_comparison(comparison, result)
     }
 
-    fn compare(&self, operator: Operator, left: &Value, right: &Value) -> Found {
+    fn compare(&self, operator: Operator, left: &Value, right: &Value) -> SearchResult {
         if let Operator::Equal | Operator::NotEqual = operator {
             let equal = self.runtime.equal(left, right)?;
             return Ok(Value::Bool(equal == (operator == Operator::Equal)));
         }
         let (Value::Number(left), Value::Number(right)) = (left, right) else { return Ok(Value::Null) };
-        self.runtime.weigh();
+        self.runtime.note_number();
         if left.is_typed_integer() || right.is_typed_integer() {
             return Ok(Value::Null);
         }
@@ -156,32 +149,32 @@ impl Interpreter<'_> {
         }))
     }
 
-    /// The controllers give the results of some functions types that no comparison takes for a number or a
-    /// list; two of a kind still compare equal.
-    fn compared_oddly(&self, comparison: &Comparison, documented: Value) -> Found {
+    /// The result of a comparison in Kyverno, where some functions have results of Go types that never equal a float or a
+    /// list, and have no order; two of one type may be equal.
+    fn typed_comparison(&self, comparison: &Comparison, documented: Value) -> SearchResult {
         type Test = fn(&Node) -> bool;
         let kinds: [(Test, _); 2] = [
-            (Node::is_odd_number, Divergence::CompareResult),
+            (Node::is_typed_integer, Divergence::CompareResult),
             (|node| node.calls("items"), Divergence::ItemsResult),
         ];
-        for (is_odd, difference) in kinds {
-            let sides = [&comparison.left, &comparison.right].map(is_odd);
-            let controllers = match comparison.operator {
+        for (has_type, divergence) in kinds {
+            let sides = [&comparison.left, &comparison.right].map(has_type);
+            let kyverno = match comparison.operator {
                 Operator::Equal if sides[0] != sides[1] => Value::Bool(false),
                 Operator::NotEqual if sides[0] != sides[1] => Value::Bool(true),
                 Operator::Equal | Operator::NotEqual => continue,
                 _ if sides[0] || sides[1] => Value::Null,
                 _ => continue,
             };
-            if controllers != documented && !self.runtime.tracker.documented(difference) {
-                return Ok(controllers);
+            if kyverno != documented && !self.runtime.tracker.documented(divergence) {
+                return Ok(kyverno);
             }
         }
         Ok(documented)
     }
 
-    /// On null there is nothing to choose from.
-    fn list(&self, items: &[Node], on: &Value) -> Found {
+    /// Null stays null.
+    fn list(&self, items: &[Node], on: &Value) -> SearchResult {
         if on.is_null() {
             return Ok(Value::Null);
         }
@@ -192,7 +185,7 @@ impl Interpreter<'_> {
         self.runtime.allow(Value::array(list))
     }
 
-    fn hash(&self, members: &[(Text, Node)], on: &Value) -> Found {
+    fn hash(&self, members: &[(Text, Node)], on: &Value) -> SearchResult {
         if on.is_null() {
             return Ok(Value::Null);
         }
@@ -203,34 +196,35 @@ impl Interpreter<'_> {
         self.runtime.allow(Value::object(object))
     }
 
-    fn projection(&self, projection: &Projection, on: &Value) -> Found {
+    fn projection(&self, projection: &Projection, on: &Value) -> SearchResult {
         match self.search(&projection.left, on) {
             Ok(left) => self.projected(projection, &left),
-            Err(error) if projection.over.forgives(&error) => Ok(Value::Null),
+            Err(error) if projection.kind.hides(&error) => Ok(Value::Null),
             Err(error) => Err(error),
         }
     }
 
-    fn projected(&self, projection: &Projection, left: &Value) -> Found {
-        match (&projection.over, left) {
-            (Over::Elements, Value::Array(items)) => {
-                let all = matches!(projection.right, Node::Current) && !items.iter().any(Value::is_null);
-                if all { Ok(left.clone()) } else { self.on_each(&projection.right, items) }
+    fn projected(&self, projection: &Projection, left: &Value) -> SearchResult {
+        let right = &projection.right;
+        match (&projection.kind, left) {
+            (ProjectionKind::Elements, Value::Array(items)) => {
+                let all = matches!(right, Node::Current) && !items.iter().any(Value::is_null);
+                if all { Ok(left.clone()) } else { self.on_each(right, items) }
             }
-            (Over::Slice(slice), Value::Array(items)) => {
-                self.on_each(&projection.right, &sliced(slice, items)?)
+            (ProjectionKind::Slice(slice), Value::Array(items)) => {
+                self.on_each(right, &sliced(slice, items)?)
             }
-            (Over::Flattened, Value::Array(items)) => self.on_each(&projection.right, &flattened(items)),
-            (Over::Matching(condition), Value::Array(items)) => {
-                self.on_matching(condition, &projection.right, items)
+            (ProjectionKind::Flattened, Value::Array(items)) => self.on_each(right, &flattened(items)),
+            (ProjectionKind::Filtered(condition), Value::Array(items)) => {
+                self.on_matching(condition, right, items)
             }
-            (Over::Members, Value::Object(members)) => self.on_each(&projection.right, &values(members)),
+            (ProjectionKind::Members, Value::Object(members)) => self.on_each(right, &values(members)),
             _ => Ok(Value::Null),
         }
     }
 
-    /// Evaluates a node on each value; null and missing keys are left out.
-    fn on_each(&self, node: &Node, values: &[Value]) -> Found {
+    /// Evaluates a node on each value; null and missing keys are omitted.
+    fn on_each(&self, node: &Node, values: &[Value]) -> SearchResult {
         let mut results = Vec::new();
         for value in values {
             self.collect(node, value, &mut results)?;
@@ -238,7 +232,7 @@ impl Interpreter<'_> {
         self.collected(node, results)
     }
 
-    fn on_matching(&self, condition: &Node, node: &Node, items: &[Value]) -> Found {
+    fn on_matching(&self, condition: &Node, node: &Node, items: &[Value]) -> SearchResult {
         let mut results = Vec::new();
         for item in items {
             if is_true(&self.search_or_null(condition, item)?) {
@@ -256,8 +250,8 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// A list of what was found. Parts of the input alone can not grow, everything else is measured.
-    fn collected(&self, node: &Node, results: Vec<Value>) -> Found {
+    /// The list of the results. Its size is checked unless all are parts of the input.
+    fn collected(&self, node: &Node, results: Vec<Value>) -> SearchResult {
         let list = Value::array(results);
         match node {
             Node::Current | Node::Field(_) | Node::Index(_) => Ok(list),
@@ -265,27 +259,31 @@ impl Interpreter<'_> {
         }
     }
 
-    fn call(&self, call: &Call, on: &Value) -> Found {
+    fn call(&self, call: &Call, on: &Value) -> SearchResult {
         let Some(function) = call.function else {
             let nearest = Function::nearest(&call.name);
             return Err(EvalError::UnknownFunction { name: call.name.clone(), nearest });
         };
-        let mut given = Vec::with_capacity(call.arguments.len());
+        let mut arguments = Vec::with_capacity(call.arguments.len());
         for argument in &call.arguments {
-            given.push(match argument {
-                Argument::Expression(node) => Given::Expression(node),
-                Argument::Value(node) => Given::Value(self.search_or_null(node, on)?),
+            arguments.push(match argument {
+                Argument::Expression(node) => CallArgument::Expression(node),
+                Argument::Value(node) => CallArgument::Value(self.search_or_null(node, on)?),
             });
         }
-        let prepared = call.regexp.as_ref();
-        let invocation = Invocation { function, given, prepared, interpreter: *self };
-        let answer = invocation.answer(&call.arguments);
-        if self.runtime.knows_secrets() {
-            let has_expression = call.arguments.iter().any(|given| matches!(given, Argument::Expression(_)));
+        let invocation = Invocation {
+            function,
+            arguments,
+            prepared: call.regexp.as_ref(),
+            runtime: self.runtime,
+            evaluate: &|node, on| self.search_or_null(node, on),
+        };
+        let result = invocation.run(&call.arguments);
+        if self.runtime.knows_secrets() && !call.arguments.iter().any(Argument::is_expression) {
             let arguments: Vec<_> = invocation.values().collect();
-            self.runtime.note_call(function.name, &arguments, has_expression, &answer);
+            self.runtime.note_call(function.name, &arguments, &result);
         }
-        answer
+        result
     }
 }
 
@@ -300,19 +298,19 @@ fn step<'v>(node: &Node, on: &'v Value) -> Result<&'v Value, EvalError> {
     }
 }
 
-/// The element at an index that may count from the end.
+/// The element at an index, which counts from the end if it is negative.
 fn element(items: &[Value], index: i64) -> Option<&Value> {
     let from_end = usize::try_from(index.unsigned_abs()).ok()?;
     let index = if index < 0 { items.len().checked_sub(from_end)? } else { from_end };
     items.get(index)
 }
 
-impl Over {
+impl ProjectionKind {
     /// Whether an error on the left side makes the projection null.
-    const fn forgives(&self, error: &EvalError) -> bool {
+    const fn hides(&self, error: &EvalError) -> bool {
         match self {
             Self::Elements | Self::Slice(_) => error.is_not_found(),
-            Self::Flattened | Self::Matching(_) | Self::Members => !error.is_limit(),
+            Self::Flattened | Self::Filtered(_) | Self::Members => !error.is_limit(),
         }
     }
 }
@@ -321,7 +319,7 @@ fn values(members: &Map) -> Vec<Value> {
     sorted(members).into_iter().map(|(_, value)| value.clone()).collect()
 }
 
-/// The elements, those that are lists replaced by their own elements.
+/// The elements; each list among them is replaced by its elements.
 fn flattened(items: &[Value]) -> Vec<Value> {
     let mut flat = Vec::with_capacity(items.len());
     for item in items {
@@ -333,7 +331,7 @@ fn flattened(items: &[Value]) -> Vec<Value> {
     flat
 }
 
-/// The elements that a slice visits.
+/// The elements of a slice.
 fn sliced(slice: &Slice, items: &[Value]) -> Result<Vec<Value>, EvalError> {
     let length = i128::try_from(items.len()).unwrap_or(i128::MAX);
     let step = i128::from(slice.step.unwrap_or(1));
@@ -359,12 +357,12 @@ fn sliced(slice: &Slice, items: &[Value]) -> Result<Vec<Value>, EvalError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jmespath::testing::{DOCUMENT, check, check_difference, searched};
+    use crate::jmespath::testing::{DOCUMENT, check, check_divergence, search_with};
     use crate::jmespath::{Expression, FixedClock, SeededRandom};
     use crate::semantics::{DivergenceTracker, Semantics};
 
     #[test]
-    fn missing_keys_are_errors_but_where_the_language_provides_for_them() {
+    fn missing_keys_are_errors_without_an_alternative() {
         check(&[
             ("a.b", r#""B""#),
             ("a.missing", r#"error: Unknown key "missing" in path"#),
@@ -431,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn other_errors_pass_through_all_but_three_projections() {
+    fn three_projections_hide_other_errors() {
         check(&[
             ("abs(s)[]", "null"),
             ("abs(s)[?x]", "null"),
@@ -458,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_compared_chosen_and_projected() {
+    fn values_are_compared_selected_and_projected() {
         check(&[
             ("s > 'a'", "null"),
             ("'a' < 'b'", "null"),
@@ -548,7 +546,7 @@ mod tests {
 
     #[test]
     fn results_of_compare_and_items_differ_in_the_controllers() {
-        check_difference(
+        check_divergence(
             Divergence::CompareResult,
             &[
                 ("compare('a','b') == `-1`", "true", "false"),
@@ -563,7 +561,7 @@ mod tests {
                 ),
             ],
         );
-        check_difference(
+        check_divergence(
             Divergence::ItemsResult,
             &[
                 ("type(items(obj,'k','v'))", r#""array""#, "error: unknown type"),
@@ -573,7 +571,7 @@ mod tests {
             ],
         );
         for text in ["compare('a','b') == `1`", "to_string(compare('a','b'))", "items(obj,'k','v')[0]"] {
-            let (_, reached) = searched(DOCUMENT, text, Semantics::Kyverno);
+            let (_, reached) = search_with(DOCUMENT, text, Semantics::Kyverno);
             assert!(reached.is_empty(), "{text}");
         }
     }

@@ -1,9 +1,13 @@
-//! Times in layouts, as Go's `time.Parse` reads them.
+//! Times in Go's layouts, parsed like `time.Parse`.
 //!
-//! A layout shows how the time `Mon Jan 2 15:04:05 MST 2006` would be written.
+//! A layout is the time `Mon Jan 2 15:04:05 MST 2006` in the format to be parsed.
 
+use std::ops::RangeInclusive;
+
+use crate::value::shortened;
+
+use super::MAX_QUOTED_CHARS;
 use super::moment::{Civil, Moment, day_of_year, days_in};
-use super::print::excerpt;
 
 /// The layout of RFC 3339.
 pub(super) const RFC3339: &str = "2006-01-02T15:04:05Z07:00";
@@ -29,31 +33,31 @@ const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursd
 enum Element {
     LongYear,
     Year,
-    LongMonth,
-    Month,
+    /// A name with at most this many letters.
+    MonthName(usize),
     /// Whether it always has two digits.
-    NumericMonth(bool),
-    LongWeekday,
-    Weekday,
+    Month(bool),
+    /// A name with at most this many letters.
+    Weekday(usize),
     /// Whether it always has two digits, or may start with a blank.
     Day {
         fixed: bool,
         blank: bool,
     },
-    DayOfYear {
-        fixed: bool,
-    },
+    /// Whether it always has three digits.
+    DayOfYear(bool),
     Hour,
+    /// Like the next two, whether it always has two digits.
     Hour12(bool),
     Minute(bool),
     Second(bool),
-    /// So many digits exactly, with the point.
+    /// The point and digits, of this length.
     Fraction(usize),
     /// Any number of digits, or none.
     OptionalFraction,
-    /// `PM`, in capitals or not.
+    /// `PM`, whether in capitals.
     Noon(bool),
-    /// Whether `Z` stands for UTC; with colons; how many parts.
+    /// Whether `Z` is UTC, whether with colons, and the number of parts.
     Offset {
         utc: bool,
         colons: bool,
@@ -62,7 +66,10 @@ enum Element {
     ZoneName,
 }
 
-/// The text before the first element, the element, its length.
+/// The length of a name that is not abbreviated.
+const FULL: usize = usize::MAX;
+
+/// The offset of the first element, the element, its length.
 fn next_element(layout: &[u8]) -> Option<(usize, Element, usize)> {
     (0..layout.len()).find_map(|at| {
         let (element, skipped, length) = element_at(layout, at)?;
@@ -70,36 +77,36 @@ fn next_element(layout: &[u8]) -> Option<(usize, Element, usize)> {
     })
 }
 
-/// The element at a place: what it is, what stands before it, its length.
+/// The element at an offset, the length of literal text before it, and its length.
 fn element_at(layout: &[u8], at: usize) -> Option<(Element, usize, usize)> {
     let rest = &layout[at..];
     let starts = |text: &str| rest.starts_with(text.as_bytes());
     let word_ends = |length: usize| !rest.get(length).is_some_and(u8::is_ascii_lowercase);
     let found = |element, length| Some((element, 0, length));
     match rest[0] {
-        b'J' if starts("January") => found(Element::LongMonth, 7),
-        b'J' if starts("Jan") && word_ends(3) => found(Element::Month, 3),
-        b'M' if starts("Monday") => found(Element::LongWeekday, 6),
-        b'M' if starts("Mon") && word_ends(3) => found(Element::Weekday, 3),
+        b'J' if starts("January") => found(Element::MonthName(FULL), 7),
+        b'J' if starts("Jan") && word_ends(3) => found(Element::MonthName(3), 3),
+        b'M' if starts("Monday") => found(Element::Weekday(FULL), 6),
+        b'M' if starts("Mon") && word_ends(3) => found(Element::Weekday(3), 3),
         b'M' if starts("MST") => found(Element::ZoneName, 3),
         b'0' => match rest.get(1)? {
-            b'1' => found(Element::NumericMonth(true), 2),
+            b'1' => found(Element::Month(true), 2),
             b'2' => found(Element::Day { fixed: true, blank: false }, 2),
             b'3' => found(Element::Hour12(true), 2),
             b'4' => found(Element::Minute(true), 2),
             b'5' => found(Element::Second(true), 2),
             b'6' => found(Element::Year, 2),
-            b'0' if starts("002") => found(Element::DayOfYear { fixed: true }, 3),
+            b'0' if starts("002") => found(Element::DayOfYear(true), 3),
             _ => None,
         },
         b'1' if starts("15") => found(Element::Hour, 2),
-        b'1' => found(Element::NumericMonth(false), 1),
+        b'1' => found(Element::Month(false), 1),
         b'2' if starts("2006") => found(Element::LongYear, 4),
         b'2' => found(Element::Day { fixed: false, blank: false }, 1),
-        // The line before a year is text.
+        // The underscore before a year is literal.
         b'_' if starts("_2006") => Some((Element::LongYear, 1, 4)),
         b'_' if starts("_2") => found(Element::Day { fixed: false, blank: true }, 2),
-        b'_' if starts("__2") => found(Element::DayOfYear { fixed: false }, 3),
+        b'_' if starts("__2") => found(Element::DayOfYear(false), 3),
         b'3' => found(Element::Hour12(false), 1),
         b'4' => found(Element::Minute(false), 1),
         b'5' => found(Element::Second(false), 1),
@@ -128,7 +135,7 @@ fn element_at(layout: &[u8], at: usize) -> Option<(Element, usize, usize)> {
     }
 }
 
-/// What was read of a time so far.
+/// The parsed elements of a time.
 #[derive(Default)]
 struct Fields {
     year: i64,
@@ -139,69 +146,87 @@ struct Fields {
     minute: i64,
     second: i64,
     nanos: i64,
-    /// Whether the hour is of the afternoon.
     afternoon: Option<bool>,
     utc: bool,
     offset: Option<i32>,
-    /// The offset that a zone named after Greenwich has in its name; 0 for other names.
+    /// The offset in the name of a zone such as `GMT+3`; 0 for other names.
     named_offset: Option<i32>,
 }
 
-/// Why an element does not fit.
-enum Misfit {
-    /// The text is no such element.
-    Bad,
-    /// The number is out of its range.
-    Range(&'static str),
+/// Why a text is no time in a layout, in Go's words. All texts are quoted and shortened.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LayoutError {
+    #[error("parsing time {text} as {layout}: cannot parse {value} as {element}")]
+    Mismatch { text: String, layout: String, value: String, element: String },
+    #[error("parsing time {text}: {what} out of range")]
+    OutOfRange { text: String, what: &'static str },
+    #[error("parsing time {text}: day-of-year does not match {with}")]
+    DayOfYear { text: String, with: &'static str },
+    #[error("parsing time {text}: extra text: {extra}")]
+    ExtraText { text: String, extra: String },
 }
 
-type Read<'v, T> = Result<(T, &'v [u8]), Misfit>;
+/// Why an element does not match.
+enum Mismatch {
+    /// The text is no such element.
+    Text,
+    /// The number is out of range.
+    Range(&'static str),
+    /// The day of the year is another month or day than the one given.
+    DayOfYear(&'static str),
+}
 
-/// Reads a time.
-///
-/// # Errors
-///
-/// Text that does not fit the layout, in Go's words.
-pub(super) fn parse(layout: &str, text: &str) -> Result<Moment, String> {
+/// A parsed element and the rest of the text.
+type Parsed<'v, T> = Result<(T, &'v [u8]), Mismatch>;
+
+/// Parses a time.
+pub(super) fn parse(layout: &str, text: &str) -> Result<Moment, LayoutError> {
     let mut fields = Fields::default();
     let mut value = text.as_bytes();
     let mut rest = layout.as_bytes();
-    let misfit = |value: &[u8], element: &[u8]| {
-        format!(
-            "parsing time {} as {}: cannot parse {} as {}",
-            quoted(text.as_bytes()),
-            quoted(layout.as_bytes()),
-            quoted(value),
-            quoted(element)
-        )
+    let error = |mismatch, value: &[u8], element: &[u8]| {
+        let text = quoted(text.as_bytes());
+        match mismatch {
+            Mismatch::Text => LayoutError::Mismatch {
+                text,
+                layout: quoted(layout.as_bytes()),
+                value: quoted(value),
+                element: quoted(element),
+            },
+            Mismatch::Range(what) => LayoutError::OutOfRange { text, what },
+            Mismatch::DayOfYear(with) => LayoutError::DayOfYear { text, with },
+        }
     };
-    let fault = |message: &str| format!("parsing time {}: {message}", quoted(text.as_bytes()));
     while let Some((start, element, length)) = next_element(rest) {
-        let (prefix, written) = (&rest[..start], &rest[start..start + length]);
-        value = skip(value, prefix).map_err(|left| misfit(left, prefix))?;
+        let (literal, written) = (&rest[..start], &rest[start..start + length]);
+        value = skip(value, literal).map_err(|left| error(Mismatch::Text, left, literal))?;
         rest = &rest[start + length..];
         let fraction_follows =
             matches!(next_element(rest), Some((_, Element::Fraction(_) | Element::OptionalFraction, _)));
-        value = fields.read(element, value, fraction_follows).map_err(|why| match why {
-            Misfit::Bad => misfit(value, written),
-            Misfit::Range(what) => fault(&format!("{what} out of range")),
-        })?;
+        value = fields
+            .parse(element, value, fraction_follows)
+            .map_err(|mismatch| error(mismatch, value, written))?;
     }
-    value = skip(value, rest).map_err(|left| misfit(left, rest))?;
+    value = skip(value, rest).map_err(|left| error(Mismatch::Text, left, rest))?;
     if !value.is_empty() {
-        return Err(fault(&format!("extra text: {}", quoted(value))));
+        return Err(LayoutError::ExtraText { text: quoted(text.as_bytes()), extra: quoted(value) });
     }
-    fields.moment().map_err(fault)
+    fields.moment().map_err(|mismatch| error(mismatch, &[], &[]))
+}
+
+/// A parsed element for an optional field.
+fn some<T>((parsed, rest): (T, &[u8])) -> (Option<T>, &[u8]) {
+    (Some(parsed), rest)
 }
 
 impl Fields {
-    /// Reads one element; what is left of the text.
-    fn read<'v>(
+    /// Parses an element. Returns the rest of the text.
+    fn parse<'v>(
         &mut self,
         element: Element,
         value: &'v [u8],
         fraction_follows: bool,
-    ) -> Result<&'v [u8], Misfit> {
+    ) -> Result<&'v [u8], Mismatch> {
         let rest;
         match element {
             Element::Year => {
@@ -210,38 +235,23 @@ impl Fields {
                 self.year = if year >= 69 { year + 1900 } else { year + 2000 };
             }
             Element::LongYear => (self.year, rest) = digits(value, 4)?,
-            Element::Month | Element::LongMonth => {
-                let length = if element == Element::Month { 3 } else { usize::MAX };
-                let (month, after) = named(&MONTHS, length, value)?;
-                (self.month, rest) = (Some(month + 1), after);
-            }
-            Element::Weekday | Element::LongWeekday => {
-                let length = if element == Element::Weekday { 3 } else { usize::MAX };
-                rest = named(&WEEKDAYS, length, value)?.1;
-            }
-            Element::NumericMonth(fixed) => {
-                let (month, after) = number(value, fixed)?;
-                if !(1..=12).contains(&month) {
-                    return Err(Misfit::Range("month"));
-                }
-                (self.month, rest) = (Some(month), after);
+            Element::MonthName(length) => (self.month, rest) = some(name(&MONTHS, length, value)?),
+            Element::Weekday(length) => rest = name(&WEEKDAYS, length, value)?.1,
+            Element::Month(fixed) => {
+                (self.month, rest) = some(ranged(number(value, fixed)?, 1..=12, "month")?);
             }
             Element::Day { fixed, blank } => {
                 let value = if blank { value.strip_prefix(b" ").unwrap_or(value) } else { value };
-                let (day, after) = number(value, fixed)?;
-                (self.day, rest) = (Some(day), after);
+                (self.day, rest) = some(number(value, fixed)?);
             }
-            Element::DayOfYear { fixed } => {
-                let (day, after) = three_digits(value, fixed)?;
-                (self.day_of_year, rest) = (Some(day), after);
-            }
-            Element::Hour => (self.hour, rest) = ranged(number(value, false)?, 23, "hour")?,
-            Element::Hour12(fixed) => (self.hour, rest) = ranged(number(value, fixed)?, 12, "hour")?,
-            Element::Minute(fixed) => (self.minute, rest) = ranged(number(value, fixed)?, 59, "minute")?,
+            Element::DayOfYear(fixed) => (self.day_of_year, rest) = some(three_digits(value, fixed)?),
+            Element::Hour => (self.hour, rest) = ranged(number(value, false)?, 0..=23, "hour")?,
+            Element::Hour12(fixed) => (self.hour, rest) = ranged(number(value, fixed)?, 0..=12, "hour")?,
+            Element::Minute(fixed) => (self.minute, rest) = ranged(number(value, fixed)?, 0..=59, "minute")?,
             Element::Second(fixed) => {
-                let (second, after) = ranged(number(value, fixed)?, 59, "second")?;
+                let (second, after) = ranged(number(value, fixed)?, 0..=59, "second")?;
                 self.second = second;
-                // A fraction may stand where the layout has none.
+                // A fraction is accepted also if the layout has none.
                 rest = match fraction(after) {
                     Some(length) if !fraction_follows => {
                         self.nanos = nanos(after, length)?;
@@ -251,7 +261,7 @@ impl Fields {
                 };
             }
             Element::Fraction(length) => {
-                self.nanos = nanos(value.get(..length).ok_or(Misfit::Bad)?, length)?;
+                self.nanos = nanos(value.get(..length).ok_or(Mismatch::Text)?, length)?;
                 rest = &value[length..];
             }
             Element::OptionalFraction => {
@@ -263,33 +273,28 @@ impl Fields {
             }
             Element::Noon(capitals) => {
                 let names: [&[u8]; 2] = if capitals { [b"AM", b"PM"] } else { [b"am", b"pm"] };
-                let found = names.iter().position(|name| value.starts_with(name)).ok_or(Misfit::Bad)?;
-                // Where both stand, the afternoon wins.
+                let found = names.iter().position(|name| value.starts_with(name)).ok_or(Mismatch::Text)?;
+                // Of two elements `PM` wins.
                 self.afternoon = Some(found == 1 || self.afternoon == Some(true));
                 rest = &value[2..];
             }
-            Element::Offset { utc, colons, parts } => {
-                if let Some(after) = value.strip_prefix(b"Z").filter(|_| utc) {
-                    (self.utc, rest) = (true, after);
-                } else {
-                    let (offset, after) = offset(value, colons, parts)?;
-                    (self.offset, rest) = (Some(offset), after);
-                }
+            Element::Offset { utc: true, .. } if value.starts_with(b"Z") => {
+                (self.utc, rest) = (true, &value[1..]);
             }
+            Element::Offset { colons, parts, .. } => {
+                (self.offset, rest) = some(offset(value, colons, parts)?);
+            }
+            Element::ZoneName if value.starts_with(b"UTC") => (self.utc, rest) = (true, &value[3..]),
             Element::ZoneName => {
-                if let Some(after) = value.strip_prefix(b"UTC") {
-                    (self.utc, rest) = (true, after);
-                } else {
-                    let length = zone_name(value).ok_or(Misfit::Bad)?;
-                    self.named_offset = Some(greenwich_offset(&value[..length]));
-                    rest = &value[length..];
-                }
+                let length = zone_name(value).ok_or(Mismatch::Text)?;
+                self.named_offset = Some(greenwich_offset(&value[..length]));
+                rest = &value[length..];
             }
         }
         Ok(rest)
     }
 
-    fn moment(self) -> Result<Moment, &'static str> {
+    fn moment(self) -> Result<Moment, Mismatch> {
         let hour = match self.afternoon {
             Some(true) if self.hour < 12 => self.hour + 12,
             Some(false) if self.hour == 12 => 0,
@@ -298,30 +303,30 @@ impl Fields {
         let (month, day) = match self.day_of_year {
             None => (self.month.unwrap_or(1), self.day.unwrap_or(1)),
             Some(number) => {
-                let (month, day) = day_of_year(self.year, number).ok_or("day-of-year out of range")?;
+                let (month, day) = day_of_year(self.year, number).ok_or(Mismatch::Range("day-of-year"))?;
                 if self.month.is_some_and(|found| found != month) {
-                    return Err("day-of-year does not match month");
+                    return Err(Mismatch::DayOfYear("month"));
                 }
                 if self.day.is_some_and(|found| found != day) {
-                    return Err("day-of-year does not match day");
+                    return Err(Mismatch::DayOfYear("day"));
                 }
                 (month, day)
             }
         };
         if !(1..=days_in(self.year, month)).contains(&day) {
-            return Err("day out of range");
+            return Err(Mismatch::Range("day"));
         }
         let civil = Civil { year: self.year, month, day, hour, minute: self.minute, second: self.second };
         Ok(match (self.utc, self.offset, self.named_offset) {
             (false, Some(offset), _) => Moment::new(civil, self.nanos, offset),
-            // The zone of a name is not known: the time is taken for UTC, and shown with what the name says.
+            // The offset of a named zone is unknown: the time is in UTC, and printed with the offset in the name.
             (false, None, Some(offset)) => Moment::new(civil, self.nanos, 0).with_offset(offset),
             _ => Moment::new(civil, self.nanos, 0),
         })
     }
 }
 
-/// Passes the text between elements; where it goes wrong.
+/// Skips the literal text between elements. The error is the rest of the text at the mismatch.
 fn skip<'v>(mut value: &'v [u8], mut prefix: &[u8]) -> Result<&'v [u8], &'v [u8]> {
     while let Some((wanted, after)) = prefix.split_first() {
         if *wanted == b' ' {
@@ -342,15 +347,15 @@ fn trimmed(text: &[u8]) -> &[u8] {
     &text[text.iter().take_while(|byte| **byte == b' ').count()..]
 }
 
-fn ranged<'v>(read: (i64, &'v [u8]), most: i64, what: &'static str) -> Read<'v, i64> {
-    if read.0 > most { Err(Misfit::Range(what)) } else { Ok(read) }
+fn ranged<'v>(parsed: (i64, &'v [u8]), range: RangeInclusive<i64>, what: &'static str) -> Parsed<'v, i64> {
+    if range.contains(&parsed.0) { Ok(parsed) } else { Err(Mismatch::Range(what)) }
 }
 
-/// So many digits.
-fn digits(value: &[u8], count: usize) -> Read<'_, i64> {
-    let (found, rest) = value.split_at_checked(count).ok_or(Misfit::Bad)?;
+/// A number of `count` digits.
+fn digits(value: &[u8], count: usize) -> Parsed<'_, i64> {
+    let (found, rest) = value.split_at_checked(count).ok_or(Mismatch::Text)?;
     if !found.iter().all(u8::is_ascii_digit) {
-        return Err(Misfit::Bad);
+        return Err(Mismatch::Text);
     }
     Ok((decimal(found), rest))
 }
@@ -359,72 +364,72 @@ fn decimal(digits: &[u8]) -> i64 {
     digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0'))
 }
 
-/// One or two digits, two if the element is fixed.
-fn number(value: &[u8], fixed: bool) -> Read<'_, i64> {
-    digits(value, 2).or_else(|misfit| if fixed { Err(misfit) } else { digits(value, 1) })
+/// One or two digits; always two if fixed.
+fn number(value: &[u8], fixed: bool) -> Parsed<'_, i64> {
+    digits(value, 2).or_else(|mismatch| if fixed { Err(mismatch) } else { digits(value, 1) })
 }
 
-/// One to three digits, blanks before them if the element is not fixed.
-fn three_digits(value: &[u8], fixed: bool) -> Read<'_, i64> {
+/// One to three digits after up to two blanks; always three digits if fixed.
+fn three_digits(value: &[u8], fixed: bool) -> Parsed<'_, i64> {
     let blanks = if fixed { 0 } else { value.iter().take(2).take_while(|byte| **byte == b' ').count() };
     let value = &value[blanks..];
     let count = value.iter().take(3).take_while(|byte| byte.is_ascii_digit()).count();
-    if count == 0 || (fixed && count < 3) { Err(Misfit::Bad) } else { digits(value, count) }
+    if count == 0 || (fixed && count < 3) { Err(Mismatch::Text) } else { digits(value, count) }
 }
 
-/// One of some names, so many letters of each, whatever their case.
-fn named<'v>(names: &[&str], length: usize, value: &'v [u8]) -> Read<'v, i64> {
-    let found = names.iter().zip(0..).find_map(|(name, index)| {
+/// The number of a name, from 1, in any case. Of each name `length` letters are compared.
+fn name<'v>(names: &[&str], length: usize, value: &'v [u8]) -> Parsed<'v, i64> {
+    let found = names.iter().zip(1..).find_map(|(name, index)| {
         let (start, rest) = value.split_at_checked(name.len().min(length))?;
         start.eq_ignore_ascii_case(&name.as_bytes()[..start.len()]).then_some((index, rest))
     });
-    found.ok_or(Misfit::Bad)
+    found.ok_or(Mismatch::Text)
 }
 
-/// The length of a fraction with its point, if there is one.
+/// The length of a fraction with its point.
 fn fraction(value: &[u8]) -> Option<usize> {
     let digits = value.strip_prefix(b".").or(value.strip_prefix(b","))?;
     let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
     (count > 0).then_some(1 + count)
 }
 
-/// The nanoseconds of a fraction of this length; digits beyond the ninth do not count.
-fn nanos(value: &[u8], length: usize) -> Result<i64, Misfit> {
+/// The nanoseconds of a fraction of this length; digits after the ninth are ignored.
+fn nanos(value: &[u8], length: usize) -> Result<i64, Mismatch> {
     if fraction(value).is_none_or(|found| found < length) {
-        return Err(Misfit::Bad);
+        return Err(Mismatch::Text);
     }
     let digits = &value[1..length.min(10)];
     let missing = 9 - digits.len();
     Ok((0..missing).fold(decimal(digits), |number, _| number * 10))
 }
 
-/// `+07:00` and the like, in seconds.
-fn offset(value: &[u8], colons: bool, parts: usize) -> Read<'_, i32> {
+/// An offset such as `+07:00`, in seconds.
+fn offset(value: &[u8], colons: bool, parts: usize) -> Parsed<'_, i32> {
     const UNITS: [(i64, i64, &str); 3] = [
         (3600, 24, "time zone offset hour"),
         (60, 60, "time zone offset minute"),
         (1, 60, "time zone offset second"),
     ];
-    let (sign, mut rest) = value.split_first().ok_or(Misfit::Bad)?;
+    let (sign, mut rest) = value.split_first().ok_or(Mismatch::Text)?;
     let mut numbers = [0; UNITS.len()];
     for (index, number) in numbers.iter_mut().take(parts).enumerate() {
         if colons && index > 0 {
-            rest = rest.strip_prefix(b":").ok_or(Misfit::Bad)?;
+            rest = rest.strip_prefix(b":").ok_or(Mismatch::Text)?;
         }
         (*number, rest) = digits(rest, 2)?;
     }
     let mut seconds = 0;
-    for (number, (unit, most, what)) in numbers.into_iter().zip(UNITS) {
-        if number > most {
-            return Err(Misfit::Range(what));
+    for (number, (unit, max, what)) in numbers.into_iter().zip(UNITS) {
+        if number > max {
+            return Err(Mismatch::Range(what));
         }
         seconds += number * unit;
     }
-    let seconds = i32::try_from(seconds).map_err(|_| Misfit::Bad)?;
+    let seconds = i32::try_from(seconds).map_err(|_| Mismatch::Text)?;
     match sign {
         b'+' => Ok((seconds, rest)),
         b'-' => Ok((-seconds, rest)),
-        _ => Err(Misfit::Bad),
+        _ => Err(Mismatch::Text),
     }
 }
 
@@ -450,7 +455,7 @@ fn zone_name(value: &[u8]) -> Option<usize> {
     }
 }
 
-/// The length of a sign with up to 23 hours.
+/// The length of a sign and a number of hours up to 23.
 fn signed_hours(value: &[u8]) -> Option<usize> {
     let digits = value.strip_prefix(b"+").or(value.strip_prefix(b"-"))?;
     let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -468,5 +473,5 @@ fn greenwich_offset(name: &[u8]) -> i32 {
 }
 
 fn quoted(text: &[u8]) -> String {
-    format!("{:?}", excerpt(&String::from_utf8_lossy(text)))
+    format!("{:?}", shortened(&String::from_utf8_lossy(text), MAX_QUOTED_CHARS))
 }

@@ -1,4 +1,4 @@
-//! Text to tokens.
+//! Splits an expression into tokens.
 
 use std::fmt;
 
@@ -6,14 +6,13 @@ use crate::value::{JsonReader, Text, Value};
 
 use super::error::ParseError;
 
-/// One token, with the byte it starts at.
 #[derive(Clone, Debug)]
 pub(super) struct Token {
     pub(super) kind: Kind,
+    /// Where it starts, in bytes.
     pub(super) offset: usize,
 }
 
-/// What a token is.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     Identifier(Text),
@@ -22,7 +21,7 @@ pub(super) enum Kind {
     Raw(Text),
     /// JSON in backticks.
     Literal(Value),
-    /// The text of an integer, perhaps one too large, perhaps a lone minus.
+    /// Digits with or without a minus, of any length; or only a minus.
     Number(Text),
     Dot,
     Star,
@@ -41,19 +40,24 @@ pub(super) enum Kind {
     And,
     Not,
     Ampersand,
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
+    Comparison(Operator),
     Current,
     /// A single `=`.
     Unknown,
     End,
 }
 
-/// Written with the names that error texts use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+/// The names in error messages.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -79,12 +83,12 @@ impl fmt::Display for Kind {
             Self::And => "tAnd",
             Self::Not => "tNot",
             Self::Ampersand => "tExpref",
-            Self::Equal => "tEQ",
-            Self::NotEqual => "tNE",
-            Self::Less => "tLT",
-            Self::LessOrEqual => "tLTE",
-            Self::Greater => "tGT",
-            Self::GreaterOrEqual => "tGTE",
+            Self::Comparison(Operator::Equal) => "tEQ",
+            Self::Comparison(Operator::NotEqual) => "tNE",
+            Self::Comparison(Operator::Less) => "tLT",
+            Self::Comparison(Operator::LessOrEqual) => "tLTE",
+            Self::Comparison(Operator::Greater) => "tGT",
+            Self::Comparison(Operator::GreaterOrEqual) => "tGTE",
             Self::Current => "tCurrent",
             Self::Unknown => "tUnknown",
             Self::End => "tEOF",
@@ -92,7 +96,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Splits a text into tokens; the last one is [`Kind::End`].
+/// The tokens of an expression; the last one is [`Kind::End`].
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
     let mut lexer = Lexer { text, offset: 0 };
     let mut tokens = Vec::new();
@@ -122,8 +126,8 @@ impl<'a> Lexer<'a> {
         found
     }
 
-    /// The text as long as its characters fit.
-    fn run(&mut self, fits: fn(char) -> bool) -> &'a str {
+    /// Consumes characters as long as they fit.
+    fn take_while(&mut self, fits: fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let end = rest.find(|c| !fits(c)).unwrap_or(rest.len());
         self.offset += end;
@@ -131,14 +135,14 @@ impl<'a> Lexer<'a> {
     }
 
     fn token(&mut self) -> Result<Token, ParseError> {
-        self.run(|c| matches!(c, ' ' | '\t' | '\r' | '\n'));
+        self.take_while(|c| matches!(c, ' ' | '\t' | '\r' | '\n'));
         let offset = self.offset;
         let Some(first) = self.rest().chars().next() else {
             return Ok(Token { kind: Kind::End, offset });
         };
         let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if first.is_ascii_alphabetic() || first == '_' {
-            return Ok(Token { kind: Kind::Identifier(self.run(word).into()), offset });
+            return Ok(Token { kind: Kind::Identifier(self.take_while(word).into()), offset });
         }
         self.offset += first.len_utf8();
         let kind = match first {
@@ -159,16 +163,16 @@ impl<'a> Lexer<'a> {
             '|' => Kind::Pipe,
             '&' if self.take('&') => Kind::And,
             '&' => Kind::Ampersand,
-            '!' if self.take('=') => Kind::NotEqual,
+            '!' if self.take('=') => Kind::Comparison(Operator::NotEqual),
             '!' => Kind::Not,
-            '<' if self.take('=') => Kind::LessOrEqual,
-            '<' => Kind::Less,
-            '>' if self.take('=') => Kind::GreaterOrEqual,
-            '>' => Kind::Greater,
-            '=' if self.take('=') => Kind::Equal,
+            '<' if self.take('=') => Kind::Comparison(Operator::LessOrEqual),
+            '<' => Kind::Comparison(Operator::Less),
+            '>' if self.take('=') => Kind::Comparison(Operator::GreaterOrEqual),
+            '>' => Kind::Comparison(Operator::Greater),
+            '=' if self.take('=') => Kind::Comparison(Operator::Equal),
             '=' => Kind::Unknown,
             '-' | '0'..='9' => {
-                self.run(|c| c.is_ascii_digit());
+                self.take_while(|c| c.is_ascii_digit());
                 Kind::Number(self.text[offset..self.offset].into())
             }
             '\'' => self.raw(offset)?,
@@ -179,7 +183,7 @@ impl<'a> Lexer<'a> {
         Ok(Token { kind, offset })
     }
 
-    /// The text up to the delimiter, which is passed; a backslash takes the next character with it.
+    /// Consumes up to and with the delimiter; one after a backslash does not count. Returns the text before it.
     fn until(&mut self, delimiter: char, start: usize) -> Result<&'a str, ParseError> {
         let rest = self.rest();
         let mut escaped = false;

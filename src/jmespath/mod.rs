@@ -1,7 +1,6 @@
-//! JMESPath in the dialect of Kyverno: parsed once, searched often.
+//! JMESPath in Kyverno's dialect: parsed once, evaluated often.
 //!
-//! Knows expressions, values, a table of functions, and the clock, the chance and the limits that a
-//! [`Runtime`] hands it; knows nothing of policies, of `{{ }}` and of Kubernetes objects.
+//! Clock, random numbers and limits come from a [`Runtime`]. Knows nothing of policies, `{{ }}` and Kubernetes objects.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod ast;
@@ -14,7 +13,6 @@ mod layout;
 mod lexer;
 mod moment;
 mod parser;
-mod print;
 mod regexp;
 mod runtime;
 mod semver;
@@ -35,13 +33,16 @@ pub use functions::{Signature, functions};
 pub use image::{ImageError, ImageReference};
 pub use runtime::{Clock, FixedClock, Limits, Random, Runtime, SeededRandom};
 
-/// How many bytes an expression may have.
+/// The length to which error messages shorten texts.
+const MAX_QUOTED_CHARS: usize = 128;
+
+/// The maximum length of an expression.
 pub const MAX_EXPRESSION_BYTES: usize = 64 * 1024;
 
-/// How deep an expression may be nested.
+/// The maximum nesting of an expression.
 pub const MAX_EXPRESSION_DEPTH: usize = 256;
 
-/// One expression, parsed; a clone shares what was parsed.
+/// A parsed expression; clones share the syntax tree.
 ///
 /// ```
 /// use kyv::jmespath::{Expression, FixedClock, Runtime, SeededRandom};
@@ -79,7 +80,7 @@ impl Expression {
         &self.text
     }
 
-    /// The differences that parsing came through.
+    /// The divergences that its text reaches.
     pub const fn divergences(&self) -> DivergenceSet {
         self.divergences
     }
@@ -88,8 +89,7 @@ impl Expression {
     ///
     /// # Errors
     ///
-    /// A key that is not there ([`EvalError::NotFound`]), an argument that a function does not take, a
-    /// limit of the runtime that was passed.
+    /// A missing key ([`EvalError::NotFound`]), an argument that a function does not accept, an exceeded limit.
     pub fn search(&self, root: &Value, runtime: &Runtime<'_>) -> Result<Value, EvalError> {
         runtime.tracker.reach_all(self.divergences);
         interpreter::Interpreter { runtime }.search(&self.root, root)
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_corner_that_parsing_came_through_is_reported_by_each_search() {
+    fn each_search_reports_the_divergences_of_parsing() {
         let expression = Expression::parse("join(',' @)", Semantics::Kyverno).unwrap();
         let tracker = DivergenceTracker::new(Semantics::Kyverno);
         let random = SeededRandom::new(0);

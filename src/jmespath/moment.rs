@@ -1,4 +1,4 @@
-//! Points in time with the offset of their zone.
+//! Points in time with an offset from UTC.
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ const DAY_SECONDS: i64 = 86_400;
 /// Seconds from the first instant of the year 1 to that of 1970.
 const YEAR_ONE_TO_1970: i128 = 62_135_596_800;
 
-/// A point in time, and the offset from UTC that it is shown with.
+/// A point in time, and the offset from UTC that it is printed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     /// Nanoseconds since 1970.
     nanos: i128,
-    /// Seconds that local time is ahead of UTC.
+    /// Seconds east of UTC.
     offset: i32,
 }
 
@@ -34,15 +34,14 @@ pub(super) struct Civil {
 }
 
 impl Moment {
-    /// A time as it is shown on clocks with an offset.
+    /// A local time.
     pub(super) fn new(civil: Civil, nanos: i64, offset: i32) -> Self {
         let Civil { year, month, day, hour, minute, second } = civil;
         let seconds = days(year, month, day) * DAY_SECONDS + hour * 3600 + minute * 60 + second;
         Self { nanos: (i128::from(seconds) - i128::from(offset)) * SECOND + i128::from(nanos), offset }
     }
 
-    /// The time of a clock.
-    pub(super) fn at(timestamp: Timestamp, offset: Offset) -> Self {
+    pub(super) fn from_timestamp(timestamp: Timestamp, offset: Offset) -> Self {
         Self { nanos: timestamp.as_nanosecond(), offset: offset.seconds() }
     }
 
@@ -51,12 +50,12 @@ impl Moment {
         Self { nanos: i128::from(seconds) * SECOND, offset: 0 }
     }
 
-    /// Shows the same instant in UTC.
+    /// The same point in time in UTC.
     pub(super) const fn utc(self) -> Self {
-        Self { nanos: self.nanos, offset: 0 }
+        self.with_offset(0)
     }
 
-    /// Shows the same instant with another offset.
+    /// The same point in time with another offset.
     pub(super) const fn with_offset(self, offset: i32) -> Self {
         Self { nanos: self.nanos, offset }
     }
@@ -66,19 +65,18 @@ impl Moment {
         self.nanos
     }
 
-    /// The time from another moment to this one; what is too long is the longest there is.
+    /// The time from another moment to this one, at most the longest duration.
     pub(super) fn since(self, other: Self) -> GoDuration {
         let nanos = self.nanos - other.nanos;
         let most = if nanos < 0 { i64::MIN } else { i64::MAX };
         GoDuration::from_nanos(i64::try_from(nanos).unwrap_or(most))
     }
 
-    /// The moment a span later.
     pub(super) fn plus(self, span: GoDuration) -> Self {
         Self { nanos: self.nanos + i128::from(span.as_nanos()), offset: self.offset }
     }
 
-    /// The last multiple of a span since the year 1; the moment itself for a span that is not positive.
+    /// Rounded down to a multiple of the span since the year 1; unchanged if the span is not positive.
     pub(super) fn truncated(self, span: GoDuration) -> Self {
         if span.as_nanos() <= 0 {
             return self;
@@ -87,7 +85,7 @@ impl Moment {
         Self { nanos: self.nanos - since.rem_euclid(i128::from(span.as_nanos())), offset: self.offset }
     }
 
-    /// What clocks with the offset show.
+    /// The local time.
     pub(super) fn civil(self) -> Civil {
         let seconds = self.nanos.div_euclid(SECOND) + i128::from(self.offset);
         let seconds = i64::try_from(seconds).unwrap_or_default();
@@ -118,7 +116,7 @@ impl fmt::Display for Moment {
     }
 }
 
-/// The number of a day, counted from the first of 1970, in the calendar of today carried back.
+/// The days since 1970-01-01, in the proleptic Gregorian calendar.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     // Years begin in March here, so that the leap day is the last of a year.
     let year = if month <= 2 { year - 1 } else { year };
@@ -128,7 +126,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
-/// Year, month and day of a number of a day.
+/// Year, month and day from the days since 1970-01-01.
 fn date(number: i64) -> (i64, i64, i64) {
     let shifted = number + 719_468;
     let era = shifted.div_euclid(146_097);
@@ -141,7 +139,7 @@ fn date(number: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// How many days a month has.
+/// The number of days in a month.
 pub(super) fn days_in(year: i64, month: i64) -> i64 {
     match month {
         12 => 31,
@@ -149,7 +147,7 @@ pub(super) fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// The number of a day in its year, from 1, as month and day.
+/// Month and day from the day of the year, from 1.
 pub(super) fn day_of_year(year: i64, number: i64) -> Option<(i64, i64)> {
     let (found, month, day) = date(days(year, 1, 1) + number - 1);
     (number >= 1 && found == year).then_some((month, day))
@@ -176,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_shown_with_its_offset() {
+    fn a_moment_is_printed_with_its_offset() {
         let civil = Civil { year: 2021, month: 1, day: 3, hour: 0, minute: 0, second: 0 };
         let moment = Moment::new(civil, 0, 7200);
         assert_eq!(moment.to_string(), "2021-01-03T00:00:00+02:00");

@@ -1,4 +1,4 @@
-//! What an evaluation may ask for, and what it may use up.
+//! The environment of an evaluation: clock, random numbers, limits.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::value::{Number, Value};
 use super::error::{EvalError, Limit};
 use super::regexp::Regexp;
 
-/// The time.
+/// A source of the current time.
 pub trait Clock {
-    /// The time now.
+    /// The current time.
     fn now(&self) -> Timestamp;
 
     /// The offset of local time from UTC.
@@ -25,13 +25,13 @@ pub trait Clock {
     }
 }
 
-/// Chance.
+/// A source of random numbers.
 pub trait Random {
-    /// The next of a sequence of random numbers.
+    /// The next random number.
     fn next(&self) -> u64;
 }
 
-/// A clock that stands still.
+/// A clock that always returns one time.
 #[derive(Clone, Copy, Debug)]
 pub struct FixedClock(pub Timestamp);
 
@@ -46,18 +46,18 @@ impl Clock for FixedClock {
     }
 }
 
-/// A sequence of random numbers that its seed decides.
+/// Random numbers from a seed.
 #[derive(Debug, Default)]
 pub struct SeededRandom(AtomicU64);
 
 impl SeededRandom {
-    /// The sequence of a seed.
+    /// The generator of a seed.
     pub const fn new(seed: u64) -> Self {
         Self(AtomicU64::new(seed))
     }
 }
 
-/// The generator is splitmix64: each seed gives a sequence of full period.
+/// The splitmix64 generator.
 impl Random for SeededRandom {
     fn next(&self) -> u64 {
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -68,15 +68,21 @@ impl Random for SeededRandom {
     }
 }
 
-/// What bounds the evaluations of one runtime.
+/// The limits of the evaluations with one runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The steps of all evaluations together, and of whatever else spends them.
     pub steps: u64,
-    /// The bytes of a value that an expression builds, written as JSON.
+    /// The bytes of a value that an expression builds, as JSON.
     pub result_bytes: usize,
-    /// How deep a value that an expression builds may be nested.
+    /// The nesting of a value that an expression builds.
     pub result_depth: usize,
+}
+
+impl Limits {
+    const fn too_large(&self) -> EvalError {
+        EvalError::Limit { limit: Limit::ResultBytes, most: self.result_bytes as u64 }
+    }
 }
 
 impl Default for Limits {
@@ -85,27 +91,27 @@ impl Default for Limits {
     }
 }
 
-/// What the searches of one rule share: clock, chance, reading of the policy, and the steps they may take.
+/// What the evaluations of one rule share.
 pub struct Runtime<'a> {
-    /// Tells the time.
+    /// The current time.
     pub clock: &'a dyn Clock,
-    /// Gives random numbers.
+    /// Random numbers.
     pub random: &'a dyn Random,
-    /// Which side is taken where documentation and controllers part.
+    /// The semantics, and the divergences that were reached.
     pub tracker: &'a DivergenceTracker,
-    /// What bounds the evaluation.
+    /// The limits.
     pub limits: Limits,
-    /// What is known of secrets, where results that are made of them have to be.
+    /// Tracks results that are derived from Secrets.
     pub(super) secrets: Option<&'a TaintTracker>,
     spent: Cell<u64>,
-    /// Whether a search looked at the value of a number.
-    weighed: Cell<bool>,
-    /// The last regular expression that a value gave.
+    /// Whether an evaluation read the value of a number.
+    numbers_read: Cell<bool>,
+    /// The last regular expression that was computed.
     regexp: RefCell<Option<(String, Arc<Regexp>)>>,
 }
 
 impl<'a> Runtime<'a> {
-    /// A runtime with the default limits, of which nothing is spent.
+    /// A runtime with the default limits.
     pub fn new(clock: &'a dyn Clock, random: &'a dyn Random, tracker: &'a DivergenceTracker) -> Self {
         Self {
             clock,
@@ -114,7 +120,7 @@ impl<'a> Runtime<'a> {
             limits: Limits::default(),
             secrets: None,
             spent: Cell::new(0),
-            weighed: Cell::new(false),
+            numbers_read: Cell::new(false),
             regexp: RefCell::default(),
         }
     }
@@ -126,23 +132,23 @@ impl<'a> Runtime<'a> {
         self
     }
 
-    /// The same for values that may be secret: what functions make of them is noted.
+    /// The same with a tracker for values derived from Secrets.
     #[must_use]
     pub const fn with_secrets(mut self, secrets: Option<&'a TaintTracker>) -> Self {
         self.secrets = secrets;
         self
     }
 
-    /// The steps taken so far.
+    /// The steps spent so far.
     pub fn steps(&self) -> u64 {
         self.spent.get()
     }
 
-    /// Takes steps.
+    /// Spends steps.
     ///
     /// # Errors
     ///
-    /// More steps are taken than there are.
+    /// More steps than the limit.
     pub fn spend(&self, steps: u64) -> Result<(), EvalError> {
         let spent = self.spent.get().saturating_add(steps);
         self.spent.set(spent);
@@ -152,52 +158,49 @@ impl<'a> Runtime<'a> {
         Ok(())
     }
 
-    /// Whether the searches since the last call looked at the value of a number, so that it may matter how the number
-    /// is held.
-    pub fn take_weighed(&self) -> bool {
-        self.weighed.take()
+    /// Whether the evaluations since the last call read the value of a number, so that its type in Kyverno may matter.
+    pub fn take_numbers_read(&self) -> bool {
+        self.numbers_read.take()
     }
 
-    /// Notes that the value of a number is looked at.
-    pub(super) fn weigh(&self) {
-        self.weighed.set(true);
+    /// Notes that the value of a number is read.
+    pub(super) fn note_number(&self) {
+        self.numbers_read.set(true);
     }
 
-    /// Takes the steps for work on this many bytes or nodes.
+    /// Spends the steps for work on this many bytes or nodes.
     pub(super) fn spend_for(&self, amount: usize) -> Result<(), EvalError> {
         self.spend(1 + amount as u64 / 64)
     }
 
-    /// The compiled form of an expression, if it was the last one.
+    /// The compiled form of a pattern, if it was the last one.
     pub(super) fn recent_regexp(&self, pattern: &str) -> Option<Arc<Regexp>> {
         let recent = self.regexp.borrow();
         recent.as_ref().filter(|recent| recent.0 == pattern).map(|recent| Arc::clone(&recent.1))
     }
 
-    /// Keeps an expression as the last one.
+    /// Remembers a pattern as the last one.
     pub(super) fn remember_regexp(&self, pattern: &str, regexp: &Arc<Regexp>) {
         *self.regexp.borrow_mut() = Some((pattern.to_owned(), Arc::clone(regexp)));
     }
 
-    /// The error of a value that grew too large.
+    /// The error of a result with too many bytes.
     pub(super) const fn too_large(&self) -> EvalError {
-        EvalError::Limit { limit: Limit::ResultBytes, most: self.limits.result_bytes as u64 }
+        self.limits.too_large()
     }
 
-    /// Refuses text of this many bytes if that is too large.
+    /// Checks the length of a text.
     pub(super) fn allow_bytes(&self, bytes: usize) -> Result<(), EvalError> {
         self.spend_for(bytes)?;
         if bytes > self.limits.result_bytes { Err(self.too_large()) } else { Ok(()) }
     }
 
-    /// Refuses a built value that is too large or nested too deep.
-    ///
-    /// Parts of a value are shared, so that a short expression can build a value whose text would not
-    /// fit any memory; every value that an expression builds goes through here.
+    /// Checks the size and nesting of a value that an expression built. As parts are shared, a short expression can
+    /// build a value whose text would fit in no memory.
     ///
     /// # Errors
     ///
-    /// The limit that the value passes.
+    /// The exceeded limit.
     pub fn allow(&self, value: Value) -> Result<Value, EvalError> {
         let mut size = Size { nodes: 0, bytes: 0, limits: &self.limits };
         let fits = size.add(&value, 0);
@@ -205,7 +208,7 @@ impl<'a> Runtime<'a> {
         fits.map(|()| value)
     }
 
-    /// Deep equality, paid for in steps. An integer that is held as one equals no other number.
+    /// Deep equality, which spends steps. A typed integer equals no float.
     pub(super) fn equal(&self, left: &Value, right: &Value) -> Result<bool, EvalError> {
         if left.same_storage(right) {
             return Ok(true);
@@ -237,7 +240,7 @@ impl<'a> Runtime<'a> {
                 Ok(true)
             }
             (Value::Number(a), Value::Number(b)) => {
-                self.weigh();
+                self.note_number();
                 Ok(a == b && a.is_typed_integer() == b.is_typed_integer())
             }
             _ => Ok(left == right),
@@ -245,7 +248,7 @@ impl<'a> Runtime<'a> {
     }
 }
 
-/// What a value amounts to, shared parts counted each time.
+/// The size of a value; shared parts count each time.
 struct Size<'a> {
     nodes: usize,
     bytes: usize,
@@ -263,8 +266,7 @@ impl Size<'_> {
             Value::Object(members) => 2 + members.keys().map(|key| key.len() + 4).sum::<usize>(),
         };
         if self.bytes > self.limits.result_bytes {
-            let most = self.limits.result_bytes as u64;
-            return Err(EvalError::Limit { limit: Limit::ResultBytes, most });
+            return Err(self.limits.too_large());
         }
         if depth > self.limits.result_depth {
             let most = self.limits.result_depth as u64;
@@ -278,7 +280,7 @@ impl Size<'_> {
     }
 }
 
-/// The length of a number; that of a short one is estimated, because writing it out costs more.
+/// The length of a number; estimated for small ones, because formatting costs time.
 fn number_bytes(number: &Number) -> usize {
     if number.as_i64().is_some() { 4 } else { number.to_string().len() }
 }

@@ -4,52 +4,54 @@ use std::cmp::Ordering;
 
 use crate::value::Version;
 
-/// A range: alternatives of which one must hold, each a list of comparisons that must all hold.
+/// Alternatives of which one must hold, each a list of comparisons that must all hold.
 #[derive(Debug)]
 pub(super) struct Range(Vec<Vec<Comparator>>);
 
 #[derive(Debug)]
 struct Comparator {
-    /// How a version may compare to `version`.
+    /// The accepted orders of a version relative to `version`.
     accepts: &'static [Ordering],
     version: Version<'static>,
 }
 
+/// Why a text is no range, in the library's words.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RangeError {
+    #[error("First element in range is '||'")]
+    LeadingOr,
+    #[error("Last element in range is '||'")]
+    TrailingOr,
+    #[error("Could not get version from string: {0:?}")]
+    NoVersion(String),
+    #[error("Could not parse Range {range:?}: Could not parse comparator {operator:?} in {part:?}")]
+    Operator { range: String, operator: String, part: String },
+    #[error("Could not parse Range {range:?}: Could not parse version {version:?} in {part:?}: {cause}")]
+    Version { range: String, version: String, part: String, cause: String },
+}
+
 impl Range {
     /// Parses a range.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, RangeError> {
         let parts = parts(text);
-        let mut alternatives = vec![Vec::new()];
-        for (index, part) in parts.iter().enumerate() {
-            if part != "||" {
-                if let Some(last) = alternatives.last_mut() {
-                    last.push(part.as_str());
-                }
-            } else if index == 0 {
-                return Err("First element in range is '||'".into());
-            } else {
-                alternatives.push(Vec::new());
-            }
+        if parts.first().is_some_and(|first| first == "||") {
+            return Err(RangeError::LeadingOr);
         }
         if parts.last().is_none_or(|last| last == "||") {
-            return Err("Last element in range is '||'".into());
+            return Err(RangeError::TrailingOr);
         }
-        let mut expanded = Vec::new();
-        for alternative in &alternatives {
-            let mut comparators = Vec::new();
+        let mut alternatives = Vec::new();
+        // Two `||` in a row have nothing between them.
+        for alternative in parts.split(|part| part == "||").filter(|alternative| !alternative.is_empty()) {
+            let mut expanded = Vec::new();
             for part in alternative {
-                expand(part, &mut comparators)?;
+                expand(part, &mut expanded)?;
             }
-            expanded.push(comparators);
+            alternatives.push(expanded);
         }
-        let mut range = Vec::new();
-        for alternative in &expanded {
-            // Two `||` in a row leave nothing between them.
-            if !alternative.is_empty() {
-                range.push(alternative.iter().map(|part| comparator(part, text)).collect::<Result<_, _>>()?);
-            }
-        }
-        Ok(Self(range))
+        let comparators =
+            |parts: &Vec<String>| parts.iter().map(|part| comparator(part, text)).collect::<Result<_, _>>();
+        Ok(Self(alternatives.iter().map(comparators).collect::<Result<_, _>>()?))
     }
 
     /// Whether the range contains a version.
@@ -59,7 +61,7 @@ impl Range {
     }
 }
 
-/// Splits at spaces, but for those after an operator. A part of one character alone is dropped.
+/// Splits at spaces, except after an operator. Parts of one character are dropped.
 fn parts(text: &str) -> Vec<String> {
     let mut parts = Vec::new();
     let mut part = String::new();
@@ -85,15 +87,13 @@ fn parts(text: &str) -> Vec<String> {
 }
 
 /// Operator and version of a comparison.
-fn split(part: &str) -> Result<(&str, &str), String> {
-    match part.find(char::is_numeric) {
-        Some(digit) => Ok((part[..digit].trim(), &part[digit..])),
-        None => Err(format!("Could not get version from string: {part:?}")),
-    }
+fn split(part: &str) -> Result<(&str, &str), RangeError> {
+    let digit = part.find(char::is_numeric).ok_or_else(|| RangeError::NoVersion(part.to_owned()))?;
+    Ok((part[..digit].trim(), &part[digit..]))
 }
 
-/// Turns a version with `x` at its end into the bounds it stands for.
-fn expand(part: &str, into: &mut Vec<String>) -> Result<(), String> {
+/// Replaces a version with `x` by its bounds.
+fn expand(part: &str, into: &mut Vec<String>) -> Result<(), RangeError> {
     if !part.contains('x') {
         into.push(part.to_owned());
         return Ok(());
@@ -116,32 +116,32 @@ fn expand(part: &str, into: &mut Vec<String>) -> Result<(), String> {
         }
         _ => ("", false),
     };
-    // The place that the last `x` has decides which number the bound raises.
-    let raised = match (version.ends_with(".x"), version.split('.').count()) {
+    // The number before the last `x` is incremented.
+    let bound = match (version.ends_with(".x"), version.split('.').count()) {
         _ if !next => flat,
-        (true, 2) => raise(&flat, 0),
-        (true, 3) => raise(&flat, 1),
+        (true, 2) => increment(&flat, 0),
+        (true, 3) => increment(&flat, 1),
         _ => String::new(),
     };
-    into.push(format!("{operator}{raised}"));
+    into.push(format!("{operator}{bound}"));
     Ok(())
 }
 
-/// The version with one of its numbers raised by one; nothing if that is no number.
-fn raise(version: &str, place: usize) -> String {
+/// The version with one of its numbers incremented; empty if that is no number.
+fn increment(version: &str, index: usize) -> String {
     let mut parts: Vec<String> = version.split('.').map(str::to_owned).collect();
-    let raised = parts.get(place).and_then(|part| part.parse::<u64>().ok()?.checked_add(1));
-    match (raised, parts.get_mut(place)) {
-        (Some(raised), Some(part)) => *part = raised.to_string(),
-        _ => return String::new(),
-    }
+    let Some(part) = parts.get_mut(index) else { return String::new() };
+    let Some(next) = part.parse::<u64>().ok().and_then(|number| number.checked_add(1)) else {
+        return String::new();
+    };
+    *part = next.to_string();
     parts.join(".")
 }
 
-fn comparator(part: &str, range: &str) -> Result<Comparator, String> {
+fn comparator(part: &str, range: &str) -> Result<Comparator, RangeError> {
     use Ordering::{Equal, Greater, Less};
     let (operator, version) = split(part)?;
-    let fault = |why: String| format!("Could not parse Range {range:?}: {why}");
+    let [range, part, operator_text] = [range, part, operator].map(str::to_owned);
     let accepts: &[Ordering] = match operator {
         "" | "=" | "==" => &[Equal],
         "!" | "!=" => &[Less, Greater],
@@ -149,9 +149,13 @@ fn comparator(part: &str, range: &str) -> Result<Comparator, String> {
         ">=" => &[Greater, Equal],
         "<" => &[Less],
         "<=" => &[Less, Equal],
-        _ => return Err(fault(format!("Could not parse comparator {operator:?} in {part:?}"))),
+        _ => return Err(RangeError::Operator { range, operator: operator_text, part }),
     };
-    let parsed = Version::parse(version)
-        .map_err(|why| fault(format!("Could not parse version {version:?} in {part:?}: {why}")))?;
-    Ok(Comparator { accepts, version: parsed.into_owned() })
+    match Version::parse(version) {
+        Ok(version) => Ok(Comparator { accepts, version: version.into_owned() }),
+        Err(cause) => {
+            let cause = cause.to_string();
+            Err(RangeError::Version { range, version: version.to_owned(), part, cause })
+        }
+    }
 }

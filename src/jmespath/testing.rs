@@ -1,22 +1,22 @@
-//! How the tests of this room evaluate tables of expressions.
+//! Test helpers: tables of expressions with their results.
 
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
 use crate::value::{JsonReader, Value};
 
 use super::{Expression, FixedClock, Runtime, SeededRandom};
 
-/// The document that the tables of the language are about.
+/// The document that most tables evaluate their expressions on.
 pub(super) const DOCUMENT: &str = r#"{"a":{"b":"B","c":{"d":1}},"n":7,"s":"str",
     "list":[{"x":1,"y":"p"},{"x":2},{"z":3}],"nested":[[1,2],[3,[4]]],"nul":null,"e":[],"eo":{},
     "obj":{"k1":1,"k2":2},"nums":[3,1,2],"str":"abc"}"#;
 
-/// What an expression gives: its result as JSON, or the text of its error after `error: `.
+/// The result of an expression as JSON, or its error after `error: `.
 pub(super) fn search(document: &str, expression: &str) -> String {
-    searched(document, expression, Semantics::Documented).0
+    search_with(document, expression, Semantics::Documented).0
 }
 
-/// The same under one reading, with the differences that were reached.
-pub(super) fn searched(document: &str, expression: &str, semantics: Semantics) -> (String, DivergenceSet) {
+/// [`search`] with some semantics, and the divergences that were reached.
+pub(super) fn search_with(document: &str, expression: &str, semantics: Semantics) -> (String, DivergenceSet) {
     let document = JsonReader::new(document).last_wins().read().unwrap();
     let expression = match Expression::parse(expression, semantics) {
         Ok(expression) => expression,
@@ -33,8 +33,7 @@ pub(super) fn searched(document: &str, expression: &str, semantics: Semantics) -
     (result, tracker.reached())
 }
 
-/// Checks a table of expressions and what they give on [`DOCUMENT`]: JSON, or `error: ` and the start of
-/// the error's text.
+/// Checks a table of expressions and their results on [`DOCUMENT`]: JSON, or `error: ` and the start of the message.
 pub(super) fn check(table: &[(&str, &str)]) {
     let mut faults = Vec::new();
     for (expression, expected) in table {
@@ -50,13 +49,13 @@ pub(super) fn check(table: &[(&str, &str)]) {
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
 }
 
-/// Checks expressions that the two readings give different results for, and that both say so.
-pub(super) fn check_difference(difference: Divergence, table: &[(&str, &str, &str)]) {
+/// Checks expressions whose results differ between the two semantics, and that both report the divergence.
+pub(super) fn check_divergence(divergence: Divergence, table: &[(&str, &str, &str)]) {
     for (expression, documented, kyverno) in table {
         for (semantics, expected) in [(Semantics::Documented, documented), (Semantics::Kyverno, kyverno)] {
-            let (found, reached) = searched(DOCUMENT, expression, semantics);
+            let (found, reached) = search_with(DOCUMENT, expression, semantics);
             assert_eq!(found, *expected, "{expression} under {semantics}");
-            assert!(reached.contains(difference), "{expression} under {semantics} does not say {difference}");
+            assert!(reached.contains(divergence), "{expression} under {semantics}: no {divergence}");
         }
     }
 }

@@ -1,28 +1,51 @@
-//! The hosts of URLs.
+//! URLs as Go's `net/url` parses them.
 
 use core::net::{IpAddr, Ipv6Addr};
 use std::fmt::Write as _;
 
 use crate::value::Value;
 
-/// The parts of a URL, read as Go's `net/url` reads them.
+/// The parts of a URL.
 #[derive(Debug, Default)]
 struct Url<'a> {
     scheme: &'a str,
-    /// What follows the scheme where no slash does.
+    /// The rest after a scheme without a slash behind it.
     opaque: &'a str,
     user: Option<&'a str>,
-    /// With its port.
+    /// With the port.
     host: &'a str,
     path: &'a str,
     query: Option<&'a str>,
     fragment: &'a str,
 }
 
+/// Why a text is no URL, in Go's words.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum UrlError {
+    #[error("net/url: invalid control character in URL")]
+    ControlCharacter,
+    #[error("missing protocol scheme")]
+    NoScheme,
+    #[error("first path segment in URL cannot contain colon")]
+    ColonInSegment,
+    #[error("net/url: invalid userinfo")]
+    User,
+    #[error("invalid URL escape {0:?}")]
+    Escape(String),
+    #[error("invalid port {0:?} after host")]
+    Port(String),
+    #[error("missing ']' in host")]
+    NoClosingBracket,
+    #[error("invalid IP-literal")]
+    IpLiteral,
+    #[error("invalid character {0:?} in host name")]
+    HostCharacter(String),
+}
+
 impl<'a> Url<'a> {
-    fn parse(text: &'a str) -> Result<Self, String> {
+    fn parse(text: &'a str) -> Result<Self, UrlError> {
         if text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
-            return Err("net/url: invalid control character in URL".into());
+            return Err(UrlError::ControlCharacter);
         }
         let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
         check_escapes(fragment)?;
@@ -35,7 +58,7 @@ impl<'a> Url<'a> {
                 return Ok(Self { opaque: rest, ..url });
             }
             if scheme.is_empty() && rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
-                return Err("first path segment in URL cannot contain colon".into());
+                return Err(UrlError::ColonInSegment);
             }
             check_escapes(rest)?;
             return Ok(Self { path: rest, ..url });
@@ -46,7 +69,7 @@ impl<'a> Url<'a> {
         if let Some(user) = user {
             let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte);
             if !user.bytes().all(allowed) {
-                return Err("net/url: invalid userinfo".into());
+                return Err(UrlError::User);
             }
             check_escapes(user)?;
         }
@@ -56,13 +79,13 @@ impl<'a> Url<'a> {
     }
 }
 
-/// The host that a URL names, without its port; empty if it names none.
-pub(super) fn host(text: &str) -> Result<String, String> {
+/// The host of a URL without its port; empty if it has none.
+pub(super) fn host(text: &str) -> Result<String, UrlError> {
     without_port(Url::parse(text)?.host)
 }
 
-/// A URL as object, with the names that Go's library gives its parts.
-pub(super) fn object(text: &str) -> Result<Value, String> {
+/// A URL as object, with the names of Go's fields.
+pub(super) fn object(text: &str) -> Result<Value, UrlError> {
     let url = Url::parse(text)?;
     let [path, raw_path] = unescaped(url.path, "-_.~$&+,/:;=@");
     let [fragment, raw_fragment] = unescaped(url.fragment, "-_.~$&+,/:;=?@!()*");
@@ -83,7 +106,7 @@ pub(super) fn object(text: &str) -> Result<Value, String> {
     ]))
 }
 
-/// The text without escapes, and the text as it is where escaping it again would not give the same.
+/// The text without escapes; and the text as written if escaping it again has another result.
 fn unescaped(text: &str, plain: &str) -> [String; 2] {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -112,13 +135,13 @@ fn unescaped(text: &str, plain: &str) -> [String; 2] {
     [String::from_utf8_lossy(&bytes).into_owned(), raw]
 }
 
-/// The scheme, if there is one, and what follows.
-fn split_scheme(url: &str) -> Result<(&str, &str), String> {
+/// The scheme, which may be empty, and the rest.
+fn split_scheme(url: &str) -> Result<(&str, &str), UrlError> {
     for (index, byte) in url.bytes().enumerate() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' => {}
             b'0'..=b'9' | b'+' | b'-' | b'.' if index > 0 => {}
-            b':' if index == 0 => return Err("missing protocol scheme".into()),
+            b':' if index == 0 => return Err(UrlError::NoScheme),
             b':' => return Ok((&url[..index], &url[index + 1..])),
             _ => break,
         }
@@ -126,58 +149,51 @@ fn split_scheme(url: &str) -> Result<(&str, &str), String> {
     Ok(("", url))
 }
 
-fn check_escapes(text: &str) -> Result<(), String> {
+fn check_escapes(text: &str) -> Result<(), UrlError> {
     for (index, _) in text.match_indices('%') {
         let digits = text.as_bytes().get(index + 1..index + 3);
         if !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
             let end = (index + 1..=index + 3).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(index);
-            return Err(format!("invalid URL escape {:?}", text.get(index..end).unwrap_or("%")));
+            return Err(UrlError::Escape(text.get(index..end).unwrap_or("%").to_owned()));
         }
     }
     Ok(())
 }
 
-fn without_port(host: &str) -> Result<String, String> {
-    let is_port = |port: &str| {
-        port.is_empty()
-            || port.strip_prefix(':').is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    let bad_port = |port: &str| Err(format!("invalid port {port:?} after host"));
+fn without_port(host: &str) -> Result<String, UrlError> {
     if let Some(bracketed) = host.strip_prefix('[') {
-        let Some((address, port)) = bracketed.rsplit_once(']') else {
-            return Err("missing ']' in host".into());
-        };
-        if !is_port(port) {
-            return bad_port(port);
-        }
+        let (address, port) = bracketed.rsplit_once(']').ok_or(UrlError::NoClosingBracket)?;
+        check_port(port)?;
         let address = address.replace("%25", "%");
-        if ipv6(&address).is_none() {
-            return Err("invalid IP-literal".into());
-        }
-        return Ok(address);
+        return if ipv6(&address).is_some() { Ok(address) } else { Err(UrlError::IpLiteral) };
     }
     let (name, port) = host.split_at(host.find(':').unwrap_or(host.len()));
-    if !is_port(port) {
-        return bad_port(port);
-    }
+    check_port(port)?;
     check_escapes(name)?;
     // Only bytes beyond ASCII may be escaped in a host.
     if let Some((index, _)) = name.match_indices('%').find(|(index, _)| name.as_bytes()[index + 1] < b'8') {
-        return Err(format!("invalid URL escape {:?}", &name[index..index + 3]));
+        return Err(UrlError::Escape(name[index..index + 3].to_owned()));
     }
-    if let Some(bad) = name.chars().find(|c| " \\^`{|}".contains(*c)) {
-        return Err(format!("invalid character {:?} in host name", bad.to_string()));
+    match name.chars().find(|c| " \\^`{|}".contains(*c)) {
+        Some(bad) => Err(UrlError::HostCharacter(bad.to_string())),
+        None => Ok(name.to_owned()),
     }
-    Ok(name.to_owned())
 }
 
-/// An address of version 6, perhaps with the name of a zone.
+/// Checks a port with its colon, or nothing.
+fn check_port(port: &str) -> Result<(), UrlError> {
+    let is_port = port.is_empty()
+        || port.strip_prefix(':').is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    if is_port { Ok(()) } else { Err(UrlError::Port(port.to_owned())) }
+}
+
+/// An IPv6 address with or without a zone.
 fn ipv6(text: &str) -> Option<Ipv6Addr> {
     text.split('%').next()?.parse().ok()
 }
 
-/// Whether a host is beyond this machine and its private networks. `None` for a name, which only a look-up
-/// could decide; this machine's own name is known.
+/// Whether a host is neither local nor in a private network. `None` for names other than `localhost`, which would have
+/// to be looked up.
 pub(super) fn is_external(host: &str) -> Option<bool> {
     if host.eq_ignore_ascii_case("localhost") {
         return Some(false);

@@ -1,71 +1,46 @@
 //! Arithmetic over numbers, quantities and durations.
 
-use crate::jmespath::error::EvalError;
+use crate::jmespath::error::{EvalError, SearchResult};
 use crate::value::{GoDuration, Number, Quantity, Value};
 
 use super::signature::{ANY, ARRAY};
 use super::{Function, Invocation};
 
-type Answer = Result<Value, EvalError>;
-
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::own("add", &[ANY, ANY], "any", "the sum of two numbers, quantities or durations", |call| {
-        sum_of(call, call.value(0), call.value(1))
-    }),
-    Function::own("divide", &[ANY, ANY], "any", "the quotient of numbers, quantities and durations", divide),
-    Function::own(
-        "modulo",
-        &[ANY, ANY],
-        "any",
-        "the rest of a division of whole numbers, whole quantities or durations",
-        modulo,
-    ),
-    Function::own(
-        "multiply",
-        &[ANY, ANY],
-        "any",
-        "the product of two numbers, or of a number and a quantity or duration",
-        multiply,
-    ),
-    Function::own(
-        "subtract",
-        &[ANY, ANY],
-        "any",
-        "the difference of two numbers, quantities or durations",
-        subtract,
-    ),
-    Function::own("sum", &[ARRAY], "any", "the sum of a list of numbers, quantities or durations", sum),
+    Function::own("add", &[ANY, ANY], "any", |call| sum_of(call, call.value(0), call.value(1)))
+        .describe("the sum of two numbers, quantities or durations"),
+    Function::own("divide", &[ANY, ANY], "any", divide)
+        .describe("the quotient of numbers, quantities and durations"),
+    Function::own("modulo", &[ANY, ANY], "any", modulo)
+        .describe("the rest of a division of whole numbers, whole quantities or durations"),
+    Function::own("multiply", &[ANY, ANY], "any", multiply)
+        .describe("the product of two numbers, or of a number and a quantity or duration"),
+    Function::own("subtract", &[ANY, ANY], "any", subtract)
+        .describe("the difference of two numbers, quantities or durations"),
+    Function::own("sum", &[ARRAY], "any", sum)
+        .describe("the sum of a list of numbers, quantities or durations"),
 ];
 
-/// One side of an operation.
 enum Operand {
     Number(Number),
     Quantity(Quantity),
     Duration(GoDuration),
 }
 
-/// Text is a quantity if it reads as one, else a duration.
+/// A text is a quantity if possible, else a duration.
 fn operand(call: &Invocation<'_>, value: &Value) -> Result<Operand, EvalError> {
-    match value {
+    let operand = match value {
         Value::Number(number) => {
-            call.runtime().weigh();
-            if number.is_typed_integer() {
-                Err(call.fail("invalid operand"))
-            } else {
-                Ok(Operand::Number(number.clone()))
-            }
+            call.runtime.note_number();
+            (!number.is_typed_integer()).then(|| Operand::Number(number.clone()))
         }
         Value::String(text) => match Quantity::parse(text) {
-            Ok(quantity) => Ok(Operand::Quantity(quantity)),
-            Err(_) => match GoDuration::read(text) {
-                Some(duration) => Ok(Operand::Duration(duration)),
-                None => Err(call.fail("invalid operand")),
-            },
+            Ok(quantity) => Some(Operand::Quantity(quantity)),
+            Err(_) => GoDuration::read(text).map(Operand::Duration),
         },
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
-            Err(call.fail("invalid operand"))
-        }
-    }
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    };
+    operand.ok_or_else(|| call.fail("invalid operand"))
 }
 
 fn operands(call: &Invocation<'_>) -> Result<(Operand, Operand), EvalError> {
@@ -76,28 +51,28 @@ fn mismatch(call: &Invocation<'_>) -> EvalError {
     call.fail("Types mismatch")
 }
 
-fn quantity(call: &Invocation<'_>, result: Option<Quantity>) -> Answer {
+fn quantity(call: &Invocation<'_>, result: Option<Quantity>) -> SearchResult {
     match result {
         Some(quantity) => call.text_result(quantity.to_string()),
         None => Err(call.fail("the result has too many digits")),
     }
 }
 
-fn duration(call: &Invocation<'_>, result: Option<GoDuration>) -> Answer {
+fn duration(call: &Invocation<'_>, result: Option<GoDuration>) -> SearchResult {
     match result {
         Some(duration) => call.text_result(duration.to_string()),
         None => Err(call.fail("the result is longer than a duration can be")),
     }
 }
 
-/// Of two integers of 64 bits the result is exact if it is an integer, everything else is a float.
+/// The result of two 64-bit integers is exact if it is an integer; every other result is a float.
 fn number(
     call: &Invocation<'_>,
     left: &Number,
     right: &Number,
     exact: fn(i128, i128) -> Option<i128>,
     float: fn(f64, f64) -> f64,
-) -> Answer {
+) -> SearchResult {
     let integers = left.as_i64().zip(right.as_i64());
     let exact = integers.and_then(|(left, right)| exact(left.into(), right.into()));
     match exact.and_then(|exact| Number::parse(&exact.to_string())) {
@@ -106,7 +81,7 @@ fn number(
     }
 }
 
-fn sum_of(call: &Invocation<'_>, left: &Value, right: &Value) -> Answer {
+fn sum_of(call: &Invocation<'_>, left: &Value, right: &Value) -> SearchResult {
     match (operand(call, left)?, operand(call, right)?) {
         (Operand::Quantity(left), Operand::Quantity(right)) => quantity(call, left.checked_add(&right)),
         (Operand::Duration(left), Operand::Duration(right)) => duration(call, left.checked_add(right)),
@@ -118,14 +93,14 @@ fn sum_of(call: &Invocation<'_>, left: &Value, right: &Value) -> Answer {
 }
 
 /// A single element is returned as it is.
-fn sum(call: &Invocation<'_>) -> Answer {
+fn sum(call: &Invocation<'_>) -> SearchResult {
     let Some((first, rest)) = call.list(0).split_first() else {
         return Err(call.fail("at least one element in the array is required"));
     };
     rest.iter().try_fold(first.clone(), |sum, item| sum_of(call, &sum, item))
 }
 
-fn subtract(call: &Invocation<'_>) -> Answer {
+fn subtract(call: &Invocation<'_>) -> SearchResult {
     match operands(call)? {
         (Operand::Quantity(left), Operand::Quantity(right)) => quantity(call, left.checked_sub(&right)),
         (Operand::Duration(left), Operand::Duration(right)) => duration(call, left.checked_sub(right)),
@@ -136,7 +111,7 @@ fn subtract(call: &Invocation<'_>) -> Answer {
     }
 }
 
-fn multiply(call: &Invocation<'_>) -> Answer {
+fn multiply(call: &Invocation<'_>) -> SearchResult {
     match operands(call)? {
         (Operand::Quantity(factor), Operand::Number(by))
         | (Operand::Number(by), Operand::Quantity(factor)) => {
@@ -153,12 +128,12 @@ fn multiply(call: &Invocation<'_>) -> Answer {
     }
 }
 
-/// A number as quantity, to the nano.
+/// A number as quantity, rounded to nanos.
 fn as_quantity(call: &Invocation<'_>, number: &Number) -> Result<Option<Quantity>, EvalError> {
     Quantity::from_f64(number.as_f64()).map(Some).map_err(|error| call.fail(error))
 }
 
-fn divide(call: &Invocation<'_>) -> Answer {
+fn divide(call: &Invocation<'_>) -> SearchResult {
     let zero = || call.fail("Zero divisor passed");
     match operands(call)? {
         (Operand::Quantity(_), Operand::Quantity(by)) if by.is_zero() => Err(zero()),
@@ -186,7 +161,7 @@ fn divide(call: &Invocation<'_>) -> Answer {
     }
 }
 
-fn modulo(call: &Invocation<'_>) -> Answer {
+fn modulo(call: &Invocation<'_>) -> SearchResult {
     let zero = || call.fail("Zero divisor passed");
     let fraction = || call.fail("Non-integer argument(s) passed for modulo");
     match operands(call)? {

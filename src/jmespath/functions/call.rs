@@ -1,140 +1,138 @@
-//! One call of a function: its arguments, checked.
+//! A call of a function.
 
 use std::fmt;
 
 use crate::jmespath::ast::{Argument, Node, PreparedRegexp};
-use crate::jmespath::error::EvalError;
-use crate::jmespath::interpreter::Interpreter;
-use crate::jmespath::print;
+use crate::jmespath::error::{EvalError, SearchResult};
 use crate::jmespath::runtime::Runtime;
 use crate::semantics::Divergence;
-use crate::value::{Map, Number, Text, Value};
+use crate::value::{Map, Number, Text, Value, float_text, shortened};
 
 use super::Function;
 use super::signature::Type;
 
-/// An argument as the function gets it.
-pub(in crate::jmespath) enum Given<'a> {
+/// The length to which the message of a function is shortened.
+const MAX_MESSAGE_CHARS: usize = 1000;
+
+/// An argument, evaluated unless it is `&expression`.
+pub(in crate::jmespath) enum CallArgument<'a> {
     Value(Value),
     Expression(&'a Node),
 }
 
-/// A function and the arguments it is called with.
+/// A function and the arguments of a call.
 ///
-/// The accessors rely on [`Invocation::check`]: for an argument of another type they give nothing.
+/// [`Invocation::run`] checks the types of the arguments; for other types the accessors return defaults.
 pub(in crate::jmespath) struct Invocation<'a> {
     pub(in crate::jmespath) function: &'static Function,
-    pub(in crate::jmespath) given: Vec<Given<'a>>,
-    /// Where the expression of a call that has it written out is kept.
+    pub(in crate::jmespath) arguments: Vec<CallArgument<'a>>,
+    /// The regular expression of a call whose first argument is a literal.
     pub(in crate::jmespath) prepared: Option<&'a PreparedRegexp>,
-    pub(in crate::jmespath) interpreter: Interpreter<'a>,
+    pub(in crate::jmespath) runtime: &'a Runtime<'a>,
+    /// Evaluates the expression of an argument on a value; a missing key is null.
+    pub(in crate::jmespath) evaluate: &'a dyn Fn(&Node, &Value) -> SearchResult,
 }
 
-type Answer = Result<Value, EvalError>;
-
 impl Invocation<'_> {
-    /// Calls the function.
-    pub(in crate::jmespath) fn answer(&self, arguments: &[Argument]) -> Answer {
+    /// Checks the arguments and calls the function.
+    pub(in crate::jmespath) fn run(&self, nodes: &[Argument]) -> SearchResult {
         self.check()?;
-        match self.given_oddly(arguments) {
-            Some(odd) => odd,
+        match self.typed_result(nodes) {
+            Some(result) => result,
             None => (self.function.run)(self),
         }
     }
 
     /// Checks the number and the types of the arguments.
-    pub(in crate::jmespath) fn check(&self) -> Result<(), EvalError> {
+    fn check(&self) -> Result<(), EvalError> {
         let function = self.function.name;
-        let parameters = self.function.parameters;
         if self.function.repeats {
-            if self.given.is_empty() {
+            if self.arguments.is_empty() {
                 return Err(EvalError::NoArguments { function });
             }
-        } else if self.given.len() != parameters.len() {
+        } else if self.arguments.len() != self.function.parameters.len() {
             return Err(EvalError::ArgumentCount { function });
         }
-        for (index, given) in self.given.iter().enumerate() {
-            let Some(types) = parameters.get(index).or(parameters.last()) else { continue };
-            // Functions go through their arguments at least once.
-            self.runtime().spend_for(match given {
-                Given::Value(Value::String(text)) => text.len(),
-                Given::Value(Value::Array(items)) => items.len(),
-                Given::Value(Value::Object(members)) => members.len(),
+        for (index, argument) in self.arguments.iter().enumerate() {
+            let types = self.function.types(index);
+            // Functions read their arguments at least once.
+            self.runtime.spend_for(match argument {
+                CallArgument::Value(Value::String(text)) => text.len(),
+                CallArgument::Value(Value::Array(items)) => items.len(),
+                CallArgument::Value(Value::Object(members)) => members.len(),
                 _ => 0,
             })?;
-            self.weigh(given, types);
-            let holds = match given {
-                Given::Value(value) => types.iter().any(|wanted| wanted.holds(value)),
-                Given::Expression(_) => types.contains(&Type::Expression),
+            self.note_numbers(argument, types);
+            let is_accepted = match argument {
+                CallArgument::Value(value) => types.iter().any(|accepted| accepted.includes(value)),
+                CallArgument::Expression(_) => types.contains(&Type::Expression),
             };
-            if !holds {
+            if !is_accepted {
                 return Err(self.wrong_type(index));
             }
         }
         Ok(())
     }
 
-    /// Notes that the function may look at the value of a number.
-    fn weigh(&self, given: &Given<'_>, types: &[Type]) {
-        let weighs = match given {
-            Given::Value(Value::Number(_)) => true,
-            Given::Value(Value::Array(items)) => {
+    /// Notes that the function may read the value of a number.
+    fn note_numbers(&self, argument: &CallArgument<'_>, types: &[Type]) {
+        let has_number = match argument {
+            CallArgument::Value(Value::Number(_)) => true,
+            CallArgument::Value(Value::Array(items)) => {
                 types.contains(&Type::Numbers) && items.iter().any(|item| item.as_number().is_some())
             }
             _ => false,
         };
-        if weighs {
-            self.runtime().weigh();
+        if has_number {
+            self.runtime.note_number();
         }
     }
 
     fn wrong_type(&self, index: usize) -> EvalError {
-        let parameters = self.function.parameters;
-        let types = parameters.get(index).or(parameters.last()).copied().unwrap_or_default();
-        let names: Vec<_> = types.iter().map(|wanted| format!("{:?}", wanted.name())).collect();
+        let types = self.function.types(index).iter();
+        let names: Vec<_> = types.map(|accepted| format!("{:?}", accepted.name())).collect();
         EvalError::ArgumentType {
             function: self.function.name,
             position: index + 1,
-            found: match self.given.get(index) {
-                Some(Given::Value(value)) => print::shown(value),
+            found: match self.arguments.get(index) {
+                Some(CallArgument::Value(value)) => displayed(value),
                 _ => "expref".into(),
             },
             expected: format!("[]jmespath.JpType{{{}}}", names.join(", ")),
         }
     }
 
-    /// What the controllers answer where an argument is an integer that is held as one, or the result of `compare` or
-    /// `items`, which there have types of their own. `None` where the call is ordinary, or read as documented.
-    pub(in crate::jmespath) fn given_oddly(&self, arguments: &[Argument]) -> Option<Answer> {
-        arguments.iter().enumerate().find_map(|(index, argument)| {
-            let Argument::Value(node) = argument else { return None };
-            let types = *self.function.parameters.get(index).or(self.function.parameters.last())?;
-            if let Some(Given::Value(Value::Number(number))) = self.given.get(index)
+    /// The result in Kyverno if an argument is a typed integer or the result of `items`, which has a Go type of its own.
+    /// `None` if the function is to be called.
+    fn typed_result(&self, nodes: &[Argument]) -> Option<SearchResult> {
+        nodes.iter().enumerate().find_map(|(index, node)| {
+            let Argument::Value(node) = node else { return None };
+            if let Some(CallArgument::Value(Value::Number(number))) = self.arguments.get(index)
                 && number.is_typed_integer()
             {
-                return self.with_odd_number(index, types);
+                return self.with_typed_integer(index);
             }
-            let (difference, answer) = if node.is_odd_number() {
-                (Divergence::CompareResult, self.with_odd_number(index, types)?)
+            let (divergence, result) = if node.is_typed_integer() {
+                (Divergence::CompareResult, self.with_typed_integer(index)?)
             } else if node.calls("items") {
-                (Divergence::ItemsResult, self.with_odd_list(index)?)
+                (Divergence::ItemsResult, self.with_typed_list(index)?)
             } else {
                 return None;
             };
-            (!self.runtime().tracker.documented(difference)).then_some(answer)
+            (!self.runtime.tracker.documented(divergence)).then_some(result)
         })
     }
 
-    fn with_odd_number(&self, index: usize, types: &[Type]) -> Option<Answer> {
+    fn with_typed_integer(&self, index: usize) -> Option<SearchResult> {
         match self.function.name {
             "type" | "to_number" => Some(Err(self.fail("unknown type"))),
             "add" | "subtract" | "multiply" | "divide" | "modulo" => Some(Err(self.fail("invalid operand"))),
-            _ if types.contains(&Type::Any) => None,
+            _ if self.function.types(index).contains(&Type::Any) => None,
             _ => Some(Err(self.wrong_type(index))),
         }
     }
 
-    fn with_odd_list(&self, index: usize) -> Option<Answer> {
+    fn with_typed_list(&self, index: usize) -> Option<SearchResult> {
         match self.function.name {
             "type" => Some(Err(self.fail("unknown type"))),
             "to_array" => Some(Ok(Value::array(vec![self.value(0).clone()]))),
@@ -148,38 +146,36 @@ impl Invocation<'_> {
         }
     }
 
-    pub(super) const fn runtime(&self) -> &Runtime<'_> {
-        self.interpreter.runtime
-    }
-
-    /// The error of this function with a text. Those of Kyverno name themselves, those of the standard do not.
-    pub(super) fn fail(&self, text: impl fmt::Display) -> EvalError {
-        if self.function.own {
-            EvalError::Function { name: self.function.name, text: shortened(text.to_string()) }
-        } else {
-            self.fail_plainly(text)
+    /// The error of this function with a message. Kyverno's own functions name themselves.
+    pub(super) fn fail(&self, message: impl fmt::Display) -> EvalError {
+        match self.fail_plainly(message) {
+            EvalError::Plain { function: name, text } if self.function.is_own => {
+                EvalError::Function { name, text }
+            }
+            error => error,
         }
     }
 
-    /// The error of this function with a text alone, where Kyverno passes on the text of a library.
-    pub(super) fn fail_plainly(&self, text: impl fmt::Display) -> EvalError {
-        EvalError::Plain { function: self.function.name, text: shortened(text.to_string()) }
+    /// The error of this function with a message that does not name it: Kyverno returns the error of a library.
+    pub(super) fn fail_plainly(&self, message: impl fmt::Display) -> EvalError {
+        let text = shortened(&message.to_string(), MAX_MESSAGE_CHARS);
+        EvalError::Plain { function: self.function.name, text }
     }
 
-    /// The argument at a position; null where an expression stands.
+    /// The argument at an index; null if it is an expression.
     pub(super) fn value(&self, index: usize) -> &Value {
         static NULL: Value = Value::Null;
-        match self.given.get(index) {
-            Some(Given::Value(value)) => value,
+        match self.arguments.get(index) {
+            Some(CallArgument::Value(value)) => value,
             _ => &NULL,
         }
     }
 
-    /// All arguments that are values.
+    /// The arguments that are values.
     pub(in crate::jmespath) fn values(&self) -> impl Iterator<Item = &Value> {
-        self.given.iter().filter_map(|given| match given {
-            Given::Value(value) => Some(value),
-            Given::Expression(_) => None,
+        self.arguments.iter().filter_map(|argument| match argument {
+            CallArgument::Value(value) => Some(value),
+            CallArgument::Expression(_) => None,
         })
     }
 
@@ -199,35 +195,49 @@ impl Invocation<'_> {
         self.value(index).as_object().into_iter().flat_map(Map::iter)
     }
 
-    /// Evaluates the expression at a position on a value; a missing key gives null.
-    pub(super) fn apply(&self, index: usize, on: &Value) -> Answer {
-        match self.given.get(index) {
-            Some(Given::Expression(node)) => self.interpreter.search_or_null(node, on),
+    /// Evaluates the expression at an index on a value; a missing key is null.
+    pub(super) fn apply(&self, index: usize, on: &Value) -> SearchResult {
+        match self.arguments.get(index) {
+            Some(CallArgument::Expression(node)) => (self.evaluate)(node, on),
             _ => Ok(Value::Null),
         }
     }
 
-    /// A text as the result, if it is not too long.
-    pub(super) fn text_result(&self, text: impl Into<Text> + AsRef<str>) -> Answer {
-        self.runtime().allow_bytes(text.as_ref().len())?;
+    /// A text as result; an error if it is too long.
+    pub(super) fn text_result(&self, text: impl Into<Text> + AsRef<str>) -> SearchResult {
+        self.runtime.allow_bytes(text.as_ref().len())?;
         Ok(Value::String(text.into()))
     }
 
-    /// A number as the result.
-    ///
-    /// # Errors
-    ///
-    /// Infinities and NaN, which no JSON can hold.
-    pub(super) fn number_result(&self, value: f64) -> Answer {
+    /// A number as result; an error for infinities and NaN, which JSON does not have.
+    pub(super) fn number_result(&self, value: f64) -> SearchResult {
         Number::from_f64(value).map(Value::Number).ok_or_else(|| self.fail("the result is no finite number"))
     }
 }
 
-/// The text of an error, cut where it repeats more of its argument than anybody reads.
-fn shortened(mut text: String) -> String {
-    if let Some((end, _)) = text.char_indices().nth(1000) {
-        text.truncate(end);
-        text.push('…');
+/// An argument in an error message: null, booleans and numbers as they are, everything else by its type, because it may
+/// be a secret.
+fn displayed(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".into(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(number) => float_text(number.as_f64()),
+        Value::String(_) | Value::Array(_) | Value::Object(_) => value.type_name().into(),
     }
-    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_shows_no_text_of_a_value() {
+        let json = |text| Value::from_json(text).unwrap();
+        for (value, text) in
+            [("null", "<nil>"), ("1e8", "1e+08"), (r#""secret""#, "string"), ("[1]", "array")]
+        {
+            assert_eq!(displayed(&json(value)), text);
+        }
+        assert_eq!(shortened(&"ä".repeat(200), 128).chars().count(), 129);
+    }
 }

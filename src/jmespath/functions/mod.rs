@@ -1,4 +1,4 @@
-//! The functions: what they take, what they give, what they do.
+//! The functions: signatures and implementations.
 
 mod arithmetic;
 mod call;
@@ -13,32 +13,29 @@ mod string;
 mod time;
 mod version;
 
-use crate::jmespath::error::EvalError;
+use crate::jmespath::error::SearchResult;
 use crate::pattern::nearest;
-use crate::value::Value;
 
-pub(super) use call::{Given, Invocation};
+pub(super) use call::{CallArgument, Invocation};
 pub use signature::Signature;
 use signature::Type;
 
-/// One function of the language.
+/// A function of the language.
 #[derive(Debug)]
 pub(super) struct Function {
-    /// Its name.
     pub(super) name: &'static str,
-    /// For each parameter the types it takes.
+    /// The types that each parameter accepts.
     parameters: &'static [&'static [Type]],
-    /// Whether the last parameter may stand any number of times.
+    /// Whether the last parameter may be repeated.
     repeats: bool,
+    /// The type of the result.
     result: &'static str,
     description: &'static str,
-    /// Whether it is one of Kyverno's own, which name themselves in error texts.
-    own: bool,
-    /// Does the work, once the arguments are checked.
-    pub(super) run: Run,
+    /// Whether it is one of Kyverno's own, which name themselves in errors.
+    is_own: bool,
+    /// The implementation, for arguments of these types.
+    run: fn(&Invocation<'_>) -> SearchResult,
 }
-
-pub(super) type Run = fn(&Invocation<'_>) -> Result<Value, EvalError>;
 
 impl Function {
     /// A function of standard JMESPath.
@@ -46,10 +43,9 @@ impl Function {
         name: &'static str,
         parameters: &'static [&'static [Type]],
         result: &'static str,
-        description: &'static str,
-        run: Run,
+        run: fn(&Invocation<'_>) -> SearchResult,
     ) -> Self {
-        Self { name, parameters, repeats: false, result, description, own: false, run }
+        Self { name, parameters, repeats: false, result, description: "", is_own: false, run }
     }
 
     /// A function that only Kyverno has.
@@ -57,24 +53,30 @@ impl Function {
         name: &'static str,
         parameters: &'static [&'static [Type]],
         result: &'static str,
-        description: &'static str,
-        run: Run,
+        run: fn(&Invocation<'_>) -> SearchResult,
     ) -> Self {
-        Self { name, parameters, repeats: false, result, description, own: true, run }
+        Self { is_own: true, ..Self::standard(name, parameters, result, run) }
     }
 
-    /// The same, the last parameter repeated.
-    const fn repeating(mut self) -> Self {
-        self.repeats = true;
-        self
+    const fn describe(self, description: &'static str) -> Self {
+        Self { description, ..self }
     }
 
-    /// The function of a name.
+    /// The same with the last parameter repeated.
+    const fn repeating(self) -> Self {
+        Self { repeats: true, ..self }
+    }
+
+    /// The types that the argument at an index may have.
+    fn types(&self, index: usize) -> &'static [Type] {
+        self.parameters.get(index).or(self.parameters.last()).copied().unwrap_or_default()
+    }
+
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         all().find(|function| function.name == name)
     }
 
-    /// The name that differs least from a name no function has, if it is near at all.
+    /// The name most similar to a name that no function has; `None` if none is similar.
     pub(super) fn nearest(name: &str) -> Option<&'static str> {
         nearest(name, all().map(|function| function.name))
     }
@@ -97,7 +99,7 @@ fn all() -> impl Iterator<Item = &'static Function> {
     TABLES.iter().copied().flatten()
 }
 
-/// Lists the functions in the order of their names.
+/// All functions, sorted by name.
 pub fn functions() -> impl Iterator<Item = Signature> {
     let mut list: Vec<_> = all().map(Signature::of).collect();
     list.sort_by_key(|signature| signature.name);
@@ -108,7 +110,7 @@ pub fn functions() -> impl Iterator<Item = Signature> {
 mod tests {
     use super::*;
 
-    /// Kyverno's own functions, with their parameters, as Kyverno lists them.
+    /// Kyverno's own functions with their parameters, in Kyverno's order.
     const OWN: [&str; 51] = [
         "compare(string, string)",
         "equal_fold(string, string)",
@@ -193,8 +195,8 @@ mod tests {
 
     #[test]
     fn the_functions_are_those_of_the_language_and_no_others() {
-        let heads = |own| {
-            let functions = all().filter(move |function| function.own == own);
+        let heads = |is_own| {
+            let functions = all().filter(move |function| function.is_own == is_own);
             let head = |function| {
                 let signature = Signature::of(function);
                 signature.to_string().trim_end_matches(signature.result).trim_end().to_owned()
@@ -203,15 +205,15 @@ mod tests {
             heads.sort();
             heads
         };
-        for (own, expected) in [(true, OWN.as_slice()), (false, STANDARD.as_slice())] {
+        for (is_own, expected) in [(true, OWN.as_slice()), (false, STANDARD.as_slice())] {
             let mut expected = expected.to_vec();
             expected.sort_unstable();
-            assert_eq!(heads(own), expected);
+            assert_eq!(heads(is_own), expected);
         }
     }
 
     #[test]
-    fn a_near_name_is_suggested_and_a_far_one_is_not() {
+    fn a_similar_name_is_suggested() {
         for (name, nearest) in [
             ("to_uper", Some("to_upper")),
             ("lenght", Some("length")),

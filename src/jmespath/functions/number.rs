@@ -1,40 +1,28 @@
 //! Functions over numbers.
 
-use crate::jmespath::error::EvalError;
+use crate::jmespath::error::SearchResult;
 use crate::value::{Number, Value};
 
 use super::signature::{NUMBER, Type};
 use super::{Function, Invocation};
 
-type Answer = Result<Value, EvalError>;
-
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::standard("abs", &[NUMBER], "number", "the number without its sign", abs),
-    Function::standard(
-        "avg",
-        &[&[Type::Numbers]],
-        "number",
-        "the mean of a list of numbers, null if it is empty",
-        avg,
-    ),
-    Function::standard("ceil", &[NUMBER], "number", "the next integer upwards", ceil),
-    Function::standard("floor", &[NUMBER], "number", "the next integer downwards", floor),
-    Function::own(
-        "round",
-        &[NUMBER, NUMBER],
-        "number",
-        "a number rounded to so many places after the point",
-        round,
-    ),
+    Function::standard("abs", &[NUMBER], "number", abs).describe("the number without its sign"),
+    Function::standard("avg", &[&[Type::Numbers]], "number", avg)
+        .describe("the mean of a list of numbers, null if it is empty"),
+    Function::standard("ceil", &[NUMBER], "number", ceil).describe("the next integer upwards"),
+    Function::standard("floor", &[NUMBER], "number", floor).describe("the next integer downwards"),
+    Function::own("round", &[NUMBER, NUMBER], "number", round)
+        .describe("a number rounded to so many places after the point"),
 ];
 
-fn abs(call: &Invocation<'_>) -> Answer {
+fn abs(call: &Invocation<'_>) -> SearchResult {
     let number = call.number(0);
     let text = number.to_string();
     Ok(text.strip_prefix('-').and_then(Number::parse).unwrap_or(number).into())
 }
 
-fn avg(call: &Invocation<'_>) -> Answer {
+fn avg(call: &Invocation<'_>) -> SearchResult {
     let numbers = call.list(0);
     if numbers.is_empty() {
         return Ok(Value::Null);
@@ -44,21 +32,21 @@ fn avg(call: &Invocation<'_>) -> Answer {
     call.number_result(sum / numbers.len() as f64)
 }
 
-fn ceil(call: &Invocation<'_>) -> Answer {
+fn ceil(call: &Invocation<'_>) -> SearchResult {
     integral(call, f64::ceil)
 }
 
-fn floor(call: &Invocation<'_>) -> Answer {
+fn floor(call: &Invocation<'_>) -> SearchResult {
     integral(call, f64::floor)
 }
 
 /// An integer stays exactly what it is.
-fn integral(call: &Invocation<'_>, round: fn(f64) -> f64) -> Answer {
+fn integral(call: &Invocation<'_>, round: fn(f64) -> f64) -> SearchResult {
     let number = call.number(0);
     if number.is_integer() { Ok(number.into()) } else { call.number_result(round(number.as_f64())) }
 }
 
-fn round(call: &Invocation<'_>) -> Answer {
+fn round(call: &Invocation<'_>) -> SearchResult {
     let (number, places) = (call.number(0), call.number(1).as_f64());
     if places.fract() != 0.0 {
         return Err(call.fail("Non-integer argument(s) passed for round off"));

@@ -2,60 +2,32 @@
 
 use std::cmp::Ordering;
 
-use crate::jmespath::error::EvalError;
+use crate::jmespath::error::{EvalError, SearchResult};
 use crate::value::Value;
 
 use super::signature::{ARRAY, EXPRESSION, Type};
 use super::{Function, Invocation};
 
-type Answer = Result<Value, EvalError>;
-
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::standard(
-        "max",
-        &[&[Type::Numbers, Type::Strings]],
-        "any",
-        "the greatest element, null if there is none",
-        |call| Ok(extreme(call, Ordering::Greater)),
-    ),
-    Function::standard(
-        "max_by",
-        &[ARRAY, EXPRESSION],
-        "any",
-        "the element on which an expression gives the greatest result",
-        |call| extreme_by(call, Ordering::Greater),
-    ),
-    Function::standard(
-        "min",
-        &[&[Type::Numbers, Type::Strings]],
-        "any",
-        "the least element, null if there is none",
-        |call| Ok(extreme(call, Ordering::Less)),
-    ),
-    Function::standard(
-        "min_by",
-        &[ARRAY, EXPRESSION],
-        "any",
-        "the element on which an expression gives the least result",
-        |call| extreme_by(call, Ordering::Less),
-    ),
-    Function::standard(
-        "sort",
-        &[&[Type::Strings, Type::Numbers]],
-        "array",
-        "a list in ascending order",
-        sort,
-    ),
-    Function::standard(
-        "sort_by",
-        &[ARRAY, EXPRESSION],
-        "array",
-        "a list in ascending order of the results of an expression",
-        sort_by,
-    ),
+    Function::standard("max", &[&[Type::Numbers, Type::Strings]], "any", |call| {
+        Ok(extreme(call, Ordering::Greater))
+    })
+    .describe("the greatest element, null if there is none"),
+    Function::standard("max_by", &[ARRAY, EXPRESSION], "any", |call| extreme_by(call, Ordering::Greater))
+        .describe("the element on which an expression gives the greatest result"),
+    Function::standard("min", &[&[Type::Numbers, Type::Strings]], "any", |call| {
+        Ok(extreme(call, Ordering::Less))
+    })
+    .describe("the least element, null if there is none"),
+    Function::standard("min_by", &[ARRAY, EXPRESSION], "any", |call| extreme_by(call, Ordering::Less))
+        .describe("the element on which an expression gives the least result"),
+    Function::standard("sort", &[&[Type::Strings, Type::Numbers]], "array", sort)
+        .describe("a list in ascending order"),
+    Function::standard("sort_by", &[ARRAY, EXPRESSION], "array", sort_by)
+        .describe("a list in ascending order of the results of an expression"),
 ];
 
-/// Two numbers by value, two strings by bytes; `None` for anything else.
+/// The order of two numbers or two strings; `None` for other values.
 fn order(left: &Value, right: &Value) -> Option<Ordering> {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => {
@@ -66,17 +38,14 @@ fn order(left: &Value, right: &Value) -> Option<Ordering> {
     }
 }
 
-fn sort(call: &Invocation<'_>) -> Answer {
+fn sort(call: &Invocation<'_>) -> SearchResult {
     let mut sorted = call.list(0).to_vec();
     sorted.sort_by(|left, right| order(left, right).unwrap_or(Ordering::Equal));
     Ok(Value::array(sorted))
 }
 
-fn sort_by(call: &Invocation<'_>) -> Answer {
-    sorted_by(call, keyed(call)?)
-}
-
-fn sorted_by(call: &Invocation<'_>, mut keyed: Vec<(Value, &Value)>) -> Answer {
+fn sort_by(call: &Invocation<'_>) -> SearchResult {
+    let mut keyed = keyed(call)?;
     if let [(first, _), rest @ ..] = keyed.as_slice()
         && !rest.is_empty()
     {
@@ -91,18 +60,18 @@ fn sorted_by(call: &Invocation<'_>, mut keyed: Vec<(Value, &Value)>) -> Answer {
     Ok(Value::array(keyed.into_iter().map(|(_, item)| item.clone()).collect()))
 }
 
-/// Each element with what the expression gives on it.
+/// Each element with the result of the expression on it.
 fn keyed<'a>(call: &'a Invocation<'_>) -> Result<Vec<(Value, &'a Value)>, EvalError> {
     let items = call.list(0);
     if let [item] = items {
-        // A single element is compared with nothing, so its key is of no interest.
+        // A single element needs no key.
         return Ok(vec![(Value::Null, item)]);
     }
     let mut keyed = Vec::with_capacity(items.len());
     for item in items {
         let key = call.apply(1, item)?;
         if key.as_number().is_some() {
-            call.runtime().weigh();
+            call.runtime.note_number();
         }
         keyed.push((key, item));
     }
@@ -114,11 +83,8 @@ fn extreme(call: &Invocation<'_>, wanted: Ordering) -> Value {
     call.list(0).iter().reduce(better).cloned().unwrap_or_default()
 }
 
-fn extreme_by(call: &Invocation<'_>, wanted: Ordering) -> Answer {
-    extreme_of(call, &keyed(call)?, wanted)
-}
-
-fn extreme_of(call: &Invocation<'_>, keyed: &[(Value, &Value)], wanted: Ordering) -> Answer {
+fn extreme_by(call: &Invocation<'_>, wanted: Ordering) -> SearchResult {
+    let keyed = keyed(call)?;
     let Some((mut best, rest)) = keyed.split_first() else { return Ok(Value::Null) };
     let must_be = match &best.0 {
         Value::Number(number) if !number.is_typed_integer() => "invalid type, must be number",

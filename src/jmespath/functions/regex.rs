@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 
-use crate::jmespath::error::EvalError;
+use crate::jmespath::error::{EvalError, SearchResult};
 use crate::jmespath::regexp::{Regexp, translate};
 use crate::jmespath::runtime::Runtime;
 use crate::value::Value;
@@ -12,52 +12,43 @@ use crate::value::Value;
 use super::signature::{STRING, STRING_OR_NUMBER};
 use super::{Function, Invocation};
 
-type Answer = Result<Value, EvalError>;
-
-/// How often a repetition without end is repeated at most beyond its least count, for random text.
-const MOST_RANDOM_REPEATS: u32 = 32;
+/// The maximum number of repetitions beyond the minimum in random text, for a repetition without maximum.
+const MAX_RANDOM_REPEATS: u32 = 32;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::own("random", &[STRING], "string", "a random text that fits a regular expression", random),
-    Function::own(
-        "regex_match",
-        &[STRING, STRING_OR_NUMBER],
-        "boolean",
-        "whether a regular expression matches anywhere in a text or number",
-        |call| {
-            let (regexp, text) = (compiled(call)?, call.text_or_number(1));
-            spend(call, &regexp, &text)?;
-            Ok(Value::Bool(regexp.is_match(&text)))
-        },
-    ),
-    Function::own(
-        "regex_replace_all",
-        &[STRING, STRING_OR_NUMBER, STRING_OR_NUMBER],
-        "string",
-        "a text, every match replaced by a template with `$1` or `${name}` for groups",
-        |call| replaced(call, Regexp::replace_all),
-    ),
+    Function::own("random", &[STRING], "string", random)
+        .describe("a random text that fits a regular expression"),
+    Function::own("regex_match", &[STRING, STRING_OR_NUMBER], "boolean", |call| {
+        let (regexp, text) = (compiled(call)?, call.text_or_number(1));
+        spend(call, &regexp, &text)?;
+        Ok(Value::Bool(regexp.is_match(&text)))
+    })
+    .describe("whether a regular expression matches anywhere in a text or number"),
+    Function::own("regex_replace_all", &[STRING, STRING_OR_NUMBER, STRING_OR_NUMBER], "string", |call| {
+        replaced(call, Regexp::replace_all)
+    })
+    .describe("a text, every match replaced by a template with `$1` or `${name}` for groups"),
     Function::own(
         "regex_replace_all_literal",
         &[STRING, STRING_OR_NUMBER, STRING_OR_NUMBER],
         "string",
-        "a text, every match replaced by another text",
         |call| replaced(call, Regexp::replace_all_literal),
-    ),
+    )
+    .describe("a text, every match replaced by another text"),
 ];
 
-/// The expression of the first argument. One that is written out in the call is compiled once for all
-/// evaluations; of others the runtime remembers the last.
+/// The regular expression of the first argument. A literal is compiled once for all evaluations; of others the runtime
+/// remembers the last.
 fn compiled(call: &Invocation<'_>) -> Result<Arc<Regexp>, EvalError> {
     let pattern = call.text(0);
     let compile = || Regexp::new(pattern).map(Arc::new);
     let found = match call.prepared {
         Some(prepared) => prepared.get_or_init(compile).clone(),
-        None => match call.runtime().recent_regexp(pattern) {
+        None => match call.runtime.recent_regexp(pattern) {
             Some(recent) => Ok(recent),
             None => {
-                call.runtime().spend(200 + 20 * pattern.len() as u64)?;
-                compile().inspect(|regexp| call.runtime().remember_regexp(pattern, regexp))
+                call.runtime.spend(200 + 20 * pattern.len() as u64)?;
+                compile().inspect(|regexp| call.runtime.remember_regexp(pattern, regexp))
             }
         },
     };
@@ -67,39 +58,38 @@ fn compiled(call: &Invocation<'_>) -> Result<Arc<Regexp>, EvalError> {
     })
 }
 
-/// Takes the steps for searching a text.
+/// Spends the steps of searching a text.
 fn spend(call: &Invocation<'_>, regexp: &Regexp, text: &str) -> Result<(), EvalError> {
-    call.runtime().spend_for(text.len().saturating_mul(regexp.weight))
+    call.runtime.spend_for(text.len().saturating_mul(regexp.weight))
 }
 
 type Replace = fn(&Regexp, &str, &str, usize) -> Option<String>;
 
-fn replaced(call: &Invocation<'_>, replace: Replace) -> Answer {
+fn replaced(call: &Invocation<'_>, replace: Replace) -> SearchResult {
     let (regexp, text, by) = (compiled(call)?, call.text_or_number(1), call.text_or_number(2));
     spend(call, &regexp, &text)?;
-    let most = call.runtime().limits.result_bytes;
-    match replace(&regexp, &text, &by, most) {
+    match replace(&regexp, &text, &by, call.runtime.limits.result_bytes) {
         Some(result) => call.text_result(result),
-        None => Err(call.runtime().too_large()),
+        None => Err(call.runtime.too_large()),
     }
 }
 
-fn random(call: &Invocation<'_>) -> Answer {
+fn random(call: &Invocation<'_>) -> SearchResult {
     let pattern = call.text(0);
     if pattern.is_empty() {
         return Err(call.fail_plainly("no pattern provided"));
     }
-    call.runtime().spend(200 + 20 * pattern.len() as u64)?;
+    call.runtime.spend(200 + 20 * pattern.len() as u64)?;
     let pattern = translate(pattern).map_err(|error| call.fail_plainly(error))?.pattern;
     let tree = regex_syntax::parse(&pattern).map_err(|_| call.fail_plainly("unsupported expression"))?;
     let mut text = String::new();
-    if !generate(&tree, call.runtime(), &mut text)? {
+    if !generate(&tree, call.runtime, &mut text)? {
         return Err(call.fail_plainly("no text fits the expression"));
     }
     call.text_result(text)
 }
 
-/// Appends a text that fits; whether there is one.
+/// Appends a text that matches. Returns whether there is one.
 fn generate(tree: &Hir, runtime: &Runtime<'_>, out: &mut String) -> Result<bool, EvalError> {
     runtime.spend(1)?;
     if out.len() > runtime.limits.result_bytes {
@@ -115,8 +105,8 @@ fn generate(tree: &Hir, runtime: &Runtime<'_>, out: &mut String) -> Result<bool,
         HirKind::Class(Class::Bytes(_)) => Ok(false),
         HirKind::Capture(group) => generate(&group.sub, runtime, out),
         HirKind::Repetition(repetition) => {
-            let most = repetition.max.unwrap_or(repetition.min + MOST_RANDOM_REPEATS);
-            let spread = u64::from(most.saturating_sub(repetition.min)) + 1;
+            let max = repetition.max.unwrap_or(repetition.min + MAX_RANDOM_REPEATS);
+            let spread = u64::from(max.saturating_sub(repetition.min)) + 1;
             for _ in 0..u64::from(repetition.min) + runtime.random.next() % spread {
                 if !generate(&repetition.sub, runtime, out)? {
                     return Ok(false);
@@ -145,7 +135,7 @@ fn pick(runtime: &Runtime<'_>, length: usize) -> usize {
     usize::try_from(chosen).unwrap_or(0)
 }
 
-/// Appends one character of a class: a printable one of ASCII if it has any.
+/// Appends a character of a class, a printable ASCII character if the class contains any.
 fn push_one_of(class: &ClassUnicode, runtime: &Runtime<'_>, out: &mut String) -> bool {
     let mut plain = ClassUnicode::new([ClassUnicodeRange::new(' ', '~')]);
     plain.intersect(class);
@@ -166,7 +156,7 @@ mod tests {
     use crate::jmespath::testing::{check, search};
 
     #[test]
-    fn random_text_fits_its_expression() {
+    fn random_text_matches_its_expression() {
         for pattern in [
             "[0-9a-z]{5}",
             "a|bc|d+",
@@ -191,12 +181,12 @@ mod tests {
     }
 
     #[test]
-    fn two_calls_do_not_give_the_same_random_text() {
+    fn two_calls_return_different_random_texts() {
         assert_eq!(search("null", "random('[0-9a-f]{32}') == random('[0-9a-f]{32}')"), "false");
     }
 
     #[test]
-    fn an_expression_from_the_data_is_compiled_as_well() {
+    fn computed_expressions_are_compiled() {
         check(&[
             ("nums[?regex_match(to_string(@), '12')]", "[1,2]"),
             ("list[?regex_match(y || '^$', 'p')].y", r#"["p"]"#),

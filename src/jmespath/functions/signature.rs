@@ -1,4 +1,4 @@
-//! What functions take.
+//! Types of parameters, and signatures.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use crate::value::Value;
 
 use super::Function;
 
-/// A type of arguments.
+/// A type that a parameter accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Type {
     Number,
     String,
     Array,
     Object,
-    /// A list of numbers; an empty list is one.
+    /// A list of numbers, maybe empty.
     Numbers,
-    /// A list of strings; an empty list is one.
+    /// A list of strings, maybe empty.
     Strings,
     /// `&expression`
     Expression,
@@ -24,7 +24,7 @@ pub(super) enum Type {
 
 impl Type {
     /// Whether a value has this type.
-    pub(super) fn holds(self, value: &Value) -> bool {
+    pub(super) fn includes(self, value: &Value) -> bool {
         match self {
             Self::Number => is_float(value),
             Self::String => matches!(value, Value::String(_)),
@@ -37,7 +37,7 @@ impl Type {
         }
     }
 
-    /// The name in error texts and in signatures.
+    /// The name in errors and signatures.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Number => "number",
@@ -52,7 +52,7 @@ impl Type {
     }
 }
 
-/// Functions take no integers that are held as integers.
+/// Functions accept no typed integers.
 fn is_float(value: &Value) -> bool {
     value.as_number().is_some_and(|number| !number.is_typed_integer())
 }
@@ -69,19 +69,19 @@ pub(super) const EXPRESSION: &[Type] = &[Type::Expression];
 pub(super) const ANY: &[Type] = &[Type::Any];
 pub(super) const STRING_OR_NUMBER: &[Type] = &[Type::String, Type::Number];
 
-/// What a function is called, takes and gives.
+/// The name, parameters and result of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Signature {
     /// The name.
     pub name: &'static str,
-    /// The types of each parameter, `|` between alternatives.
+    /// The types of each parameter, separated by `|`.
     pub parameters: Vec<String>,
-    /// Whether the last parameter may stand any number of times.
+    /// Whether the last parameter may be repeated.
     pub repeats: bool,
     /// The type of the result.
     pub result: &'static str,
-    /// What it does, in one line.
+    /// A description of one line.
     pub description: &'static str,
 }
 

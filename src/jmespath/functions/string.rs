@@ -2,118 +2,62 @@
 
 use std::cmp::Ordering;
 
-use crate::jmespath::error::EvalError;
-use crate::jmespath::print;
+use crate::jmespath::MAX_QUOTED_CHARS;
+use crate::jmespath::error::SearchResult;
 use crate::pattern;
 use crate::semantics::Divergence;
-use crate::value::{Number, Value};
+use crate::value::{Number, Value, shortened};
 
 use super::signature::{NUMBER, STRING, STRING_OR_NUMBER};
 use super::{Function, Invocation};
 
-type Answer = Result<Value, EvalError>;
-
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::own(
-        "compare",
-        &[STRING, STRING],
-        "number",
-        "-1, 0 or 1 as the first text stands before, with or after the second",
-        compare,
-    ),
-    Function::standard(
-        "ends_with",
-        &[STRING, STRING],
-        "boolean",
-        "whether a text ends with another",
-        |call| Ok(call.text(0).ends_with(call.text(1)).into()),
-    ),
-    Function::own(
-        "equal_fold",
-        &[STRING, STRING],
-        "boolean",
-        "whether two texts differ at most in the case of their letters",
-        equal_fold,
-    ),
-    Function::own(
-        "path_canonicalize",
-        &[STRING],
-        "string",
-        "a path without `.`, `..` and doubled slashes",
-        path_canonicalize,
-    ),
-    Function::own(
-        "pattern_match",
-        &[STRING, STRING_OR_NUMBER],
-        "boolean",
-        "whether a text fits a pattern with the wildcards `*` and `?`",
-        pattern_match,
-    ),
-    Function::own(
-        "replace",
-        &[STRING, STRING, STRING, NUMBER],
-        "string",
-        "a text, the first so many places of the second argument replaced by the third",
-        replace,
-    ),
-    Function::own(
-        "replace_all",
-        &[STRING, STRING, STRING],
-        "string",
-        "a text, every place of the second argument replaced by the third",
-        |call| replaced(call, None),
-    ),
-    Function::own(
-        "split",
-        &[STRING, STRING],
-        "array[string]",
-        "the parts of a text between the places of the second argument",
-        split,
-    ),
-    Function::standard(
-        "starts_with",
-        &[STRING, STRING],
-        "boolean",
-        "whether a text starts with another",
-        |call| Ok(call.text(0).starts_with(call.text(1)).into()),
-    ),
-    Function::own("to_boolean", &[STRING], "boolean", "the boolean that a text names", to_boolean),
-    Function::own("to_lower", &[STRING], "string", "a text in small letters", |call| {
+    Function::own("compare", &[STRING, STRING], "number", compare)
+        .describe("-1, 0 or 1 as the first text stands before, with or after the second"),
+    Function::standard("ends_with", &[STRING, STRING], "boolean", |call| {
+        Ok(call.text(0).ends_with(call.text(1)).into())
+    })
+    .describe("whether a text ends with another"),
+    Function::own("equal_fold", &[STRING, STRING], "boolean", equal_fold)
+        .describe("whether two texts differ at most in the case of their letters"),
+    Function::own("path_canonicalize", &[STRING], "string", path_canonicalize)
+        .describe("a path without `.`, `..` and doubled slashes"),
+    Function::own("pattern_match", &[STRING, STRING_OR_NUMBER], "boolean", pattern_match)
+        .describe("whether a text fits a pattern with the wildcards `*` and `?`"),
+    Function::own("replace", &[STRING, STRING, STRING, NUMBER], "string", replace)
+        .describe("a text, the first so many places of the second argument replaced by the third"),
+    Function::own("replace_all", &[STRING, STRING, STRING], "string", |call| replaced(call, None))
+        .describe("a text, every place of the second argument replaced by the third"),
+    Function::own("split", &[STRING, STRING], "array[string]", split)
+        .describe("the parts of a text between the places of the second argument"),
+    Function::standard("starts_with", &[STRING, STRING], "boolean", |call| {
+        Ok(call.text(0).starts_with(call.text(1)).into())
+    })
+    .describe("whether a text starts with another"),
+    Function::own("to_boolean", &[STRING], "boolean", to_boolean).describe("the boolean that a text names"),
+    Function::own("to_lower", &[STRING], "string", |call| {
         call.text_result(call.text(0).chars().map(lower).collect::<String>())
-    }),
-    Function::own("to_upper", &[STRING], "string", "a text in capital letters", |call| {
+    })
+    .describe("a text in small letters"),
+    Function::own("to_upper", &[STRING], "string", |call| {
         call.text_result(call.text(0).chars().map(upper).collect::<String>())
-    }),
-    Function::own(
-        "trim",
-        &[STRING, STRING],
-        "string",
-        "a text without the characters of the second argument at its ends",
-        |call| {
-            let cut = call.text(1);
-            call.text_result(call.text(0).trim_matches(|c| cut.contains(c)))
-        },
-    ),
-    Function::own(
-        "trim_prefix",
-        &[STRING, STRING],
-        "string",
-        "a text without the second argument at its start",
-        |call| {
-            let text = call.text(0);
-            call.text_result(text.strip_prefix(call.text(1)).unwrap_or(text))
-        },
-    ),
-    Function::own(
-        "truncate",
-        &[STRING, NUMBER],
-        "string",
-        "the first so many characters of a text",
-        truncate,
-    ),
+    })
+    .describe("a text in capital letters"),
+    Function::own("trim", &[STRING, STRING], "string", |call| {
+        let cut = call.text(1);
+        call.text_result(call.text(0).trim_matches(|c| cut.contains(c)))
+    })
+    .describe("a text without the characters of the second argument at its ends"),
+    Function::own("trim_prefix", &[STRING, STRING], "string", |call| {
+        let text = call.text(0);
+        call.text_result(text.strip_prefix(call.text(1)).unwrap_or(text))
+    })
+    .describe("a text without the second argument at its start"),
+    Function::own("truncate", &[STRING, NUMBER], "string", truncate)
+        .describe("the first so many characters of a text"),
 ];
 
-fn compare(call: &Invocation<'_>) -> Answer {
+fn compare(call: &Invocation<'_>) -> SearchResult {
     Ok(Value::from(match call.text(0).cmp(call.text(1)) {
         Ordering::Less => -1,
         Ordering::Equal => 0,
@@ -121,20 +65,20 @@ fn compare(call: &Invocation<'_>) -> Answer {
     }))
 }
 
-fn equal_fold(call: &Invocation<'_>) -> Answer {
+fn equal_fold(call: &Invocation<'_>) -> SearchResult {
     let (left, right) = (call.text(0).chars().map(fold), call.text(1).chars().map(fold));
     Ok(Value::Bool(left.eq(right)))
 }
 
-/// The character that stands for all that differ from it only in case. The two Turkish letters that fold
-/// only in Turkish stand for themselves.
+/// A character that is the same for all characters that differ only in case. The two letters that fold only in Turkish
+/// are unchanged.
 fn fold(c: char) -> char {
     if matches!(c, 'ı' | 'İ') { c } else { lower(upper(c)) }
 }
 
-/// The one character that is the capital of another, if it has one.
+/// The uppercase of a character if it is one character.
 fn upper(c: char) -> char {
-    // Greek letters with a iota below have a capital of their own, although the usual one is two letters.
+    // Greek letters with iota subscript have an uppercase letter of their own, and a usual one of two letters.
     let iota_below = match c {
         '\u{1F80}'..='\u{1F87}' | '\u{1F90}'..='\u{1F97}' | '\u{1FA0}'..='\u{1FA7}' => 8,
         '\u{1FB3}' | '\u{1FC3}' | '\u{1FF3}' => 9,
@@ -154,8 +98,8 @@ fn single(mut characters: impl ExactSizeIterator<Item = char>) -> Option<char> {
     if characters.len() == 1 { characters.next() } else { None }
 }
 
-/// Cleans a path by its text alone.
-fn path_canonicalize(call: &Invocation<'_>) -> Answer {
+/// Cleans a path lexically.
+fn path_canonicalize(call: &Invocation<'_>) -> SearchResult {
     let path = call.text(0);
     if path.is_empty() {
         return Ok("".into());
@@ -179,32 +123,32 @@ fn path_canonicalize(call: &Invocation<'_>) -> Answer {
     call.text_result(if clean.is_empty() { ".".to_owned() } else { clean })
 }
 
-fn pattern_match(call: &Invocation<'_>) -> Answer {
+fn pattern_match(call: &Invocation<'_>) -> SearchResult {
     let text = call.text_or_number(1);
-    // The matcher takes time in proportion to the product of both lengths.
+    // The worst-case time of the matcher is the product of both lengths.
     let pattern = call.text(0);
-    call.runtime().spend_for(pattern.len().saturating_mul(text.len()) / 16)?;
+    call.runtime.spend_for(pattern.len().saturating_mul(text.len()) / 16)?;
     Ok(Value::Bool(pattern::matches(pattern, &text)))
 }
 
-fn replace(call: &Invocation<'_>) -> Answer {
+fn replace(call: &Invocation<'_>) -> SearchResult {
     let count = call.number(3).as_f64().trunc();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, sign checked")]
     replaced(call, (count >= 0.0).then_some(count as usize))
 }
 
-/// The first places replaced, or all of them.
-fn replaced(call: &Invocation<'_>, count: Option<usize>) -> Answer {
+/// The text with the first `count` occurrences replaced; all of them for `None`.
+fn replaced(call: &Invocation<'_>, count: Option<usize>) -> SearchResult {
     let [text, old, new] = [0, 1, 2].map(|index| call.text(index));
     let count = count.unwrap_or(usize::MAX);
-    let places = text.matches(old).take(count).count();
-    call.runtime().allow_bytes(text.len().saturating_add(places.saturating_mul(new.len())))?;
+    let occurrences = text.matches(old).take(count).count();
+    call.runtime.allow_bytes(text.len().saturating_add(occurrences.saturating_mul(new.len())))?;
     call.text_result(text.replacen(old, new, count))
 }
 
-fn split(call: &Invocation<'_>) -> Answer {
+fn split(call: &Invocation<'_>) -> SearchResult {
     let (text, by) = (call.text(0), call.text(1));
-    call.runtime().spend_for(text.len())?;
+    call.runtime.spend_for(text.len())?;
     let parts = if by.is_empty() {
         text.chars().map(|c| Value::from(c.encode_utf8(&mut [0; 4]) as &str)).collect()
     } else {
@@ -213,19 +157,19 @@ fn split(call: &Invocation<'_>) -> Answer {
     Ok(Value::array(parts))
 }
 
-fn to_boolean(call: &Invocation<'_>) -> Answer {
+fn to_boolean(call: &Invocation<'_>) -> SearchResult {
     let text = call.text(0);
     match text.to_lowercase().as_str() {
         "true" => Ok(Value::Bool(true)),
         "false" => Ok(Value::Bool(false)),
         _ => Err(call.fail(format_args!(
             "lowercase argument must be 'true' or 'false' (provided: '{}')",
-            print::excerpt(text)
+            shortened(text, MAX_QUOTED_CHARS)
         ))),
     }
 }
 
-fn truncate(call: &Invocation<'_>) -> Answer {
+fn truncate(call: &Invocation<'_>) -> SearchResult {
     let text = call.text(0);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, also below 0")]
     let length = call.number(1).as_f64() as usize;
@@ -236,7 +180,7 @@ fn truncate(call: &Invocation<'_>) -> Answer {
 }
 
 impl Invocation<'_> {
-    /// An argument as text, a number written out.
+    /// An argument as text, also if it is a number.
     pub(super) fn text_or_number(&self, index: usize) -> String {
         match self.value(index) {
             Value::Number(number) => self.number_text(number),
@@ -244,17 +188,17 @@ impl Invocation<'_> {
         }
     }
 
-    /// A number as text, never in exponent form. The controllers take it for a float of 32 bits.
+    /// A number as text, without exponent. Kyverno formats it as a 32-bit float.
     pub(super) fn number_text(&self, number: &Number) -> String {
         let value = number.as_f64();
         let text = match number.as_i64() {
             Some(integer) if value != 0.0 => integer.to_string(),
             _ => value.to_string(),
         };
-        #[expect(clippy::cast_possible_truncation, reason = "the loss is what the controllers have")]
+        #[expect(clippy::cast_possible_truncation, reason = "Kyverno has this loss, too")]
         let single = value as f32;
         let single = if single.is_finite() { single.to_string() } else { "+Inf".to_owned() };
-        if single == text || self.runtime().tracker.documented(Divergence::SinglePrecision) {
+        if single == text || self.runtime.tracker.documented(Divergence::SinglePrecision) {
             text
         } else {
             single
@@ -265,11 +209,11 @@ impl Invocation<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jmespath::testing::{DOCUMENT, check, check_difference, searched};
+    use crate::jmespath::testing::{DOCUMENT, check, check_divergence, search_with};
     use crate::semantics::Semantics;
 
     #[test]
-    fn letters_change_case_one_by_one() {
+    fn each_character_changes_case_by_itself() {
         check(&[
             ("to_upper('straße')", r#""STRAßE""#),
             ("to_lower('İ')", r#""i""#),
@@ -284,7 +228,7 @@ mod tests {
 
     #[test]
     fn numbers_become_text_with_single_precision_in_the_controllers() {
-        check_difference(
+        check_divergence(
             Divergence::SinglePrecision,
             &[
                 ("pattern_match('16777216', `16777217`)", "false", "true"),
@@ -292,12 +236,12 @@ mod tests {
                 ("object_from_lists(`[16777217]`, `[1]`)", r#"{"16777217":1}"#, r#"{"16777216":1}"#),
             ],
         );
-        let (_, reached) = searched(DOCUMENT, "pattern_match('1*', `12`)", Semantics::Kyverno);
+        let (_, reached) = search_with(DOCUMENT, "pattern_match('1*', `12`)", Semantics::Kyverno);
         assert!(reached.is_empty());
     }
 
     #[test]
-    fn what_would_grow_too_long_is_refused_before_it_is_made() {
+    fn a_result_that_is_too_long_is_refused_before_it_is_built() {
         let text = "'".to_owned() + &"a".repeat(2000) + "'";
         let expression = format!("replace_all({text}, '', {text})");
         check(&[(&expression, "error: the evaluation passes the limit `result-bytes`")]);

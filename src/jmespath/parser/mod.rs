@@ -1,22 +1,22 @@
-//! Tokens to a tree, by the binding powers of the operators.
+//! Parses tokens into a syntax tree, by the binding powers of the operators.
 
 use std::fmt;
+use std::mem::discriminant;
 
 use crate::semantics::{Divergence, DivergenceSet, Semantics};
 use crate::value::Text;
 
-use super::ast::{Argument, Call, Comparison, Node, Operator, Over, Projection, Slice};
+use super::ast::{Argument, Call, Comparison, Node, Projection, ProjectionKind, Slice};
 use super::error::ParseError;
-use super::lexer::{self, Kind, Token};
+use super::lexer::{self, Kind, Operator, Token};
 use super::{MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH};
 
-/// A parsed expression and the differences that parsing came through.
+/// A parsed expression and the divergences of its text.
 pub(super) struct Parsed {
     pub(super) root: Node,
     pub(super) divergences: DivergenceSet,
 }
 
-/// Parses a whole text.
 pub(super) fn parse(text: &str, semantics: Semantics) -> Result<Parsed, ParseError> {
     if text.len() > MAX_EXPRESSION_BYTES {
         let message = format!("longer than {MAX_EXPRESSION_BYTES} bytes");
@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str, semantics: Semantics) -> Result<Parsed, ParseErr
     }
 }
 
-/// A node and how deep it is nested.
+/// A node and its depth.
 struct Tree {
     node: Node,
     depth: usize,
@@ -49,25 +49,20 @@ impl Tree {
 struct Parser {
     tokens: Vec<Token>,
     position: usize,
-    /// How many expressions are open.
+    /// The number of open expressions.
     depth: usize,
     semantics: Semantics,
     divergences: DivergenceSet,
 }
 
-/// How strongly an operator binds its left side.
+/// The binding power of an operator on its left side.
 const fn binding_power(kind: &Kind) -> u8 {
     match kind {
         Kind::Pipe => 1,
         Kind::Or => 2,
         Kind::And => 3,
-        Kind::Equal
-        | Kind::NotEqual
-        | Kind::Less
-        | Kind::LessOrEqual
-        | Kind::Greater
-        | Kind::GreaterOrEqual => 5,
-        Kind::Flatten => 9,
+        Kind::Comparison(_) => 5,
+        Kind::Flatten => FLATTEN,
         Kind::Star => STAR,
         Kind::Filter => FILTER,
         Kind::Dot => DOT,
@@ -84,7 +79,7 @@ const STAR: u8 = 20;
 const FILTER: u8 = 21;
 const DOT: u8 = 40;
 const NOT: u8 = 45;
-/// What binds less than this ends a projection.
+/// Operators with less power end a projection.
 const PROJECTION_STOP: u8 = 10;
 
 impl Parser {
@@ -100,7 +95,7 @@ impl Parser {
         self.tokens.get(self.position).map_or(0, |token| token.offset)
     }
 
-    /// Passes the current token; the last one is never passed.
+    /// Consumes the current token unless it is the last one.
     fn advance(&mut self) {
         self.position = (self.position + 1).min(self.tokens.len() - 1);
     }
@@ -117,7 +112,7 @@ impl Parser {
         Ok(())
     }
 
-    /// A node above others, the deepest of which has this depth.
+    /// A node with children of this maximum depth.
     fn nest(&self, node: Node, below: usize) -> Result<Tree, ParseError> {
         if below >= MAX_EXPRESSION_DEPTH {
             return self.too_deep();
@@ -142,7 +137,7 @@ impl Parser {
         Ok(left)
     }
 
-    /// What starts an expression. Each kind has a function of its own, so that one level takes little stack.
+    /// Parses the start of an expression. Each kind has a function of its own, so that one level takes little stack.
     fn prefix(&mut self) -> Result<Tree, ParseError> {
         match self.peek() {
             Kind::Identifier(_) | Kind::Quoted(_) if *self.ahead(1) == Kind::LeftParen => self.call(),
@@ -203,10 +198,10 @@ impl Parser {
         } else {
             self.projected(STAR)?
         };
-        self.projection(Tree::leaf(Node::Current), Over::Members, right)
+        self.projection(Tree::leaf(Node::Current), ProjectionKind::Members, right)
     }
 
-    /// What continues an expression.
+    /// Parses the continuation of an expression.
     fn infix(&mut self, left: Tree) -> Result<Tree, ParseError> {
         match self.peek() {
             Kind::Dot if *self.ahead(1) == Kind::Star => self.members_of(left),
@@ -218,7 +213,8 @@ impl Parser {
                 Kind::Number(_) | Kind::Colon => self.indexed(left),
                 _ => self.elements(left),
             },
-            _ => self.compared(left),
+            Kind::Comparison(operator) => self.compared(left, *operator),
+            other => self.invalid(other),
         }
     }
 
@@ -226,7 +222,7 @@ impl Parser {
         self.advance();
         self.advance();
         let right = self.projected(DOT)?;
-        self.projection(left, Over::Members, right)
+        self.projection(left, ProjectionKind::Members, right)
     }
 
     fn dotted(&mut self, left: Tree) -> Result<Tree, ParseError> {
@@ -236,20 +232,18 @@ impl Parser {
     }
 
     fn logical(&mut self, left: Tree) -> Result<Tree, ParseError> {
-        type Join = (fn(&Node) -> bool, fn(Vec<Node>) -> Node);
-        let (same, join): Join = match self.peek() {
-            Kind::Pipe => (|node| matches!(node, Node::Pipe(_)), Node::Pipe),
-            Kind::Or => (|node| matches!(node, Node::Or(_)), Node::Or),
-            _ => (|node| matches!(node, Node::And(_)), Node::And),
+        let join = match self.peek() {
+            Kind::Pipe => Node::Pipe,
+            Kind::Or => Node::Or,
+            _ => Node::And,
         };
         let power = binding_power(self.peek());
         self.advance();
         let right = self.expression(power)?;
-        self.joined(left, right, same, join)
+        self.joined(left, right, join)
     }
 
-    fn compared(&mut self, left: Tree) -> Result<Tree, ParseError> {
-        let Some(operator) = operator(self.peek()) else { return self.invalid(self.peek()) };
+    fn compared(&mut self, left: Tree, operator: Operator) -> Result<Tree, ParseError> {
         let power = binding_power(self.peek());
         self.advance();
         let right = self.expression(power)?;
@@ -261,14 +255,8 @@ impl Parser {
     }
 
     /// Joins two sides of an operator whose chains are flat.
-    fn joined(
-        &self,
-        left: Tree,
-        right: Tree,
-        same: fn(&Node) -> bool,
-        join: fn(Vec<Node>) -> Node,
-    ) -> Result<Tree, ParseError> {
-        if same(&left.node) {
+    fn joined(&self, left: Tree, right: Tree, join: fn(Vec<Node>) -> Node) -> Result<Tree, ParseError> {
+        if discriminant(&left.node) == discriminant(&join(Vec::new())) {
             let depth = left.depth.max(right.depth + 1);
             if depth > MAX_EXPRESSION_DEPTH {
                 return self.too_deep();
@@ -284,12 +272,12 @@ impl Parser {
     }
 
     fn chain(&self, left: Tree, right: Tree) -> Result<Tree, ParseError> {
-        self.joined(left, right, |node| matches!(node, Node::Chain(_)), Node::Chain)
+        self.joined(left, right, Node::Chain)
     }
 
-    fn projection(&self, left: Tree, over: Over, right: Tree) -> Result<Tree, ParseError> {
+    fn projection(&self, left: Tree, kind: ProjectionKind, right: Tree) -> Result<Tree, ParseError> {
         let depth = left.depth.max(right.depth);
-        self.nest(Node::Projection(Box::new(Projection { left: left.node, over, right: right.node })), depth)
+        self.nest(Node::Projection(Box::new(Projection { left: left.node, kind, right: right.node })), depth)
     }
 
     fn after_dot(&mut self, power: u8) -> Result<Tree, ParseError> {
@@ -301,11 +289,11 @@ impl Parser {
         }
     }
 
-    /// What is evaluated on each value of a projection.
+    /// Parses the right side of a projection.
     fn projected(&mut self, power: u8) -> Result<Tree, ParseError> {
         match self.peek() {
             kind if binding_power(kind) < PROJECTION_STOP => Ok(Tree::leaf(Node::Current)),
-            // `[*][0]`: the index belongs to each value, so its expression starts with it.
+            // `[*][0]`: the index applies to each value.
             Kind::LeftBracket | Kind::Filter => self.expression(power),
             Kind::Dot => {
                 self.advance();
@@ -319,7 +307,7 @@ impl Parser {
     fn flattened(&mut self, left: Tree) -> Result<Tree, ParseError> {
         self.advance();
         let right = self.projected(FLATTEN)?;
-        self.projection(left, Over::Flattened, right)
+        self.projection(left, ProjectionKind::Flattened, right)
     }
 
     /// `[*]`
@@ -328,7 +316,7 @@ impl Parser {
         self.expect(&Kind::Star)?;
         self.expect(&Kind::RightBracket)?;
         let right = self.projected(STAR)?;
-        self.projection(left, Over::Elements, right)
+        self.projection(left, ProjectionKind::Elements, right)
     }
 
     /// `[1]` or `[1:2:3]`
@@ -357,7 +345,7 @@ impl Parser {
         self.expect(&Kind::RightBracket)?;
         let right = self.projected(STAR)?;
         let [start, stop, step] = parts;
-        self.projection(left, Over::Slice(Slice { start, stop, step }), right)
+        self.projection(left, ProjectionKind::Slice(Slice { start, stop, step }), right)
     }
 
     fn integer(&mut self) -> Result<i64, ParseError> {
@@ -381,7 +369,7 @@ impl Parser {
             if *self.peek() == Kind::Flatten { Tree::leaf(Node::Current) } else { self.projected(FILTER)? };
         let below = left.depth.max(condition.depth);
         let left = Tree { node: left.node, depth: below };
-        self.projection(left, Over::Matching(condition.node), right)
+        self.projection(left, ProjectionKind::Filtered(condition.node), right)
     }
 
     /// `[a, b]`
@@ -460,7 +448,7 @@ impl Parser {
         }
     }
 
-    /// Decides about two arguments or members without a comma between them.
+    /// Accepts or refuses two arguments or members without a comma between them.
     fn missing_comma(&mut self, or: &Kind) -> Result<(), ParseError> {
         if self.semantics == Semantics::Documented {
             let message = format!("Expected tComma or {or}, received: {}", self.peek());
@@ -471,18 +459,6 @@ impl Parser {
         self.divergences.insert(Divergence::MissingComma);
         Ok(())
     }
-}
-
-const fn operator(kind: &Kind) -> Option<Operator> {
-    Some(match kind {
-        Kind::Equal => Operator::Equal,
-        Kind::NotEqual => Operator::NotEqual,
-        Kind::Less => Operator::Less,
-        Kind::LessOrEqual => Operator::LessOrEqual,
-        Kind::Greater => Operator::Greater,
-        Kind::GreaterOrEqual => Operator::GreaterOrEqual,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

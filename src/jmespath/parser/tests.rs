@@ -1,5 +1,3 @@
-//! What is refused, and why.
-
 use super::*;
 use crate::jmespath::Expression;
 
@@ -8,7 +6,7 @@ fn refused(text: &str) -> ParseError {
 }
 
 #[test]
-fn what_is_no_expression_is_refused_with_the_reason_and_the_place() {
+fn errors_have_a_reason_and_an_offset() {
     for (text, message, offset) in [
         ("", "SyntaxError: Incomplete expression", 0),
         ("a b", "SyntaxError: Unexpected token at the end of the expression: tUnquotedIdentifier", 2),
@@ -59,7 +57,7 @@ fn what_is_no_expression_is_refused_with_the_reason_and_the_place() {
 }
 
 #[test]
-fn a_missing_comma_is_refused_as_documented_and_accepted_as_the_controllers_do() {
+fn a_missing_comma_is_refused_as_documented_and_accepted_as_in_kyverno() {
     for text in ["join(',' nums)", "{a: n b: s}", "join(&a b)"] {
         let error = refused(text);
         assert_eq!(error.difference, Some(Divergence::MissingComma), "{text}");
@@ -72,7 +70,7 @@ fn a_missing_comma_is_refused_as_documented_and_accepted_as_the_controllers_do()
 }
 
 #[test]
-fn what_is_too_long_or_too_deep_is_refused() {
+fn expressions_that_are_too_long_or_too_deep_are_refused() {
     let long = format!("'{}'", "x".repeat(MAX_EXPRESSION_BYTES));
     assert_eq!(refused(&long).message, "SyntaxError: longer than 65536 bytes");
     for (open, inner, close) in [

@@ -1,19 +1,18 @@
-//! Classes of characters and escapes.
+//! Character classes and escapes.
 
 use std::fmt::Write as _;
 
 use super::RegexpError;
-use super::syntax::fault;
 
-/// What an escape stands for.
+/// The meaning of an escape.
 pub(super) enum Escape {
-    /// A code point, perhaps a surrogate, which no text has.
+    /// A code point, maybe a surrogate, which no text contains.
     Char(u32),
-    /// A class, ready for the `regex` crate inside and outside of brackets.
+    /// A class in the syntax of the `regex` crate, inside and outside brackets.
     Class(String),
 }
 
-/// Appends a character that stands for itself.
+/// Appends a literal character.
 pub(super) fn push_char(out: &mut String, c: char) {
     if c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_' {
         push_point(out, u32::from(c));
@@ -33,31 +32,32 @@ pub(super) fn push_point(out: &mut String, point: u32) {
     }
 }
 
-/// Reads an escape, from its backslash; with its length.
+/// Parses an escape with its backslash. Returns its length, too.
 pub(super) fn escape(rest: &str) -> Result<(Escape, usize), RegexpError> {
-    let Some(c) = rest[1..].chars().next() else {
-        return Err(fault("trailing backslash at end of expression", ""));
-    };
-    let class = match c {
-        'd' => "[0-9]",
-        'D' => "[^0-9]",
-        's' => r"[\t\n\f\r ]",
-        'S' => r"[^\t\n\f\r ]",
-        'w' => "[0-9A-Za-z_]",
-        'W' => "[^0-9A-Za-z_]",
-        'p' | 'P' => return unicode(rest),
+    let class = match rest[1..].chars().next() {
+        Some('d') => "[0-9]",
+        Some('D') => "[^0-9]",
+        Some('s') => r"[\t\n\f\r ]",
+        Some('S') => r"[^\t\n\f\r ]",
+        Some('w') => "[0-9A-Za-z_]",
+        Some('W') => "[^0-9A-Za-z_]",
+        Some('p' | 'P') => return unicode(rest),
         _ => return code_point(rest).map(|(point, taken)| (Escape::Char(point), taken)),
     };
     Ok((Escape::Class(class.to_owned()), 2))
 }
 
-/// Reads an escape that stands for one code point.
+/// The error of an escape of this length.
+fn invalid_escape(rest: &str, length: usize) -> RegexpError {
+    RegexpError::new("invalid escape sequence", rest.get(..length).unwrap_or(rest))
+}
+
+/// Parses an escape of one code point.
 fn code_point(rest: &str) -> Result<(u32, usize), RegexpError> {
     let Some(c) = rest[1..].chars().next() else {
-        return Err(fault("trailing backslash at end of expression", ""));
+        return Err(RegexpError::new("trailing backslash at end of expression", ""));
     };
     let taken = 1 + c.len_utf8();
-    let invalid = |length: usize| fault("invalid escape sequence", rest.get(..length).unwrap_or(rest));
     let octal = |from: usize| rest[from..].bytes().take_while(|byte| matches!(byte, b'0'..=b'7')).count();
     let point = match c {
         'a' => 7,
@@ -70,18 +70,19 @@ fn code_point(rest: &str) -> Result<(u32, usize), RegexpError> {
         // One digit alone would be a back-reference.
         '0'..='7' if c == '0' || octal(1) > 1 => {
             let digits = octal(1).min(3);
-            let point = u32::from_str_radix(&rest[1..=digits], 8).map_err(|_| invalid(1 + digits))?;
+            let point =
+                u32::from_str_radix(&rest[1..=digits], 8).map_err(|_| invalid_escape(rest, 1 + digits))?;
             return Ok((point, 1 + digits));
         }
         c if c.is_ascii() && !c.is_ascii_alphanumeric() => u32::from(c),
-        _ => return Err(invalid(taken)),
+        _ => return Err(invalid_escape(rest, taken)),
     };
     Ok((point, taken))
 }
 
 /// `\x41` or `\x{41}`
 fn hexadecimal(rest: &str) -> Result<(u32, usize), RegexpError> {
-    let invalid = |length: usize| fault("invalid escape sequence", rest.get(..length).unwrap_or(rest));
+    let invalid = |length| invalid_escape(rest, length);
     let Some(braced) = rest[2..].strip_prefix('{') else {
         let digits = rest[2..].bytes().take(2).take_while(u8::is_ascii_hexdigit).count();
         if digits < 2 {
@@ -106,7 +107,7 @@ fn unicode(rest: &str) -> Result<(Escape, usize), RegexpError> {
     let (name, taken) = match after.strip_prefix('{') {
         Some(braced) => match braced.find('}') {
             Some(end) => (&braced[..end], 4 + end),
-            None => return Err(fault("invalid character class range", rest)),
+            None => return Err(RegexpError::new("invalid character class range", rest)),
         },
         None => {
             let length = after.chars().next().map_or(0, char::len_utf8);
@@ -117,11 +118,11 @@ fn unicode(rest: &str) -> Result<(Escape, usize), RegexpError> {
     let negated = negated != rest.starts_with(r"\P");
     let letter = if negated { 'P' } else { 'p' };
     let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    // Go knows general categories and scripts, no other properties.
+    // Go has general categories and scripts, no other properties.
     let class = ["gc", "sc"].map(|property| format!(r"\{letter}{{{property}={name}}}"));
     match class.into_iter().find(|class| is_name && regex::Regex::new(class).is_ok()) {
         Some(class) => Ok((Escape::Class(class), taken)),
-        None => Err(fault("invalid character class range", &rest[..taken])),
+        None => Err(RegexpError::new("invalid character class range", &rest[..taken])),
     }
 }
 
@@ -130,7 +131,7 @@ const POSIX: [&str; 14] = [
     "upper", "word", "xdigit",
 ];
 
-/// Reads a class in brackets; with its length.
+/// Parses a class in brackets. Returns its length, too.
 pub(super) fn bracketed(text: &str) -> Result<(String, usize), RegexpError> {
     let mut class = String::from("[");
     let mut offset = 1;
@@ -146,7 +147,7 @@ pub(super) fn bracketed(text: &str) -> Result<(String, usize), RegexpError> {
             break;
         }
         if rest.is_empty() {
-            return Err(fault("missing closing ]", text));
+            return Err(RegexpError::new("missing closing ]", text));
         }
         first = false;
         if let Some((name, taken)) = posix(rest)? {
@@ -174,13 +175,13 @@ pub(super) fn bracketed(text: &str) -> Result<(String, usize), RegexpError> {
             offset += 1 + taken;
             if high < low {
                 let taken = rest.len() - (text.len() - offset);
-                return Err(fault("invalid character class range", &rest[..taken]));
+                return Err(RegexpError::new("invalid character class range", &rest[..taken]));
             }
         }
         push_range(&mut class, low, high);
     }
     if class.len() == start {
-        // Only surrogates, which no text has.
+        // Only surrogates, which no text contains.
         let everything = r"\x00-\x{10FFFF}";
         return Ok((format!("[{}{everything}]", if start == 1 { "^" } else { "" }), offset + 1));
     }
@@ -191,13 +192,13 @@ pub(super) fn bracketed(text: &str) -> Result<(String, usize), RegexpError> {
 /// One character inside brackets.
 fn member(rest: &str, whole: &str) -> Result<(u32, usize), RegexpError> {
     match rest.chars().next() {
-        None => Err(fault("missing closing ]", whole)),
+        None => Err(RegexpError::new("missing closing ]", whole)),
         Some('\\') => code_point(rest),
         Some(c) => Ok((u32::from(c), c.len_utf8())),
     }
 }
 
-/// Appends a range without the surrogates, which the `regex` crate does not know.
+/// Appends a range without surrogates, which the `regex` crate does not accept.
 fn push_range(class: &mut String, low: u32, high: u32) {
     let surrogate = |point: u32| (0xD800..0xE000).contains(&point);
     let low = if surrogate(low) { 0xE000 } else { low };
@@ -221,6 +222,6 @@ fn posix(rest: &str) -> Result<Option<(&str, usize)>, RegexpError> {
     if POSIX.contains(&name.strip_prefix('^').unwrap_or(name)) {
         Ok(Some((&rest[..taken], taken)))
     } else {
-        Err(fault("invalid character class range", &rest[..taken]))
+        Err(RegexpError::new("invalid character class range", &rest[..taken]))
     }
 }

@@ -1,42 +1,47 @@
-//! Regular expressions as Go's `regexp` reads them.
+//! Regular expressions of Go's `regexp`.
 //!
-//! The expression is checked by Go's rules and rewritten for the `regex` crate, which is also linear in
-//! time and prefers the leftmost match. Classes such as `\d` are of ASCII only; inside brackets nothing but
-//! Go's own syntax has a meaning; back-references and looking around do not exist.
+//! An expression is checked by Go's rules and translated for the `regex` crate, which also matches in linear time and
+//! prefers the leftmost match. Classes such as `\d` are ASCII only; there are no back-references and no lookaround.
 
 mod class;
 mod syntax;
 
 use regex::{Captures, Regex, RegexBuilder};
 
-use super::print::excerpt;
+use crate::value::shortened;
+
+use super::MAX_QUOTED_CHARS;
 
 pub(super) use syntax::translate;
 
-/// A compiled expression.
 #[derive(Debug)]
 pub(super) struct Regexp {
     regex: Regex,
-    /// The name of each group that captures, by its number.
+    /// The names of the capturing groups, by number.
     names: Vec<Option<String>>,
-    /// How much matching one byte of text costs at worst, against a simple expression.
+    /// The worst cost of matching one byte of text, relative to a simple expression.
     pub(super) weight: usize,
 }
 
-/// An expression that Go refuses, or one too large to compile.
+/// An expression that Go refuses, or that is too large to compile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("error parsing regexp: {0}")]
 pub(super) struct RegexpError(String);
+
+impl RegexpError {
+    /// The error of a text in the expression.
+    fn new(what: &str, text: &str) -> Self {
+        Self(format!("{what}: `{}`", shortened(text, MAX_QUOTED_CHARS)))
+    }
+}
 
 impl Regexp {
     /// Compiles an expression.
     pub(super) fn new(pattern: &str) -> Result<Self, RegexpError> {
         let translated = translate(pattern)?;
-        let regex = RegexBuilder::new(&translated.pattern).build().map_err(|error| {
-            RegexpError(match error {
-                regex::Error::CompiledTooBig(_) => "expression too large".to_owned(),
-                _ => format!("unsupported expression: `{}`", excerpt(pattern)),
-            })
+        let regex = RegexBuilder::new(&translated.pattern).build().map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => RegexpError("expression too large".to_owned()),
+            _ => RegexpError::new("unsupported expression", pattern),
         })?;
         Ok(Self { regex, names: translated.names, weight: 1 + pattern.len() / 16 })
     }
@@ -46,11 +51,11 @@ impl Regexp {
         self.regex.is_match(text)
     }
 
-    /// The text, each match replaced by what `write` appends; `None` if that gets longer than `most` bytes.
+    /// The text with each match replaced by what `write` appends; `None` if it is longer than `max_bytes`.
     fn replaced(
         &self,
         text: &str,
-        most: usize,
+        max_bytes: usize,
         write: impl Fn(&Captures<'_>, &mut String),
     ) -> Option<String> {
         let mut out = String::new();
@@ -60,37 +65,37 @@ impl Regexp {
             out.push_str(&text[copied..whole.start()]);
             copied = whole.end();
             write(&captures, &mut out);
-            if out.len() > most {
+            if out.len() > max_bytes {
                 return None;
             }
         }
         out.push_str(&text[copied..]);
-        (out.len() <= most).then_some(out)
+        (out.len() <= max_bytes).then_some(out)
     }
 
-    /// The text, each match replaced by a template in which `$1`, `$name`, `${name}` stand for groups and
-    /// `$$` for a dollar.
-    pub(super) fn replace_all(&self, text: &str, template: &str, most: usize) -> Option<String> {
-        let pieces = pieces(template);
-        self.replaced(text, most, |captures, out| {
-            for piece in &pieces {
-                match piece {
-                    Piece::Text(text) => out.push_str(text),
-                    Piece::Group(name) => out.push_str(self.group(captures, name)),
+    /// The text with each match replaced by a template, in which `$1`, `$name` and `${name}` are groups and `$$` is a
+    /// dollar sign.
+    pub(super) fn replace_all(&self, text: &str, template: &str, max_bytes: usize) -> Option<String> {
+        let parts = template_parts(template);
+        self.replaced(text, max_bytes, |captures, out| {
+            for part in &parts {
+                match part {
+                    TemplatePart::Text(text) => out.push_str(text),
+                    TemplatePart::Group(name) => out.push_str(self.group(captures, name)),
                 }
-                if out.len() > most {
+                if out.len() > max_bytes {
                     return;
                 }
             }
         })
     }
 
-    /// The text, each match replaced by another text as it is.
-    pub(super) fn replace_all_literal(&self, text: &str, by: &str, most: usize) -> Option<String> {
-        self.replaced(text, most, |_, out| out.push_str(by))
+    /// The text with each match replaced by another text.
+    pub(super) fn replace_all_literal(&self, text: &str, by: &str, max_bytes: usize) -> Option<String> {
+        self.replaced(text, max_bytes, |_, out| out.push_str(by))
     }
 
-    /// What a group of this number or name matched. Of several with one name the first that took part.
+    /// The match of the group with this number or name; of several with one name the first that matched.
     fn group<'t>(&self, captures: &Captures<'t>, name: &str) -> &'t str {
         let matched = |number: usize| captures.get(number).map(|found| found.as_str());
         if name.bytes().all(|byte| byte.is_ascii_digit()) && !(name.len() > 1 && name.starts_with('0')) {
@@ -103,42 +108,36 @@ impl Regexp {
     }
 }
 
-/// A part of a template.
-enum Piece<'a> {
+enum TemplatePart<'a> {
     Text(&'a str),
+    /// The number or name of a group.
     Group(&'a str),
 }
 
-fn pieces(template: &str) -> Vec<Piece<'_>> {
-    let mut pieces = Vec::new();
+fn template_parts(template: &str) -> Vec<TemplatePart<'_>> {
+    let mut parts = Vec::new();
     let mut rest = template;
     while let Some(dollar) = rest.find('$') {
-        pieces.push(Piece::Text(&rest[..dollar]));
-        rest = &rest[dollar..];
-        let after = &rest[1..];
+        parts.push(TemplatePart::Text(&rest[..dollar]));
+        let after = &rest[dollar + 1..];
         let word = |text: &str| text.find(|c: char| !is_word(c)).unwrap_or(text.len());
         if let Some(after) = after.strip_prefix('$') {
-            pieces.push(Piece::Text("$"));
+            parts.push(TemplatePart::Text("$"));
             rest = after;
             continue;
         }
         let (name, taken) = match after.strip_prefix('{') {
             Some(braced) => match word(braced) {
-                end if braced[end..].starts_with('}') => (&braced[..end], 3 + end),
+                end if braced[end..].starts_with('}') => (&braced[..end], 2 + end),
                 _ => ("", 0),
             },
-            None => (&after[..word(after)], 1 + word(after)),
+            None => (&after[..word(after)], word(after)),
         };
-        if name.is_empty() {
-            pieces.push(Piece::Text("$"));
-            rest = after;
-        } else {
-            pieces.push(Piece::Group(name));
-            rest = &rest[taken..];
-        }
+        parts.push(if name.is_empty() { TemplatePart::Text("$") } else { TemplatePart::Group(name) });
+        rest = &after[if name.is_empty() { 0 } else { taken }..];
     }
-    pieces.push(Piece::Text(rest));
-    pieces
+    parts.push(TemplatePart::Text(rest));
+    parts
 }
 
 fn is_word(c: char) -> bool {

@@ -1,27 +1,25 @@
-//! Go's syntax, checked and rewritten.
+//! Translation of Go's syntax.
 
 use std::fmt::Write as _;
-
-use crate::jmespath::print::excerpt;
 
 use super::RegexpError;
 use super::class::{self, Escape};
 
-/// The highest count of a repetition, nested ones multiplied.
-const MOST_REPEATS: u32 = 1000;
+/// The maximum count of a repetition, nested ones multiplied.
+const MAX_REPEATS: u32 = 1000;
 
-/// How deep groups may be nested.
-const MOST_GROUPS: usize = 200;
+/// The maximum nesting of groups.
+const MAX_GROUP_DEPTH: usize = 200;
 
 /// An expression for the `regex` crate.
 #[derive(Debug)]
 pub(in crate::jmespath) struct Translated {
     pub(in crate::jmespath) pattern: String,
-    /// The name of each capturing group; the first is the whole match.
+    /// The names of the capturing groups; the first is the whole match.
     pub(super) names: Vec<Option<String>>,
 }
 
-/// Rewrites an expression.
+/// Translates an expression.
 pub(in crate::jmespath) fn translate(pattern: &str) -> Result<Translated, RegexpError> {
     let mut translator = Translator {
         pattern,
@@ -37,24 +35,19 @@ pub(in crate::jmespath) fn translate(pattern: &str) -> Result<Translated, Regexp
         translator.item()?;
     }
     if !translator.groups.is_empty() {
-        return Err(fault("missing closing )", pattern));
+        return Err(RegexpError::new("missing closing )", pattern));
     }
     Ok(Translated { pattern: translator.out, names: translator.names })
 }
 
-/// The error of a text inside the expression.
-pub(super) fn fault(what: &str, text: &str) -> RegexpError {
-    RegexpError(format!("{what}: `{}`", excerpt(text)))
-}
-
-/// What stands before the current place.
+/// What precedes the current offset.
 #[derive(Clone, Copy)]
 enum Last {
-    /// Nothing that could be repeated.
+    /// Nothing that can be repeated.
     Nothing,
-    /// Something that can be repeated, with the product of the counts inside it.
+    /// An item that can be repeated, with the product of the counts inside it.
     Item(u32),
-    /// A repetition that starts here.
+    /// A repetition, with its offset.
     Repetition(usize),
 }
 
@@ -63,12 +56,12 @@ struct Translator<'a> {
     offset: usize,
     out: String,
     names: Vec<Option<String>>,
-    /// For each open group the product of counts seen before it.
+    /// For each open group the maximum product of counts before it.
     groups: Vec<u32>,
-    /// The greatest product of counts in the group at hand.
+    /// The maximum product of counts in the current group.
     repeats: u32,
     last: Last,
-    /// Where what `last` is about ends; flags can stand after it.
+    /// Where the last item ends in `out`; flags may follow it.
     last_end: usize,
 }
 
@@ -77,7 +70,7 @@ impl<'a> Translator<'a> {
         &self.pattern[self.offset..]
     }
 
-    /// Appends something that can be repeated.
+    /// Appends an item that can be repeated.
     fn push(&mut self, text: &str, taken: usize) {
         self.out.push_str(text);
         self.offset += taken;
@@ -103,13 +96,11 @@ impl<'a> Translator<'a> {
             }
             '*' | '+' | '?' => self.repetition(1, 1)?,
             '{' => match counted(rest) {
-                Some((least, most, taken)) => {
-                    let bad =
-                        least > MOST_REPEATS || most.is_some_and(|most| most > MOST_REPEATS || most < least);
-                    if bad {
-                        return Err(fault("invalid repeat count", &rest[..taken]));
+                Some((min, max, taken)) => {
+                    if min > MAX_REPEATS || max.is_some_and(|max| max > MAX_REPEATS || max < min) {
+                        return Err(RegexpError::new("invalid repeat count", &rest[..taken]));
                     }
-                    self.repetition(taken, most.unwrap_or(least))?;
+                    self.repetition(taken, max.unwrap_or(min))?;
                 }
                 None => self.push(r"\{", 1),
             },
@@ -129,14 +120,15 @@ impl<'a> Translator<'a> {
         let lazy = rest[length..].starts_with('?');
         let end = self.offset + length + usize::from(lazy);
         match self.last {
-            Last::Nothing => Err(fault("missing argument to repetition operator", operator)),
-            Last::Repetition(start) => {
-                Err(fault("invalid nested repetition operator", &self.pattern[start..self.offset + length]))
-            }
+            Last::Nothing => Err(RegexpError::new("missing argument to repetition operator", operator)),
+            Last::Repetition(start) => Err(RegexpError::new(
+                "invalid nested repetition operator",
+                &self.pattern[start..self.offset + length],
+            )),
             Last::Item(inside) => {
                 let product = inside.saturating_mul(count.max(1));
-                if product > MOST_REPEATS {
-                    return Err(fault("invalid repeat count", operator));
+                if product > MAX_REPEATS {
+                    return Err(RegexpError::new("invalid repeat count", operator));
                 }
                 self.repeats = self.repeats.max(product);
                 let operator = &self.pattern[self.offset..end];
@@ -150,7 +142,7 @@ impl<'a> Translator<'a> {
     }
 
     fn close(&mut self) -> Result<(), RegexpError> {
-        let Some(before) = self.groups.pop() else { return Err(fault("unexpected )", self.pattern)) };
+        let before = self.groups.pop().ok_or_else(|| RegexpError::new("unexpected )", self.pattern))?;
         self.push(")", 1);
         self.last = Last::Item(self.repeats);
         self.repeats = self.repeats.max(before);
@@ -158,8 +150,8 @@ impl<'a> Translator<'a> {
     }
 
     fn enter(&mut self, opening: &str, taken: usize) -> Result<(), RegexpError> {
-        if self.groups.len() == MOST_GROUPS {
-            return Err(fault("expression nests too deeply", self.pattern));
+        if self.groups.len() == MAX_GROUP_DEPTH {
+            return Err(RegexpError::new("expression nests too deeply", self.pattern));
         }
         self.out.push_str(opening);
         self.offset += taken;
@@ -176,11 +168,11 @@ impl<'a> Translator<'a> {
         }
         for start in ["(?P<", "(?<"] {
             if let Some(name) = rest.strip_prefix(start) {
-                let Some(end) = name.find('>') else { return Err(fault("invalid named capture", rest)) };
+                let end = name.find('>').ok_or_else(|| RegexpError::new("invalid named capture", rest))?;
                 let taken = start.len() + end + 1;
                 let name = &name[..end];
                 if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-                    return Err(fault("invalid named capture", &rest[..taken]));
+                    return Err(RegexpError::new("invalid named capture", &rest[..taken]));
                 }
                 self.names.push(Some(name.to_owned()));
                 return self.enter("(", taken);
@@ -216,7 +208,7 @@ impl<'a> Translator<'a> {
                     if c == ':' {
                         return self.enter(&format!("(?{plus}{minus}:"), taken);
                     }
-                    // Flags alone are nothing that could be repeated, and leave what stands before as it is.
+                    // Flags alone cannot be repeated; a repetition after them repeats the item before them.
                     if !(plus.is_empty() && minus.is_empty()) {
                         let _ = write!(self.out, "(?{plus}{minus})");
                     }
@@ -232,7 +224,7 @@ impl<'a> Translator<'a> {
                 },
             }
         }
-        Err(fault("invalid or unsupported Perl syntax", &rest[..taken]))
+        Err(RegexpError::new("invalid or unsupported Perl syntax", &rest[..taken]))
     }
 
     fn escape(&mut self) -> Result<(), RegexpError> {
@@ -264,18 +256,18 @@ impl<'a> Translator<'a> {
     }
 }
 
-/// `{2}`, `{2,}` or `{2,3}`: the counts and the length; anything else is plain text.
+/// `{2}`, `{2,}` or `{2,3}`: the counts and the length; anything else is literal text.
 fn counted(rest: &str) -> Option<(u32, Option<u32>, usize)> {
     let (inside, _) = rest.strip_prefix('{')?.split_once('}')?;
     let number = |text: &str| {
         let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        // No number has a leading zero; one too large is refused later.
+        // Numbers have no leading zero. One that is too large is refused by the caller.
         (fits && (text.len() == 1 || !text.starts_with('0'))).then(|| text.parse().unwrap_or(u32::MAX))
     };
-    let (least, most) = match inside.split_once(',') {
+    let (min, max) = match inside.split_once(',') {
         None => (number(inside)?, Some(number(inside)?)),
-        Some((least, "")) => (number(least)?, None),
-        Some((least, most)) => (number(least)?, Some(number(most)?)),
+        Some((min, "")) => (number(min)?, None),
+        Some((min, max)) => (number(min)?, Some(number(max)?)),
     };
-    Some((least, most, inside.len() + 2))
+    Some((min, max, inside.len() + 2))
 }

@@ -482,12 +482,12 @@ impl<'a> Context<'a> {
         if !self.has_images && names(query.text(), "images") {
             self.add_images()?;
         }
-        let (calls, _) = (self.random.call.get(), self.runtime.take_weighed());
+        let (calls, _) = (self.random.call.get(), self.runtime.take_numbers_read());
         let found = expression.search(&self.root, &self.runtime);
         let gives = self.held.gives(query.text());
         self.held.gave |= gives;
         // How integers are held matters only to what looks at them.
-        if !self.runtime.take_weighed() || !(gives || names(query.text(), "request")) {
+        if !self.runtime.take_numbers_read() || !(gives || names(query.text(), "request")) {
             return found.map_err(QueryError::Failed);
         }
         let called = self.random.call.replace(calls);
