@@ -65,6 +65,8 @@ pub use library::{
 #[doc(hidden)]
 pub mod argocd;
 #[doc(hidden)]
+pub mod decode;
+#[doc(hidden)]
 pub mod engine;
 #[doc(hidden)]
 pub mod jmespath;

@@ -1,8 +1,9 @@
 //! The function's configuration: a typed `Kyv`, or a ConfigMap of strings.
 
-use crate::policy::{Operation, nearest};
+use crate::decode::{DecodeError, Decoder, unknown_field};
+use crate::policy::Operation;
 use crate::semantics::{LegacyMode, Semantics};
-use crate::value::{Map, Pointer, Text, Value};
+use crate::value::{Pointer, Text, Value};
 
 use super::Severity;
 use super::fields::{FIELDS, words_of};
@@ -83,14 +84,8 @@ impl OnError {
 
 /// What is wrong with a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("functionConfig: {pointer}: {message}")]
-#[non_exhaustive]
-pub struct ConfigError {
-    /// The field.
-    pub pointer: Pointer,
-    /// What is wrong with it.
-    pub message: String,
-}
+#[error("functionConfig: {0}")]
+pub struct ConfigError(pub DecodeError);
 
 impl FunctionConfig {
     /// Reads a `Kyv` or a ConfigMap.
@@ -101,28 +96,25 @@ impl FunctionConfig {
     /// mode.
     pub fn from_value(config: &Value) -> Result<Self, Vec<ConfigError>> {
         let text = |key| config.get(key).and_then(Value::as_str).unwrap_or_default();
-        let (fields, at) = match (text("apiVersion"), text("kind")) {
+        let mut decoder = Decoder::default();
+        let (spec, form) = match (text("apiVersion"), text("kind")) {
             ("kyv.dev/v1alpha1", "Kyv") => ("spec", Form::Typed),
             ("v1", "ConfigMap") => ("data", Form::Strings),
             _ => {
-                return Err(vec![ConfigError {
-                    pointer: Pointer::ROOT.key("kind"),
-                    message: "expected kyv.dev/v1alpha1 Kyv or v1 ConfigMap".into(),
-                }]);
+                decoder.error(&Pointer::ROOT.key("kind"), "expected kyv.dev/v1alpha1 Kyv or v1 ConfigMap");
+                return Err(decoder.errors.into_iter().map(ConfigError).collect());
             }
         };
-        let mut reader = Reader { form: at, at: Pointer::ROOT.key(fields), faults: Vec::new() };
-        let empty = Map::default();
-        let members = match config.get(fields) {
-            None | Some(Value::Null) => &empty,
-            Some(Value::Object(members)) => &**members,
-            Some(other) => {
-                reader.fault(None, format!("expected an object, found {}", other.type_name()));
-                &empty
-            }
-        };
-        let config = reader.config(members);
-        if reader.faults.is_empty() { Ok(config) } else { Err(reader.faults) }
+        let member = decoder.member(config, &Pointer::ROOT, spec);
+        if let Some((at, other)) = member.as_ref().filter(|(_, value)| value.as_object().is_none()) {
+            decoder.type_error(other, at, "an object");
+        }
+        let empty = Value::empty_object();
+        let spec = member.map(|(_, value)| value).filter(|value| value.as_object().is_some());
+        let at = Pointer::ROOT.key(if form == Form::Typed { "spec" } else { "data" });
+        let mut reader = Reader { form, spec: spec.unwrap_or(&empty), at, decoder };
+        let config = reader.config();
+        reader.decoder.finish(config).map_err(|errors| errors.into_iter().map(ConfigError).collect())
     }
 }
 
@@ -135,193 +127,165 @@ enum Form {
     Strings,
 }
 
-struct Reader {
+struct Reader<'v> {
     form: Form,
+    spec: &'v Value,
+    /// The place of `spec`.
     at: Pointer,
-    faults: Vec<ConfigError>,
+    decoder: Decoder,
 }
 
-impl Reader {
-    fn fault(&mut self, field: Option<&str>, message: impl Into<String>) {
-        let pointer = field.map_or_else(|| self.at.clone(), |field| self.at.key(field));
-        self.faults.push(ConfigError { pointer, message: message.into() });
+impl<'v> Reader<'v> {
+    fn field(&self, name: &str) -> Option<(Pointer, &'v Value)> {
+        self.decoder.member(self.spec, &self.at, name)
     }
 
-    fn config(&mut self, members: &Map) -> FunctionConfig {
-        let inline = self.form == Form::Strings;
-        let names = || FIELDS.iter().map(|field| field.name);
-        for key in members.keys() {
-            if names().any(|name| name == &**key) || (inline && &**key == "inline") {
-                continue;
-            }
-            let message = match nearest(key, names()) {
-                Some(meant) => format!("unknown field, did you mean `{meant}`?"),
-                None => format!("unknown field; known are {}", names().collect::<Vec<_>>().join(", ")),
-            };
-            self.fault(Some(key), message);
-        }
-        let mode = match self.word(members, "mode").as_deref() {
-            Some("generate") => Mode::Generate,
-            Some("validate") => Mode::Validate,
-            _ => Mode::Mutate,
-        };
+    fn error(&mut self, field: &str, message: impl Into<String>) {
+        self.decoder.error(&self.at.key(field), message);
+    }
+
+    fn config(&mut self) -> FunctionConfig {
+        let inline = self.spec.get("inline").filter(|_| self.form == Form::Strings);
+        let names = FIELDS.each_ref().map(|field| field.name);
+        let unknown = |key: &str| unknown_field(key, &names);
+        let known: Vec<&str> = names.into_iter().chain(inline.map(|_| "inline")).collect();
+        self.decoder.fields(self.spec, &self.at, &known, unknown);
+        let mode = self.word("mode", &MODES);
         for (field, of_mode, name) in
             [("manifests", Mode::Generate, "generate"), ("severity", Mode::Validate, "validate")]
         {
-            if mode != of_mode && members.get(field).is_some_and(|value| !value.is_null()) {
-                self.fault(Some(field), format!("it means something in mode {name} only"));
+            if mode != of_mode && self.field(field).is_some() {
+                self.error(field, format!("it means something in mode {name} only"));
             }
         }
-        let manifests = self.paths(members, "manifests");
+        let manifests = self.paths("manifests");
         if mode == Mode::Generate && manifests.is_empty() {
-            self.fault(Some("manifests"), "mode generate needs the paths of manifests");
+            self.error("manifests", "mode generate needs the paths of manifests");
         }
-        let mut policies = self.inputs(members, "policies", "a policy");
-        if let (true, Some(Value::String(stream))) = (inline, members.get("inline")) {
+        let mut policies = self.inputs("policies", "a policy");
+        if let Some(Value::String(stream)) = inline {
             policies.push(PolicyInput::Stream(stream.clone()));
         }
         FunctionConfig {
             mode,
             policies,
-            policies_from_items: self.flag(members, "policiesFromItems"),
+            policies_from_items: self.flag("policiesFromItems"),
             manifests,
-            context_from: self.inputs(members, "contextFrom", "an object"),
-            values: self.document(members, "values"),
-            user_info: self.document(members, "userInfo"),
-            exceptions: self.inputs(members, "exceptions", "an exception"),
-            operation: self.word(members, "operation").and_then(|word| Operation::parse(&word)),
-            semantics: match self.word(members, "semantics").as_deref() {
-                Some("kyverno") => Semantics::Kyverno,
-                _ => Semantics::Documented,
-            },
-            legacy: self.legacy(members),
-            on_error: match self.word(members, "onError").as_deref() {
-                Some("warn") => OnError::Warn,
-                _ => OnError::Fail,
-            },
-            severity: match self.word(members, "severity").as_deref() {
-                Some("warning") => Severity::Warning,
-                Some("info") => Severity::Info,
-                _ => Severity::Error,
-            },
+            context_from: self.inputs("contextFrom", "an object"),
+            values: self.document("values"),
+            user_info: self.document("userInfo"),
+            exceptions: self.inputs("exceptions", "an exception"),
+            operation: self.one_of("operation").and_then(|word| Operation::parse(word)),
+            semantics: self.word("semantics", &[("kyverno", Semantics::Kyverno)]),
+            legacy: self.word("legacy", &LegacyMode::ALL),
+            on_error: self.word("onError", &[("warn", OnError::Warn)]),
+            severity: self.word("severity", &SEVERITIES),
         }
     }
 
-    fn paths(&mut self, members: &Map, field: &str) -> Vec<Text> {
+    fn paths(&mut self, field: &str) -> Vec<Text> {
         let mut found = Vec::new();
-        for (index, input) in self.inputs(members, field, "").into_iter().enumerate() {
+        for (index, input) in self.inputs(field, "").into_iter().enumerate() {
             match input {
                 PolicyInput::Path(path) => found.push(path),
-                _ => {
-                    let pointer = self.at.key(field).index(index);
-                    self.faults.push(ConfigError { pointer, message: "expected a path".into() });
-                }
+                _ => self.decoder.error(&self.at.key(field).index(index), "expected a path"),
             }
         }
         found
     }
 
-    fn inputs(&mut self, members: &Map, field: &str, what: &str) -> Vec<PolicyInput> {
-        let mut found = self.listed(members, field, what);
+    fn inputs(&mut self, field: &str, what: &str) -> Vec<PolicyInput> {
+        let mut found = self.list(field, what);
         let is_stdin = |input: &PolicyInput| matches!(input, PolicyInput::Path(path) if &**path == "-");
         if let Some(index) = found.iter().position(is_stdin) {
-            let message = "expected a path; standard input holds the ResourceList".into();
-            self.faults.push(ConfigError { pointer: self.at.key(field).index(index), message });
+            let message = "expected a path; standard input holds the ResourceList";
+            self.decoder.error(&self.at.key(field).index(index), message);
             found.retain(|input| !is_stdin(input));
         }
         found
     }
 
-    fn listed(&mut self, members: &Map, field: &str, what: &str) -> Vec<PolicyInput> {
-        match members.get(field) {
-            None | Some(Value::Null) => Vec::new(),
-            Some(Value::String(lines)) if self.form == Form::Strings => lines
-                .lines()
-                .map(str::trim)
-                .filter(|line| !line.is_empty())
-                .map(|line| PolicyInput::Path(line.into()))
-                .collect(),
-            Some(Value::Array(items)) if self.form == Form::Typed => {
-                let mut found = Vec::new();
-                for (index, item) in items.iter().enumerate() {
-                    match item {
-                        Value::String(path) => found.push(PolicyInput::Path(path.clone())),
-                        Value::Object(_) => found.push(PolicyInput::Inline(item.clone())),
-                        other => {
-                            let pointer = self.at.key(field).index(index);
-                            let or_what = if what.is_empty() { String::new() } else { format!(" or {what}") };
-                            let message = format!("expected a path{or_what}, found {}", other.type_name());
-                            self.faults.push(ConfigError { pointer, message });
-                        }
-                    }
-                }
-                found
-            }
-            Some(other) => {
-                self.fault(Some(field), format!("expected a list, found {}", other.type_name()));
-                Vec::new()
+    fn list(&mut self, field: &str, what: &str) -> Vec<PolicyInput> {
+        if let Some((at, value)) = self.field(field).filter(|_| self.form == Form::Strings) {
+            let Some(lines) = value.as_str() else {
+                self.decoder.type_error(value, &at, "a list");
+                return Vec::new();
+            };
+            let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
+            return lines.map(|line| PolicyInput::Path(line.into())).collect();
+        }
+        let mut found = Vec::new();
+        for (at, item) in self.decoder.list(self.spec, &self.at, field) {
+            match item {
+                Value::String(path) => found.push(PolicyInput::Path(path.clone())),
+                Value::Object(_) => found.push(PolicyInput::Inline(item.clone())),
+                other if what.is_empty() => self.decoder.type_error(other, &at, "a path"),
+                other => self.decoder.type_error(other, &at, &format!("a path or {what}")),
             }
         }
+        found
     }
 
-    fn legacy(&mut self, members: &Map) -> LegacyMode {
-        let word = self.word(members, "legacy");
-        let named = LegacyMode::ALL.into_iter().find(|(name, _)| word.as_deref() == Some(name));
-        named.map_or_else(LegacyMode::default, |(_, legacy)| legacy)
-    }
-
-    fn flag(&mut self, members: &Map, field: &str) -> bool {
-        match members.get(field) {
-            None | Some(Value::Null) => false,
+    fn flag(&mut self, field: &str) -> bool {
+        let is_text = self.form == Form::Strings;
+        match self.field(field) {
+            None => false,
             // In a ConfigMap too: some orchestrators write `key=value` arguments as untyped scalars.
-            Some(Value::Bool(flag)) => *flag,
-            Some(Value::String(text))
-                if self.form == Form::Strings && matches!(&**text, "true" | "false") =>
-            {
-                &**text == "true"
-            }
+            Some((_, Value::Bool(flag))) => *flag,
+            Some((_, Value::String(text))) if is_text && &**text == "true" => true,
+            Some((_, Value::String(text))) if is_text && &**text == "false" => false,
             Some(_) => {
-                self.fault(Some(field), "expected true or false");
+                self.error(field, "expected true or false");
                 false
             }
         }
     }
 
-    fn word(&mut self, members: &Map, field: &str) -> Option<String> {
+    /// The meaning of a word, or the default.
+    fn word<T: Copy + Default>(&mut self, field: &str, meanings: &[(&str, T)]) -> T {
+        let word = self.one_of(field);
+        let meaning = meanings.iter().find(|(name, _)| word == Some(name));
+        meaning.map_or_else(T::default, |(_, meaning)| *meaning)
+    }
+
+    /// One of the words that a field may hold.
+    fn one_of(&mut self, field: &str) -> Option<&'v str> {
         let words = words_of(field);
-        match members.get(field) {
-            None | Some(Value::Null) => None,
-            Some(Value::String(word)) if words.contains(&&**word) => Some(word.to_string()),
-            Some(_) => {
-                self.fault(Some(field), format!("expected one of {}", words.join(", ")));
-                None
-            }
+        let (_, value) = self.field(field)?;
+        let word = value.as_str().filter(|word| words.contains(word));
+        if word.is_none() {
+            self.error(field, format!("expected one of {}", words.join(", ")));
         }
+        word
     }
 
     /// A document: an object, or in a ConfigMap its text.
-    fn document(&mut self, members: &Map, field: &str) -> Option<Value> {
-        match members.get(field) {
-            None | Some(Value::Null) => None,
-            Some(value @ Value::Object(_)) if self.form == Form::Typed => Some(value.clone()),
-            Some(Value::String(text)) if self.form == Form::Strings => match crate::yaml::parse_value(text) {
-                Ok(value @ Value::Object(_)) => Some(value),
-                Ok(other) => {
-                    self.fault(Some(field), format!("expected an object, found {}", other.type_name()));
-                    None
-                }
+    fn document(&mut self, field: &str) -> Option<Value> {
+        let (at, value) = self.field(field)?;
+        let parsed = match value {
+            Value::String(text) if self.form == Form::Strings => match crate::yaml::parse_value(text) {
+                Ok(parsed) => Some(parsed),
                 Err(error) => {
-                    self.fault(Some(field), error.to_string());
-                    None
+                    self.decoder.error(&at, error.to_string());
+                    return None;
                 }
             },
-            Some(other) => {
-                self.fault(Some(field), format!("expected an object, found {}", other.type_name()));
-                None
-            }
+            _ => None,
+        };
+        let document = parsed.as_ref().unwrap_or(value);
+        if document.as_object().is_some() && (self.form == Form::Typed || parsed.is_some()) {
+            return Some(document.clone());
         }
+        self.decoder.type_error(document, &at, "an object");
+        None
     }
 }
+
+const MODES: [(&str, Mode); 3] =
+    [("mutate", Mode::Mutate), ("generate", Mode::Generate), ("validate", Mode::Validate)];
+
+const SEVERITIES: [(&str, Severity); 3] =
+    [("error", Severity::Error), ("warning", Severity::Warning), ("info", Severity::Info)];
 
 #[cfg(test)]
 mod tests {
@@ -329,7 +293,7 @@ mod tests {
 
     fn read(text: &str) -> Result<FunctionConfig, Vec<String>> {
         FunctionConfig::from_value(&Value::from_json(text).unwrap())
-            .map_err(|faults| faults.iter().map(ToString::to_string).collect())
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect())
     }
 
     #[test]
@@ -379,20 +343,20 @@ mod tests {
             (r#"{"policies":["a","-"]}"#, "spec.policies[1]: expected a path; standard input holds"),
             (r#"{"mode":"verify"}"#, "spec.mode: expected one of mutate, generate, validate"),
         ] {
-            let faults = kyv(spec).unwrap_err();
-            assert!(faults.iter().any(|fault| fault.contains(reason)), "{spec}: {faults:?}");
+            let errors = kyv(spec).unwrap_err();
+            assert!(errors.iter().any(|error| error.contains(reason)), "{spec}: {errors:?}");
         }
     }
 
     #[test]
-    fn every_fault_is_listed_with_its_field() {
-        let faults = read(
+    fn every_error_is_listed_with_its_field() {
+        let errors = read(
             r#"{"apiVersion":"kyv.dev/v1alpha1","kind":"Kyv","spec":{"policys":[],"onError":"maybe",
             "policies":[5],"policiesFromItems":"yes","values":[]}}"#,
         )
         .unwrap_err();
-        assert_eq!(faults.len(), 5, "{faults:?}");
-        assert!(faults.iter().any(|fault| fault.contains("spec.policies[0]")), "{faults:?}");
+        assert_eq!(errors.len(), 5, "{errors:?}");
+        assert!(errors.iter().any(|error| error.contains("spec.policies[0]")), "{errors:?}");
         assert!(read(r#"{"kind":"Pod"}"#).is_err());
         assert!(read(r#"{"apiVersion":"kyv.dev/v1alpha1","kind":"Kyv","spec":5}"#).is_err());
     }

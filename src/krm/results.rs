@@ -6,9 +6,10 @@ use crate::value::{Change, ChangeKind, ObjectRef, Value};
 use super::annotations::internal_annotation;
 
 /// The severity of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Severity {
     /// The function fails.
+    #[default]
     Error,
     /// It should be looked at.
     Warning,

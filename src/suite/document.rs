@@ -1,9 +1,8 @@
 //! The test document.
 
+use crate::decode::{DecodeError, Decoder};
 use crate::policy::Operation;
 use crate::value::{Pointer, Text, Value};
-
-use super::fields::{Fault, Fields};
 
 /// What a test document says. Paths stand as written.
 #[derive(Clone, Debug, Default)]
@@ -163,101 +162,119 @@ impl Suite {
     /// # Errors
     ///
     /// Everything that is wrong with it, with its place.
-    pub fn read(root: &Value) -> Result<Self, Vec<Fault>> {
-        let mut fields = Fields::default();
+    pub fn read(root: &Value) -> Result<Self, Vec<DecodeError>> {
+        // Kyverno reads the names of fields without regard to case.
+        let decoder = &mut Decoder { ignores_case: true, ..Decoder::default() };
         let at = Pointer::ROOT;
         let mut suite = Self::default();
-        if !fields.known(root, &at, &FIELDS, &[("name", "write `metadata.name`")]) {
-            return Err(fields.faults);
+        let unknown = |key: &str| unknown_field(key, &FIELDS, &[("name", "write `metadata.name`")]);
+        if decoder.fields(root, &at, &FIELDS, unknown).is_none() {
+            return std::mem::take(decoder).finish(suite);
         }
-        let has_head = ["apiVersion", "kind"].map(|name| fields.text(root, &at, name).is_some());
+        let has_head = ["apiVersion", "kind"].map(|name| text(decoder, root, &at, name).is_some());
         if has_head != [true, true] {
             let message = "apiVersion and kind are missing: the layout before Kyverno 1.11 is not read; begin \
                            with `apiVersion: cli.kyverno.io/v1alpha1` and `kind: Test`";
-            fields.fault(&at, message);
+            decoder.error(&at, message);
         }
-        if let Some((at, metadata)) = Fields::member(root, &at, "metadata") {
-            suite.name = fields.text(metadata, &at, "name").unwrap_or_default();
+        if let Some((at, metadata)) = decoder.member(root, &at, "metadata") {
+            suite.name = text(decoder, metadata, &at, "name").unwrap_or_default();
         }
-        suite.policies = fields.texts(root, &at, "policies");
-        suite.resources = fields.texts(root, &at, "resources");
-        suite.exceptions = fields.texts(root, &at, "exceptions");
-        suite.cluster_resources = fields.texts(root, &at, "clusterResources");
-        suite.targets = fields.texts(root, &at, "targetResources");
-        fields.texts(root, &at, "paramResources");
-        suite.values = Fields::member(root, &at, "values").map(|(at, _)| at);
-        suite.variables = fields.text(root, &at, "variables");
-        suite.userinfo = fields.text(root, &at, "userinfo");
-        suite.context = fields.text(root, &at, "context");
-        suite.unused = UNUSED
-            .into_iter()
-            .filter(|name| {
-                Fields::member(root, &at, name).is_some_and(|(_, value)| match value {
-                    Value::Array(items) => !items.is_empty(),
-                    Value::String(text) => !text.is_empty(),
-                    _ => true,
-                })
+        suite.policies = names(decoder, root, &at, "policies");
+        suite.resources = names(decoder, root, &at, "resources");
+        suite.exceptions = names(decoder, root, &at, "exceptions");
+        suite.cluster_resources = names(decoder, root, &at, "clusterResources");
+        suite.targets = names(decoder, root, &at, "targetResources");
+        names(decoder, root, &at, "paramResources");
+        suite.values = decoder.member(root, &at, "values").map(|(at, _)| at);
+        suite.variables = text(decoder, root, &at, "variables");
+        suite.userinfo = text(decoder, root, &at, "userinfo");
+        suite.context = text(decoder, root, &at, "context");
+        let has_content = |name: &&str| {
+            decoder.member(root, &at, name).is_some_and(|(_, value)| match value {
+                Value::Array(items) => !items.is_empty(),
+                Value::String(text) => !text.is_empty(),
+                _ => true,
             })
-            .collect();
-        for (at, result) in fields.list(root, &at, "results") {
-            suite.results.extend(expectation(result, &at, &mut fields));
+        };
+        suite.unused = UNUSED.into_iter().filter(has_content).collect();
+        for (at, result) in decoder.list(root, &at, "results") {
+            suite.results.extend(expectation(result, &at, decoder));
         }
-        if fields.faults.is_empty() { Ok(suite) } else { Err(fields.faults) }
+        std::mem::take(decoder).finish(suite)
     }
 }
 
-fn expectation(node: &Value, at: &Pointer, fields: &mut Fields) -> Option<Expectation> {
-    if !fields.known(node, at, &RESULT_FIELDS, &OLD_RESULT_FIELDS) {
-        return None;
+/// The error for an unknown field; `old` are those of the layout before Kyverno 1.11, with what replaces them.
+fn unknown_field(key: &str, known: &[&str], old: &[(&str, &str)]) -> String {
+    match old.iter().find(|(name, _)| *name == key) {
+        Some((_, now)) => format!("this field is of the layout before Kyverno 1.11; {now}"),
+        None => format!("unknown field; known are {}", known.join(", ")),
     }
-    let is_old = node.get("status").is_some() && Fields::member(node, at, "result").is_none();
-    let policy = fields.needed(node, at, "policy");
-    let result = if is_old { None } else { fields.needed(node, at, "result") };
+}
+
+/// A text, unless it is empty.
+fn text(decoder: &mut Decoder, node: &Value, at: &Pointer, name: &str) -> Option<Text> {
+    decoder.text(node, at, name).filter(|text| !text.is_empty()).cloned()
+}
+
+/// Texts that must not be empty.
+fn names(decoder: &mut Decoder, node: &Value, at: &Pointer, name: &str) -> Vec<Text> {
+    let mut names = Vec::new();
+    for (at, text) in decoder.texts(node, at, name) {
+        if text.is_empty() {
+            decoder.error(&at, "expected a string that is not empty");
+        }
+        names.push(text.clone());
+    }
+    names
+}
+
+fn expectation(node: &Value, at: &Pointer, decoder: &mut Decoder) -> Option<Expectation> {
+    decoder.fields(node, at, &RESULT_FIELDS, |key| unknown_field(key, &RESULT_FIELDS, &OLD_RESULT_FIELDS))?;
+    let is_old = node.get("status").is_some() && decoder.member(node, at, "result").is_none();
+    let policy = decoder.required_text(node, at, "policy").cloned();
+    let result = if is_old { None } else { decoder.required_text(node, at, "result") };
     let result = result.and_then(|word| {
-        let status = Status::ALL.into_iter().find(|status| status.word() == &*word);
+        let status = Status::ALL.into_iter().find(|status| status.word() == &**word);
         if status.is_none() {
             let words = Status::ALL.map(Status::word).join(", ");
-            fields.fault(&at.key("result"), format!("expected one of {words}"));
+            decoder.error(&at.key("result"), format!("expected one of {words}"));
         }
         status
     });
-    let operation = fields.text(node, at, "operation").and_then(|word| {
+    let operation = text(decoder, node, at, "operation").and_then(|word| {
         let operation = Operation::parse(&word);
         if operation.is_none() {
-            fields.fault(&at.key("operation"), "expected CREATE, UPDATE or DELETE");
+            decoder.error(&at.key("operation"), "expected CREATE, UPDATE or DELETE");
         }
         operation
     });
-    for (at, file) in fields.list(node, at, "generatedResources") {
-        if file.as_str().is_none() {
-            fields.type_fault(file, &at, "a string");
-        }
-    }
+    decoder.texts(node, at, "generatedResources");
     for name in ["kind", "generatedResource", "cloneSourceResource"] {
-        fields.text(node, at, name);
+        decoder.text(node, at, name);
     }
     for name in RESULT_FIELDS.iter().filter(|name| name.starts_with("is")) {
-        fields.truth(node, at, name);
+        decoder.boolean(node, at, name);
     }
     let mut specs = Vec::new();
     const SPEC: [&str; 6] = ["group", "version", "kind", "namespace", "name", "subresource"];
-    for (at, spec) in fields.list(node, at, "resourceSpecs") {
-        if !fields.known(spec, &at, &SPEC, &[]) {
-            continue;
+    for (at, spec) in decoder.list(node, at, "resourceSpecs") {
+        if decoder.fields(spec, &at, &SPEC, |key| unknown_field(key, &SPEC, &[])).is_some() {
+            let mut field = |name| text(decoder, spec, &at, name).unwrap_or_default();
+            let [group, version, _, namespace, name, _] = SPEC.map(&mut field);
+            specs.push(ResourceSpec { group, version, namespace, name });
         }
-        let mut text = |name| fields.text(spec, &at, name).unwrap_or_default();
-        let [group, version, _, namespace, name, _] = SPEC.map(&mut text);
-        specs.push(ResourceSpec { group, version, namespace, name });
     }
     Some(Expectation {
         pointer: at.clone(),
-        rule: fields.text(node, at, "rule"),
-        resources: fields.texts(node, at, "resources"),
-        patched: fields.text(node, at, "patchedResources"),
-        fail_on_missing: fields.truth(node, at, "failOnMissingResources"),
+        rule: text(decoder, node, at, "rule"),
+        resources: names(decoder, node, at, "resources"),
+        patched: text(decoder, node, at, "patchedResources"),
+        fail_on_missing: decoder.boolean(node, at, "failOnMissingResources"),
         generated: ["generatedResource", "generatedResources"]
             .iter()
-            .any(|name| Fields::member(node, at, name).is_some_and(|(_, value)| value.as_str() != Some(""))),
+            .any(|name| decoder.member(node, at, name).is_some_and(|(_, value)| value.as_str() != Some(""))),
         policy: policy?,
         result: result?,
         specs,
@@ -300,7 +317,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Suite, Vec<String>> {
         let root = yaml::parse_value(text).unwrap();
-        Suite::read(&root).map_err(|faults| faults.into_iter().map(|fault| fault.message).collect())
+        Suite::read(&root).map_err(|errors| errors.iter().map(ToString::to_string).collect())
     }
 
     #[test]
@@ -322,16 +339,16 @@ mod tests {
 
     #[test]
     fn the_layout_before_1_11_is_refused_by_name() {
-        let faults =
+        let errors =
             read("{name: s, policies: [p], results: [{policy: p, rule: r, resource: a, status: pass}]}")
                 .unwrap_err();
-        assert_eq!(faults.len(), 4, "{faults:#?}");
-        assert!(faults.iter().all(|fault| fault.contains("before Kyverno 1.11")), "{faults:#?}");
+        assert_eq!(errors.len(), 4, "{errors:#?}");
+        assert!(errors.iter().all(|error| error.contains("before Kyverno 1.11")), "{errors:#?}");
     }
 
     #[test]
     fn deviations_are_named() {
-        let faults = read(
+        let errors = read(
             "{apiVersion: a, kind: Test, polices: [], resources: r, results: [{policy: p, result: ok}, {result: pass}]}",
         )
         .unwrap_err();
@@ -341,9 +358,9 @@ mod tests {
             "results[0].result: expected one of pass, fail, skip, warn, error",
             "results[1]: policy is missing",
         ];
-        assert_eq!(faults.len(), starts.len(), "{faults:#?}");
-        for (fault, start) in faults.iter().zip(starts) {
-            assert!(fault.starts_with(start), "{fault}");
+        assert_eq!(errors.len(), starts.len(), "{errors:#?}");
+        for (error, start) in errors.iter().zip(starts) {
+            assert!(error.starts_with(start), "{error}");
         }
     }
 

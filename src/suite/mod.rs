@@ -7,8 +7,6 @@
 mod check;
 mod compare;
 mod document;
-mod fields;
 
 pub use check::{Evaluation, ExpectedFiles, SuiteRun, TargetState, check, unmatched_names};
 pub use document::{Expectation, ResourceSpec, Status, Suite};
-pub use fields::Fault;

@@ -12,6 +12,7 @@ const ROOMS: &[(&str, &[&str], bool)] = &[
     ("semantics", &[], false),
     ("yaml", &["semantics", "value"], false),
     ("pattern", &["semantics", "value"], false),
+    ("decode", &["pattern", "value"], false),
     ("jmespath", &["secrets", "semantics", "pattern", "yaml", "value"], false),
     ("variables", &["secrets", "semantics", "jmespath", "value"], false),
     ("patch", &["semantics", "pattern", "yaml", "value"], false),
@@ -38,11 +39,15 @@ const ROOMS: &[(&str, &[&str], bool)] = &[
         ],
         false,
     ),
-    ("suite", &["resources", "secrets", "semantics", "engine", "policy", "report", "yaml", "value"], false),
-    ("argocd", &["pattern", "yaml", "value"], false),
-    ("krm", &["secrets", "semantics", "policy", "report", "yaml", "value"], false),
+    (
+        "suite",
+        &["decode", "resources", "secrets", "semantics", "engine", "policy", "report", "yaml", "value"],
+        false,
+    ),
+    ("argocd", &["decode", "pattern", "yaml", "value"], false),
+    ("krm", &["decode", "secrets", "semantics", "policy", "report", "yaml", "value"], false),
     ("render", &["secrets", "semantics", "report", "yaml", "value"], false),
-    ("source", &["resources", "secrets", "semantics", "engine", "policy", "yaml", "value"], true),
+    ("source", &["decode", "resources", "secrets", "semantics", "engine", "policy", "yaml", "value"], true),
     (
         "library",
         &["semantics", "source", "render", "engine", "policy", "patch", "report", "yaml", "value"],
@@ -51,6 +56,7 @@ const ROOMS: &[(&str, &[&str], bool)] = &[
     (
         "commands",
         &[
+            "decode",
             "resources",
             "secrets",
             "semantics",

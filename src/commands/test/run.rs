@@ -84,10 +84,10 @@ impl Runner<'_> {
     fn document(&self, file: &Path, document: &Document) -> SuiteResult {
         let mut suite = match document.value().map(Suite::read) {
             Some(Ok(suite)) => suite,
-            Some(Err(faults)) => {
-                let errors = faults.into_iter().map(|fault| {
-                    let place = Place::of(document, &fault.pointer);
-                    SourceError::Document { place, message: fault.message }
+            Some(Err(errors)) => {
+                let errors = errors.into_iter().map(|error| SourceError::Document {
+                    place: Place::of(document, &error.pointer),
+                    message: error.to_string(),
                 });
                 return SuiteResult::failed(file, errors.collect());
             }
