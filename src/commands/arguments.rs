@@ -19,7 +19,7 @@ use super::argument_values::{
     Choice, choice_parser, chunk_size, extra, limit, limits, operation, request_timeout,
 };
 use super::options::{ClusterOptions, RunOptions};
-use super::reporter::{NoteKind, Reporter};
+use super::reporter::Reporter;
 
 /// What a run works on, and how.
 #[derive(Debug, Args)]
@@ -424,7 +424,7 @@ impl DiffOptions {
     /// Notes that a run without diffs does not use an option.
     pub(super) fn note_unused(&self, shows_diff: bool, reporter: &mut Reporter) {
         if self.annotate && !shows_diff {
-            reporter.note(NoteKind::Other, "--annotate shapes diffs, and this run prints none");
+            reporter.note("--annotate shapes diffs, and this run prints none");
         }
     }
 }

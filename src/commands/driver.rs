@@ -10,7 +10,7 @@ use crate::source::{Faults, InputBatch};
 use super::evaluate::Evaluated;
 use super::exit::Exit;
 use super::pipeline::evaluate_all;
-use super::reporter::{NoteKind, Reporter};
+use super::reporter::Reporter;
 use super::selection::Selection;
 use super::server_dry_run::DryRuns;
 use super::session::{RunWorld, Session};
@@ -95,17 +95,17 @@ impl<'a> Presentation<'a> {
         }
         reporter.report_gaps();
         if secrets > 0 && !session.shows_secrets {
-            reporter.note(NoteKind::Other, &printed_secrets(secrets, session));
+            reporter.note(&printed_secrets(secrets, session));
         }
         for note in writer.end_documents(&mut spool)? {
-            reporter.note(NoteKind::Other, &note);
+            reporter.note(&note);
         }
         summary.find_installed(session);
         let totals = RunTotals { tally: &summary.tally, gaps: reporter.gaps(), is_live: session.is_live() };
         writer.finish(&totals, &mut spool)?;
         spool.print_pending()?;
         if let Some(note) = self.selection.and_then(|selection| selection.unmatched(&summary.tally)) {
-            reporter.note(NoteKind::Omission, &note);
+            reporter.omission(&note);
         }
         summary.close(session, self.closing, self.summary, reporter);
         spool.print_all()

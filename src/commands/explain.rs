@@ -110,7 +110,7 @@ fn knows_rules(selection: &Selection, sources: &RuleSources, reporter: &mut Repo
     let mut all = true;
     for pattern in selection.unknown_rules(sources) {
         all = false;
-        reporter.error(Exit::Input, &format!("--rule {pattern}: no mutate rule has this name"));
+        reporter.error(Exit::Input, format_args!("--rule {pattern}: no mutate rule has this name"));
     }
     all
 }

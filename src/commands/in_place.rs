@@ -11,7 +11,7 @@ use crate::yaml::{Edited, Source};
 use super::evaluate::Evaluated;
 use super::exit::Exit;
 use super::pipeline::{chunks, evaluate_all};
-use super::reporter::{NoteKind, Reporter};
+use super::reporter::Reporter;
 use super::session::{RunWorld, Session};
 use super::summary::{Closing, RunSummary, SummaryStyle};
 
@@ -85,7 +85,7 @@ impl<'a> Edits<'a> {
         if let Err(error) =
             evaluate_all(chunks(pieces), &evaluator, prepare, take, |error| faults.push(error))
         {
-            reporter.error(Exit::Input, &error.to_string());
+            reporter.error(Exit::Input, &error);
         }
         let is_spoilt = reporter.exit() == Exit::Input || !faults.is_empty();
         reporter.source_errors(faults.iter().chain(&unread));
@@ -93,10 +93,7 @@ impl<'a> Edits<'a> {
         reporter.report_gaps();
         for input in &again {
             if let Some(path) = manifests.file(*input) {
-                reporter.note(
-                    NoteKind::Other,
-                    &format!("given more than once, and edited once: {}", path.display()),
-                );
+                reporter.note(format_args!("given more than once, and edited once: {}", path.display()));
             }
         }
         if is_spoilt {

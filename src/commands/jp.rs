@@ -143,7 +143,7 @@ impl Function {
                 for name in missing {
                     let nearest = pattern::nearest(name, functions().map(|function| function.name));
                     let hint = nearest.map_or_else(String::new, |name| format!(", did you mean {name}?"));
-                    reporter.error(Exit::Input, &format!("no function is called {name}{hint}"));
+                    reporter.error(Exit::Input, format_args!("no function is called {name}{hint}"));
                 }
             });
         }
@@ -185,9 +185,9 @@ impl Query {
                     }
                 }
                 Err(error) if documents.len() > 1 => {
-                    reporter.error(Exit::Evaluation, &format!("document {}: {error}", number + 1));
+                    reporter.error(Exit::Evaluation, format_args!("document {}: {error}", number + 1));
                 }
-                Err(error) => reporter.error(Exit::Evaluation, &error.to_string()),
+                Err(error) => reporter.error(Exit::Evaluation, &error),
             }
         }
         reporter.divergences(divergences, semantics);

@@ -23,7 +23,7 @@ use super::manifests::add_targets;
 use super::options::RunOptions;
 use super::pipeline::CHUNK_BYTES;
 use super::progress::KindProgress;
-use super::reporter::{NoteKind, Reporter};
+use super::reporter::Reporter;
 use super::session::Session;
 use super::summary::RunSummary;
 use super::versions::in_other_versions;
@@ -57,15 +57,13 @@ pub(super) fn run(
     let chunks = Reading::new(pages, &selections, &kinds, &mut inconsistent);
     let summary = presentation.run(session, &world, chunks, reporter);
     for name in inconsistent {
-        let text = format!(
+        reporter.omission(format_args!(
             "{name}: the server forgot the list while it was read; what was made, changed or deleted meanwhile may be \
              missing or told as it was"
-        );
-        reporter.note(NoteKind::Omission, &text);
+        ));
     }
     if summary.tally.objects == 0 && reporter.exit() < Exit::Cluster {
-        let (about, text) = nothing(&selections, &**cluster);
-        reporter.note(about, &text);
+        report_no_objects(&selections, &**cluster, reporter);
     }
     Some(summary)
 }
@@ -195,13 +193,10 @@ fn wanted(options: &RunOptions, reporter: &mut Reporter) -> Option<ObjectArgumen
         types: Vec::new(),
     };
     if let Some(path) = options.cluster.resources.iter().find(|argument| is_file(argument)) {
-        reporter.error(Exit::Input, &format!("{path} is a file: manifests are given with -f"));
+        reporter.error(Exit::Input, format_args!("{path} is a file: manifests are given with -f"));
         return None;
     }
-    wanted
-        .parse(&options.cluster.resources)
-        .map_err(|error| reporter.error(Exit::Input, &error.to_string()))
-        .ok()
+    wanted.parse(&options.cluster.resources).map_err(|error| reporter.error(Exit::Input, &error)).ok()
 }
 
 /// Whether an argument is a file that was given without `-f`.
@@ -250,7 +245,7 @@ fn named(
     if let Ok(served) = cluster.resources() {
         let read: Vec<ApiResource> = selections.iter().map(|selection| selection.resource.clone()).collect();
         for text in unread_versions(&session.written_kind_selectors(), &read, &served) {
-            reporter.note(NoteKind::Omission, &text);
+            reporter.omission(&text);
         }
     }
     Some(selections)
@@ -280,18 +275,19 @@ fn fitting(
         if selectors.iter().any(|selector| is_meant(&selector)) {
             reporter.source_error(&unread(&down));
         } else {
-            reporter.note(NoteKind::Other, &unread(&down).to_string());
+            reporter.note(&unread(&down).to_string());
         }
     }
     if !fitting.outside.is_empty() {
         let names: Vec<String> = fitting.outside.iter().map(|outside| outside.resource.full_name()).collect();
-        let text =
-            format!("these belong to no namespace and are left out, -A reads them: {}", names.join(", "));
-        reporter.note(NoteKind::Other, &text);
+        reporter.note(format_args!(
+            "these belong to no namespace and are left out, -A reads them: {}",
+            names.join(", ")
+        ));
     }
     let is_told = tell_unseen(&session.written_kind_selectors(), &fitting.selections, &served, reporter);
     if fitting.selections.is_empty() && !is_told {
-        reporter.note(NoteKind::Omission, "the cluster serves no kind here that the policies can match");
+        reporter.omission("the cluster serves no kind here that the policies can match");
     }
     Some(fitting.selections)
 }
@@ -316,11 +312,10 @@ fn tell_unseen(
     let is_any = !unserved.is_empty();
     if is_any {
         let names = listed(unserved.into_iter());
-        reporter
-            .note(NoteKind::Omission, &format!("rules name kinds that the cluster does not serve: {names}"));
+        reporter.omission(format_args!("rules name kinds that the cluster does not serve: {names}"));
     }
     for text in unread_versions(rules, &read, served) {
-        reporter.note(NoteKind::Omission, &text);
+        reporter.omission(&text);
     }
     is_any
 }
@@ -352,15 +347,17 @@ fn unread(down: &UnavailableVersion) -> SourceError {
     SourceError::Unread { what: vec![name], in_part: false, cause }
 }
 
-/// The note where no object was found; it names a namespace that does not exist.
-fn nothing(selections: &[Selection], cluster: &dyn Cluster) -> (NoteKind, String) {
+/// Notes that no object was found, and names a namespace that does not exist.
+fn report_no_objects(selections: &[Selection], cluster: &dyn Cluster, reporter: &mut Reporter) {
     let mut namespaces: Vec<&str> =
         selections.iter().filter_map(|selection| selection.namespace.as_deref()).collect();
     namespaces.dedup();
-    let [namespace] = *namespaces else { return (NoteKind::Other, "no resources found".to_owned()) };
-    let place = cluster.get(ApiResource::namespaces(), None, namespace);
-    if place.is_err_and(|error| error.is_not_found()) {
-        return (NoteKind::Omission, format!("the cluster has no namespace {}", printable_line(namespace)));
+    let [namespace] = *namespaces else { return reporter.note("no resources found") };
+    let found = cluster.get(ApiResource::namespaces(), None, namespace);
+    if found.is_err_and(|error| error.is_not_found()) {
+        let name = printable_line(namespace);
+        reporter.omission(format_args!("the cluster has no namespace {name}"));
+    } else {
+        reporter.note(format_args!("no resources found in namespace {namespace}"));
     }
-    (NoteKind::Other, format!("no resources found in namespace {namespace}"))
 }

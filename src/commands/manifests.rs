@@ -3,7 +3,7 @@
 use crate::source::{InputDocument, Kustomize, Manifests, SourceError, Walk, kustomize};
 
 use super::options::RunOptions;
-use super::reporter::{NoteKind, Reporter};
+use super::reporter::Reporter;
 use super::session::Session;
 
 /// Adds the further objects that rules with targets may change, if there are such rules. Errors are reported;
@@ -18,7 +18,7 @@ pub(super) fn add_targets(
         return true;
     }
     if !session.engine.has_targets() {
-        reporter.note(NoteKind::Omission, "no rule has targets: what --targets gives is not read");
+        reporter.omission("no rule has targets: what --targets gives is not read");
         return true;
     }
     manifests.start_further();

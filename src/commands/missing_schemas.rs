@@ -59,11 +59,10 @@ impl MissingSchemas {
             if objects > 0 {
                 let objects = counted(objects, "object");
                 reporter.add_gap(&format!("schema of {name}"));
-                let text = format!(
+                reporter.error(Exit::Cluster, format_args!(
                     "the schema of {name} cannot be read, and rules replace lists of {objects} that it may merge \
                      by keys (--crds gives it): {why}"
-                );
-                reporter.error(Exit::Cluster, &text);
+                ));
             }
         }
     }

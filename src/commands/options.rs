@@ -1,4 +1,4 @@
-//! What a run works on and how. Commands build it from their arguments, the Argo CD plugin from its configuration.
+//! What a run works on and how: commands make it of their arguments, functions and plugins of their configuration.
 
 use std::path::PathBuf;
 
@@ -11,42 +11,39 @@ use crate::source::cluster::{Connection, Subject};
 use crate::value::Value;
 use crate::yaml::Limits;
 
-/// Policies, objects, and how they are evaluated. The path `-` is standard input.
+/// Policies, objects, and how they are evaluated. Paths of `Vec`s may be files, directories or globs; `-` is standard
+/// input.
 #[derive(Debug, Default)]
 pub(super) struct RunOptions {
-    /// Files, directories or globs with policies.
     pub(super) policies: Vec<PathBuf>,
-    /// Files, directories or globs with the objects.
+    /// The objects; none for live objects.
     pub(super) manifests: Vec<PathBuf>,
     /// Whether the directories below those in `manifests` are read, too.
     pub(super) recursive: bool,
     /// A directory with a kustomization, built to get the objects.
     pub(super) kustomization: Option<PathBuf>,
-    /// Files with objects that only rules with targets may change.
+    /// Objects that only rules with targets may change.
     pub(super) targets: Vec<PathBuf>,
     /// The namespace of live objects, and of manifests that name none.
     pub(super) namespace: Option<String>,
-    /// A file of kind Values.
+    /// A file of kind `Values`.
     pub(super) values: Option<PathBuf>,
     /// Values for single variables; they win over those of the file.
     pub(super) set: Vec<(DottedName, Value)>,
     /// A file of kind `UserInfo`.
     pub(super) user_info: Option<PathBuf>,
-    /// Files with `PolicyException`s.
     pub(super) exceptions: Vec<PathBuf>,
-    /// Files with `CustomResourceDefinition`s.
     pub(super) crds: Vec<PathBuf>,
-    /// Files with the objects as they were before an update.
+    /// The objects as they were before an update.
     pub(super) old: Vec<PathBuf>,
-    /// Files that context entries are loaded from.
+    /// What context entries are loaded from.
     pub(super) context_from: Vec<PathBuf>,
-    /// Files that imageRegistry entries are loaded from.
+    /// What imageRegistry entries are loaded from.
     pub(super) images: Vec<PathBuf>,
     /// The operation of the requests; `None` for CREATE, or UPDATE where the object exists.
     pub(super) operation: Option<Operation>,
     /// Whether the run is the one that follows a change of the policies.
     pub(super) on_policy_update: bool,
-    /// How policies are read.
     pub(super) dialect: Dialect,
     /// Whether omissions are errors.
     pub(super) strict: bool,
@@ -56,32 +53,26 @@ pub(super) struct RunOptions {
     pub(super) check_idempotent: bool,
     /// The time that policies see; `None` for the start of the run.
     pub(super) now: Option<Timestamp>,
-    /// Where random values start from.
+    /// The seed of random values.
     pub(super) seed: u64,
-    /// The limits on the size of inputs.
     pub(super) input_limits: Limits,
     /// The limits on the evaluation of one rule.
     pub(super) evaluation_limits: engine::Limits,
     /// How many threads evaluate; 0 for one per processor.
     pub(super) workers: usize,
-    /// Whether values of Secrets are shown.
     pub(super) show_secrets: bool,
-    /// What the run uses a cluster for.
     pub(super) cluster: ClusterOptions,
 }
 
-/// Which objects and answers come from a cluster, and how it is reached.
+/// What a run uses a cluster for, and how the cluster is reached.
 #[derive(Debug, Default)]
 pub(super) struct ClusterOptions {
     /// Live objects in kubectl's grammar: `TYPE[,TYPE…] [NAME…]` or `TYPE/NAME…`.
     pub(super) resources: Vec<String>,
-    /// Whether live objects of all namespaces are read.
     pub(super) all_namespaces: bool,
-    /// The label selector of live objects.
     pub(super) label_selector: Option<String>,
-    /// The field selector of live objects.
     pub(super) field_selector: Option<String>,
-    /// How many live objects are read at once; 0 for a whole list.
+    /// How many live objects a page has; 0 for all.
     pub(super) chunk_size: u32,
     /// Whether manifests are evaluated against the state of the cluster.
     pub(super) live: bool,
@@ -93,7 +84,6 @@ pub(super) struct ClusterOptions {
     pub(super) record: Option<PathBuf>,
     /// The directory of the recording that is replayed.
     pub(super) replay: Option<PathBuf>,
-    /// How the cluster is reached.
     pub(super) connection: Connection,
 }
 
@@ -122,35 +112,26 @@ pub(super) enum OptionsError {
 }
 
 impl RunOptions {
-    /// Checks that the options fit together.
-    ///
-    /// # Errors
-    ///
-    /// The first contradiction.
-    pub(super) fn check(&self) -> Result<(), OptionsError> {
+    /// The first contradiction of the options, if there is one.
+    pub(super) fn contradiction(&self) -> Option<OptionsError> {
         let cluster = &self.cluster;
-        if !self.names_objects() {
-            return Err(OptionsError::NoObjects);
-        }
-        if cluster.all_namespaces && !self.is_live() {
-            return Err(OptionsError::AllNamespacesOfManifests);
-        }
-        if self.stdin_count() > 1 {
-            return Err(OptionsError::StdinTwice);
-        }
-        if cluster.names_cluster() && !self.uses_cluster() {
-            return Err(OptionsError::UnusedCluster);
-        }
-        if cluster.check_rights.is_some() && !self.uses_cluster_state() {
-            return Err(OptionsError::RightsWithoutCluster);
-        }
-        if let Some(name) = cluster.check_rights.as_ref().filter(|name| !Subject::is_name(name)) {
-            return Err(OptionsError::NoSubject(name.clone()));
-        }
-        if (cluster.record.is_some() || cluster.replay.is_some()) && !self.uses_cluster() {
-            return Err(OptionsError::UnusedRecording);
-        }
-        Ok(())
+        let subject = cluster.check_rights.as_ref();
+        let contradictions = [
+            (!self.names_objects(), OptionsError::NoObjects),
+            (cluster.all_namespaces && !self.is_live(), OptionsError::AllNamespacesOfManifests),
+            (self.stdin_count() > 1, OptionsError::StdinTwice),
+            (cluster.names_cluster() && !self.uses_cluster(), OptionsError::UnusedCluster),
+            (subject.is_some() && !self.uses_cluster_state(), OptionsError::RightsWithoutCluster),
+            (
+                subject.is_some_and(|name| !Subject::is_name(name)),
+                OptionsError::NoSubject(subject.cloned().unwrap_or_default()),
+            ),
+            (
+                (cluster.record.is_some() || cluster.replay.is_some()) && !self.uses_cluster(),
+                OptionsError::UnusedRecording,
+            ),
+        ];
+        contradictions.into_iter().find_map(|(is_met, error)| is_met.then_some(error))
     }
 
     /// The settings of the engine that are options of a run.

@@ -1,5 +1,6 @@
 //! Diagnostics on standard error, and the exit code that follows from them.
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 
@@ -56,7 +57,7 @@ impl Reporter {
     }
 
     /// Prints an error with the exit code that it leads to.
-    pub(super) fn error(&mut self, exit: Exit, message: &str) {
+    pub(super) fn error(&mut self, exit: Exit, message: impl Display) {
         self.exit.worsen(exit);
         self.print(&format!("error: {message}\n"));
     }
@@ -78,7 +79,7 @@ impl Reporter {
                 self.gaps.absent.push(printable_line(what));
                 cause
             }
-            _ => return self.error(Exit::of(error), &error.to_string()),
+            _ => return self.error(Exit::of(error), error),
         };
         let exit = Exit::of(error);
         let text = cluster.to_string();
@@ -106,7 +107,7 @@ impl Reporter {
 
     /// Prints that the result cannot be written.
     pub(super) fn unwritten(&mut self, error: &io::Error) {
-        self.error(Exit::Input, &format!("the result cannot be written: {error}"));
+        self.error(Exit::Input, format_args!("the result cannot be written: {error}"));
     }
 
     /// Takes note of a lookup that failed, so that the result is incomplete.
@@ -128,7 +129,7 @@ impl Reporter {
     /// Prints what could not be read.
     pub(super) fn report_gaps(&mut self) {
         if !self.gaps.is_empty() {
-            self.error(Exit::Cluster, &format!("the answer is incomplete: {}", self.gaps));
+            self.error(Exit::Cluster, format!("the answer is incomplete: {}", self.gaps));
         }
     }
 
@@ -144,18 +145,35 @@ impl Reporter {
     }
 
     /// Prints a note.
-    pub(super) fn note(&mut self, about: NoteKind, message: &str) {
-        if about == NoteKind::Omission && self.verbosity.strict {
-            self.error(Exit::Evaluation, &format!("{message} (--strict)"));
-        } else if !self.verbosity.quiet {
+    pub(super) fn note(&self, message: impl Display) {
+        if !self.verbosity.quiet {
             self.print(&format!("note: {message}\n"));
+        }
+    }
+
+    /// Prints a note on an omission, which is an error in a strict run.
+    pub(super) fn omission(&mut self, message: impl Display) {
+        if self.verbosity.strict {
+            self.error(Exit::Evaluation, format_args!("{message} (--strict)"));
+        } else {
+            self.note(message);
+        }
+    }
+
+    /// Prints notes that were collected before.
+    pub(super) fn notes(&mut self, notes: &[(NoteKind, String)]) {
+        for (kind, note) in notes {
+            match kind {
+                NoteKind::Omission => self.omission(note),
+                NoteKind::Other => self.note(note),
+            }
         }
     }
 
     /// Prints a note for each divergence that was met.
     pub(super) fn divergences(&mut self, divergences: DivergenceSet, semantics: Semantics) {
         for line in divergence_notes(divergences, &semantics.to_string()).lines() {
-            self.note(NoteKind::Omission, line.strip_prefix("note: ").unwrap_or(line));
+            self.omission(line.strip_prefix("note: ").unwrap_or(line));
         }
     }
 
@@ -207,9 +225,9 @@ mod tests {
     #[test]
     fn strictness_turns_omissions_into_errors() {
         let mut reporter = Reporter::new(Verbosity { quiet: true, strict: true });
-        reporter.note(NoteKind::Other, "unimportant");
+        reporter.note("unimportant");
         assert_eq!(reporter.exit(), Exit::Done);
-        reporter.note(NoteKind::Omission, "left out");
+        reporter.omission("left out");
         assert_eq!(reporter.exit(), Exit::Evaluation);
     }
 }

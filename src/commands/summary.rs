@@ -14,7 +14,7 @@ use crate::yaml::{Edited, Fallback};
 
 use super::evaluate::{Evaluated, Evaluation, Unsettled};
 use super::exit::Exit;
-use super::reporter::{NoteKind, Reporter};
+use super::reporter::Reporter;
 use super::session::Session;
 
 /// How many objects that the API server refuses are named in errors; the rest is counted.
@@ -208,36 +208,35 @@ impl RunSummary {
             reporter.divergences(self.divergences, session.engine.settings().semantics);
         }
         if let Some(kyverno) = &self.tally.kyverno {
-            reporter.note(NoteKind::Other, &kyverno.message);
+            reporter.note(&kyverno.message);
         }
         self.report_totals(style, reporter);
     }
 
     fn report_notes(&self, session: &Session, reporter: &mut Reporter) {
         reporter.finish_progress();
-        for (kind, note) in &session.notes {
-            reporter.note(*kind, note);
-        }
+        reporter.notes(&session.notes);
         let acts = self.tally.changed + self.tally.errors > 0 || !self.triggered.is_empty();
         for note in session.notes_on_acts.iter().filter(|_| acts) {
-            reporter.note(NoteKind::Other, note);
+            reporter.note(note);
         }
         let unused = session.missing_schemas.unused().filter(|schema| self.has_matched(schema));
         for MissingSchema { name, why, .. } in unused {
-            let text = format!("the schema of {name} cannot be read, lists in it merge without keys: {why}");
-            reporter.note(NoteKind::Omission, &text);
+            reporter.omission(format_args!(
+                "the schema of {name} cannot be read, lists in it merge without keys: {why}"
+            ));
         }
         for note in &self.not_idempotent {
-            reporter.note(NoteKind::Omission, note);
+            reporter.omission(note);
         }
         self.report_documents(reporter);
         self.report_unknown(session, reporter);
         self.report_excluded(session, reporter);
         if !self.missing_targets.is_empty() {
             let names = listed(self.missing_targets.iter().cloned());
-            let text =
-                format!("targets that no given object is: {names} (`--targets` gives further objects)");
-            reporter.note(NoteKind::Omission, &text);
+            reporter.omission(format_args!(
+                "targets that no given object is: {names} (`--targets` gives further objects)"
+            ));
         }
         for line in &self.refusals {
             reporter.error(Exit::Evaluation, line);
@@ -247,13 +246,13 @@ impl RunSummary {
             (self.more_unanswered, "of which the API server does not say whether it takes them"),
         ] {
             if more > 0 {
-                reporter.error(Exit::Evaluation, &format!("and {more} more {what}"));
+                reporter.error(Exit::Evaluation, format_args!("and {more} more {what}"));
             }
         }
         if self.lacks_user {
             let text = "rules select by user, and nobody said who sends the requests (`--userinfo` does): such \
                         parts of `match` are left aside";
-            reporter.note(NoteKind::Omission, text);
+            reporter.omission(text);
         }
     }
 
@@ -262,23 +261,22 @@ impl RunSummary {
         if self.without_kind > 0 {
             let documents = counted(self.without_kind, "document");
             let names = listed(self.without_kind_in.iter().cloned());
-            reporter.note(
-                NoteKind::Omission,
-                &format!("{documents} without apiVersion or kind passed through as they are: {names}"),
-            );
+            reporter.omission(format_args!(
+                "{documents} without apiVersion or kind passed through as they are: {names}"
+            ));
         }
         for (reason, places) in &self.printed {
             let documents = counted(places.len(), "document");
             let names = listed(places.iter().cloned());
-            let text = format!(
+            reporter.note(format_args!(
                 "{documents} printed canonically, without comments inside, because {reason}: {names}"
-            );
-            reporter.note(NoteKind::Other, &text);
+            ));
         }
         if !self.expanded.is_empty() {
             let names = listed(self.expanded.iter().cloned());
-            let text = format!("aliases were written out where only one user of an anchor changes: {names}");
-            reporter.note(NoteKind::Other, &text);
+            reporter.note(format_args!(
+                "aliases were written out where only one user of an anchor changes: {names}"
+            ));
         }
     }
 
@@ -294,15 +292,14 @@ impl RunSummary {
             } else {
                 "`--values` or a Namespace among the objects gives them"
             };
-            let text = format!(
+            reporter.omission(format_args!(
                 "rules select by the labels of namespaces that were not given and count as having none: {names} \
                  ({remedy})"
-            );
-            reporter.note(NoteKind::Omission, &text);
+            ));
         }
         for (text, objects) in &self.undecided {
             let objects = counted(*objects, "object");
-            reporter.note(NoteKind::Omission, &format!("{text} ({objects})"));
+            reporter.omission(format_args!("{text} ({objects})"));
         }
     }
 
@@ -311,7 +308,7 @@ impl RunSummary {
         if !self.exempted.is_empty() {
             let names = self.exempted.iter();
             let names = names.map(|(name, objects)| format!("{name} for {}", counted(*objects, "object")));
-            reporter.note(NoteKind::Other, &format!("exceptions applied: {}", listed(names)));
+            reporter.note(format_args!("exceptions applied: {}", listed(names)));
         }
         if !self.excluded.is_empty() {
             let objects = counted(self.excluded.values().sum(), "object");
@@ -322,11 +319,10 @@ impl RunSummary {
                 }
                 Semantics::Kyverno => "they stay as they are",
             };
-            let text = format!(
+            reporter.note(format_args!(
                 "{objects} that rules act on are hidden from policies by the configuration of the cluster's Kyverno, \
                  {instead}: {filters}"
-            );
-            reporter.note(NoteKind::Other, &text);
+            ));
         }
     }
 
@@ -409,10 +405,7 @@ impl RunSummary {
         }
         if !unmatched.is_empty() {
             let number = counted(unmatched.len(), "rule");
-            reporter.note(
-                NoteKind::Omission,
-                &format!("{number} selected no object: {}", listed(unmatched.into_iter())),
-            );
+            reporter.omission(format_args!("{number} selected no object: {}", listed(unmatched.into_iter())));
         }
     }
 }

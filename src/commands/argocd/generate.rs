@@ -25,7 +25,7 @@ use crate::commands::evaluate::Evaluated;
 use crate::commands::exit::Exit;
 use crate::commands::options::RunOptions;
 use crate::commands::pipeline::{chunks, evaluate_all};
-use crate::commands::reporter::{NoteKind, Reporter, Verbosity};
+use crate::commands::reporter::{Reporter, Verbosity};
 use crate::commands::session::{Session, with_pool};
 use crate::commands::spool::Spool;
 use crate::commands::summary::{Closing, RunSummary, SummaryStyle};
@@ -179,7 +179,7 @@ impl<'a> Run<'a> {
         match self.evaluate(&session, &manifests, &mut summary, reporter) {
             Ok(spool) if reporter.exit() == Exit::Done => {
                 for note in &self.notes {
-                    reporter.note(NoteKind::Other, note);
+                    reporter.note(note);
                 }
                 summary.close(&session, Closing::ALL, SummaryStyle::Line, reporter);
                 // A note is never an error here, but refused dry runs are.
@@ -189,14 +189,14 @@ impl<'a> Run<'a> {
             }
             // The errors were reported. Notes would come before them in the user interface.
             Ok(_) => {}
-            Err(error) => reporter.error(Exit::Input, &format!("the result cannot be kept: {error}")),
+            Err(error) => reporter.error(Exit::Input, format_args!("the result cannot be kept: {error}")),
         }
     }
 
     fn print(&self, spool: Spool, reporter: &mut Reporter) {
         let Ok(_occupied) = self.watch.print() else { return reporter.error(Exit::Interrupted, ENDED) };
         if let Err(error) = spool.print_all_strictly() {
-            reporter.error(Exit::Input, &format!("the result cannot be written: {error}"));
+            reporter.error(Exit::Input, format_args!("the result cannot be written: {error}"));
         }
     }
 
@@ -324,11 +324,11 @@ impl<'a> Run<'a> {
                 Printed::NoObject if !manifests.is_rendered() => left_out.push(place(&evaluated)),
                 Printed::NoObject => {
                     let text = "neither apiVersion nor kind: this is no object";
-                    reporter.error(Exit::Input, &format!("{}: {text}", place(&evaluated)));
+                    reporter.error(Exit::Input, format_args!("{}: {text}", place(&evaluated)));
                 }
                 Printed::Incomplete => {
                     let text = "an object needs both apiVersion and kind";
-                    reporter.error(Exit::Input, &format!("{}: {text}", place(&evaluated)));
+                    reporter.error(Exit::Input, format_args!("{}: {text}", place(&evaluated)));
                 }
                 Printed::Empty => {}
             }

@@ -31,7 +31,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
         Ok(renderer) => print(&format!("{}\n", announcement(renderer, arguments.app_policies).to_json())),
         Err(error) => {
             let mut reporter = Reporter::new(Verbosity::default());
-            reporter.error(Exit::Input, &format!("the application's folder cannot be read: {error}"));
+            reporter.error(Exit::Input, format_args!("the application's folder cannot be read: {error}"));
             reporter.exit()
         }
     }

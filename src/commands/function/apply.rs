@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use crate::commands::evaluate::{Evaluated, Evaluator};
 use crate::commands::exit::Exit;
 use crate::commands::pipeline::{chunks, evaluate_all};
-use crate::commands::reporter::{NoteKind, Reporter};
+use crate::commands::reporter::Reporter;
 use crate::krm::{
     ItemOutcome, Mode, OnError, Response, Severities, Severity, change_words, file_of, file_path, hide,
     is_resource, is_same_object, results, sort, warning,
@@ -39,7 +39,7 @@ impl Function {
         let mut results: Vec<Value> =
             evaluated.iter_mut().flatten().flat_map(|item| std::mem::take(&mut item.results)).collect();
         if self.world.was_asked_for_time() {
-            reporter.note(NoteKind::Other, TIME_DEPENDENT);
+            reporter.note(TIME_DEPENDENT);
             results.push(warning(TIME_DEPENDENT));
         }
         sort(&mut results);
@@ -154,17 +154,15 @@ impl Function {
             }
         }
         for target in missing {
-            reporter.note(NoteKind::Omission, &format!("no item is the target {target}"));
+            reporter.omission(format_args!("no item is the target {target}"));
         }
-        for (kind, note) in &self.notes {
-            reporter.note(*kind, note);
-        }
+        reporter.notes(&self.notes);
         for text in undecided {
-            reporter.note(NoteKind::Omission, text);
+            reporter.omission(text);
         }
         if !exceptions.is_empty() {
             let names: Vec<&str> = exceptions.into_iter().map(|name| &**name).collect();
-            reporter.note(NoteKind::Other, &format!("exceptions applied: {}", names.join(", ")));
+            reporter.note(format_args!("exceptions applied: {}", names.join(", ")));
         }
         reporter.divergences(divergences, self.engine.settings().semantics);
         failed

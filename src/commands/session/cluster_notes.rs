@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::slice;
 
 use crate::commands::exit::Exit;
-use crate::commands::reporter::{NoteKind, Reporter};
+use crate::commands::reporter::Reporter;
 use crate::commands::versions::in_other_versions;
 use crate::policy::KindSelector;
 use crate::render::{listed, printable_line};
@@ -21,10 +21,7 @@ impl Session {
     /// Reports what could not be read from the cluster, and which `--old` objects no object of the run belongs to.
     pub(in crate::commands) fn report_cluster_errors(&self, world: &RunWorld, reporter: &mut Reporter) {
         for old in self.old.unfound() {
-            reporter.note(
-                NoteKind::Omission,
-                &format!("--old: {old} is the stored state of no object of this run"),
-            );
+            reporter.omission(format_args!("--old: {old} is the stored state of no object of this run"));
         }
         let mut errors = Vec::new();
         for FailedLookup { what, why, is_reported } in world
@@ -49,7 +46,7 @@ impl Session {
         if more > 0 {
             reporter.error(
                 Exit::Cluster,
-                &format!("and {more} more of the kind: the evaluation went on without"),
+                format_args!("and {more} more of the kind: the evaluation went on without"),
             );
         }
         self.missing_schemas.report(reporter);
@@ -60,10 +57,10 @@ impl Session {
             } else {
                 format!("no rule has targets: nothing was asked about the rights of {subject}")
             };
-            reporter.note(NoteKind::Omission, &text);
+            reporter.omission(&text);
         }
         for remark in self.cluster.iter().flat_map(|cluster| cluster.notes()) {
-            reporter.note(NoteKind::Other, &remark);
+            reporter.note(&remark);
         }
     }
 
@@ -72,12 +69,11 @@ impl Session {
         let MissingInCluster { kinds, defined, namespaces } =
             self.stored.as_ref().map(StoredObjects::missing).unwrap_or_default();
         if !kinds.is_empty() {
-            let text = format!(
+            reporter.omission(format_args!(
                 "the cluster serves no {}: such objects are evaluated as new ones, and of custom kinds --crds alone \
                  tells how their lists merge",
                 listed(kinds.into_iter())
-            );
-            reporter.note(NoteKind::Omission, &text);
+            ));
         }
         let is_given = |group: &str, kind: &str| self.kinds.iter().any(|known| known.defines(group, kind));
         let defined: Vec<String> = defined
@@ -86,23 +82,21 @@ impl Session {
             .map(|(_, _, told)| told)
             .collect();
         if !defined.is_empty() {
-            let text = format!(
+            reporter.note(format_args!(
                 "the manifests define {}: where lists of such objects are to merge by their keys, --crds takes the \
                  definition, too",
                 listed(defined.into_iter())
-            );
-            reporter.note(NoteKind::Other, &text);
+            ));
         }
         for text in self.in_other_versions() {
-            reporter.note(NoteKind::Omission, &text);
+            reporter.omission(&text);
         }
         if !namespaces.is_empty() {
-            let text = format!(
+            reporter.omission(format_args!(
                 "the cluster has no namespace {}: what is in it is evaluated as new, and the namespace as one \
                  without labels unless --values gives them",
                 listed(namespaces.iter().map(|name| printable_line(name)))
-            );
-            reporter.note(NoteKind::Omission, &text);
+            ));
         }
     }
 

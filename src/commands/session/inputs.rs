@@ -72,7 +72,7 @@ fn repeated_names(options: &RunOptions, reporter: &mut Reporter) -> bool {
         if options.set.iter().take(index).any(|(earlier, _)| earlier == name) {
             repeated = true;
             let name: Vec<_> = name.parts().iter().map(|part| &**part).collect();
-            reporter.error(Exit::Input, &format!("--set gives {} twice", name.join(".")));
+            reporter.error(Exit::Input, format_args!("--set gives {} twice", name.join(".")));
         }
     }
     repeated
@@ -85,7 +85,7 @@ pub(in crate::commands) fn schemas(kinds: &[CustomKind], reporter: &mut Reporter
     for kind in kinds {
         if let Err(error) = schemas.add_crd(&kind.definition) {
             failed = true;
-            reporter.error(Exit::Input, &format!("{}: {error}", kind.origin));
+            reporter.error(Exit::Input, format_args!("{}: {error}", kind.origin));
         }
     }
     (!failed).then_some(schemas)

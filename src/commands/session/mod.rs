@@ -82,7 +82,7 @@ pub(super) fn with_pool(
     let mut reporter = Reporter::new(verbosity);
     match ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES).build() {
         Ok(pool) => pool.install(|| run(&mut reporter)),
-        Err(error) => reporter.error(Exit::Input, &format!("threads cannot be started: {error}")),
+        Err(error) => reporter.error(Exit::Input, format_args!("threads cannot be started: {error}")),
     }
     reporter.exit()
 }
@@ -99,8 +99,8 @@ impl Session {
     }
 
     fn load(options: &RunOptions, trace: bool, reporter: &mut Reporter) -> Option<Self> {
-        if let Err(error) = options.check() {
-            reporter.error(Exit::Input, &error.to_string());
+        if let Some(error) = options.contradiction() {
+            reporter.error(Exit::Input, error);
             return None;
         }
         let start = options.now.unwrap_or_else(Timestamp::now);

@@ -22,7 +22,7 @@ use crate::source::{custom_kinds, find_suites};
 use super::arguments::{Color, DialectArguments, EngineArguments};
 use super::exit::Exit;
 use super::options::RunOptions;
-use super::reporter::{NoteKind, Reporter};
+use super::reporter::Reporter;
 use super::session::{on_threads, schemas};
 use super::version::print;
 use run::{Runner, SuiteResult};
@@ -192,7 +192,7 @@ fn failure_or_note(is_failure: bool, message: &str, reporter: &mut Reporter) {
     if is_failure {
         reporter.error(Exit::Changes, message);
     } else {
-        reporter.note(NoteKind::Other, message);
+        reporter.note(message);
     }
 }
 
@@ -211,7 +211,7 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
     let mut reports: Vec<SuiteReport> = Vec::new();
     for result in results {
         for note in result.notes.iter().chain(&result.unmatched_names) {
-            reporter.note(NoteKind::Other, note);
+            reporter.note(note);
         }
         if arguments.strict && !result.unmatched_names.is_empty() {
             reporter.worsen(Exit::Changes);
@@ -229,7 +229,7 @@ fn finish(arguments: &Arguments, results: Vec<SuiteResult>, reporter: &mut Repor
     reporter.divergences(divergences, arguments.dialect.dialect().semantics);
     if !unloaded.is_empty() {
         let suites = counted(unloaded.len(), "suite");
-        reporter.error(Exit::Input, &format!("{suites} could not be loaded"));
+        reporter.error(Exit::Input, format_args!("{suites} could not be loaded"));
     }
     if is_idle && arguments.test_case_selector != Selector::default() {
         let message = "--test-case-selector fits no expectation: nothing was run";

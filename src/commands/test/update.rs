@@ -60,7 +60,7 @@ pub(super) fn write<'r>(
     for (file, rewrites) in files {
         if contradictory.contains(&file) {
             let message = "expectations of several results contradict each other; not written";
-            reporter.error(Exit::Changes, &format!("{}: {message}", file.display()));
+            reporter.error(Exit::Changes, format_args!("{}: {message}", file.display()));
             continue;
         }
         let diffs: String = rewrites.iter().map(|rewrite| rewrite.diff.as_str()).collect();
