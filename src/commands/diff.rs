@@ -59,7 +59,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     inputs: RunArguments,
     /// How to show it.
-    #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(&FORMATS), default_value = "diff", help_heading = "Output")]
+    #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(FORMATS), default_value = "diff", help_heading = "Output")]
     output: &'static FormatChoice<FormatOptions>,
     /// Send each changed object through the API server's own validation and webhooks, as a dry run that
     /// stores nothing, and show what it refuses (exit code 3) or changes further.
@@ -70,7 +70,7 @@ pub(super) struct Arguments {
 }
 
 /// What `-o` may name.
-static FORMATS: [FormatChoice<FormatOptions>; 4] = [
+static FORMATS: &[FormatChoice<FormatOptions>] = &[
     FormatChoice {
         name: "diff",
         help: "A unified diff of the files, which `git apply` and `patch -p1` take; for objects that come from elsewhere \

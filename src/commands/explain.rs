@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     inputs: RunArguments,
     /// How to print it.
-    #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(&FORMATS), default_value = "text", help_heading = "Output")]
+    #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(FORMATS), default_value = "text", help_heading = "Output")]
     output: &'static FormatChoice<ExplanationOptions>,
     /// Only rules of these names; wildcards * and ? may stand in them. A name without / is that of a policy.
     #[arg(long, value_name = "POLICY/RULE", value_delimiter = ',', help_heading = "Output")]
@@ -56,7 +56,7 @@ pub(super) struct Arguments {
 }
 
 /// What `-o` may name.
-static FORMATS: [FormatChoice<ExplanationOptions>; 2] = [
+static FORMATS: &[FormatChoice<ExplanationOptions>] = &[
     FormatChoice {
         name: "text",
         help: "A screen for each object",

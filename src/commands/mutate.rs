@@ -48,7 +48,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     inputs: RunArguments,
     /// What to print: the objects, or what changes.
-    #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(&FORMATS), default_value = "yaml", help_heading = "Output")]
+    #[arg(short, long, value_name = "FORMAT", value_parser = format_parser(FORMATS), default_value = "yaml", help_heading = "Output")]
     output: &'static FormatChoice<FormatOptions>,
     /// Edit the files given with -f instead of printing; nothing is written if a rule fails, a file
     /// cannot be read or the cluster does not tell all that it is asked.
@@ -74,7 +74,7 @@ pub(super) struct Arguments {
 }
 
 /// What `-o` may name.
-static FORMATS: [FormatChoice<FormatOptions>; 5] = [
+static FORMATS: &[FormatChoice<FormatOptions>] = &[
     FormatChoice {
         name: "yaml",
         help: "The objects, as a stream of documents",

@@ -3,6 +3,9 @@
 mod commands;
 mod diff;
 mod explain;
+mod folder;
+mod formats;
+mod help;
 mod in_place;
 mod jp;
 mod properties;

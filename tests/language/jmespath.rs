@@ -1,5 +1,5 @@
 //! The public compliance suite of the JMESPath project, and where Kyverno's dialect differs.
-use std::{collections::BTreeMap, fs, path::Path, path::PathBuf};
+use std::{collections::BTreeMap, collections::BTreeSet, fs, path::Path, path::PathBuf};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kyv::jmespath::{EvalError, Expression, FixedClock, Runtime, SeededRandom, functions};
@@ -32,6 +32,16 @@ fn compliance_suite_passes_except_listed() {
     faults.extend(listed.iter().filter(|entry| !entry.1).map(|entry| format!("stale: {}", entry.0)));
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
     assert!(passed > 700, "only {passed} cases were found");
+}
+
+#[test]
+fn the_fuzz_dictionary_has_every_function() {
+    let dictionary = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/dictionaries/jmespath.dict");
+    let dictionary = fs::read_to_string(dictionary).unwrap();
+    let words: BTreeSet<&str> = dictionary.lines().collect();
+    let calls = functions().map(|signature| format!("\"{}(\"", signature.name));
+    let missing: Vec<String> = calls.filter(|call| !words.contains(call.as_str())).collect();
+    assert!(missing.is_empty(), "tests/fuzz/dictionaries/jmespath.dict lacks\n{}", missing.join("\n"));
 }
 
 /// The listed cases, each with whether it was seen to differ.
