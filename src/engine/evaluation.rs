@@ -1,11 +1,12 @@
-//! One object on its way through the policies: what is the same for all of them.
+//! One object and its request: what is the same for all policies.
 
 use std::cell::Cell;
 
 use crate::patch::MergeContext;
-use crate::policy::{Candidate, Operation};
+use crate::policy::{Candidate, Candidates, Operation};
 use crate::report::MissingInputs;
-use crate::secrets::TaintTracker;
+use crate::resources::KindResource;
+use crate::secrets::{Secrets, TaintTracker};
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
 use super::classic::state::ObjectState;
@@ -22,6 +23,10 @@ pub(super) struct Evaluation<'a> {
     /// The kind that policies match: for a subresource that of its parent.
     pub(super) kind: &'a GroupVersionKind,
     pub(super) subresource: &'a str,
+    /// The resource of `kind`.
+    resource: &'a KindResource<'a>,
+    /// The policies that may concern objects of `kind`.
+    pub(super) policies: Candidates<'a>,
     pub(super) identity: Option<&'a ObjectRef>,
     pub(super) placed: &'a Placed,
     /// The object of the request, which an update without a stored object starts from.
@@ -29,80 +34,89 @@ pub(super) struct Evaluation<'a> {
     pub(super) namespace_labels: Option<&'a Value>,
     /// The stored object of an update.
     pub(super) old: Option<&'a Value>,
-    /// What is known of the lists of the object.
-    pub(super) survey: MergeContext<'a>,
-    /// A policy asked for labels of the namespace, or for the user, and they are not known.
-    missed_labels: Cell<bool>,
-    missed_user: Cell<bool>,
-    /// What hides the object from policies that would change it.
+    pub(super) merge_context: MergeContext<'a>,
+    needs_namespace_labels: Cell<bool>,
+    needs_user: Cell<bool>,
+    /// The part of Kyverno's configuration that excludes the object from policies that would change it.
     pub(super) filter: Cell<Option<Text>>,
     pub(super) classic: ObjectState,
 }
 
-/// The states of an object that an evaluation starts from.
+/// An object and what is known of its request.
 #[derive(Clone, Copy)]
 pub(super) struct Input<'a> {
-    /// The object that policies see first.
-    pub(super) placed: &'a Placed,
-    /// The object of the request.
-    pub(super) original: &'a Value,
-    pub(super) own_kind: &'a GroupVersionKind,
+    /// The object that the first policy sees.
+    pub(super) object: &'a Value,
+    /// The object of the request, if it is not the same.
+    pub(super) original: Option<&'a Value>,
     /// The stored object of an update.
     pub(super) old: Option<&'a Value>,
+    pub(super) world: &'a dyn World,
 }
 
-/// Prepares the evaluation of one object.
+/// Evaluates one object, and returns the Secrets whose values were seen; `None` where no policy can concern it.
 pub(super) fn evaluate<T>(
     engine: &Engine,
     input: Input<'_>,
-    (world, taint): (&dyn World, &TaintTracker),
     run: impl FnOnce(&Evaluation<'_>) -> T,
-) -> T {
-    let Input { placed, original, own_kind, old } = input;
+) -> Option<(T, Secrets)> {
+    let Input { object, original, old, world } = input;
+    let own_kind = GroupVersionKind::of(object)?;
+    let (kind, subresource) = engine.settings.values.as_subresource(&own_kind);
+    let resource = world.resource(kind);
+    let policies = engine.policies.of_kind(&kind.kind, &resource.plural);
+    if policies.is_empty() {
+        return None;
+    }
+    let placed = Placed::new(engine, object, &own_kind, world);
+    let original = original.map(|original| Placed::new(engine, original, &own_kind, world).object);
+    let original = original.as_ref().unwrap_or(&placed.object);
+    let taint = TaintTracker::new(engine.settings.is_replay);
     for object in [&placed.object, original].into_iter().chain(old) {
         taint.see(object);
     }
-    let (kind, subresource) = engine.settings.values.as_subresource(own_kind);
     let labels = engine
-        .needs_namespace_labels(kind, subresource)
+        .needs_namespace_labels(policies, kind, subresource)
         .then(|| world.namespace_labels(&placed.namespace))
         .flatten();
-    let identity = ObjectRef::of(&placed.object);
-    let identity = identity.map(|identity| ObjectRef {
-        // A namespace that only the evaluation added is not shown.
+    let identity = ObjectRef::of(&placed.object).map(|identity| ObjectRef {
+        // Reports do not show an added namespace.
         namespace: identity.namespace.filter(|_| !placed.is_added()),
         ..identity
     });
-    run(&Evaluation {
+    let result = run(&Evaluation {
         engine,
         world,
-        taint,
-        own_kind,
+        taint: &taint,
+        own_kind: &own_kind,
         kind,
         subresource,
+        resource: &resource,
+        policies,
         identity: identity.as_ref(),
-        placed,
+        placed: &placed,
         original,
         namespace_labels: labels.as_ref(),
         old,
-        survey: MergeContext::new(&engine.settings.schemas),
-        missed_labels: Cell::new(false),
-        missed_user: Cell::new(false),
+        merge_context: MergeContext::new(&engine.settings.schemas),
+        needs_namespace_labels: Cell::new(false),
+        needs_user: Cell::new(false),
         filter: Cell::default(),
         classic: ObjectState::default(),
-    })
+    });
+    Some((result, taint.secrets()))
 }
 
 impl Evaluation<'_> {
-    /// The operation of the request that a policy sees: an update where a stored object is given, unless the
-    /// run or a value says otherwise.
+    /// The operation of the request that a policy sees: an update if there is a stored object, unless the options or a
+    /// value override it.
     pub(super) fn operation(&self, policy: &str) -> Operation {
         let settings = &self.engine.settings;
-        let given = settings.operation.or_else(|| settings.values.operation(policy, self.name()));
-        given.unwrap_or(if self.old.is_some() { Operation::Update } else { Operation::Create })
+        let operation = settings.operation.or_else(|| settings.values.operation(policy, self.name()));
+        operation.unwrap_or(if self.old.is_some() { Operation::Update } else { Operation::Create })
     }
 
-    /// The name of the object, empty where it has none.
+    /// The name of the object; may be empty.
     pub(super) fn name(&self) -> &str {
         self.identity.map_or("", |identity| &identity.name)
     }
@@ -112,6 +126,8 @@ impl Evaluation<'_> {
         Candidate {
             object,
             kind: self.kind,
+            resource: &self.resource.plural,
+            scope: self.resource.scope,
             subresource: self.subresource,
             operation,
             user: self.engine.settings.user.as_ref(),
@@ -120,9 +136,9 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The part of Kyverno's configuration that keeps the request for the object from policies. Its webhooks match
-    /// the object of the request, whatever policies changed since.
-    pub(super) fn hidden(&self, object: &Value, operation: Option<Operation>) -> Option<Text> {
+    /// The part of Kyverno's configuration that excludes the object from policies, if one does. It applies to the object
+    /// of the request, before any policy.
+    pub(super) fn excluding_filter(&self, object: &Value, operation: Option<Operation>) -> Option<Text> {
         let filters = &self.engine.settings.filters;
         let old = self.old.filter(|_| operation != Some(Operation::Create));
         let filter = filters.excluding(&self.candidate(object, operation), (self.original, old))?;
@@ -130,27 +146,27 @@ impl Evaluation<'_> {
         Some(filter)
     }
 
-    /// Records that a decision depends on labels of the namespace or on the user, if they are not known.
-    pub(super) fn note_missing(&self, labels: bool, user: bool) {
+    /// Records that a decision depends on the labels of the namespace or on the user.
+    pub(super) fn note_needs(&self, labels: bool, user: bool) {
         if labels && self.namespace_labels.is_none() && !self.placed.namespace.is_empty() {
-            self.missed_labels.set(true);
+            self.needs_namespace_labels.set(true);
         }
         if user && self.engine.settings.user.is_none() {
-            self.missed_user.set(true);
+            self.needs_user.set(true);
         }
     }
 
-    /// What policies asked for and is not known.
-    pub(super) fn unknown(&self) -> MissingInputs {
+    /// The inputs that decisions depended on and that are not known.
+    pub(super) fn missing_inputs(&self) -> MissingInputs {
         MissingInputs {
-            namespace: self.missed_labels.get().then(|| self.placed.namespace.clone()),
-            user: self.missed_user.get(),
+            namespace: self.needs_namespace_labels.get().then(|| self.placed.namespace.clone()),
+            user: self.needs_user.get(),
             undecided: self.classic.undecided.take(),
         }
     }
 
-    /// Makes what is only needed in a trace.
-    pub(super) fn traced<T>(&self, make: impl FnOnce() -> T) -> Option<T> {
-        self.engine.settings.trace.then(make)
+    /// Creates what only traces need.
+    pub(super) fn if_traced<T>(&self, create: impl FnOnce() -> T) -> Option<T> {
+        self.engine.settings.trace.then(create)
     }
 }

@@ -1,6 +1,8 @@
-//! What a family of policies does with an object: one function for each question, with an arm for each family.
+//! What a family of policies does with an object: one function for each step, with an arm for each family.
+//!
+//! `parts` are the parts of the policy that may concern the object.
 
-use crate::policy::{Candidates, Policy};
+use crate::policy::Policy;
 use crate::report::PolicyReport;
 use crate::value::Value;
 
@@ -10,32 +12,23 @@ use super::evaluation::Evaluation;
 use super::fixed_label;
 use super::targets::Targets;
 
-/// The turn of one policy.
-#[derive(Clone, Copy)]
-pub(super) struct Turn<'a> {
-    /// The parts of the policy that may concern the object, by their kind.
-    pub(super) parts: &'a [usize],
-    /// The policies that may concern the object, this one among them.
-    pub(super) candidates: Candidates<'a>,
-    /// The number of the policy, where the index left out policies before it.
-    pub(super) number: Option<usize>,
-}
-
-/// Runs a policy on an object; `None` where there is nothing to report.
+/// Runs a policy on an object; `None` if there is nothing to report. `number` is that of the policy, if the index
+/// skipped policies before it.
 pub(super) fn run(
     evaluation: &Evaluation<'_>,
     policy: &Policy,
-    turn: Turn<'_>,
+    parts: &[usize],
+    number: Option<usize>,
     current: &mut Value,
 ) -> Option<PolicyReport> {
     match policy {
-        Policy::Classic(policy) => classic::run(evaluation, policy, turn, current),
+        Policy::Classic(policy) => classic::run(evaluation, policy, parts, number, current),
         #[cfg(test)]
         Policy::FixedLabel(policy) => fixed_label::run(evaluation, policy, current),
     }
 }
 
-/// Runs the rules with targets of a policy that an object triggers; `None` where there is nothing to report.
+/// Runs the mutate-existing rules of a policy that an object triggers; `None` if there is nothing to report.
 pub(super) fn run_targets(
     evaluation: &Evaluation<'_>,
     policy: &Policy,
@@ -49,17 +42,18 @@ pub(super) fn run_targets(
     }
 }
 
-/// Whether a policy that the index leaves out has nothing to report on an object. The number of the turn is that of
-/// the next policy that runs.
+/// Whether a policy that the index skips has nothing to report on an object. `next` is the number of the next policy
+/// that runs.
 pub(super) fn is_silent(
     evaluation: &Evaluation<'_>,
     policy: &Policy,
-    turn: Turn<'_>,
+    parts: &[usize],
+    next: Option<usize>,
     object: &Value,
 ) -> bool {
     match policy {
-        Policy::Classic(policy) => classic::is_silent(evaluation, policy, turn, object),
+        Policy::Classic(policy) => classic::is_silent(evaluation, policy, parts, next, object),
         #[cfg(test)]
-        Policy::FixedLabel(_) => !policy.concerns(turn.parts, &evaluation.candidate(object, None)),
+        Policy::FixedLabel(_) => !policy.concerns(parts, &evaluation.candidate(object, None)),
     }
 }

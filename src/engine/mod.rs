@@ -27,7 +27,6 @@ use crate::policy::{
     Candidates, Operation, Policy, PolicyException, PolicyExceptions, PolicySet, RequestFilters, UserInfo,
 };
 use crate::report::ObjectReport;
-use crate::resources::plural;
 use crate::semantics::Semantics;
 use crate::value::{GroupVersionKind, Text, Value};
 
@@ -103,24 +102,19 @@ impl Engine {
         self.policies.policies().iter().any(|policy| policy.may_change(kind, (named, subresource)))
     }
 
-    /// Whether it may depend on the labels of their namespace what becomes of objects of this kind.
-    fn needs_namespace_labels(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
+    /// Whether results for objects of this kind may depend on the labels of their namespace.
+    fn needs_namespace_labels(
+        &self,
+        policies: Candidates<'_>,
+        kind: &GroupVersionKind,
+        subresource: &str,
+    ) -> bool {
         if !self.uses_namespace_labels || self.settings.filters.uses_namespace_labels() {
             return self.uses_namespace_labels;
         }
-        self.candidates(kind).all().any(|(policy, parts)| {
+        policies.all().any(|(policy, parts)| {
             policy.needs_namespace_labels(&parts, (kind, subresource), &self.settings.exceptions)
         })
-    }
-
-    /// The policies that may concern objects of a kind.
-    fn candidates(&self, kind: &GroupVersionKind) -> Candidates<'_> {
-        let resource = if self.policies.names_resources() {
-            plural(&kind.group, &kind.kind)
-        } else {
-            Default::default()
-        };
-        self.policies.of_kind(&kind.kind, &resource)
     }
 
     /// The policies, in the order they run.

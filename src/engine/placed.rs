@@ -23,7 +23,7 @@ impl Placed {
         // What is written stays, even where it is no namespace.
         let metadata = object.get("metadata").and_then(Value::as_object);
         let may_add = metadata.is_some_and(|metadata| !metadata.contains_key("namespace"));
-        if world.scope(kind) == KindScope::Cluster {
+        if world.resource(kind).scope == KindScope::Cluster {
             return Self { object: object.clone(), namespace: Text::default(), added: false };
         }
         let given = &engine.settings.namespace;

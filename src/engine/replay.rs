@@ -18,7 +18,7 @@ impl Evaluation<'_> {
     }
 
     /// Whether the labels or annotations of the object are redacted, so that it is not known which rules take it.
-    pub(super) fn hides_labels(&self, object: &Value) -> bool {
+    pub(super) fn has_redacted_labels(&self, object: &Value) -> bool {
         let metadata = |field| object.path(&["metadata", field]);
         self.taint.is_replay()
             && ["labels", "annotations"].into_iter().filter_map(metadata).any(|value| self.taint.holds(value))

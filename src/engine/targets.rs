@@ -255,7 +255,7 @@ impl Targets {
 
 impl Targets {
     /// Remembers what rules came across of Secrets, for the targets told of since the last call.
-    pub(super) fn saw(&mut self, secrets: &Secrets) {
+    pub(super) fn add_secrets(&mut self, secrets: &Secrets) {
         let mut told = std::mem::take(&mut self.told);
         told.sort_unstable();
         told.dedup();

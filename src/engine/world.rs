@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::policy::TargetSelector;
-use crate::resources::{KindScope, builtin_scope};
+use crate::resources::{KindResource, builtin_resource};
 use crate::secrets::Secrets;
 use crate::value::{GroupVersionKind, Value};
 
@@ -104,8 +104,8 @@ pub trait World: Sync {
     /// The labels of a namespace, as an object; `None` for an unknown namespace.
     fn namespace_labels(&self, namespace: &str) -> Option<Value>;
 
-    /// Whether objects of this kind live in namespaces.
-    fn scope(&self, kind: &GroupVersionKind) -> KindScope;
+    /// The resource of a kind. Of an unknown kind the plural is guessed.
+    fn resource(&self, kind: &GroupVersionKind) -> KindResource<'_>;
 
     /// Looks up what a context entry needs.
     ///
@@ -152,7 +152,7 @@ impl World for EmptyWorld {
         None
     }
 
-    fn scope(&self, kind: &GroupVersionKind) -> KindScope {
-        builtin_scope(kind)
+    fn resource(&self, kind: &GroupVersionKind) -> KindResource<'_> {
+        builtin_resource(kind)
     }
 }

@@ -1,7 +1,9 @@
 //! The object and request that rules are matched against.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use crate::resources::{KindScope, builtin_resource};
 use crate::value::{GroupVersionKind, Value};
 
 use super::UserInfo;
@@ -53,6 +55,10 @@ pub struct Candidate<'a> {
     pub object: &'a Value,
     /// The kind that the request names: for a subresource that of its parent.
     pub kind: &'a GroupVersionKind,
+    /// The plural of the kind, as API paths and webhooks name it: `deployments`.
+    pub resource: &'a str,
+    /// Whether objects of the kind live in namespaces.
+    pub scope: KindScope,
     /// The subresource; empty for the object itself.
     pub subresource: &'a str,
     /// What the request does; `None` where there is no request, because a policy comes or changes.
@@ -67,11 +73,21 @@ pub struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    /// An object in the namespace it names, from nobody known.
+    /// An object of a built-in kind in its own namespace, from an unknown user.
     pub fn new(object: &'a Value, kind: &'a GroupVersionKind, operation: Operation) -> Self {
         let namespace = object.path(&["metadata", "namespace"]).and_then(Value::as_str).unwrap_or_default();
-        let operation = Some(operation);
-        Self { object, kind, subresource: "", operation, user: None, namespace, namespace_labels: None }
+        let resource = builtin_resource(kind);
+        Self {
+            object,
+            kind,
+            resource: if let Cow::Borrowed(plural) = resource.plural { plural } else { "" },
+            scope: resource.scope,
+            subresource: "",
+            operation: Some(operation),
+            user: None,
+            namespace,
+            namespace_labels: None,
+        }
     }
 
     /// The name, or the prefix it is generated from.

@@ -44,7 +44,7 @@ impl PolicyFamily for FixedLabelPolicy {
     }
 
     fn concerns(&self, _parts: &[usize], candidate: &Candidate<'_>) -> bool {
-        self.may_change(candidate.kind, (candidate.kind, candidate.subresource))
+        candidate.subresource.is_empty() && *candidate.resource == *self.resource
     }
 
     fn may_change(&self, _kind: &GroupVersionKind, (kind, subresource): (&GroupVersionKind, &str)) -> bool {
@@ -67,7 +67,7 @@ mod tests {
         let set = PolicySet::new(vec![parse(&document, Semantics::Documented).unwrap()]);
         let found = |kind, resource| set.of_kind(kind, resource).all().count();
         assert_eq!((found("ConfigMap", "configmaps"), found("Secret", "secrets")), (1, 0));
-        assert!(set.policies()[0].as_classic().is_none() && set.names_resources());
+        assert!(set.policies()[0].as_classic().is_none());
         let faulty = Value::from_json(
             r#"{"apiVersion":"test.kyv/v1","kind":"FixedLabelPolicy","metadata":{"name":"a"}}"#,
         );

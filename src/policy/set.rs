@@ -71,11 +71,6 @@ impl PolicySet {
         self.policies.iter().filter_map(Policy::as_classic).flat_map(|policy: &ClassicPolicy| &policy.rules)
     }
 
-    /// Whether some policy is found by the resource of an object, so that it has to be known.
-    pub fn names_resources(&self) -> bool {
-        !self.by_resource.is_empty()
-    }
-
     /// The policies that may concern objects of a kind; `resource` is its plural, empty where it is not known.
     pub fn of_kind(&self, kind: &str, resource: &str) -> Candidates<'_> {
         let places = [self.by_kind.get(kind), self.by_resource.get(resource), Some(&self.any)];

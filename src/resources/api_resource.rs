@@ -1,5 +1,7 @@
 //! One resource.
 
+use std::borrow::Cow;
+
 use crate::value::{GroupVersionKind, Text};
 
 /// Whether objects of a kind live in namespaces.
@@ -11,6 +13,21 @@ pub enum KindScope {
     Cluster,
     /// The kind is not known; such kinds are treated as namespaced.
     Unknown,
+}
+
+/// What all versions of a kind have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindResource<'a> {
+    /// The name in API paths: `deployments`.
+    pub plural: Cow<'a, str>,
+    /// Whether its objects live in namespaces.
+    pub scope: KindScope,
+}
+
+impl From<&ApiResource> for KindResource<'static> {
+    fn from(resource: &ApiResource) -> Self {
+        Self { plural: resource.plural.to_string().into(), scope: resource.scope() }
+    }
 }
 
 /// A resource in one version of its group, as discovery describes it.

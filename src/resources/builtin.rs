@@ -8,7 +8,7 @@ use crate::value::{GroupVersionKind, Text};
 use super::KindScope::{Cluster, Namespaced};
 use super::generated::{KUBERNETES, KYVERNO};
 use super::row::{Group, LIST, Row};
-use super::{ApiResource, KindScope, Resources, Subresource};
+use super::{ApiResource, KindResource, KindScope, Resources, Subresource};
 
 /// What Kubernetes served until 1.15, 1.21 (`Ingress`) or 1.24 (`PodSecurityPolicy`) and serves under no other version of
 /// the group. Manifests and policies still name these kinds.
@@ -103,6 +103,19 @@ fn rows(group: &str) -> Option<impl Iterator<Item = &'static Row>> {
 pub fn builtin_scope(kind: &GroupVersionKind) -> KindScope {
     let Some(mut rows) = rows(&kind.group) else { return KindScope::Unknown };
     rows.find(|row| *row.1 == *kind.kind).map_or(Namespaced, |row| row.6)
+}
+
+/// The resource of a kind, as [`plural`] and [`builtin_scope`] return them. Allocates nothing for a built-in kind.
+pub fn builtin_resource(kind: &GroupVersionKind) -> KindResource<'static> {
+    let mut rows = rows(&kind.group);
+    let row = rows.as_mut().and_then(|rows| rows.find(|row| row.1 == &*kind.kind));
+    match row {
+        Some(row) => KindResource { plural: row.2.into(), scope: row.6 },
+        None => KindResource {
+            plural: guessed_plural(&kind.kind).into(),
+            scope: rows.map_or(KindScope::Unknown, |_| Namespaced),
+        },
+    }
 }
 
 /// Whether the API server itself serves a group, and no `CustomResourceDefinition` declares its kinds.

@@ -10,6 +10,8 @@ mod generated;
 mod row;
 mod set;
 
-pub use api_resource::{ApiResource, KindScope, Subresource};
-pub use builtin::{builtin_scope, groups_of_cluster_kind, is_built_into_kubernetes, plural};
+pub use api_resource::{ApiResource, KindResource, KindScope, Subresource};
+pub use builtin::{
+    builtin_resource, builtin_scope, groups_of_cluster_kind, is_built_into_kubernetes, plural,
+};
 pub use set::{Resources, UnavailableVersion};

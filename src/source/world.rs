@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use jiff::Timestamp;
 
 use crate::engine::{Lookup, LookupError, World};
-use crate::resources::{KindScope, Resources, builtin_scope};
+use crate::resources::{KindResource, Resources, builtin_resource};
 use crate::value::{GroupVersionKind, Text, Value};
 
 use super::{CustomKind, GivenObjects};
@@ -97,11 +97,8 @@ impl World for OfflineWorld {
         self.namespaces.get(namespace).cloned()
     }
 
-    fn scope(&self, kind: &GroupVersionKind) -> KindScope {
-        match self.custom.scope(kind) {
-            KindScope::Unknown => builtin_scope(kind),
-            scope => scope,
-        }
+    fn resource(&self, kind: &GroupVersionKind) -> KindResource<'_> {
+        self.custom.of_kind(kind).map_or_else(|| builtin_resource(kind), KindResource::from)
     }
 
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {

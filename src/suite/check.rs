@@ -258,7 +258,7 @@ impl Checker<'_> {
     fn namespace<'o>(&self, object: &'o ObjectRef) -> &'o str {
         match &object.namespace {
             Some(namespace) => namespace,
-            None if self.world.scope(&object.kind) == KindScope::Cluster => "",
+            None if self.world.resource(&object.kind).scope == KindScope::Cluster => "",
             None => DEFAULT_NAMESPACE,
         }
     }

@@ -13,7 +13,7 @@ use kyv::render::{
     shown_message, tally_json, unified_diff,
 };
 use kyv::report::{MissingData, ObjectReport, Totals};
-use kyv::resources::KindScope;
+use kyv::resources::{KindResource, builtin_resource};
 use kyv::semantics::Semantics;
 use kyv::value::{Change, GroupVersionKind, Value};
 use kyv::yaml;
@@ -140,8 +140,8 @@ impl World for Cluster {
         None
     }
 
-    fn scope(&self, _: &GroupVersionKind) -> KindScope {
-        KindScope::Namespaced
+    fn resource(&self, kind: &GroupVersionKind) -> KindResource<'_> {
+        builtin_resource(kind)
     }
 
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {

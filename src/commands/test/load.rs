@@ -270,7 +270,8 @@ impl Loader<'_> {
                         self.refused.errors.push(SourceError::Document { place, message });
                         continue;
                     };
-                    if identity.namespace.is_none() && self.world.scope(&identity.kind) != KindScope::Cluster
+                    if identity.namespace.is_none()
+                        && self.world.resource(&identity.kind).scope != KindScope::Cluster
                     {
                         identity.namespace = Some("default".into());
                     }

@@ -53,7 +53,7 @@ impl Evaluation<'_> {
     pub(super) fn reaches(&self, policy: &ClassicPolicy, rule: &Rule, candidate: &Candidate<'_>) -> bool {
         let is_existing = rule.existing().is_some();
         !rule.asks_for_nothing() || {
-            let classic = self.engine.candidates(self.kind).all();
+            let classic = self.policies.all();
             let mut others = classic.filter_map(|(other, parts)| Some((other.as_classic()?, parts)));
             others.any(|(other, parts)| {
                 other.meta.failure_policy == policy.meta.failure_policy
@@ -83,16 +83,16 @@ impl Evaluation<'_> {
 
     /// Records what a rule's `match` or `exclude` depends on and is not known.
     pub(super) fn note_what_is_missing(&self, rule: &Rule) {
-        let labels =
-            self.engine.uses_namespace_labels() && rule.needs_namespace_labels(self.kind, self.subresource);
-        self.note_missing(labels, rule.uses_user_info());
+        let labels = self.engine.uses_namespace_labels()
+            && rule.needs_namespace_labels(self.kind, self.subresource);
+        self.note_needs(labels, rule.uses_user_info());
     }
 
     /// Records what the exceptions from a rule depend on and is not known.
     pub(super) fn note_what_exceptions_miss(&self, policy: &str, rule: &Rule) {
         for exception in self.engine.settings.exceptions.of(policy, &rule.name) {
             let labels = exception.needs_namespace_labels(self.kind, self.subresource);
-            self.note_missing(labels, exception.uses_user_info());
+            self.note_needs(labels, exception.uses_user_info());
         }
     }
 }

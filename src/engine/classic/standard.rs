@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 
 use crate::engine::evaluation::Evaluation;
-use crate::engine::family::Turn;
 use crate::policy::{ClassicPolicy, Operation, Rule, other_namespace};
 use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker};
@@ -18,10 +17,11 @@ use super::shared::{not_run, not_selected, unreached};
 pub(in crate::engine) fn run(
     evaluation: &Evaluation<'_>,
     policy: &ClassicPolicy,
-    turn: Turn<'_>,
+    parts: &[usize],
+    number: Option<usize>,
     current: &mut Value,
 ) -> Option<PolicyReport> {
-    let first = match prematch(evaluation, policy, turn.parts, current) {
+    let first = match prematch(evaluation, policy, parts, current) {
         Prematch::NoMatch => return None,
         Prematch::First(first) => Some(first),
         Prematch::Unknown => None,
@@ -39,54 +39,47 @@ pub(in crate::engine) fn run(
         (&clock, &random),
         (&tracker, evaluation.taint),
     );
-    if has_passed(evaluation, policy, turn) {
+    if has_passed(evaluation, policy, number) {
         context.hold_object();
     }
     context.assign(settings.values.of(&policy.meta.name, evaluation.name()));
     let entry = if operation == Operation::Delete { current.clone() } else { context.object().clone() };
     let name = policy.meta.full_name();
     let exemption = evaluation.exemption(&name, &entry, Some(operation));
-    let standard = Standard {
-        evaluation,
-        policy,
-        parts: turn.parts,
-        operation,
-        first,
-        tracker: &tracker,
-        entry: &entry,
-    };
-    let rules = Vec::with_capacity(turn.parts.len());
+    let standard = Standard { evaluation, policy, parts, operation, first, tracker: &tracker, entry: &entry };
+    let rules = Vec::with_capacity(parts.len());
     let report = PolicyReport { policy: name.clone(), rules, divergences: DivergenceSet::NONE };
     if first.is_none() && !policy.meta.admits(&evaluation.candidate(&entry, Some(operation))) {
-        return evaluation.traced(|| standard.of_other_namespace(report));
+        return evaluation.if_traced(|| standard.of_other_namespace(report));
     }
     note_passed(evaluation, policy);
     let mut progress =
         Progress { report, working: entry.clone(), failed: false, applied: false, emptied: false };
-    for (number, rule) in policy.standard_rules(turn.parts).enumerate() {
-        if standard.rule((number, rule), &name, &exemption, &mut context, &mut progress).is_break() {
+    for (position, rule) in policy.standard_rules(parts).enumerate() {
+        if standard.rule((position, rule), &name, &exemption, &mut context, &mut progress).is_break() {
             break;
         }
     }
     standard.finish(progress, current)
 }
 
-/// Whether a policy that the index leaves out has nothing to report on an object. The number of the turn is that of
-/// the next policy that runs.
+/// Whether a policy that the index skips has nothing to report on an object. `next` is the number of the next policy
+/// that runs.
 pub(in crate::engine) fn is_silent(
     evaluation: &Evaluation<'_>,
     policy: &ClassicPolicy,
-    turn: Turn<'_>,
+    parts: &[usize],
+    next: Option<usize>,
     object: &Value,
 ) -> bool {
     let candidate = evaluation.candidate(object, Some(evaluation.operation(&policy.meta.name)));
     let is_silent =
         |rule: &Rule| !rule.selects(&candidate) && !rule.uses_user_info() && !rule.uses_namespace_labels();
-    let is_seen = |next| turn.candidates.first_to_see(policy.meta.failure_policy) < Some(next);
+    let is_seen = |next| evaluation.policies.first_to_see(policy.meta.failure_policy) < Some(next);
     !policy.meta.admits(&candidate)
-        || policy.controller_only(turn.parts).next().is_none()
-            && policy.standard_rules(turn.parts).all(is_silent)
-            && (!policy.has_standard_rules() || turn.number.is_none_or(is_seen))
+        || policy.controller_only(parts).next().is_none()
+            && policy.standard_rules(parts).all(is_silent)
+            && (!policy.has_standard_rules() || next.is_none_or(is_seen))
 }
 
 /// Whether the standard rules of a policy can match, decided before a context is made for them.
@@ -113,7 +106,7 @@ fn prematch(
         || operation == Operation::Delete
         || policy.controller_only(parts).next().is_some()
         || has_values()
-        || evaluation.hides_labels(object)
+        || evaluation.has_redacted_labels(object)
     {
         return Prematch::Unknown;
     }
@@ -130,10 +123,11 @@ fn prematch(
 }
 
 /// Whether a policy with the same webhook has seen the request. Policies that the index leaves out see it, too.
-fn has_passed(evaluation: &Evaluation<'_>, policy: &ClassicPolicy, turn: Turn<'_>) -> bool {
+fn has_passed(evaluation: &Evaluation<'_>, policy: &ClassicPolicy, number: Option<usize>) -> bool {
     let failure_policy = policy.meta.failure_policy;
-    let is_before = |number| turn.candidates.first_to_see(failure_policy).is_some_and(|first| first < number);
-    evaluation.classic.has_passed(failure_policy) || turn.number.is_some_and(is_before)
+    let is_before =
+        |number| evaluation.policies.first_to_see(failure_policy).is_some_and(|first| first < number);
+    evaluation.classic.has_passed(failure_policy) || number.is_some_and(is_before)
 }
 
 /// Records that a policy sees the request.
@@ -190,7 +184,7 @@ impl Standard<'_> {
     ) -> ControlFlow<()> {
         let Self { evaluation, policy, operation, tracker, .. } = *self;
         if progress.applied && policy.applies_one() {
-            progress.report.rules.extend(evaluation.traced(|| not_run(rule, SkipReason::ApplyOne)));
+            progress.report.rules.extend(evaluation.if_traced(|| not_run(rule, SkipReason::ApplyOne)));
             return ControlFlow::Continue(());
         }
         let candidate = evaluation.candidate(&progress.working, Some(operation));
@@ -213,7 +207,7 @@ impl Standard<'_> {
             None => rule.selects(&candidate),
         };
         if !selects {
-            progress.report.rules.extend(evaluation.traced(|| not_selected(rule, &candidate)));
+            progress.report.rules.extend(evaluation.if_traced(|| not_selected(rule, &candidate)));
             return ControlFlow::Continue(());
         }
         if rule.not_evaluated().is_some() {
@@ -265,7 +259,7 @@ impl Standard<'_> {
         progress.report.divergences.extend(rule.divergences);
         let saved = context.enter(rule, &settings.values, settings.trace);
         let Run { outcome, emptied } =
-            rule::run(rule, &progress.working, context, &self.evaluation.survey, exemption);
+            rule::run(rule, &progress.working, context, &self.evaluation.merge_context, exemption);
         let trace = context.leave(saved);
         let (outcome, emptied) = match self.evaluation.not_replayable() {
             Some(error) => (Outcome::Error(error), false),
@@ -296,7 +290,7 @@ impl Standard<'_> {
         report.divergences.extend(tracker.reached());
         let acts = |outcome: &Outcome| matches!(outcome, Outcome::Patched { .. } | Outcome::Error(_));
         if report.rules.iter().any(|rule| acts(&rule.outcome))
-            && let Some(filter) = evaluation.hidden(entry, Some(operation))
+            && let Some(filter) = evaluation.excluding_filter(entry, Some(operation))
         {
             let tracker = DivergenceTracker::new(tracker.semantics());
             if !tracker.documented(Divergence::HiddenObject) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use jiff::Timestamp;
 
 use crate::engine::{Lookup, LookupError, LookupSource, TargetAccess, TargetLookup, TargetRefusal, World};
-use crate::resources::{ApiResource, KindScope};
+use crate::resources::{ApiResource, KindResource};
 use crate::secrets::Secrets;
 use crate::value::{GroupVersionKind, Text, Value};
 
@@ -295,13 +295,11 @@ impl<W: World> World for ClusterWorld<W> {
         labels.get_or_init(|| self.labels(cluster, namespace)).clone()
     }
 
-    fn scope(&self, kind: &GroupVersionKind) -> KindScope {
-        // The kinds were read before the first object; a failure was told then.
+    fn resource(&self, kind: &GroupVersionKind) -> KindResource<'_> {
+        // Discovery ran before the first object, and its failure was reported then.
         let served = self.cluster.as_ref().and_then(|cluster| cluster.resources().ok());
-        match served.map_or(KindScope::Unknown, |served| served.scope(kind)) {
-            KindScope::Unknown => self.given.scope(kind),
-            scope => scope,
-        }
+        let resource = served.and_then(|served| served.of_kind(kind).map(KindResource::from));
+        resource.unwrap_or_else(|| self.given.resource(kind))
     }
 
     fn targets(&self, lookup: &TargetLookup<'_>) -> Result<Vec<Value>, LookupError> {

@@ -117,7 +117,7 @@ impl Requests<'_> {
         for (index, rule) in rules {
             let Some(existing) = rule.existing() else { continue };
             if !requested.is_empty() && self.policy.applies_one() {
-                reports.extend(self.evaluation.traced(|| not_run(rule, SkipReason::ApplyOne)));
+                reports.extend(self.evaluation.if_traced(|| not_run(rule, SkipReason::ApplyOne)));
                 continue;
             }
             self.evaluation.note_what_is_missing(rule);
@@ -128,7 +128,7 @@ impl Requests<'_> {
                 continue;
             }
             if !self.policy.meta.admits(&candidate) || !rule.selects(&candidate) {
-                reports.extend(self.evaluation.traced(|| not_selected(rule, &candidate)));
+                reports.extend(self.evaluation.if_traced(|| not_selected(rule, &candidate)));
                 continue;
             }
             if operation.is_some()
@@ -158,7 +158,7 @@ impl Requests<'_> {
             }
         }
         if !requested.is_empty()
-            && let Some(filter) = self.evaluation.hidden(&object, operation)
+            && let Some(filter) = self.evaluation.excluding_filter(&object, operation)
             && !context.tracker().documented(Divergence::HiddenObject)
         {
             for rule in requested.drain(..).filter_map(|index| rule_at(self.policy, index)) {
@@ -250,7 +250,7 @@ impl Requests<'_> {
         let exemption = self.evaluation.exemption(&name, memory, self.operation());
         let run = |context: &mut Context<'_>| {
             let saved = context.enter(rule, &settings.values, false);
-            let run = rule::run(rule, memory, context, &self.evaluation.survey, &exemption);
+            let run = rule::run(rule, memory, context, &self.evaluation.merge_context, &exemption);
             context.leave(saved);
             run
         };
@@ -435,7 +435,7 @@ impl Work<'_> {
         context.enter_target(&object, settings.trace && self.keep);
         context.register(&target.context);
         let outcome = self
-            .patch(target, &object, context, &self.requests.evaluation.survey)
+            .patch(target, &object, context, &self.requests.evaluation.merge_context)
             .unwrap_or_else(|error| Outcome::Error(with_request(error, self.rule)));
         let outcome = self.requests.evaluation.replayable(outcome);
         let mut trace = context.leave_target(&saved);

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::engine::classic::context::{WorldClock, WorldRandom};
 use crate::engine::{EmptyWorld, Limits, Lookup, LookupError, LookupSource, Settings, World};
 use crate::policy::ContextSource;
-use crate::resources::KindScope;
+use crate::resources::{KindResource, builtin_resource};
 use crate::secrets::TaintTracker;
 use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::GroupVersionKind;
@@ -185,8 +185,8 @@ impl World for OneMap {
         None
     }
 
-    fn scope(&self, _kind: &GroupVersionKind) -> KindScope {
-        KindScope::Unknown
+    fn resource(&self, kind: &GroupVersionKind) -> KindResource<'_> {
+        builtin_resource(kind)
     }
 
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {
