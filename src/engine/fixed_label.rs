@@ -23,7 +23,7 @@ pub(super) fn run(
     } else {
         Outcome::Patched { before, after: current.clone() }
     };
-    let rules = vec![RuleReport { rule: name.clone(), outcome, trigger: None, trace: None }];
+    let rules = vec![RuleReport::new(name.clone(), outcome)];
     Some(PolicyReport { policy: policy.meta().full_name(), rules, divergences: DivergenceSet::NONE })
 }
 

@@ -1,6 +1,6 @@
-//! How messages name the user's inputs.
+//! Names of the user's inputs in messages: flags, fields of a functionConfig or of a test suite.
 
-/// The names that messages use for the user's inputs: flags, fields of a functionConfig or of a test suite.
+/// Names of the user's inputs in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InputNames {
@@ -12,16 +12,16 @@ pub struct InputNames {
     pub entries: &'static str,
     /// Values of other variables.
     pub values: &'static str,
-    /// Who makes the requests.
+    /// The user of the requests.
     pub user: &'static str,
-    /// The stored objects of updates; `None` where they cannot be given.
+    /// The stored objects of updates; `None` if they are not an input.
     pub old: Option<&'static str>,
-    /// Whether limits can be set, by `--limit NAME=N`.
+    /// Whether `--limit NAME=N` sets limits.
     pub limits: bool,
 }
 
 impl InputNames {
-    /// Of the command line.
+    /// For the command line.
     pub const FLAGS: Self = Self {
         objects: "`--context-from PATH`",
         images: "`--images FILE`",
@@ -31,7 +31,7 @@ impl InputNames {
         old: Some("`--old PATH`"),
         limits: true,
     };
-    /// Of the configuration of the KRM function.
+    /// For the functionConfig of the KRM function.
     pub const FUNCTION: Self = Self {
         objects: "`contextFrom`",
         images: "a Context document in `contextFrom`",
@@ -41,7 +41,7 @@ impl InputNames {
         old: None,
         limits: false,
     };
-    /// Of a test suite.
+    /// For a test suite.
     pub const SUITE: Self = Self {
         objects: "`clusterResources` or `context` of the suite",
         images: "`context` of the suite",
@@ -52,8 +52,8 @@ impl InputNames {
         limits: true,
     };
 
-    /// The hint that tells how to raise a limit; `None` where it cannot be raised.
-    pub fn more_of(&self, limit: &str) -> Option<String> {
+    /// How to raise a limit; `None` if it cannot be raised.
+    pub fn limit_hint(&self, limit: &str) -> Option<String> {
         self.limits.then(|| format!("`--limit {limit}=N` allows more"))
     }
 }

@@ -1,4 +1,4 @@
-//! Lookups in the world, and the secrets in what is asked and answered.
+//! Lookups in the world, with secrets in their texts and results.
 
 use crate::policy::TargetSelector;
 use crate::secrets::{Secrets, TaintTracker};
@@ -6,7 +6,7 @@ use crate::value::Value;
 
 use super::world::{Lookup, LookupError, LookupSource, TargetLookup, World};
 
-/// Looks up what a context entry needs, and learns the Secrets of the answer.
+/// Looks up the value of a context entry, and collects the Secrets in it.
 pub(super) fn lookup(
     world: &dyn World,
     taint: &TaintTracker,
@@ -20,14 +20,14 @@ pub(super) fn lookup(
         | LookupSource::GlobalEntry(_)
         | LookupSource::Image(_) => &[],
     };
-    let answer = ask(taint, texts, |tainted| world.lookup(&Lookup { source, tainted: tainted.as_ref() }))?;
+    let found = look_up(taint, texts, |tainted| world.lookup(&Lookup { source, tainted: tainted.as_ref() }))?;
     if !matches!(
         source,
         LookupSource::Image(_) | LookupSource::GlobalEntry(_) | LookupSource::ConfigMap { .. }
     ) {
-        taint.see_answer(&answer);
+        taint.see_answer(&found);
     }
-    Ok(answer)
+    Ok(found)
 }
 
 /// Looks up the objects that a target selects.
@@ -36,21 +36,21 @@ pub(super) fn targets(
     taint: &TaintTracker,
     selector: &TargetSelector,
 ) -> Result<Vec<Value>, LookupError> {
-    ask(taint, &selector.texts(), |tainted| {
+    look_up(taint, &selector.texts(), |tainted| {
         world.targets(&TargetLookup { selector, tainted: tainted.as_ref() })
     })
 }
 
-/// Asks with the secrets that the texts of a lookup were made of. The answers to such lookups are in no recording.
-fn ask<T>(
+/// Looks something up, with the secrets in the texts of the lookup. Recordings do not contain such lookups.
+fn look_up<T>(
     taint: &TaintTracker,
     texts: &[&str],
-    ask: impl FnOnce(Option<Secrets>) -> Result<T, LookupError>,
+    look_up: impl FnOnce(Option<Secrets>) -> Result<T, LookupError>,
 ) -> Result<T, LookupError> {
     let is_tainted = texts.iter().any(|text| taint.holds_text(text));
-    let answer = ask(is_tainted.then(|| taint.secrets_so_far()));
-    if is_tainted && answer.is_err() {
+    let found = look_up(is_tainted.then(|| taint.secrets_so_far()));
+    if is_tainted && found.is_err() {
         taint.note_unanswered();
     }
-    answer
+    found
 }

@@ -34,7 +34,7 @@ pub use classic::{LAST_APPLIED, image_name};
 pub use input_names::InputNames;
 pub use limits::Limits;
 pub use targets::{Taken, Targets, Triggered};
-pub use values::{Assignments, DottedName, PolicyValues, SubresourceKind, Values};
+pub use values::{Assignments, DottedName, NameError, PolicyValues, SubresourceKind, Values};
 pub use world::{
     EmptyWorld, Lookup, LookupError, LookupSource, TargetAccess, TargetLookup, TargetRefusal, World,
 };

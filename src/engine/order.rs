@@ -66,7 +66,7 @@ fn run_all(evaluation: &Evaluation<'_>, current: &mut Value) -> Vec<PolicyReport
     let mut reports = Vec::new();
     if settings.trace
         || settings.operation == Some(Operation::Delete)
-        || settings.values.has_any()
+        || !settings.values.is_empty()
         || evaluation.has_redacted_labels(current)
     {
         for (policy, parts) in evaluation.policies.all() {

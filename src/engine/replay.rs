@@ -1,4 +1,4 @@
-//! Rules that cannot be replayed, because the recording holds no values of Secrets.
+//! Rules that cannot be replayed, because recordings do not contain values of Secrets.
 
 use crate::report::{Outcome, RuleError};
 use crate::value::Value;
@@ -6,18 +6,18 @@ use crate::value::Value;
 use super::evaluation::Evaluation;
 
 impl Evaluation<'_> {
-    /// The outcome of a rule, which is an error where the rule cannot be replayed.
+    /// The outcome of a rule, or an error if the rule cannot be replayed.
     pub(super) fn replayable(&self, outcome: Outcome) -> Outcome {
         self.not_replayable().map_or(outcome, Outcome::Error)
     }
 
-    /// Why the rule that was evaluated since the last call cannot be replayed, if it cannot.
+    /// Why what was evaluated since the last call cannot be replayed, if it cannot.
     pub(super) fn not_replayable(&self) -> Option<RuleError> {
         let message = self.taint.take_unreplayable()?;
         Some(RuleError::new(message).with_hint("a recording made with --show-secrets keeps the values"))
     }
 
-    /// Whether the labels or annotations of the object are redacted, so that it is not known which rules take it.
+    /// Whether labels or annotations of the object are redacted, so that it is not known which rules match.
     pub(super) fn has_redacted_labels(&self, object: &Value) -> bool {
         let metadata = |field| object.path(&["metadata", field]);
         self.taint.is_replay()

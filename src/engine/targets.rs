@@ -21,7 +21,7 @@ pub struct Targets {
     /// Whether every rule sees the objects as they were added.
     is_fixed: bool,
     /// The objects told of since it was last said which Secrets were seen.
-    told: Vec<Found>,
+    told: Vec<TargetId>,
 }
 
 /// An object with what became of it.
@@ -66,7 +66,7 @@ pub struct Triggered {
 
 /// A target that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Found(usize);
+pub(super) struct TargetId(usize);
 
 impl Targets {
     /// No objects yet.
@@ -148,7 +148,7 @@ impl Targets {
         selector: &TargetSelector,
         engine: &Engine,
         (world, taint): (&dyn World, &TaintTracker),
-    ) -> Result<Vec<Found>, LookupError> {
+    ) -> Result<Vec<TargetId>, LookupError> {
         let mut found = self.known(selector);
         if taint.is_replay() && selector.labels.is_some() {
             let labels = self.entries.iter().filter_map(|entry| entry.current.path(&["metadata", "labels"]));
@@ -160,9 +160,9 @@ impl Targets {
         match lookups::targets(world, taint, selector) {
             Ok(objects) => {
                 for object in objects {
-                    match self.number_of(engine, &object, world).map(Found) {
+                    match self.number_of(engine, &object, world).map(TargetId) {
                         None => {
-                            found.push(Found(self.entries.len()));
+                            found.push(TargetId(self.entries.len()));
                             self.add(engine, &object, world);
                         }
                         // A subresource that the world gave before; its kind does not tell what it is part of.
@@ -184,7 +184,7 @@ impl Targets {
         Ok(found)
     }
 
-    fn known(&self, selector: &TargetSelector) -> Vec<Found> {
+    fn known(&self, selector: &TargetSelector) -> Vec<TargetId> {
         let all;
         let candidates: &[usize] = if let Some((namespace, name)) = selector.exact() {
             self.by_name.get(&(namespace.clone(), name.clone())).map(Vec::as_slice).unwrap_or_default()
@@ -203,7 +203,7 @@ impl Targets {
                 && selector.matches(&entry.current, &entry.placed.namespace)
         };
         let fitting = candidates.iter().filter(|index| self.entries.get(**index).is_some_and(fits));
-        fitting.copied().map(Found).collect()
+        fitting.copied().map(TargetId).collect()
     }
 
     /// The parents of the kind that a target with a subresource speaks of, whether or not the subresource is
@@ -221,31 +221,31 @@ impl Targets {
     }
 
     /// A target as it stands.
-    pub(super) fn object(&self, found: Found) -> Option<&Value> {
+    pub(super) fn object(&self, found: TargetId) -> Option<&Value> {
         self.entries.get(found.0).map(|entry| &entry.current)
     }
 
     /// The identity of a target, as it was added.
-    pub(super) fn identity(&self, found: Found) -> Option<ObjectRef> {
+    pub(super) fn identity(&self, found: TargetId) -> Option<ObjectRef> {
         self.entries.get(found.0).and_then(|entry| ObjectRef::of(&entry.given))
     }
 
     /// Whether an object is still the one that it was added as.
-    pub(super) fn is_same(&self, found: Found, object: &Value) -> bool {
+    pub(super) fn is_same(&self, found: TargetId, object: &Value) -> bool {
         self.entries
             .get(found.0)
             .is_some_and(|entry| ObjectRef::of(&entry.placed.object) == ObjectRef::of(object))
     }
 
     /// Makes this value the target.
-    pub(super) fn set(&mut self, found: Found, object: Value) {
+    pub(super) fn set(&mut self, found: TargetId, object: Value) {
         if let Some(entry) = self.entries.get_mut(found.0).filter(|_| !self.is_fixed) {
             entry.current = object;
         }
     }
 
     /// Adds what a rule did with a target.
-    pub(super) fn tell(&mut self, found: Found, report: PolicyReport) {
+    pub(super) fn add_report(&mut self, found: TargetId, report: PolicyReport) {
         if let Some(entry) = self.entries.get_mut(found.0) {
             entry.reports.push(report);
             self.told.push(found);

@@ -1,4 +1,4 @@
-//! Values that a user gives for names of the JSON context, in the shape of Kyverno's `Values` documents.
+//! Values of context variables from the user, in the form of Kyverno's `Values` documents.
 
 use indexmap::IndexMap;
 
@@ -10,31 +10,46 @@ use crate::value::{GroupVersionKind, Text, Value};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DottedName(Vec<Text>);
 
+/// Why a text is not a dotted name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// A quote is not closed.
+    #[error("unclosed quote in `{0}`")]
+    UnclosedQuote(String),
+    /// The name or a part is empty.
+    #[error("empty part in `{0}`")]
+    EmptyPart(String),
+    /// A closing quote is not followed by a dot.
+    #[error("text after a closing quote in `{0}`")]
+    TextAfterQuote(String),
+}
+
 impl DottedName {
-    /// Splits a name at its dots; a part in double quotes may hold dots, `""` in it is a quote.
+    /// Splits a name at its dots. A part in double quotes may contain dots, and `""` for a quote.
     ///
     /// # Errors
     ///
-    /// A quote that is not closed, text after a closed one, and an empty name, in words.
-    pub fn parse(name: &str) -> Result<Self, String> {
+    /// See [`NameError`].
+    pub fn parse(name: &str) -> Result<Self, NameError> {
         let mut parts = Vec::new();
         let mut rest = name;
         loop {
             let part;
             (part, rest) = if let Some(quoted) = rest.strip_prefix('"') {
-                quoted_part(quoted).ok_or_else(|| format!("unclosed quote in `{name}`"))?
+                quoted_part(quoted).ok_or_else(|| NameError::UnclosedQuote(name.into()))?
             } else {
                 let end = rest.find('.').unwrap_or(rest.len());
                 (rest[..end].to_owned(), &rest[end..])
             };
             if part.is_empty() {
-                return Err(format!("empty part in `{name}`"));
+                return Err(NameError::EmptyPart(name.into()));
             }
             parts.push(part.into());
             match rest.strip_prefix('.') {
                 Some(more) => rest = more,
                 None if rest.is_empty() => return Ok(Self(parts)),
-                None => return Err(format!("text after a closing quote in `{name}`")),
+                None => return Err(NameError::TextAfterQuote(name.into())),
             }
         }
     }
@@ -44,12 +59,12 @@ impl DottedName {
         &self.0
     }
 
-    /// Whether the name has just these parts.
+    /// Whether the name has exactly these parts.
     pub fn is(&self, parts: &[&str]) -> bool {
-        self.0.len() == parts.len() && self.0.iter().zip(parts).all(|(part, wanted)| &**part == *wanted)
+        self.0.iter().map(|part| &**part).eq(parts.iter().copied())
     }
 
-    /// Writes a value under this name: objects are merged into objects, everything else replaces.
+    /// Sets the value of this name: an object is merged into an object, everything else replaces the old value.
     pub fn merge_into(&self, root: &mut Value, value: &Value) {
         let mut node = root;
         for part in &self.0 {
@@ -63,7 +78,7 @@ impl DottedName {
     }
 }
 
-/// The part up to the closing quote, and what follows it.
+/// The text up to the closing quote, and the rest.
 fn quoted_part(text: &str) -> Option<(String, &str)> {
     let mut part = String::new();
     let mut rest = text;
@@ -81,7 +96,8 @@ fn quoted_part(text: &str) -> Option<(String, &str)> {
     }
 }
 
-fn merge(node: &mut Value, value: &Value) {
+/// Merges an object into an object; everything else replaces the old value.
+pub(super) fn merge(node: &mut Value, value: &Value) {
     match (node.as_object_mut(), value.as_object()) {
         (Some(members), Some(new)) => {
             for (key, value) in new {
@@ -92,30 +108,30 @@ fn merge(node: &mut Value, value: &Value) {
     }
 }
 
-/// Values by what they are for.
+/// Values by the policies, rules and objects they apply to.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     /// For every policy.
     pub global: Assignments,
-    /// For one policy, by its name.
+    /// For one policy, by name.
     pub policies: IndexMap<Text, PolicyValues>,
-    /// From the command line: over all others.
+    /// From the command line; these override all others.
     pub set: Assignments,
     /// Labels of namespaces, by name.
     pub namespaces: IndexMap<Text, Value>,
-    /// Kinds that stand for a subresource of another kind.
+    /// Kinds whose objects are a subresource of another kind.
     pub subresources: Vec<SubresourceKind>,
 }
 
-/// Names and their values, in the order given.
+/// Names and their values, in order.
 pub type Assignments = Vec<(DottedName, Value)>;
 
 /// Values for one policy.
 #[derive(Clone, Debug, Default)]
 pub struct PolicyValues {
-    /// For objects of a name.
+    /// By the name of the object.
     pub resources: IndexMap<Text, Assignments>,
-    /// For rules of a name; generated rules take those of their source.
+    /// By the name of the rule; generated rules use those of their source.
     pub rules: IndexMap<Text, Assignments>,
 }
 
@@ -131,62 +147,64 @@ pub struct SubresourceKind {
 }
 
 impl Values {
-    /// What is given for a policy and an object's name, later assignments over earlier ones.
+    /// The assignments for a policy and an object's name; later ones override earlier ones.
     pub(super) fn of(&self, policy: &str, object: &str) -> impl Iterator<Item = &(DottedName, Value)> {
         let own = self.policies.get(policy).and_then(|policy| policy.resources.get(object));
         self.global.iter().chain(own.into_iter().flatten()).chain(&self.set)
     }
 
-    /// Whether anything is given for a policy.
-    pub(super) fn has_any(&self) -> bool {
-        !(self.global.is_empty() && self.policies.is_empty() && self.set.is_empty())
+    /// Whether there are no assignments.
+    pub(super) fn is_empty(&self) -> bool {
+        self.global.is_empty() && self.policies.is_empty() && self.set.is_empty()
     }
 
-    /// What is given for policies that are not there, nor among these others, and for rules that they do not
-    /// have: a line for each, with what may have been meant.
+    /// A line for each unknown policy and each unknown rule with assignments, with the nearest known name. `others` are
+    /// further known policies.
     pub fn unknown_to<'n>(&self, policies: &[Policy], others: impl Iterator<Item = &'n Text>) -> Vec<String> {
         let others: Vec<&Text> = others.collect();
-        let meant = |wanted: &str, names: &[&str]| {
-            let meant = nearest(wanted, names.iter().copied());
-            meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"))
+        let suggestion = |name: &str, known: &[&str]| {
+            let nearest = nearest(name, known.iter().copied());
+            nearest.map_or_else(String::new, |nearest| format!(", did you mean `{nearest}`?"))
         };
         let mut lines = Vec::new();
-        for (name, given) in self.policies.iter().filter(|(name, _)| !others.contains(name)) {
+        for (name, values) in self.policies.iter().filter(|(name, _)| !others.contains(name)) {
             let mut named = policies.iter().filter(|policy| policy.meta().name == *name).peekable();
             if named.peek().is_none() {
                 let names: Vec<&str> = policies.iter().map(|policy| &*policy.meta().name).collect();
-                let meant = meant(name, &names);
-                lines.push(format!("values are given for a policy `{name}` that is not there{meant}"));
+                let suggestion = suggestion(name, &names);
+                lines.push(format!("values are given for a policy `{name}` that is not there{suggestion}"));
                 continue;
             }
             let named: Vec<&Policy> = named.collect();
             let mutating = named.iter().flat_map(|policy| policy.rules()).map(|rule| &**rule.source);
             let other = named.iter().flat_map(|policy| &policy.meta().not_evaluated);
             let rules: Vec<&str> = mutating.chain(other.filter_map(|other| other.rule.as_deref())).collect();
-            for rule in given.rules.keys().filter(|rule| !rules.contains(&&***rule)) {
-                let meant = meant(rule, &rules);
-                lines.push(format!("values are given for a rule `{name}/{rule}` that is not there{meant}"));
+            for rule in values.rules.keys().filter(|rule| !rules.contains(&&***rule)) {
+                let suggestion = suggestion(rule, &rules);
+                lines.push(format!(
+                    "values are given for a rule `{name}/{rule}` that is not there{suggestion}"
+                ));
             }
         }
         lines
     }
 
-    /// What is given for a rule of a policy.
+    /// The assignments for a rule of a policy.
     pub(super) fn of_rule(&self, policy: &str, rule: &str) -> impl Iterator<Item = &(DottedName, Value)> {
         self.policies.get(policy).and_then(|policy| policy.rules.get(rule)).into_iter().flatten()
     }
 
-    /// The operation that the values give a policy's request for an object of this name.
+    /// The operation of the request, for a policy and an object's name.
     pub(super) fn operation(&self, policy: &str, object: &str) -> Option<Operation> {
-        if self.global.is_empty() && self.policies.is_empty() && self.set.is_empty() {
+        if self.is_empty() {
             return None;
         }
-        let given = self.of(policy, object).filter(|(name, _)| name.is(&["request", "operation"]));
-        given.last().and_then(|(_, value)| Operation::parse(value.as_str()?))
+        let values = self.of(policy, object).filter(|(name, _)| name.is(&["request", "operation"]));
+        values.last().and_then(|(_, value)| Operation::parse(value.as_str()?))
     }
 
-    /// The parent's kind and the subresource's name where a kind stands for a subresource; else the kind
-    /// itself and nothing.
+    /// The parent's kind and the subresource's name if a kind stands for a subresource; else the kind itself and an
+    /// empty name.
     pub(super) fn as_subresource<'a>(
         &'a self,
         kind: &'a GroupVersionKind,
@@ -200,7 +218,7 @@ impl Values {
 mod tests {
     use super::*;
 
-    fn parts(name: &str) -> Result<Vec<String>, String> {
+    fn parts(name: &str) -> Result<Vec<String>, NameError> {
         Ok(DottedName::parse(name)?.parts().iter().map(ToString::to_string).collect())
     }
 

@@ -12,7 +12,7 @@ use crate::value::{GroupVersionKind, Value};
 pub struct Lookup<'a> {
     /// What is looked up.
     pub source: LookupSource<'a>,
-    /// The secrets that its texts were made of, if any: it must not be shown or kept with them.
+    /// The secrets in its texts, if any: they must not be shown or recorded.
     pub tainted: Option<&'a Secrets>,
 }
 
@@ -49,25 +49,25 @@ impl<'a> From<LookupSource<'a>> for Lookup<'a> {
     }
 }
 
-/// A lookup of the targets of a rule.
+/// A lookup of targets of a rule.
 #[derive(Clone, Copy, Debug)]
 pub struct TargetLookup<'a> {
     /// Which objects.
     pub selector: &'a TargetSelector,
-    /// The secrets that its texts were made of, if any: it must not be shown or kept with them.
+    /// The secrets in its texts, if any: they must not be shown or recorded.
     pub tainted: Option<&'a Secrets>,
 }
 
-/// An access to the targets of a rule, as the user who runs mutate existing rules.
+/// An access to targets of a rule by the service account of mutate-existing rules.
 #[derive(Clone, Copy, Debug)]
 pub enum TargetAccess<'a> {
-    /// The targets are looked up.
+    /// To look targets up.
     Find(&'a TargetSelector),
-    /// One of them, this object, is updated.
+    /// To update this target.
     Update(&'a TargetSelector, &'a Value),
 }
 
-/// Why a target cannot be looked up or changed.
+/// Why an access to targets is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetRefusal {
     /// The message of the API server.
@@ -76,66 +76,65 @@ pub struct TargetRefusal {
     pub hint: String,
 }
 
-/// Why a lookup has no answer.
+/// Why a lookup failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LookupError {
-    /// No input gives the answer.
+    /// No input has the result.
     #[error("nothing is given that answers it")]
     NotGiven,
-    /// There is no such object.
+    /// The object does not exist.
     #[error("not found")]
     NotFound,
-    /// The lookup failed.
+    /// The request failed.
     #[error("{0}")]
     Unanswerable(String),
 }
 
-/// The outside of an evaluation. One world serves many threads, and equal lookups have equal answers for the length of a
-/// run.
+/// What an evaluation needs from outside. It is shared by threads. Equal lookups in a run have equal results.
 pub trait World: Sync {
     /// The time that `time_now()` returns.
     fn now(&self) -> Timestamp;
 
-    /// A random number for `random()`. It depends on nothing but the key (object and rule) and the number of the call, so
-    /// that threads do not matter.
+    /// A random number for `random()`. It depends only on the key (object, policy and rule) and the number of the call.
     fn random(&self, key: &str, call: u64) -> u64;
 
-    /// The labels of a namespace, as an object; `None` for an unknown namespace.
-    fn namespace_labels(&self, namespace: &str) -> Option<Value>;
+    /// The labels of a namespace, as an object; `None` for an unknown namespace, by default for all.
+    fn namespace_labels(&self, _namespace: &str) -> Option<Value> {
+        None
+    }
 
-    /// The resource of a kind. Of an unknown kind the plural is guessed.
-    fn resource(&self, kind: &GroupVersionKind) -> KindResource<'_>;
+    /// The resource of a kind, by default of the built-in kinds. Of an unknown kind the plural is guessed.
+    fn resource(&self, kind: &GroupVersionKind) -> KindResource<'_> {
+        builtin_resource(kind)
+    }
 
-    /// Looks up what a context entry needs.
+    /// Looks up the value of a context entry.
     ///
     /// # Errors
     ///
-    /// See [`LookupError`]; a world without objects has no answer to anything.
+    /// See [`LookupError`]; by default [`LookupError::NotGiven`].
     fn lookup(&self, _lookup: &Lookup<'_>) -> Result<Value, LookupError> {
         Err(LookupError::NotGiven)
     }
 
-    /// Looks up the objects that a target selects, besides those of the run itself. Where
-    /// [`TargetSelector::exact`] gives a name this is a get, else a list over all namespaces; both return matching objects
-    /// alone.
+    /// Looks up the objects that a target selects, besides those of the run: one object if [`TargetSelector::exact`] has a
+    /// name, else those of all namespaces.
     ///
     /// # Errors
     ///
-    /// [`LookupError::NotGiven`] from a world without further objects, [`LookupError::NotFound`] from one that knows that
-    /// there is none of this name.
+    /// By default [`LookupError::NotGiven`]; [`LookupError::NotFound`] if no object has the name.
     fn targets(&self, _lookup: &TargetLookup<'_>) -> Result<Vec<Value>, LookupError> {
         Err(LookupError::NotGiven)
     }
 
-    /// Why the user who runs mutate existing rules may not access targets. `None` where access is granted or not checked.
+    /// Why an access to targets is refused; `None` if it is granted or not checked.
     fn refusal(&self, _access: &TargetAccess<'_>) -> Option<TargetRefusal> {
         None
     }
 }
 
-/// A world that knows nothing: the time is the epoch, nothing is random, there are no namespaces, and the kinds are those
-/// built into Kubernetes.
+/// A world with the built-in kinds and nothing else. The time is the Unix epoch, and nothing is random.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EmptyWorld;
 
@@ -146,13 +145,5 @@ impl World for EmptyWorld {
 
     fn random(&self, _key: &str, call: u64) -> u64 {
         call
-    }
-
-    fn namespace_labels(&self, _namespace: &str) -> Option<Value> {
-        None
-    }
-
-    fn resource(&self, kind: &GroupVersionKind) -> KindResource<'_> {
-        builtin_resource(kind)
     }
 }

@@ -186,6 +186,11 @@ pub struct RuleReport {
 }
 
 impl RuleReport {
+    /// A report without trigger and trace.
+    pub const fn new(rule: Text, outcome: Outcome) -> Self {
+        Self { rule, outcome, trigger: None, trace: None }
+    }
+
     /// The changes of the rule.
     pub fn changes(&self) -> Vec<Change> {
         match &self.outcome {

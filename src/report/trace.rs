@@ -16,14 +16,14 @@ pub struct Trace {
     /// The exceptions that name the rule and do not apply.
     pub exceptions: Vec<ExceptionTrace>,
     /// The iterations of `foreach` loops.
-    pub turns: Vec<Iteration>,
+    pub iterations: Vec<Iteration>,
     /// The number of further iterations, which are not kept.
-    pub turns_left_out: usize,
+    pub omitted_iterations: usize,
 }
 
 impl Trace {
     /// How many iterations are kept, besides those that fail.
-    pub const TURNS: usize = 1000;
+    pub const MAX_ITERATIONS: usize = 1000;
 }
 
 /// An exception that does not apply.
@@ -40,8 +40,8 @@ pub struct ExceptionTrace {
 pub struct ConditionTrace {
     /// Its path below `preconditions`.
     pub pointer: Pointer,
-    /// The iteration, as an index of [`Trace::turns`]; `None` outside of loops.
-    pub turn: Option<usize>,
+    /// The iteration, as an index of [`Trace::iterations`]; `None` outside of loops.
+    pub iteration: Option<usize>,
     /// The key's value.
     pub key: Value,
     /// The operator's name.
@@ -55,8 +55,8 @@ pub struct ConditionTrace {
 /// A variable that was resolved.
 #[derive(Clone, Debug)]
 pub struct VariableTrace {
-    /// The iteration, as an index of [`Trace::turns`]; `None` outside of loops.
-    pub turn: Option<usize>,
+    /// The iteration, as an index of [`Trace::iterations`]; `None` outside of loops.
+    pub iteration: Option<usize>,
     /// The expression.
     pub expression: Text,
     /// Its value, or the error.
@@ -77,10 +77,10 @@ pub struct Iteration {
     pub list: Text,
     /// The element's index in it.
     pub index: usize,
-    /// The iteration of the outer loop, as an index of [`Trace::turns`].
+    /// The iteration of the outer loop, as an index of [`Trace::iterations`].
     pub outer: Option<usize>,
     /// Its outcome.
-    pub fate: ElementOutcome,
+    pub outcome: ElementOutcome,
 }
 
 /// The outcome of an iteration.

@@ -104,7 +104,7 @@ pub fn assignment(text: &str) -> Result<(DottedName, Value), String> {
     if let Some(fault) = wrong_operation(&value.into()).filter(|_| name == OPERATION) {
         return Err(fault);
     }
-    let name = DottedName::parse(name)?;
+    let name = DottedName::parse(name).map_err(|error| error.to_string())?;
     if matches!(name.parts(), [request, object, _, ..] if &**request == "request" && &**object == "object") {
         return Err("values below request.object belong into the manifest".to_owned());
     }
@@ -213,7 +213,7 @@ impl<'a> Reader<'a> {
         for (name, at, value) in self.strict.members(node, at, key) {
             match DottedName::parse(name) {
                 Ok(name) => given.push((name, value.clone())),
-                Err(fault) => self.strict.fault(&at, fault),
+                Err(error) => self.strict.fault(&at, error.to_string()),
             }
         }
         given

@@ -12,16 +12,6 @@ use crate::source_tree::{Module, SourceTree, attributes, is_for_tests, is_visibl
 /// Functions and type aliases that are known to do so, as `file: name`. None may be added; one that no longer does has
 /// to go from here.
 const KNOWN: &[&str] = &[
-    "engine/classic/context/images.rs: images",
-    "engine/classic/context/loading/entry.rs: Loading::allowed",
-    "engine/classic/context/loading/entry.rs: Loading::path",
-    "engine/classic/context/loading/entry.rs: Loading::substituted",
-    "engine/classic/context/loading/entry.rs: Loading::text",
-    "engine/classic/context/loading/lookup.rs: Loading::api_call",
-    "engine/classic/context/loading/lookup.rs: Loading::config_map",
-    "engine/classic/context/loading/lookup.rs: Loading::global",
-    "engine/classic/context/loading/lookup.rs: Loading::image",
-    "engine/values.rs: DottedName::parse",
     "source/context_objects/field_query.rs: FieldQuery::parse",
     "source/context_objects/label_query.rs: LabelQuery::parse",
     "source/context_objects/mocks.rs: Reader::global_values",

@@ -13,9 +13,8 @@ use kyv::render::{
     shown_message, tally_json, unified_diff,
 };
 use kyv::report::{MissingData, ObjectReport, Totals};
-use kyv::resources::{KindResource, builtin_resource};
 use kyv::semantics::Semantics;
-use kyv::value::{Change, GroupVersionKind, Value};
+use kyv::value::{Change, Value};
 use kyv::yaml;
 
 /// The values of the Secret, by key.
@@ -134,14 +133,6 @@ impl World for Cluster {
 
     fn random(&self, _: &str, call: u64) -> u64 {
         call
-    }
-
-    fn namespace_labels(&self, _: &str) -> Option<Value> {
-        None
-    }
-
-    fn resource(&self, kind: &GroupVersionKind) -> KindResource<'_> {
-        builtin_resource(kind)
     }
 
     fn lookup(&self, lookup: &Lookup<'_>) -> Result<Value, LookupError> {

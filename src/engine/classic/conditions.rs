@@ -1,6 +1,6 @@
 //! Preconditions, and the conditions of loops, targets and exceptions.
 
-use crate::pattern::{ConditionError, Conditions, Evaluated, IntegerTyping, Verdict};
+use crate::pattern::{ConditionError, Conditions, IntegerTyping, Verdict};
 use crate::report::{ConditionTrace, RuleError};
 use crate::value::{Pointer, Value};
 use crate::variables::{Inline, Substitution, SubstitutionError, Template};
@@ -13,12 +13,13 @@ pub(super) fn preconditions(
     conditions: &Conditions<Template>,
     context: &mut Context<'_>,
 ) -> Result<Option<String>, RuleError> {
-    let verdict = decide(conditions, context).map_err(|error| undecided(*error, "preconditions", context))?;
+    let verdict =
+        evaluate(conditions, context).map_err(|error| condition_error(*error, "preconditions", context))?;
     Ok((!verdict.met).then_some(verdict.message))
 }
 
 /// The error of conditions that cannot be evaluated.
-pub(super) fn undecided(
+pub(super) fn condition_error(
     error: ConditionError<SubstitutionError>,
     place: &str,
     context: &Context<'_>,
@@ -28,8 +29,8 @@ pub(super) fn undecided(
     RuleError { message, hint }
 }
 
-/// Decides whether conditions hold, and notes those that were looked at.
-pub(super) fn decide(
+/// Evaluates conditions and adds those that were needed to the trace.
+pub(super) fn evaluate(
     conditions: &Conditions<Template>,
     context: &mut Context<'_>,
 ) -> Result<Verdict, Box<ConditionError<SubstitutionError>>> {
@@ -41,30 +42,26 @@ pub(super) fn decide(
     };
     let verdict = verdict.map_err(Box::new)?;
     for seen in &verdict.seen {
-        context.see(seen_condition(seen));
+        context.trace_condition(ConditionTrace {
+            pointer: Pointer::clone(&seen.pointer),
+            iteration: None,
+            key: seen.key.clone(),
+            operator: seen.operator.name().into(),
+            value: seen.value.clone(),
+            met: seen.met,
+        });
     }
     Ok(verdict)
 }
 
-/// The value of an operand, with what Kyverno makes of its integers.
+/// The value of an operand, and the type of its integers in Kyverno.
 pub(super) fn resolve(
     operand: &Template,
     context: &mut Context<'_>,
     settings: Substitution<'_>,
 ) -> Result<(Value, IntegerTyping), SubstitutionError> {
-    context.take_integers();
+    context.take_integer_typing();
     let resolved = operand.substitute(context, settings)?;
     context.taint().note_read(&resolved.value);
-    Ok((resolved.value, context.take_integers()))
-}
-
-fn seen_condition(seen: &Evaluated) -> ConditionTrace {
-    ConditionTrace {
-        pointer: Pointer::clone(&seen.pointer),
-        turn: None,
-        key: seen.key.clone(),
-        operator: seen.operator.name().into(),
-        value: seen.value.clone(),
-        met: seen.met,
-    }
+    Ok((resolved.value, context.take_integer_typing()))
 }

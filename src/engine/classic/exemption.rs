@@ -1,57 +1,50 @@
-//! Exceptions from a rule.
+//! Policy exceptions.
 
 use std::cell::RefCell;
 
 use crate::pattern::ConditionError;
 use crate::policy::{Candidate, PolicyException, PolicyExceptions, Rule};
-use crate::report::{ExceptionTrace, SkipReason, UndecidedException};
+use crate::report::{SkipReason, UndecidedException};
 use crate::value::{Pointer, Text};
 use crate::variables::{Inline, SubstitutionError, Template};
 
 use super::conditions::resolve;
 use super::context::Context;
 
-/// What decides whether exceptions take an object away from a rule that selects it.
+/// The exceptions for an object from a policy.
 pub(super) struct Exemption<'a> {
     pub(super) exceptions: &'a PolicyExceptions,
     /// The name of the policy, as reports have it.
     pub(super) policy: &'a Text,
-    /// The object as it came to the policy.
+    /// The object before the policy.
     pub(super) candidate: Candidate<'a>,
-    /// The exceptions whose conditions could not be evaluated.
+    /// Collects the exceptions whose conditions cannot be evaluated.
     pub(super) undecided: &'a RefCell<Vec<UndecidedException>>,
 }
 
 impl Exemption<'_> {
-    /// The reason why exceptions take the object away from a rule; `None` if none does.
-    pub(super) fn of(&self, rule: &Rule, context: &mut Context<'_>) -> Option<SkipReason> {
+    /// The reason to skip a rule, if exceptions apply.
+    pub(super) fn from_rule(&self, rule: &Rule, context: &mut Context<'_>) -> Option<SkipReason> {
         let mut applied = Vec::new();
         for exception in self.exceptions.of(self.policy, &rule.name) {
-            let tracker = context.tracker();
-            if !exception.takes(&self.candidate, tracker) {
-                if context.is_traced() {
-                    let reasons = exception.mismatch(&self.candidate);
-                    context.see_exception(ExceptionTrace { name: exception.full_name(), reasons });
-                }
+            if !exception.takes(&self.candidate, context.tracker()) {
+                context.trace_exception(exception, || exception.mismatch(&self.candidate));
                 continue;
             }
-            match holds(exception, context) {
+            match conditions_hold(exception, context) {
                 Ok(true) => applied.push(exception.full_name()),
                 Ok(false) => {
-                    let reasons = vec!["its conditions do not hold".to_owned()];
-                    context.see_exception(ExceptionTrace { name: exception.full_name(), reasons });
+                    context.trace_exception(exception, || vec!["its conditions do not hold".to_owned()]);
                 }
                 Err(error) => {
                     let message = format!("its conditions cannot be evaluated: {error}");
-                    let name = exception.full_name();
-                    let undecided = UndecidedException {
-                        exception: name.clone(),
+                    context.trace_exception(exception, || vec![message.clone()]);
+                    self.undecided.borrow_mut().push(UndecidedException {
+                        exception: exception.full_name(),
                         policy: self.policy.clone(),
                         rule: rule.name.clone(),
-                        message: message.clone(),
-                    };
-                    self.undecided.borrow_mut().push(undecided);
-                    context.see_exception(ExceptionTrace { name, reasons: vec![message] });
+                        message,
+                    });
                 }
             }
         }
@@ -59,7 +52,7 @@ impl Exemption<'_> {
     }
 }
 
-fn holds(
+fn conditions_hold(
     exception: &PolicyException,
     context: &mut Context<'_>,
 ) -> Result<bool, Box<ConditionError<SubstitutionError>>> {

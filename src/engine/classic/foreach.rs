@@ -1,29 +1,30 @@
 //! The loops of a rule.
 
+use crate::engine::Limits;
 use crate::patch::MergeContext;
 use crate::policy::{Edit, ForeachEntry};
 use crate::report::{ElementOutcome, Outcome, RuleError, SkipReason};
 use crate::semantics::Divergence;
 use crate::value::{Pointer, Text, Value};
+use crate::variables::Scope as _;
 
-use super::conditions::{decide, undecided};
+use super::conditions::{condition_error, evaluate};
 use super::context::Context;
 use super::patch::patch;
-use crate::engine::Limits;
 
-/// Runs the loops of a rule, one after the other: each sees in `request.object` what the earlier ones left.
+/// Runs the loops of a rule, one after the other: each sees the changes of the earlier ones in `request.object`.
 ///
 /// # Errors
 ///
-/// A list or an element that cannot be evaluated; nothing of the rule counts then.
+/// A list or an element cannot be evaluated; then all changes of the rule are discarded.
 pub(super) fn run(
     entries: &[ForeachEntry],
     object: &Value,
     context: &mut Context<'_>,
-    survey: &MergeContext<'_>,
+    merge_context: &MergeContext<'_>,
 ) -> Result<Outcome, RuleError> {
-    let mut loops = Loops { context, survey, missing: Vec::new() };
-    let after = loops.entries(entries, object, &Place::default())?;
+    let mut loops = Loops { context, merge_context, missing: Vec::new() };
+    let after = loops.run_all(entries, object, &Place::default())?;
     if after == *object {
         let missing = std::mem::take(&mut loops.missing);
         return Ok(Outcome::Skipped(SkipReason::NoElements { missing }));
@@ -31,38 +32,37 @@ pub(super) fn run(
     Ok(Outcome::Patched { before: object.clone(), after })
 }
 
-/// Where loops stand in the rule.
+/// The place of loops in the rule.
 #[derive(Default)]
 struct Place {
-    /// What holds them.
-    around: Pointer,
-    /// How many are around them.
+    /// The path of the loop around them; computed for traces only.
+    outer: Pointer,
+    /// The number of loops around them.
     nesting: usize,
 }
 
 struct Loops<'a, 'c> {
     context: &'a mut Context<'c>,
-    survey: &'a MergeContext<'a>,
-    /// The lists that are not there.
+    merge_context: &'a MergeContext<'a>,
+    /// Lists that do not exist.
     missing: Vec<Text>,
 }
 
 impl Loops<'_, '_> {
-    /// What loops side by side make of an object.
-    fn entries(
+    /// Runs loops of the same level; returns the patched object.
+    fn run_all(
         &mut self,
         entries: &[ForeachEntry],
         object: &Value,
         place: &Place,
     ) -> Result<Value, RuleError> {
         let mut current = object.clone();
-        // Only a trace tells where.
-        let loops = self.context.is_traced().then(|| place.around.key("foreach"));
+        let path = self.context.is_traced().then(|| place.outer.key("foreach"));
         for (number, entry) in entries.iter().enumerate() {
-            let elements = self.list(entry)?;
-            let around = loops.as_ref().map_or(Pointer::ROOT, |loops| loops.index(number));
-            let place = Place { around, nesting: place.nesting };
-            let after = self.elements(entry, &elements, &current, &place).map_err(|error| RuleError {
+            let elements = self.elements(entry)?;
+            let outer = path.as_ref().map_or(Pointer::ROOT, |path| path.index(number));
+            let place = Place { outer, nesting: place.nesting };
+            let after = self.run_loop(entry, &elements, &current, &place).map_err(|error| RuleError {
                 message: format!("failed to mutate elements: {}", error.message),
                 ..error
             })?;
@@ -74,36 +74,35 @@ impl Loops<'_, '_> {
         Ok(current)
     }
 
-    /// The elements of a loop. What is no list is its own and only element.
-    fn list(&mut self, entry: &ForeachEntry) -> Result<Vec<Value>, RuleError> {
-        let error = match self.context.evaluate(&entry.list) {
+    /// The elements of a loop. A value that is not a list is the only element.
+    fn elements(&mut self, entry: &ForeachEntry) -> Result<Vec<Value>, RuleError> {
+        let error = match self.context.query(&entry.list) {
             Ok(Value::Array(elements)) => return Ok(elements.to_vec()),
             Ok(element) => return Ok(vec![element]),
             Err(error) => error,
         };
+        let list = entry.list.text();
         if error.is_not_found() && self.context.tracker().documented(Divergence::ForeachMissingList) {
-            self.missing.push(entry.list.text().clone());
+            self.missing.push(list.clone());
             return Ok(Vec::new());
         }
-        let list = entry.list.text();
         Err(RuleError::new(format!("failed to evaluate list {list}: {error}: {error}")))
     }
 
-    /// What the elements of one loop make of an object. They see in `request.object` what was there before
-    /// the first of them.
-    fn elements(
+    /// Runs one loop; returns the patched object. All elements see the same `request.object`.
+    fn run_loop(
         &mut self,
         entry: &ForeachEntry,
         elements: &[Value],
         object: &Value,
         place: &Place,
     ) -> Result<Value, RuleError> {
-        let due = elements.iter().filter(|element| !element.is_null()).count();
-        self.context.count_iterations(due).map_err(|maximum| {
+        let count = elements.iter().filter(|element| !element.is_null()).count();
+        self.context.count_iterations(count).map_err(|maximum| {
             let message = format!("too many elements in loops (limit foreach-iterations={maximum})");
-            RuleError { message, hint: self.more_of("foreach-iterations") }
+            RuleError { message, hint: self.limit_hint("foreach-iterations") }
         })?;
-        let before = self.context.checkpoint();
+        let checkpoint = self.context.checkpoint();
         let mut current = object.clone();
         let indexes: Box<dyn Iterator<Item = usize>> = if entry.is_descending() {
             Box::new((0..elements.len()).rev())
@@ -112,63 +111,65 @@ impl Loops<'_, '_> {
         };
         for index in indexes {
             let Some(element) = elements.get(index).filter(|element| !element.is_null()) else { continue };
-            self.context.reset(&before);
+            self.context.reset(&checkpoint);
             self.context.set_element((element, &entry.list), index, place.nesting);
             self.context.register(&entry.context);
-            let turn = self.context.begin_turn(&place.around, entry.list.text(), index);
+            let begin = self.context.begin_iteration(&place.outer, entry.list.text(), index);
             self.spend(1)?;
-            let (after, fate) = self.element(entry, index, &current, place)?;
-            self.context.end_turn(turn, fate);
+            let (after, outcome) = self.run_element(entry, index, &current, place)?;
+            self.context.end_iteration(begin, outcome);
             if let Some(after) = after {
                 current = after;
             }
         }
-        self.context.restore(&before);
+        self.context.restore(&checkpoint);
         Ok(current)
     }
 
     fn spend(&self, steps: usize) -> Result<(), RuleError> {
         self.context.runtime().spend(steps as u64).map_err(|error| RuleError {
             message: format!("too much work in loops: {error}"),
-            hint: self.more_of("steps"),
+            hint: self.limit_hint("steps"),
         })
     }
 
-    fn more_of(&self, limit: &str) -> Option<String> {
-        self.context.settings().input_names.more_of(limit)
+    fn limit_hint(&self, limit: &str) -> Option<String> {
+        self.context.settings().input_names.limit_hint(limit)
     }
 
-    /// What one element makes of an object, `None` where it changes nothing, and why.
-    fn element(
+    /// Runs the body of a loop for one element; returns the patched object, if the element was not skipped.
+    fn run_element(
         &mut self,
         entry: &ForeachEntry,
         index: usize,
         object: &Value,
         place: &Place,
     ) -> Result<(Option<Value>, ElementOutcome), RuleError> {
+        let skipped = |reason| ElementOutcome::Skipped { reason, found: None };
         if let Some(conditions) = &entry.preconditions {
-            let verdict = decide(conditions, self.context).map_err(|error| {
-                undecided(*error, &format!("mutate.foreach[{index}].preconditions"), self.context)
+            let verdict = evaluate(conditions, self.context).map_err(|error| {
+                condition_error(*error, &format!("mutate.foreach[{index}].preconditions"), self.context)
             })?;
             if !verdict.met {
-                let reason = SkipReason::Preconditions { message: verdict.message };
-                return Ok((None, ElementOutcome::Skipped { reason, found: None }));
+                return Ok((None, skipped(SkipReason::Preconditions { message: verdict.message })));
             }
         }
         let one = match &entry.body {
             Edit::Patch(one) => one,
             Edit::Foreach(nested) => {
-                let place = Place { around: place.around.clone(), nesting: place.nesting + 1 };
-                let after = self.entries(nested, object, &place)?;
-                let reason = SkipReason::NoElements { missing: Vec::new() };
-                let is_same = after == *object;
-                let skipped = is_same.then_some(ElementOutcome::Skipped { reason, found: None });
-                return Ok((Some(after), skipped.unwrap_or(ElementOutcome::Changed)));
+                let place = Place { outer: place.outer.clone(), nesting: place.nesting + 1 };
+                let after = self.run_all(nested, object, &place)?;
+                let outcome = if after == *object {
+                    skipped(SkipReason::NoElements { missing: Vec::new() })
+                } else {
+                    ElementOutcome::Changed
+                };
+                return Ok((Some(after), outcome));
             }
         };
-        // What a patch costs grows with the object, and the object may grow with each element.
+        // The cost of a patch grows with the object, which may grow with each element.
         self.spend(object.weight() / Limits::LOOP_BYTES)?;
-        Ok(match patch(one, object, self.context, self.survey)? {
+        Ok(match patch(one, object, self.context, self.merge_context)? {
             Outcome::Patched { after, .. } => (Some(after), ElementOutcome::Changed),
             Outcome::Skipped(reason) => {
                 let found = match &reason {

@@ -1,4 +1,4 @@
-//! What a user can do where a variable has no value.
+//! Hints for variables without a value.
 
 use crate::report::RuleError;
 use crate::variables::{Inline, SubstitutionError};
@@ -9,18 +9,18 @@ pub(super) fn unresolved(error: &SubstitutionError, context: &Context<'_>) -> Ru
     RuleError { message: format!("variable substitution failed: {error}"), hint: hint(error, context) }
 }
 
-/// What would help where a variable has no value.
+/// What would give a variable a value.
 pub(super) fn hint(error: &SubstitutionError, context: &Context<'_>) -> Option<String> {
     let SubstitutionError::Variable { expression, cause, .. } = error else { return None };
     if let Some(limit) = cause.limit() {
-        return context.settings().input_names.more_of(limit.name());
+        return context.settings().input_names.limit_hint(limit.name());
     }
     if !cause.is_not_found() {
         return None;
     }
     let metadata = context.object().get("metadata");
-    let named = |field: &str| metadata.and_then(|metadata| metadata.get(field)).is_some();
-    if expression.contains("metadata.name") && !named("name") && named("generateName") {
+    let has = |field: &str| metadata.and_then(|metadata| metadata.get(field)).is_some();
+    if expression.contains("metadata.name") && !has("name") && has("generateName") {
         return Some("the object has a generateName and no name yet: only a created object has one".into());
     }
     let names = context.settings().input_names;
@@ -45,8 +45,8 @@ pub(super) fn hint(error: &SubstitutionError, context: &Context<'_>) -> Option<S
             names.entries
         ));
     }
-    let of_objects = ["request.object", "element", "target"];
-    if !of_objects.iter().any(|name| expression.contains(name)) {
+    let objects = ["request.object", "element", "target"];
+    if !objects.iter().any(|name| expression.contains(name)) {
         return Some(format!("{} gives names of the context a value", names.values));
     }
     None

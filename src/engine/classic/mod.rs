@@ -1,5 +1,4 @@
-//! Classic policies on one object: `standard` changes the object itself, `mutate_existing` the targets that it
-//! triggers.
+//! Classic policies: `standard` rules change the object itself, `mutate_existing` rules the targets that it triggers.
 
 mod conditions;
 mod context;

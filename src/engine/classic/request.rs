@@ -1,18 +1,18 @@
-//! The request that an evaluation stands for, and the context that it gives.
+//! The admission request that is evaluated, and its part of the context.
 
 use std::sync::LazyLock;
 
 use crate::policy::{Operation, UserInfo};
 use crate::value::{GroupVersionKind, Map, Text, Value};
 
-/// The request that an evaluation stands for.
+/// The admission request that is evaluated.
 #[derive(Clone, Debug)]
-pub(super) struct Subject<'a> {
-    /// `None` where a policy comes or changes, and nobody sends a request.
+pub(super) struct Request<'a> {
+    /// `None` if there is no request, because the policy was created or updated.
     pub(super) operation: Option<Operation>,
-    /// The stored object, where there is one.
+    /// The stored object, if there is one.
     pub(super) old: Option<Value>,
-    /// The kind of the object itself: for a subresource such as `scale` not that of its parent.
+    /// The kind of the object itself, not of the parent of a subresource.
     pub(super) kind: &'a GroupVersionKind,
     pub(super) namespace: &'a str,
     pub(super) name: &'a str,
@@ -20,12 +20,12 @@ pub(super) struct Subject<'a> {
     pub(super) user: Option<&'a UserInfo>,
 }
 
-impl Subject<'_> {
-    /// The context that the request alone gives, `request.object` left to be filled in.
-    pub(super) fn base(&self) -> Value {
-        /// The names that every request has, made once.
+impl Request<'_> {
+    /// The context of the request, without `request.object`.
+    pub(super) fn context_root(&self) -> Value {
+        /// The names in every request.
         static NAMES: LazyLock<Names> = LazyLock::new(Names::default);
-        let Some(operation) = self.operation else { return self.of_no_request() };
+        let Some(operation) = self.operation else { return self.root_without_request() };
         let names = &*NAMES;
         let kind = object([
             (&names.group, Value::String(self.kind.group.clone())),
@@ -40,7 +40,7 @@ impl Subject<'_> {
             (&names.old_object, self.old.clone().unwrap_or_default()),
             (&names.dry_run, Value::Bool(false)),
         ]);
-        // A Namespace counts as living in itself; of other objects of the cluster the request says nothing.
+        // The namespace of a Namespace is its own name; other cluster-scoped objects have none.
         let is_namespace = self.kind.group.is_empty() && &*self.kind.kind == "Namespace";
         let texts = [
             (&names.name, self.name),
@@ -71,8 +71,7 @@ impl Subject<'_> {
         .collect()
     }
 
-    /// What is known where nobody sends a request.
-    fn of_no_request(&self) -> Value {
+    fn root_without_request(&self) -> Value {
         let request: Value = [
             ("operation", Value::from("")),
             ("namespace", Value::from(self.namespace)),
@@ -81,8 +80,8 @@ impl Subject<'_> {
         ]
         .into_iter()
         .collect();
-        let nobody = || Value::from("");
-        [("request", request), ("serviceAccountName", nobody()), ("serviceAccountNamespace", nobody())]
+        let empty = || Value::from("");
+        [("request", request), ("serviceAccountName", empty()), ("serviceAccountNamespace", empty())]
             .into_iter()
             .collect()
     }
@@ -125,7 +124,7 @@ impl Default for Names {
     }
 }
 
-/// An object of members whose names are there.
+/// An object with these members, and capacity for more.
 fn object<const N: usize>(members: [(&Text, Value); N]) -> Value {
     let mut object = Map::with_capacity(N + 4);
     object.extend(members.map(|(name, value)| (name.clone(), value)));

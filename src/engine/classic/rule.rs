@@ -8,111 +8,110 @@ use crate::semantics::{Divergence, Semantics};
 use crate::value::Value;
 use crate::variables::{Inline, QueryError, SubstitutionError, Template};
 
-use super::conditions::{decide, undecided};
+use super::conditions::{condition_error, evaluate};
 use super::context::Context;
 use super::exemption::Exemption;
 use super::foreach;
 use super::hints::unresolved;
 use super::patch::patch;
 
-/// What a rule did.
-pub(super) struct Run {
+/// The result of a rule.
+pub(super) struct RuleRun {
     pub(super) outcome: Outcome,
-    /// The rule failed in its handler: Kyverno goes on with an empty object.
-    pub(super) emptied: bool,
+    /// Whether the handler of the rule failed: then Kyverno continues with an empty object.
+    pub(super) is_object_lost: bool,
 }
 
-impl Run {
-    const fn of(outcome: Outcome) -> Self {
-        Self { outcome, emptied: false }
+impl From<Outcome> for RuleRun {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, is_object_lost: false }
     }
 }
 
-/// Runs a rule that selects the object.
+/// Runs a rule that matches the object.
 pub(super) fn run(
     rule: &Rule,
     object: &Value,
     context: &mut Context<'_>,
-    survey: &MergeContext<'_>,
+    merge_context: &MergeContext<'_>,
     exemption: &Exemption<'_>,
-) -> Run {
-    let seen = match admit(rule, context, exemption) {
-        Ok(seen) => seen,
-        Err(run) => return *run,
+) -> RuleRun {
+    let evaluated = match check(rule, context, exemption) {
+        Ok(evaluated) => evaluated,
+        Err(outcome) => return RuleRun::from(*outcome),
     };
     let is_loop = matches!(rule.edit(), Edit::Foreach(_));
     if let Some(conditions) = &rule.preconditions
         && !is_loop
-        && let Err(error) = unseen(conditions, &seen, context)
+        && let Err(error) = substitute_other_conditions(conditions, &evaluated, context)
     {
-        return Run::of(Outcome::Error(error));
+        return RuleRun::from(Outcome::Error(error));
     }
     let outcome = match rule.edit() {
-        Edit::Foreach(entries) => foreach::run(entries, object, context, survey),
-        Edit::Patch(one) => patch(one, object, context, survey),
+        Edit::Foreach(entries) => foreach::run(entries, object, context, merge_context),
+        Edit::Patch(one) => patch(one, object, context, merge_context),
     };
     let outcome = outcome.and_then(|outcome| {
         if !is_loop {
-            unused(rule, context)?;
+            substitute_unused_entries(rule, context)?;
         }
         Ok(outcome)
     });
     match outcome {
-        Ok(outcome) => Run::of(outcome),
-        Err(error) => Run { outcome: Outcome::Error(error), emptied: true },
+        Ok(outcome) => RuleRun::from(outcome),
+        Err(error) => RuleRun { outcome: Outcome::Error(error), is_object_lost: true },
     }
 }
 
-/// Asks the preconditions and then the exceptions: the conditions that were looked at, or what keeps the rule
-/// from doing anything.
-pub(super) fn admit(
+/// Checks the preconditions, then the exceptions. Returns the conditions that were evaluated, or the outcome if the rule
+/// does not apply.
+pub(super) fn check(
     rule: &Rule,
     context: &mut Context<'_>,
     exemption: &Exemption<'_>,
-) -> Result<Vec<Evaluated>, Box<Run>> {
-    let mut seen = Vec::new();
+) -> Result<Vec<Evaluated>, Box<Outcome>> {
+    let mut evaluated = Vec::new();
     if let Some(conditions) = &rule.preconditions {
-        let verdict = decide(conditions, context).map_err(|error| {
-            Box::new(Run::of(Outcome::Error(undecided(*error, "preconditions", context))))
-        })?;
+        let verdict = evaluate(conditions, context)
+            .map_err(|error| Box::new(Outcome::Error(condition_error(*error, "preconditions", context))))?;
         if !verdict.met {
             let message = verdict.message;
-            return Err(Box::new(Run::of(Outcome::Skipped(SkipReason::Preconditions { message }))));
+            return Err(Box::new(Outcome::Skipped(SkipReason::Preconditions { message })));
         }
-        seen = verdict.seen;
+        evaluated = verdict.seen;
     }
-    match exemption.of(rule, context) {
-        Some(reason) => Err(Box::new(Run::of(Outcome::Skipped(reason)))),
-        None => Ok(seen),
+    match exemption.from_rule(rule, context) {
+        Some(reason) => Err(Box::new(Outcome::Skipped(reason))),
+        None => Ok(evaluated),
     }
 }
 
-/// Kyverno substitutes the whole rule before it patches, conditions included that nobody had to look at:
-/// a variable without a value fails the rule there, unless it has a foreach. Here such conditions are left alone.
-fn unseen(
+/// Substitutes the conditions that were not evaluated. Kyverno substitutes the whole rule before it patches: a variable
+/// without a value then fails a rule without `foreach`.
+fn substitute_other_conditions(
     conditions: &Conditions<Template>,
-    seen: &[Evaluated],
+    evaluated: &[Evaluated],
     context: &mut Context<'_>,
 ) -> Result<(), RuleError> {
     for condition in conditions.iter() {
-        if seen.iter().any(|seen| *seen.pointer == *condition.pointer()) {
+        if evaluated.iter().any(|evaluated| *evaluated.pointer == *condition.pointer()) {
             continue;
         }
         for operand in [&condition.key, &condition.value] {
-            again(operand, context)?;
+            substitute_unused(operand, context)?;
         }
     }
     Ok(())
 }
 
-/// Substitutes a part of the rule once more, as Kyverno does before it patches: what has no value fails the
-/// rule there. What another entry could not be loaded for is told elsewhere, or is known to a cluster alone.
-fn again(part: &Template, context: &mut Context<'_>) -> Result<(), RuleError> {
+/// Substitutes a part of the rule that is not used otherwise. An error counts only in Kyverno's semantics.
+fn substitute_unused(part: &Template, context: &mut Context<'_>) -> Result<(), RuleError> {
     let tracker = context.tracker();
     let settings = context.substitution(Inline::Path);
     let Err(error) = part.substitute(context, settings) else { return Ok(()) };
-    let of_an_entry = matches!(&error, SubstitutionError::Variable { cause: QueryError::Load(_), .. });
-    let is_documented = if of_an_entry {
+    // An entry that cannot be loaded here may load in a cluster: no divergence.
+    let is_load_error = matches!(&error, SubstitutionError::Variable { cause: QueryError::Load(_), .. });
+    let is_documented = if is_load_error {
         tracker.semantics() == Semantics::Documented
     } else {
         tracker.documented(Divergence::WholeRuleSubstitution)
@@ -120,29 +119,28 @@ fn again(part: &Template, context: &mut Context<'_>) -> Result<(), RuleError> {
     if is_documented { Ok(()) } else { Err(unresolved(&error, context)) }
 }
 
-/// The same for all of a rule with targets but its patch, while one of them is being patched.
-pub(super) fn whole(
+/// Substitutes everything but the patch of a mutate-existing rule, while a target is being patched.
+pub(super) fn substitute_rest(
     rule: &Rule,
     existing: &MutateExisting,
     context: &mut Context<'_>,
 ) -> Result<(), RuleError> {
     let conditions = rule.preconditions.iter().flat_map(Conditions::iter);
     for operand in conditions.flat_map(|condition| [&condition.key, &condition.value]) {
-        again(operand, context)?;
+        substitute_unused(operand, context)?;
     }
-    unused(rule, context)?;
+    substitute_unused_entries(rule, context)?;
     for target in existing.targets.iter().filter(|target| target.whole.fixed().is_none()) {
-        again(&target.whole, context)?;
+        substitute_unused(&target.whole, context)?;
     }
     Ok(())
 }
 
-/// Kyverno substitutes context entries with the rule, those included that nobody asked for: a variable
-/// without a value fails the rule there. Here such entries are left alone.
-fn unused(rule: &Rule, context: &mut Context<'_>) -> Result<(), RuleError> {
+/// Substitutes the context entries that were not loaded.
+fn substitute_unused_entries(rule: &Rule, context: &mut Context<'_>) -> Result<(), RuleError> {
     for entry in &rule.context {
         if entry.whole.fixed().is_none() && !context.is_loaded(entry) {
-            again(&entry.whole, context)?;
+            substitute_unused(&entry.whole, context)?;
         }
     }
     Ok(())

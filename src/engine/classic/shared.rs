@@ -1,40 +1,50 @@
-//! What standard rules and rules with targets need alike.
+//! What standard and mutate-existing rules have in common.
 
 use crate::engine::evaluation::Evaluation;
-use crate::policy::{Candidate, ClassicPolicy, Operation, PolicyException, Rule};
+use crate::policy::{Candidate, ClassicPolicy, Meta, Operation, PolicyException, Rule};
 use crate::report::{Outcome, RuleReport, SkipReason};
+use crate::semantics::DivergenceTracker;
 use crate::value::{Text, Value};
 
+use super::context::{Context, ContextInput, ExpressionWorld};
 use super::exemption::Exemption;
-use super::request::Subject;
+use super::request::Request;
 
 impl Evaluation<'_> {
-    /// Notes that a rule depends on labels or annotations which a recording holds redacted.
-    pub(super) fn note_matched(&self, policy: &str, rule: &Rule, object: &Value) {
-        let candidate = self.candidate(object, None);
-        let exceptions = || self.engine.settings.exceptions.of(policy, &rule.name);
-        if self.taint.is_replay()
-            && rule.may_take(candidate.kind, candidate.subresource)
-            && (rule.uses_labels() || exceptions().any(PolicyException::uses_labels))
-        {
-            let metadata = |field| object.path(&["metadata", field]);
-            ["labels", "annotations"]
-                .into_iter()
-                .filter_map(metadata)
-                .for_each(|value| self.taint.note_read(value));
-        }
+    /// Runs something with the context of a policy for a request; without an operation there is no request.
+    pub(super) fn with_context<T>(
+        &self,
+        policy: &Meta,
+        operation: Option<Operation>,
+        object: Value,
+        tracker: &DivergenceTracker,
+        run: impl FnOnce(&mut Context<'_>) -> T,
+    ) -> T {
+        let settings = &self.engine.settings;
+        let world = ExpressionWorld::new(self.world, self.identity);
+        let mut context = Context::new(ContextInput {
+            root: self.context_root(operation),
+            object,
+            policy: &policy.name,
+            namespace: policy.namespace.as_ref(),
+            settings,
+            world: &world,
+            tracker,
+            taint: self.taint,
+        });
+        context.assign(settings.values.of(&policy.name, self.name()));
+        run(&mut context)
     }
 
-    /// The context that a request of this operation gives; `None` where no request is sent.
-    pub(super) fn base(&self, operation: Option<Operation>) -> Value {
-        self.classic.base(operation, || {
+    fn context_root(&self, operation: Option<Operation>) -> Value {
+        self.classic.context_root(operation, || {
             let old = match operation {
                 None | Some(Operation::Create | Operation::Connect) => None,
                 Some(Operation::Update | Operation::Delete) => {
                     Some(self.old.unwrap_or(self.original).clone())
                 }
             };
-            let subject = Subject {
+            let request = Request {
                 operation,
                 old,
                 kind: self.own_kind,
@@ -43,19 +53,41 @@ impl Evaluation<'_> {
                 subresource: self.subresource,
                 user: self.engine.settings.user.as_ref(),
             };
-            subject.base()
+            request.context_root()
         })
     }
 
-    /// Whether a request comes to a rule that takes its object. The webhook is configured for what the rules name. A
-    /// rule that excludes everything by a filter without content adds nothing to it, and gets requests only where
-    /// another rule does.
+    /// Records what the decision depends on whether a rule matches. Returns the report of the rule if a replay cannot make
+    /// the decision, because the recording has redacted values.
+    pub(super) fn note_matching(&self, policy: &str, rule: &Rule, object: &Value) -> Option<RuleReport> {
+        self.note_rule_needs(rule);
+        let exceptions = || self.engine.settings.exceptions.of(policy, &rule.name);
+        if self.taint.is_replay()
+            && rule.may_take(self.kind, self.subresource)
+            && (rule.uses_labels() || exceptions().any(PolicyException::uses_labels))
+        {
+            for field in ["labels", "annotations"] {
+                object.path(&["metadata", field]).into_iter().for_each(|value| self.taint.note_read(value));
+            }
+        }
+        Some(RuleReport::new(rule.name.clone(), Outcome::Error(self.not_replayable()?)))
+    }
+
+    /// Records which inputs the decision depends on whether a rule matches.
+    pub(super) fn note_rule_needs(&self, rule: &Rule) {
+        let needs_labels =
+            self.engine.uses_namespace_labels() && rule.needs_namespace_labels(self.kind, self.subresource);
+        self.note_needs(needs_labels, rule.uses_user_info());
+    }
+
+    /// Whether a request reaches a rule that matches its object. The webhook is configured for what rules name. A rule
+    /// with an empty filter in `exclude` adds nothing to it, and sees only requests that another rule needs.
     pub(super) fn reaches(&self, policy: &ClassicPolicy, rule: &Rule, candidate: &Candidate<'_>) -> bool {
         let is_existing = rule.existing().is_some();
         !rule.asks_for_nothing() || {
-            let classic = self.policies.all();
-            let mut others = classic.filter_map(|(other, parts)| Some((other.as_classic()?, parts)));
-            others.any(|(other, parts)| {
+            let mut classic =
+                self.policies.all().filter_map(|(other, parts)| Some((other.as_classic()?, parts)));
+            classic.any(|(other, parts)| {
                 other.meta.failure_policy == policy.meta.failure_policy
                     && other.meta.admits(candidate)
                     && parts
@@ -66,7 +98,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The exceptions from a policy, for the object as it came to the policy.
+    /// The exceptions from a policy, for the object before the policy.
     pub(super) fn exemption<'b>(
         &'b self,
         policy: &'b Text,
@@ -81,37 +113,33 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Records what a rule's `match` or `exclude` depends on and is not known.
-    pub(super) fn note_what_is_missing(&self, rule: &Rule) {
-        let labels = self.engine.uses_namespace_labels()
-            && rule.needs_namespace_labels(self.kind, self.subresource);
-        self.note_needs(labels, rule.uses_user_info());
-    }
-
-    /// Records what the exceptions from a rule depend on and is not known.
-    pub(super) fn note_what_exceptions_miss(&self, policy: &str, rule: &Rule) {
+    /// Records what the exceptions from a rule depend on.
+    pub(super) fn note_exceptions(&self, policy: &str, rule: &Rule) {
         for exception in self.engine.settings.exceptions.of(policy, &rule.name) {
-            let labels = exception.needs_namespace_labels(self.kind, self.subresource);
-            self.note_needs(labels, exception.uses_user_info());
+            let needs_labels = exception.needs_namespace_labels(self.kind, self.subresource);
+            self.note_needs(needs_labels, exception.uses_user_info());
         }
     }
 }
 
 /// The report of a rule that did not run.
-pub(super) fn not_run(rule: &Rule, reason: SkipReason) -> RuleReport {
-    RuleReport { rule: rule.name.clone(), outcome: Outcome::Skipped(reason), trigger: None, trace: None }
+pub(super) fn skipped(rule: &Rule, reason: SkipReason) -> RuleReport {
+    RuleReport::new(rule.name.clone(), Outcome::Skipped(reason))
 }
 
-/// The report of a rule that does not select the object.
+/// The report of a rule that does not match the object.
 pub(super) fn not_selected(rule: &Rule, candidate: &Candidate<'_>) -> RuleReport {
     let mismatch = rule.mismatch(candidate).map(|mismatch| mismatch.details);
-    not_run(rule, SkipReason::NotSelected(mismatch.unwrap_or_default()))
+    skipped(rule, SkipReason::NotSelected(mismatch.unwrap_or_default()))
 }
 
-/// The reason of a rule that no request comes to.
-pub(super) fn unreached() -> SkipReason {
-    SkipReason::NotSelected(vec![
-        "a filter of `exclude` without content takes all kinds out of what the rule asks the API server for"
-            .to_owned(),
-    ])
+/// The report of a rule that no request reaches.
+pub(super) fn not_reached(rule: &Rule) -> RuleReport {
+    skipped(
+        rule,
+        SkipReason::NotSelected(vec![
+            "a filter of `exclude` without content takes all kinds out of what the rule asks the API server for"
+                .to_owned(),
+        ]),
+    )
 }

@@ -1,4 +1,4 @@
-//! The standard rules of one policy: those that change the object they take.
+//! Standard rules: those that change the object that they match.
 
 use std::ops::ControlFlow;
 
@@ -6,14 +6,15 @@ use crate::engine::evaluation::Evaluation;
 use crate::policy::{ClassicPolicy, Operation, Rule, other_namespace};
 use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker};
-use crate::value::{Text, Value};
+use crate::value::Value;
 
-use super::context::{Context, WorldClock, WorldRandom};
+use super::context::Context;
 use super::exemption::Exemption;
-use super::rule::{self, Run};
-use super::shared::{not_run, not_selected, unreached};
+use super::rule::{self, RuleRun};
+use super::shared::{not_reached, not_selected, skipped};
 
-/// Runs the standard rules of a policy on an object; `None` where none of its rules has anything to report.
+/// Runs the standard rules of a policy on an object; `None` if there is nothing to report. `number` is that of the policy,
+/// if the index skipped policies before it.
 pub(in crate::engine) fn run(
     evaluation: &Evaluation<'_>,
     policy: &ClassicPolicy,
@@ -21,46 +22,51 @@ pub(in crate::engine) fn run(
     number: Option<usize>,
     current: &mut Value,
 ) -> Option<PolicyReport> {
-    let first = match prematch(evaluation, policy, parts, current) {
+    let first_match = match prematch(evaluation, policy, parts, current) {
         Prematch::NoMatch => return None,
         Prematch::First(first) => Some(first),
         Prematch::Unknown => None,
     };
-    let settings = &evaluation.engine.settings;
     let operation = evaluation.operation(&policy.meta.name);
-    let tracker = DivergenceTracker::new(settings.semantics);
+    let tracker = DivergenceTracker::new(evaluation.engine.settings.semantics);
     let object = if operation == Operation::Delete { Value::Null } else { current.clone() };
-    let clock = WorldClock(evaluation.world);
-    let random = WorldRandom::new(evaluation.world, evaluation.identity);
-    let mut context = Context::new(
-        (evaluation.base(Some(operation)), object),
-        (&policy.meta.name, policy.meta.namespace.as_ref()),
-        settings,
-        (&clock, &random),
-        (&tracker, evaluation.taint),
-    );
-    if has_passed(evaluation, policy, number) {
-        context.hold_object();
-    }
-    context.assign(settings.values.of(&policy.meta.name, evaluation.name()));
-    let entry = if operation == Operation::Delete { current.clone() } else { context.object().clone() };
-    let name = policy.meta.full_name();
-    let exemption = evaluation.exemption(&name, &entry, Some(operation));
-    let standard = Standard { evaluation, policy, parts, operation, first, tracker: &tracker, entry: &entry };
-    let rules = Vec::with_capacity(parts.len());
-    let report = PolicyReport { policy: name.clone(), rules, divergences: DivergenceSet::NONE };
-    if first.is_none() && !policy.meta.admits(&evaluation.candidate(&entry, Some(operation))) {
-        return evaluation.if_traced(|| standard.of_other_namespace(report));
-    }
-    note_passed(evaluation, policy);
-    let mut progress =
-        Progress { report, working: entry.clone(), failed: false, applied: false, emptied: false };
-    for (position, rule) in policy.standard_rules(parts).enumerate() {
-        if standard.rule((position, rule), &name, &exemption, &mut context, &mut progress).is_break() {
-            break;
+    evaluation.with_context(&policy.meta, Some(operation), object, &tracker, |context| {
+        if is_request_seen(evaluation, policy, number) {
+            context.type_object();
         }
-    }
-    standard.finish(progress, current)
+        let before = if operation == Operation::Delete { current.clone() } else { context.object().clone() };
+        let name = policy.meta.full_name();
+        let exemption = &evaluation.exemption(&name, &before, Some(operation));
+        let run = StandardRun {
+            evaluation,
+            policy,
+            parts,
+            operation,
+            first_match,
+            tracker: &tracker,
+            before: &before,
+            exemption,
+        };
+        let rules = Vec::with_capacity(parts.len());
+        let report = PolicyReport { policy: name.clone(), rules, divergences: DivergenceSet::NONE };
+        if first_match.is_none() && !policy.meta.admits(&exemption.candidate) {
+            return evaluation.if_traced(|| run.in_other_namespace(report));
+        }
+        note_request_seen(evaluation, policy);
+        let mut progress = Progress {
+            report,
+            object: before.clone(),
+            has_failed: false,
+            has_patched: false,
+            is_object_lost: false,
+        };
+        for (position, rule) in policy.standard_rules(parts).enumerate() {
+            if run.rule(position, rule, context, &mut progress).is_break() {
+                break;
+            }
+        }
+        run.finish(progress, current)
+    })
 }
 
 /// Whether a policy that the index skips has nothing to report on an object. `next` is the number of the next policy
@@ -82,17 +88,17 @@ pub(in crate::engine) fn is_silent(
             && (!policy.has_standard_rules() || next.is_none_or(is_seen))
 }
 
-/// Whether the standard rules of a policy can match, decided before a context is made for them.
+/// Which standard rules match, as far as that is known before a context is created.
 enum Prematch {
-    /// There is nothing to report on the object.
+    /// None, and there is nothing to report.
     NoMatch,
-    /// This one of the standard rules is the first that takes the object.
+    /// This one is the first that matches the object.
     First(usize),
-    /// The rules have to be looked at.
+    /// They have to be evaluated.
     Unknown,
 }
 
-/// Decides whether rules can match, at little cost: most policies of a cluster are for other objects.
+/// Decides quickly whether rules match: most policies of a cluster are for other objects.
 fn prematch(
     evaluation: &Evaluation<'_>,
     policy: &ClassicPolicy,
@@ -117,180 +123,148 @@ fn prematch(
     if let Some(first) = policy.standard_rules(parts).position(|rule| rule.selects(&candidate)) {
         return Prematch::First(first);
     }
-    note_passed(evaluation, policy);
-    policy.standard_rules(parts).for_each(|rule| evaluation.note_what_is_missing(rule));
+    note_request_seen(evaluation, policy);
+    policy.standard_rules(parts).for_each(|rule| evaluation.note_rule_needs(rule));
     Prematch::NoMatch
 }
 
-/// Whether a policy with the same webhook has seen the request. Policies that the index leaves out see it, too.
-fn has_passed(evaluation: &Evaluation<'_>, policy: &ClassicPolicy, number: Option<usize>) -> bool {
+/// Whether a policy with the same webhook has seen the request. Policies that the index skips see it, too.
+fn is_request_seen(evaluation: &Evaluation<'_>, policy: &ClassicPolicy, number: Option<usize>) -> bool {
     let failure_policy = policy.meta.failure_policy;
     let is_before =
         |number| evaluation.policies.first_to_see(failure_policy).is_some_and(|first| first < number);
-    evaluation.classic.has_passed(failure_policy) || number.is_some_and(is_before)
+    evaluation.classic.is_seen(failure_policy) || number.is_some_and(is_before)
 }
 
-/// Records that a policy sees the request.
-fn note_passed(evaluation: &Evaluation<'_>, policy: &ClassicPolicy) {
+fn note_request_seen(evaluation: &Evaluation<'_>, policy: &ClassicPolicy) {
     if policy.has_standard_rules() {
-        evaluation.classic.note_passed(policy.meta.failure_policy);
+        evaluation.classic.note_seen(policy.meta.failure_policy);
     }
 }
 
-/// The standard rules of one policy on one object.
-struct Standard<'a> {
+/// The standard rules of one policy for one object.
+struct StandardRun<'a> {
     evaluation: &'a Evaluation<'a>,
     policy: &'a ClassicPolicy,
     parts: &'a [usize],
     operation: Operation,
-    /// The first of the standard rules that takes the object, where it is known.
-    first: Option<usize>,
+    /// The first of the standard rules that matches, if known.
+    first_match: Option<usize>,
     tracker: &'a DivergenceTracker,
-    /// The object as it came to the policy.
-    entry: &'a Value,
+    /// The object before the policy.
+    before: &'a Value,
+    exemption: &'a Exemption<'a>,
 }
 
-/// What the rules so far did.
+/// The result of the rules so far.
 struct Progress {
     report: PolicyReport,
-    /// The object as these rules left it.
-    working: Value,
-    /// A rule failed.
-    failed: bool,
-    /// A rule changed the object.
-    applied: bool,
-    /// A rule failed in its handler: Kyverno goes on with an empty object.
-    emptied: bool,
+    /// The object after these rules.
+    object: Value,
+    has_failed: bool,
+    has_patched: bool,
+    /// Whether the handler of a rule failed: then Kyverno continues with an empty object.
+    is_object_lost: bool,
 }
 
-impl Standard<'_> {
+impl StandardRun<'_> {
     /// The report of a policy for another namespace.
-    fn of_other_namespace(&self, mut report: PolicyReport) -> PolicyReport {
-        let candidate = self.evaluation.candidate(self.entry, Some(self.operation));
+    fn in_other_namespace(&self, mut report: PolicyReport) -> PolicyReport {
         let namespace = self.policy.meta.namespace.as_deref().unwrap_or_default();
-        let reason = || SkipReason::NotSelected(vec![other_namespace(namespace, &candidate)]);
-        report.rules.extend(self.policy.standard_rules(self.parts).map(|rule| not_run(rule, reason())));
+        let details = || vec![other_namespace(namespace, &self.exemption.candidate)];
+        let reports = self.policy.standard_rules(self.parts);
+        report.rules.extend(reports.map(|rule| skipped(rule, SkipReason::NotSelected(details()))));
         report
     }
 
-    /// Runs one rule, if it takes the object.
+    /// Runs one rule, if it matches the object.
     fn rule(
         &self,
-        (number, rule): (usize, &Rule),
-        name: &Text,
-        exemption: &Exemption<'_>,
+        position: usize,
+        rule: &Rule,
         context: &mut Context<'_>,
         progress: &mut Progress,
     ) -> ControlFlow<()> {
         let Self { evaluation, policy, operation, tracker, .. } = *self;
-        if progress.applied && policy.applies_one() {
-            progress.report.rules.extend(evaluation.if_traced(|| not_run(rule, SkipReason::ApplyOne)));
+        let reports = &mut progress.report.rules;
+        if progress.has_patched && policy.applies_one() {
+            reports.extend(evaluation.if_traced(|| skipped(rule, SkipReason::ApplyOne)));
             return ControlFlow::Continue(());
         }
-        let candidate = evaluation.candidate(&progress.working, Some(operation));
-        evaluation.note_what_is_missing(rule);
-        evaluation.note_matched(name, rule, &progress.working);
-        if let Some(error) = evaluation.not_replayable() {
-            progress.failed = true;
-            let outcome = Outcome::Error(error);
-            progress.report.rules.push(RuleReport {
-                rule: rule.name.clone(),
-                outcome,
-                trigger: None,
-                trace: None,
-            });
+        if let Some(error) = evaluation.note_matching(self.exemption.policy, rule, &progress.object) {
+            progress.has_failed = true;
+            reports.push(error);
             return ControlFlow::Continue(());
         }
-        // The first rule that takes the object is the first that can change it.
-        let selects = match self.first.filter(|first| number <= *first) {
-            Some(first) => number == first,
+        let candidate = evaluation.candidate(&progress.object, Some(operation));
+        // The object is unchanged up to the first match.
+        let is_match = match self.first_match.filter(|first| position <= *first) {
+            Some(first) => position == first,
             None => rule.selects(&candidate),
         };
-        if !selects {
-            progress.report.rules.extend(evaluation.if_traced(|| not_selected(rule, &candidate)));
+        if !is_match {
+            reports.extend(evaluation.if_traced(|| not_selected(rule, &candidate)));
             return ControlFlow::Continue(());
         }
         if rule.not_evaluated().is_some() {
             return ControlFlow::Continue(());
         }
         if !evaluation.reaches(policy, rule, &candidate) && !tracker.documented(Divergence::EmptyExclude) {
-            progress.report.rules.push(not_run(rule, unreached()));
+            reports.push(not_reached(rule));
             return ControlFlow::Continue(());
         }
-        // Kyverno goes on with an empty object, which no rule selects.
-        if progress.emptied && !tracker.documented(Divergence::FailedRule) {
+        // No rule matches the empty object.
+        if progress.is_object_lost && !tracker.documented(Divergence::FailedRule) {
             return ControlFlow::Break(());
         }
-        evaluation.note_what_exceptions_miss(name, rule);
-        if operation == Operation::Delete {
-            self.delete(rule, exemption, context, progress);
-        } else {
-            self.apply(rule, exemption, context, progress);
-        }
+        evaluation.note_exceptions(self.exemption.policy, rule);
+        self.apply(rule, context, progress);
         ControlFlow::Continue(())
     }
 
-    /// A rule whose request deletes the object: it is admitted, and changes nothing.
-    fn delete(
-        &self,
-        rule: &Rule,
-        exemption: &Exemption<'_>,
-        context: &mut Context<'_>,
-        progress: &mut Progress,
-    ) {
-        let settings = &self.evaluation.engine.settings;
-        let saved = context.enter(rule, &settings.values, settings.trace);
-        let admitted = rule::admit(rule, context, exemption);
-        let trace = context.leave(saved);
-        let outcome = deleted(admitted.err().map(|run| run.outcome), self.tracker);
-        let outcome = self.evaluation.replayable(outcome);
-        progress.failed |= matches!(outcome, Outcome::Error(_));
-        progress.report.rules.push(RuleReport { rule: rule.name.clone(), outcome, trigger: None, trace });
-    }
-
-    fn apply(
-        &self,
-        rule: &Rule,
-        exemption: &Exemption<'_>,
-        context: &mut Context<'_>,
-        progress: &mut Progress,
-    ) {
-        let settings = &self.evaluation.engine.settings;
-        progress.report.divergences.extend(rule.divergences);
-        let saved = context.enter(rule, &settings.values, settings.trace);
-        let Run { outcome, emptied } =
-            rule::run(rule, &progress.working, context, &self.evaluation.merge_context, exemption);
-        let trace = context.leave(saved);
-        let (outcome, emptied) = match self.evaluation.not_replayable() {
-            Some(error) => (Outcome::Error(error), false),
-            None => (outcome, emptied),
+    /// Runs a rule that matches. If the request deletes the object, nothing is patched.
+    fn apply(&self, rule: &Rule, context: &mut Context<'_>, progress: &mut Progress) {
+        let Self { evaluation, exemption, .. } = *self;
+        let settings = &evaluation.engine.settings;
+        let is_delete = self.operation == Operation::Delete;
+        let checkpoint = context.enter_rule(rule, &settings.values, settings.trace);
+        let run = if is_delete {
+            let checked = rule::check(rule, context, exemption);
+            RuleRun::from(deleted(checked.err().map(|outcome| *outcome), self.tracker))
+        } else {
+            progress.report.divergences.extend(rule.divergences);
+            rule::run(rule, &progress.object, context, &evaluation.merge_context, exemption)
         };
-        context.hold_object();
+        let trace = context.leave_rule(checkpoint);
+        let error = evaluation.not_replayable().map(|error| RuleRun::from(Outcome::Error(error)));
+        let RuleRun { outcome, is_object_lost } = error.unwrap_or(run);
+        if !is_delete {
+            context.type_object();
+        }
         match &outcome {
             Outcome::Patched { after, .. } => {
-                progress.working = after.clone();
-                context.set_object(&progress.working);
-                progress.applied = true;
+                progress.object = after.clone();
+                context.set_object(&progress.object);
+                progress.has_patched = true;
             }
-            Outcome::Error(_) => progress.failed = true,
+            Outcome::Error(_) => progress.has_failed = true,
             Outcome::NoChange | Outcome::Triggered { .. } | Outcome::Skipped(_) => {}
         }
-        progress.report.rules.push(RuleReport { rule: rule.name.clone(), outcome, trigger: None, trace });
-        progress.emptied |= emptied;
+        progress.is_object_lost |= is_object_lost;
+        progress.report.rules.push(RuleReport { trace, ..RuleReport::new(rule.name.clone(), outcome) });
     }
 
-    /// Completes the report, and takes over the changes unless a rule failed or a filter hides the object.
+    /// Completes the report, and keeps the changes unless a rule failed or a filter excludes the object.
     fn finish(&self, progress: Progress, current: &mut Value) -> Option<PolicyReport> {
-        let Self { evaluation, policy, operation, tracker, entry, .. } = *self;
-        let Progress { mut report, working, failed, .. } = progress;
-        let takes = |rule: &Rule| rule.selects(&evaluation.candidate(entry, Some(operation)));
-        if policy.controller_only(self.parts).any(takes) {
+        let Self { evaluation, policy, operation, tracker, before, .. } = *self;
+        let Progress { mut report, object, has_failed, .. } = progress;
+        if policy.controller_only(self.parts).any(|rule| rule.selects(&self.exemption.candidate)) {
             tracker.reach(Divergence::AutogenTargets);
         }
         report.divergences.extend(tracker.reached());
         let acts = |outcome: &Outcome| matches!(outcome, Outcome::Patched { .. } | Outcome::Error(_));
         if report.rules.iter().any(|rule| acts(&rule.outcome))
-            && let Some(filter) = evaluation.excluding_filter(entry, Some(operation))
+            && let Some(filter) = evaluation.excluding_filter(before, Some(operation))
         {
             let tracker = DivergenceTracker::new(tracker.semantics());
             if !tracker.documented(Divergence::HiddenObject) {
@@ -302,16 +276,16 @@ impl Standard<'_> {
             }
             report.divergences.extend(tracker.reached());
         }
-        if !failed {
-            *current = working;
+        if !has_failed {
+            *current = object;
         }
         (!report.rules.is_empty() || !report.divergences.is_empty()).then_some(report)
     }
 }
 
-/// The outcome of a standard rule where the request deletes the object, given what kept it from its patch.
-fn deleted(kept: Option<Outcome>, tracker: &DivergenceTracker) -> Outcome {
-    match kept {
+/// The outcome of a rule for a request that deletes the object, given that of the checks before its patch.
+fn deleted(checked: Option<Outcome>, tracker: &DivergenceTracker) -> Outcome {
+    match checked {
         Some(skipped @ Outcome::Skipped(_)) => skipped,
         _ if tracker.documented(Divergence::StandardRuleOnDelete) => Outcome::Skipped(SkipReason::Deleted),
         Some(error) => error,

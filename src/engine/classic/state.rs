@@ -1,4 +1,4 @@
-//! What classic policies share on one object.
+//! State that classic policies share for one object.
 
 use std::cell::{Cell, OnceCell, RefCell};
 
@@ -6,40 +6,40 @@ use crate::policy::{FailurePolicy, Operation};
 use crate::report::UndecidedException;
 use crate::value::Value;
 
-/// What classic policies share on one object.
+/// State that classic policies share for one object.
 #[derive(Default)]
 pub(in crate::engine) struct ObjectState {
-    /// The context that the request alone gives, by operation.
-    bases: [OnceCell<Value>; Operation::ALL.len()],
+    /// The context of the request, by operation.
+    context_roots: [OnceCell<Value>; Operation::ALL.len()],
     /// Whether a policy has seen the request, by failure policy: each has its own webhook and so its own request.
-    passed: [Cell<bool>; 2],
-    /// Exceptions whose conditions could not be evaluated.
+    seen: [Cell<bool>; 2],
+    /// Exceptions whose conditions cannot be evaluated.
     pub(in crate::engine) undecided: RefCell<Vec<UndecidedException>>,
 }
 
 impl ObjectState {
-    /// The context that a request of this operation gives, made once.
-    pub(super) fn base(&self, operation: Option<Operation>, make: impl FnOnce() -> Value) -> Value {
-        let at = Operation::ALL.iter().position(|known| Some(*known) == operation);
-        match at.and_then(|at| self.bases.get(at)) {
-            Some(base) => base.get_or_init(make).clone(),
-            None => make(),
+    /// The context of a request with this operation, created once.
+    pub(super) fn context_root(&self, operation: Option<Operation>, create: impl FnOnce() -> Value) -> Value {
+        let index = Operation::ALL.iter().position(|known| Some(*known) == operation);
+        match index.and_then(|index| self.context_roots.get(index)) {
+            Some(root) => root.get_or_init(create).clone(),
+            None => create(),
         }
     }
 
     /// Whether a policy with this failure policy has seen the request.
-    pub(super) fn has_passed(&self, failure_policy: FailurePolicy) -> bool {
-        self.passed(failure_policy).is_some_and(Cell::get)
+    pub(super) fn is_seen(&self, failure_policy: FailurePolicy) -> bool {
+        self.seen(failure_policy).is_some_and(Cell::get)
     }
 
     /// Records that a policy with this failure policy has seen the request.
-    pub(super) fn note_passed(&self, failure_policy: FailurePolicy) {
-        if let Some(passed) = self.passed(failure_policy) {
-            passed.set(true);
+    pub(super) fn note_seen(&self, failure_policy: FailurePolicy) {
+        if let Some(seen) = self.seen(failure_policy) {
+            seen.set(true);
         }
     }
 
-    fn passed(&self, failure_policy: FailurePolicy) -> Option<&Cell<bool>> {
-        self.passed.get(usize::from(failure_policy == FailurePolicy::Ignore))
+    fn seen(&self, failure_policy: FailurePolicy) -> Option<&Cell<bool>> {
+        self.seen.get(usize::from(failure_policy == FailurePolicy::Ignore))
     }
 }

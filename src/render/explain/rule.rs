@@ -187,11 +187,11 @@ impl<'a> RuleExplainer<'a, '_> {
     /// Adds conditions and variables from the trace: those of the rule, and of each element of its loops.
     fn trace(&self, trace: &Trace, explained: &mut Explained<'a>) {
         explained.elements = self.elements(trace);
-        explained.elements_left_out = trace.turns_left_out;
-        let mut conditions: Vec<Vec<&ConditionTrace>> = vec![Vec::new(); trace.turns.len() + 1];
+        explained.elements_left_out = trace.omitted_iterations;
+        let mut conditions: Vec<Vec<&ConditionTrace>> = vec![Vec::new(); trace.iterations.len() + 1];
         let of = |element: Option<usize>| element.map_or(0, |element| element + 1);
         for seen in &trace.conditions {
-            if let Some(conditions) = conditions.get_mut(of(seen.turn)) {
+            if let Some(conditions) = conditions.get_mut(of(seen.iteration)) {
                 conditions.push(seen);
             }
         }
@@ -203,9 +203,13 @@ impl<'a> RuleExplainer<'a, '_> {
             (None, None) => Some(&source.preconditions),
         });
         explained.conditions = self.conditions(&conditions.next().unwrap_or_default(), written, failed);
-        for ((element, seen), conditions) in explained.elements.iter_mut().zip(&trace.turns).zip(conditions) {
-            let failed =
-                matches!(seen.fate, ElementOutcome::Skipped { reason: SkipReason::Preconditions { .. }, .. });
+        for ((element, seen), conditions) in
+            explained.elements.iter_mut().zip(&trace.iterations).zip(conditions)
+        {
+            let failed = matches!(
+                seen.outcome,
+                ElementOutcome::Skipped { reason: SkipReason::Preconditions { .. }, .. }
+            );
             let written = self.written(&seen.place).and_then(|entry| entry.get("preconditions"));
             element.conditions = self.conditions(&conditions, written, failed);
         }
@@ -216,12 +220,12 @@ impl<'a> RuleExplainer<'a, '_> {
                 Ok(value) => Ok(self.redactor.value(value)),
                 Err(error) => Err(self.redactor.text(&error.0)),
             };
-            let known = shown.entry((seen.turn, &seen.expression)).or_default();
+            let known = shown.entry((seen.iteration, &seen.expression)).or_default();
             if known.contains(&value) {
                 continue;
             }
             known.push(value.clone());
-            let variables = match seen.turn {
+            let variables = match seen.iteration {
                 None => Some(&mut explained.variables),
                 Some(element) => explained.elements.get_mut(element).map(|element| &mut element.variables),
             };
@@ -242,8 +246,8 @@ impl<'a> RuleExplainer<'a, '_> {
     }
 
     fn elements(&self, trace: &Trace) -> Vec<Element> {
-        let mut elements: Vec<Element> = Vec::with_capacity(trace.turns.len());
-        for seen in &trace.turns {
+        let mut elements: Vec<Element> = Vec::with_capacity(trace.iterations.len());
+        for seen in &trace.iterations {
             let outer = seen.outer.and_then(|outer| elements.get(outer));
             let mut indexes = outer.map(|outer| outer.indexes.clone()).unwrap_or_default();
             indexes.push(seen.index);
@@ -264,7 +268,7 @@ impl<'a> RuleExplainer<'a, '_> {
             variables: Vec::new(),
             anchor: None,
         };
-        match &seen.fate {
+        match &seen.outcome {
             ElementOutcome::Failed => element.why = "it could not be evaluated".into(),
             ElementOutcome::Changed => element.verdict = Verdict::Patched,
             ElementOutcome::NoChange => {

@@ -1,13 +1,12 @@
-//! Which integers Kyverno holds as integers, and which as floats.
+//! Which integers Kyverno keeps as integers, and which as floats.
 
+use crate::engine::Limits;
 use crate::jmespath::{EvalError, Runtime};
 use crate::value::{Text, Value};
 
-use crate::engine::Limits;
-
 use super::variable_names::names;
 
-/// Which values of the context hold integers as integers, where Kyverno holds others as floats.
+/// The values of the context in which Kyverno keeps integers as integers. In all others they are floats.
 #[derive(Default)]
 pub(super) struct TypedIntegers {
     /// `request.object`
@@ -16,28 +15,28 @@ pub(super) struct TypedIntegers {
     pub(super) old_object: bool,
     /// Other values, by name.
     pub(super) names: Vec<Text>,
-    /// A variable gave such a value.
-    pub(super) gave: bool,
-    /// An object, and the same with its integers held.
+    /// Whether an expression used such a value.
+    pub(super) used: bool,
+    /// An object, and the same with typed integers.
     cached: Option<(Value, Value)>,
 }
 
 impl TypedIntegers {
-    pub(super) fn name(&mut self, name: &Text, is_typed: bool) {
+    pub(super) fn set(&mut self, name: &Text, is_typed: bool) {
         self.names.retain(|known| known != name);
         if is_typed {
             self.names.push(name.clone());
         }
     }
 
-    /// Whether an expression asks for such a value.
-    pub(super) fn gives(&self, expression: &str) -> bool {
+    /// Whether an expression uses such a value.
+    pub(super) fn is_used_by(&self, expression: &str) -> bool {
         self.object && expression.contains("request.object")
             || self.old_object && expression.contains("request.oldObject")
             || self.names.iter().any(|name| names(expression, name))
     }
 
-    /// The context with the marks that its values have in Kyverno.
+    /// The context with typed integers as in Kyverno.
     pub(super) fn root(
         &mut self,
         root: &Value,
@@ -47,7 +46,7 @@ impl TypedIntegers {
         let mut root = root.clone();
         if let Some(request) = root.as_object_mut().and_then(|root| root.get_mut("request")) {
             if self.object {
-                request.insert("object", self.marked(object, runtime)?);
+                request.insert("object", self.typed(object, runtime)?);
             }
             if self.old_object
                 && let Some(old) = request.get("oldObject").map(Value::with_typed_integers)
@@ -63,15 +62,15 @@ impl TypedIntegers {
         Ok(root)
     }
 
-    fn marked(&mut self, object: &Value, runtime: &Runtime<'_>) -> Result<Value, EvalError> {
-        if let Some((of, marked)) = &self.cached
-            && of.same_storage(object)
+    fn typed(&mut self, object: &Value, runtime: &Runtime<'_>) -> Result<Value, EvalError> {
+        if let Some((known, typed)) = &self.cached
+            && known.same_storage(object)
         {
-            return Ok(marked.clone());
+            return Ok(typed.clone());
         }
         runtime.spend((object.weight() / Limits::LOOP_BYTES) as u64)?;
-        let marked = object.with_typed_integers();
-        self.cached = Some((object.clone(), marked.clone()));
-        Ok(marked)
+        let typed = object.with_typed_integers();
+        self.cached = Some((object.clone(), typed.clone()));
+        Ok(typed)
     }
 }

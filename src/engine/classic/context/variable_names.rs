@@ -1,9 +1,8 @@
 //! Which variables an expression names.
 
-/// Whether an expression names a variable of the context: the name stands in it as a word that no `.`,
-/// letter or digit goes before.
+/// Whether an expression contains the name of a variable as a word that does not follow a `.`, a letter or a digit.
 pub(super) fn names(expression: &str, name: &str) -> bool {
-    // Most expressions are short: this is sooner done than to prepare a search for more than a letter.
+    // Most expressions are short: a search for one letter is faster than the setup of a search for a word.
     let Some(first) = name.chars().next() else { return false };
     let mut from = 0;
     while let Some(start) = expression.get(from..).and_then(|rest| rest.find(first)).map(|at| from + at) {
@@ -28,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_stands_as_a_word() {
+    fn names_are_found_as_words() {
         for text in [
             "one<two",
             "(one)",
@@ -47,7 +46,7 @@ mod tests {
             assert!(!names(text, "one"), "{text}");
         }
         assert!(names("äone ", "one") && names("oneß", "one"));
-        // An occurrence that begins in another one is none.
+        // Occurrences do not overlap.
         assert!(!names(".a-a-a", "a-a") && names("a-a-a", "a-a"));
     }
 }

@@ -1,8 +1,10 @@
-//! Rules with targets: one object triggers them, others are changed.
+//! Mutate-existing rules: one object triggers them, others are changed.
 
-mod refusals;
+mod errors;
 
-use crate::patch::MergeContext;
+use crate::engine::evaluation::Evaluation;
+use crate::engine::targets::{TargetId, Targets};
+use crate::engine::{LookupError, TargetAccess};
 use crate::policy::{ClassicPolicy, Edit, MutateExisting, Operation, Rule, Target, TargetSelector};
 use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
@@ -10,203 +12,185 @@ use crate::value::{ChangeKind, Segment, Text, Value, changes};
 use crate::variables::Inline;
 use crate::yaml;
 
-use crate::engine::evaluation::Evaluation;
-use crate::engine::targets::{Found, Targets};
-use crate::engine::{LookupError, TargetAccess};
-
-use super::context::{Context, WorldClock, WorldRandom};
+use super::context::Context;
 use super::hints::hint;
-use super::rule::{self, Run};
-use super::shared::{not_run, not_selected, unreached};
+use super::rule::{self, RuleRun};
+use super::shared::{not_reached, not_selected, skipped};
 use super::{conditions, foreach};
 use crate::engine::classic::patch::patch;
 
-use refusals::{failing, no_object, no_subresource, not_found, refused, with_request};
+use errors::{no_object, no_subresource, not_found, refused, with_failed_request, with_rule_error};
 
-/// The annotation that tells what was changed last.
+/// The annotation with the last change of a target.
 pub const LAST_APPLIED: &str = "policies.kyverno.io/last-applied-patches";
 
-/// Runs the rules with targets of a policy that an object triggers; `None` where it has none.
+/// Runs the mutate-existing rules of a policy that an object triggers; `None` if there are none.
 pub(in crate::engine) fn run(
     evaluation: &Evaluation<'_>,
     policy: &ClassicPolicy,
-    rules: &[usize],
+    parts: &[usize],
     targets: &mut Targets,
 ) -> Option<PolicyReport> {
-    let has_targets = |index: &usize| rule_at(policy, *index).is_some_and(|rule| rule.existing().is_some());
-    if !rules.iter().any(has_targets) {
-        return None;
-    }
-    Requests { evaluation, policy, rules }.run(targets)
+    let trigger = Trigger { evaluation, policy, parts };
+    trigger.rules().any(|(_, rule)| rule.existing().is_some()).then(|| trigger.run(targets))
 }
 
-fn rule_at(policy: &ClassicPolicy, index: usize) -> Option<&Rule> {
-    policy.rules.get(index)
-}
-
-/// One policy for one trigger.
-struct Requests<'a> {
+/// One policy and the object that triggers it.
+struct Trigger<'a> {
     evaluation: &'a Evaluation<'a>,
     policy: &'a ClassicPolicy,
-    /// The rules that may take objects of the trigger's kind.
-    rules: &'a [usize],
+    /// The rules that may match objects of the trigger's kind.
+    parts: &'a [usize],
 }
 
-/// What a run of requests came to.
+/// The result of update requests.
 #[derive(Default)]
 struct UpdateRequestRun {
     reports: Vec<RuleReport>,
     /// The targets that were patched.
-    patched: Vec<Found>,
-    failed: bool,
+    patched: Vec<TargetId>,
+    has_failed: bool,
 }
 
-impl Requests<'_> {
-    fn run(&self, targets: &mut Targets) -> Option<PolicyReport> {
-        let settings = &self.evaluation.engine.settings;
-        let tracker = DivergenceTracker::new(settings.semantics);
-        let name = self.policy.meta.full_name();
-        let mut report = PolicyReport { policy: name, rules: Vec::new(), divergences: DivergenceSet::NONE };
-        let requested = self.within(&tracker, |context| self.requested(context, &mut report.rules))?;
-        if !requested.is_empty() {
-            for rule in requested.iter().filter_map(|index| rule_at(self.policy, *index)) {
+impl Trigger<'_> {
+    /// The rules with their numbers in the policy.
+    fn rules(&self) -> impl Iterator<Item = (usize, &Rule)> {
+        self.parts.iter().filter_map(|part| Some((*part, self.policy.rules.get(*part)?)))
+    }
+
+    fn run(&self, targets: &mut Targets) -> PolicyReport {
+        let tracker = DivergenceTracker::new(self.evaluation.engine.settings.semantics);
+        let policy = self.policy.meta.full_name();
+        let mut report = PolicyReport { policy, rules: Vec::new(), divergences: DivergenceSet::NONE };
+        let triggered = self.with_context(&tracker, |context| self.triggered(context, &mut report.rules));
+        if !triggered.is_empty() {
+            for rule in triggered.iter().filter_map(|index| self.policy.rules.get(*index)) {
                 report.divergences.extend(rule.divergences);
             }
-            let course = self.within(&tracker, |context| self.course(&requested, context, targets, true))?;
-            if course.failed {
+            let run = self
+                .with_context(&tracker, |context| self.update_requests(&triggered, context, targets, true));
+            if run.has_failed {
                 tracker.reach(Divergence::VanishedRequest);
             }
-            self.note_repeats(&requested, &course, &tracker, targets);
-            report.rules.extend(course.reports);
+            self.note_repetition(&triggered, &run, &tracker, targets);
+            report.rules.extend(run.reports);
         }
         report.divergences.extend(tracker.reached());
-        Some(report)
+        report
     }
 
-    /// Runs something in the context that the trigger's request gives.
-    fn within<T>(&self, tracker: &DivergenceTracker, run: impl FnOnce(&mut Context<'_>) -> T) -> Option<T> {
-        let Evaluation { engine, world, taint, identity, placed, .. } = *self.evaluation;
-        let settings = &engine.settings;
-        let (clock, random) = (WorldClock(world), WorldRandom::new(world, identity));
-        let mut context = Context::new(
-            (self.evaluation.base(self.operation()), placed.object.clone()),
-            (&self.policy.meta.name, self.policy.meta.namespace.as_ref()),
-            settings,
-            (&clock, &random),
-            (tracker, taint),
-        );
-        context.assign(settings.values.of(&self.policy.meta.name, self.evaluation.name()));
-        Some(run(&mut context))
+    /// Runs something with the context of the trigger's request.
+    fn with_context<T>(&self, tracker: &DivergenceTracker, run: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        let object = self.evaluation.placed.object.clone();
+        self.evaluation.with_context(&self.policy.meta, self.operation(), object, tracker, run)
     }
 
-    /// The operation of the request; `None` where the policy changes and nobody sends one.
+    /// The operation of the request; `None` if there is none, because the policy was created or updated.
     fn operation(&self) -> Option<Operation> {
         let is_request = !self.evaluation.engine.settings.on_policy_update;
         is_request.then(|| self.evaluation.operation(&self.policy.meta.name))
     }
 
-    /// The rules with targets that the trigger asks for. Of the others that have something to say `reports` tells.
-    fn requested(&self, context: &mut Context<'_>, reports: &mut Vec<RuleReport>) -> Vec<usize> {
-        let settings = &self.evaluation.engine.settings;
+    /// The numbers of the rules that the object triggers. Adds reports of those that match and are skipped.
+    fn triggered(&self, context: &mut Context<'_>, reports: &mut Vec<RuleReport>) -> Vec<usize> {
+        let evaluation = self.evaluation;
+        let settings = &evaluation.engine.settings;
         let operation = self.operation();
         let object = context.object().clone();
-        let candidate = self.evaluation.candidate(&object, operation);
-        let mut requested = Vec::new();
-        let mut passed_over = false;
-        let rules = self.rules.iter().filter_map(|index| Some((*index, rule_at(self.policy, *index)?)));
-        for (index, rule) in rules {
+        let candidate = evaluation.candidate(&object, operation);
+        let mut triggered = Vec::new();
+        let mut are_some_skipped = false;
+        for (index, rule) in self.rules() {
             let Some(existing) = rule.existing() else { continue };
-            if !requested.is_empty() && self.policy.applies_one() {
-                reports.extend(self.evaluation.if_traced(|| not_run(rule, SkipReason::ApplyOne)));
+            if !triggered.is_empty() && self.policy.applies_one() {
+                reports.extend(evaluation.if_traced(|| skipped(rule, SkipReason::ApplyOne)));
                 continue;
             }
-            self.evaluation.note_what_is_missing(rule);
-            self.evaluation.note_matched(&self.policy.meta.full_name(), rule, &object);
-            if let Some(error) = self.evaluation.not_replayable() {
-                let outcome = Outcome::Error(error);
-                reports.push(RuleReport { rule: rule.name.clone(), outcome, trigger: None, trace: None });
+            if let Some(error) = evaluation.note_matching(&self.policy.meta.full_name(), rule, &object) {
+                reports.push(error);
                 continue;
             }
             if !self.policy.meta.admits(&candidate) || !rule.selects(&candidate) {
-                reports.extend(self.evaluation.if_traced(|| not_selected(rule, &candidate)));
+                reports.extend(evaluation.if_traced(|| not_selected(rule, &candidate)));
                 continue;
             }
             if operation.is_some()
-                && !self.evaluation.reaches(self.policy, rule, &candidate)
+                && !evaluation.reaches(self.policy, rule, &candidate)
                 && !context.tracker().documented(Divergence::EmptyExclude)
             {
-                reports.push(not_run(rule, unreached()));
+                reports.push(not_reached(rule));
                 continue;
             }
-            let waits =
-                operation.is_none() && !existing.on_policy_update.unwrap_or(self.policy.on_policy_update);
-            if waits || operation == Some(Operation::Delete) && !rule.names_operation(Operation::Delete) {
-                passed_over = true;
-                let reason = if waits { SkipReason::NotOnPolicyUpdate } else { SkipReason::NotOnDelete };
-                reports.push(not_run(rule, reason));
+            let on_policy_update = existing.on_policy_update.unwrap_or(self.policy.on_policy_update);
+            let reason = match operation {
+                None if !on_policy_update => Some(SkipReason::NotOnPolicyUpdate),
+                Some(Operation::Delete) if !rule.names_operation(Operation::Delete) => {
+                    Some(SkipReason::NotOnDelete)
+                }
+                _ => None,
+            };
+            if let Some(reason) = reason {
+                are_some_skipped = true;
+                reports.push(skipped(rule, reason));
                 continue;
             }
-            let saved = context.enter(rule, &settings.values, settings.trace);
-            let outcome = self.kept(rule, &object, context);
-            let trace = context.leave(saved);
-            let outcome = self.evaluation.not_replayable().map(Outcome::Error).or(outcome);
-            match outcome {
-                None => requested.push(index),
+            let checkpoint = context.enter_rule(rule, &settings.values, settings.trace);
+            let checked = self.check(rule, &object, context);
+            let trace = context.leave_rule(checkpoint);
+            match evaluation.not_replayable().map(Outcome::Error).or(checked) {
+                None => triggered.push(index),
                 Some(outcome) => {
-                    reports.push(RuleReport { rule: rule.name.clone(), outcome, trigger: None, trace });
+                    reports.push(RuleReport { trace, ..RuleReport::new(rule.name.clone(), outcome) });
                 }
             }
         }
-        if !requested.is_empty()
-            && let Some(filter) = self.evaluation.excluding_filter(&object, operation)
+        if !triggered.is_empty()
+            && let Some(filter) = evaluation.excluding_filter(&object, operation)
             && !context.tracker().documented(Divergence::HiddenObject)
         {
-            for rule in requested.drain(..).filter_map(|index| rule_at(self.policy, index)) {
-                reports.push(not_run(rule, SkipReason::Filtered(filter.clone())));
+            for rule in triggered.drain(..).filter_map(|index| self.policy.rules.get(index)) {
+                reports.push(skipped(rule, SkipReason::Filtered(filter.clone())));
             }
         }
-        if passed_over && !requested.is_empty() {
+        if are_some_skipped && !triggered.is_empty() {
             context.tracker().reach(Divergence::WholePolicyRequest);
         }
-        requested
+        triggered
     }
 
-    /// Runs requests. Kyverno runs the whole policy for each; what that does besides is reproduced once.
-    fn course(
+    /// Runs the update requests of rules. Kyverno runs the whole policy for each request; here other rules run once.
+    /// `keeps_changes` is whether targets are changed and reported.
+    fn update_requests(
         &self,
-        requested: &[usize],
+        triggered: &[usize],
         context: &mut Context<'_>,
         targets: &mut Targets,
-        keep: bool,
+        keeps_changes: bool,
     ) -> UpdateRequestRun {
-        context.hold_objects();
+        context.type_objects();
         let settings = &self.evaluation.engine.settings;
         let is_kyverno = settings.semantics == Semantics::Kyverno;
-        let mut course = UpdateRequestRun::default();
+        let mut run = UpdateRequestRun::default();
         let object = context.object().clone();
-        let mut memory = object.clone();
-        for (index, rule) in
-            self.rules.iter().filter_map(|index| Some((*index, rule_at(self.policy, *index)?)))
-        {
-            let selects = || rule.selects(&self.evaluation.candidate(&memory, self.operation()));
+        let mut current = object.clone();
+        for (index, rule) in self.rules() {
+            let selects = || rule.selects(&self.evaluation.candidate(&current, self.operation()));
             let Some(existing) = rule.existing() else {
-                if !(keep || is_kyverno) || rule.not_evaluated().is_some() || !selects() {
+                if !(keeps_changes || is_kyverno) || rule.not_evaluated().is_some() || !selects() {
                     continue;
                 }
-                match self.standard(rule, &memory, context) {
-                    Run { outcome: Outcome::Patched { after, .. }, .. } if is_kyverno => {
-                        memory = after;
-                        context.set_object(&memory);
-                        let error = RuleError::new("empty resource to patch");
-                        let words = error.message.clone();
-                        course.report(rule, failing(error, &words));
+                match self.run_standard(rule, &current, context) {
+                    RuleRun { outcome: Outcome::Patched { after, .. }, .. } if is_kyverno => {
+                        current = after;
+                        context.set_object(&current);
+                        run.fail(rule, with_failed_request(RuleError::new("empty resource to patch")));
                         if self.policy.applies_one() {
                             break;
                         }
                     }
-                    Run { outcome: Outcome::Error(error), emptied } if is_kyverno => {
-                        course.fail(rule, error);
-                        if emptied {
+                    RuleRun { outcome: Outcome::Error(error), is_object_lost } if is_kyverno => {
+                        run.fail(rule, with_rule_error(error, rule));
+                        if is_object_lost {
                             break;
                         }
                     }
@@ -214,158 +198,138 @@ impl Requests<'_> {
                 }
                 continue;
             };
-            if if is_kyverno { !selects() } else { !requested.contains(&index) } {
+            if if is_kyverno { !selects() } else { !triggered.contains(&index) } {
                 continue;
             }
-            let saved = context.enter(rule, &settings.values, settings.trace && keep);
-            let patched = course.patched.len();
-            let failed = std::mem::take(&mut course.failed);
-            if self.kept(rule, &object, context).is_none() {
-                Work { requests: self, rule, existing, keep }.run(context, targets, &mut course);
+            let checkpoint = context.enter_rule(rule, &settings.values, settings.trace && keeps_changes);
+            let patched = run.patched.len();
+            let has_failed = std::mem::take(&mut run.has_failed);
+            if self.check(rule, &object, context).is_none() {
+                TargetsRun { trigger: self, rule, existing, keeps_changes }.run(context, targets, &mut run);
             }
-            let applied = course.patched.len() > patched || course.failed;
-            course.failed |= failed;
-            if let (Some(report), Some(trace)) = (course.reports.last_mut(), context.leave(saved)) {
+            let has_applied = run.patched.len() > patched || run.has_failed;
+            run.has_failed |= has_failed;
+            if let (Some(report), Some(trace)) = (run.reports.last_mut(), context.leave_rule(checkpoint)) {
                 report.trace = Some(trace);
             }
-            if applied && self.policy.applies_one() {
+            if has_applied && self.policy.applies_one() {
                 break;
             }
         }
-        course
+        run
     }
 
-    /// What keeps a rule that selects the trigger from doing anything: preconditions, then exceptions.
-    fn kept(&self, rule: &Rule, object: &Value, context: &mut Context<'_>) -> Option<Outcome> {
+    /// Checks preconditions and exceptions; returns the outcome if the rule does not apply.
+    fn check(&self, rule: &Rule, object: &Value, context: &mut Context<'_>) -> Option<Outcome> {
         let name = self.policy.meta.full_name();
-        self.evaluation.note_what_exceptions_miss(&name, rule);
+        self.evaluation.note_exceptions(&name, rule);
         let exemption = self.evaluation.exemption(&name, object, self.operation());
-        rule::admit(rule, context, &exemption).err().map(|run| run.outcome)
+        rule::check(rule, context, &exemption).err().map(|outcome| *outcome)
     }
 
-    /// Runs a rule without targets on the trigger once more, as Kyverno does for each request.
-    fn standard(&self, rule: &Rule, memory: &Value, context: &mut Context<'_>) -> Run {
+    /// Runs a standard rule on the trigger again, as Kyverno does for each request.
+    fn run_standard(&self, rule: &Rule, object: &Value, context: &mut Context<'_>) -> RuleRun {
         let settings = &self.evaluation.engine.settings;
         let name = self.policy.meta.full_name();
-        let exemption = self.evaluation.exemption(&name, memory, self.operation());
+        let exemption = self.evaluation.exemption(&name, object, self.operation());
         let run = |context: &mut Context<'_>| {
-            let saved = context.enter(rule, &settings.values, false);
-            let run = rule::run(rule, memory, context, &self.evaluation.merge_context, &exemption);
-            context.leave(saved);
+            let checkpoint = context.enter_rule(rule, &settings.values, false);
+            let run = rule::run(rule, object, context, &self.evaluation.merge_context, &exemption);
+            context.leave_rule(checkpoint);
             run
         };
         let run = match settings.semantics {
             Semantics::Kyverno => run(context),
-            Semantics::Documented => {
-                // Nothing comes of it here; only whether it would matter there is of interest.
-                let scratch = DivergenceTracker::new(settings.semantics);
-                let ran = self.within(&scratch, run);
-                ran.unwrap_or_else(|| Run { outcome: Outcome::NoChange, emptied: false })
-            }
+            // Only for the divergence: the result is not used.
+            Semantics::Documented => self.with_context(&DivergenceTracker::new(settings.semantics), run),
         };
-        let run = Run { outcome: self.evaluation.replayable(run.outcome), ..run };
+        let run = RuleRun { outcome: self.evaluation.replayable(run.outcome), ..run };
         if matches!(run.outcome, Outcome::Patched { .. } | Outcome::Error(_)) {
             context.tracker().reach(Divergence::WholePolicyRequest);
         }
         run
     }
 
-    /// Marks what Kyverno does several times, where that gives another result: requests beside one another run
-    /// each other's rules, and a request that fails is tried five times.
-    fn note_repeats(
+    /// Records divergences where Kyverno repeats work with another result: several requests run each other's rules, and a
+    /// failed request is tried five times.
+    fn note_repetition(
         &self,
-        requested: &[usize],
-        course: &UpdateRequestRun,
+        triggered: &[usize],
+        run: &UpdateRequestRun,
         tracker: &DivergenceTracker,
         targets: &mut Targets,
     ) {
-        if course.patched.is_empty() || requested.len() < 2 && !course.failed {
+        if run.patched.is_empty() || triggered.len() < 2 && !run.has_failed {
             return;
         }
         let scratch = DivergenceTracker::new(tracker.semantics());
-        let again = self.within(&scratch, |context| self.course(requested, context, targets, false));
-        let changes =
-            again.is_some_and(|again| again.patched.iter().any(|found| course.patched.contains(found)));
-        if changes && requested.len() > 1 {
+        let repeated =
+            self.with_context(&scratch, |context| self.update_requests(triggered, context, targets, false));
+        let is_changed = repeated.patched.iter().any(|target| run.patched.contains(target));
+        if is_changed && triggered.len() > 1 {
             tracker.reach(Divergence::WholePolicyRequest);
         }
-        if changes && course.failed {
+        if is_changed && run.has_failed {
             tracker.reach(Divergence::RetriedRequest);
         }
     }
 }
 
 impl UpdateRequestRun {
-    /// Kyverno's message has an empty text before the reason.
+    /// Adds the error of a target that is not found. Kyverno's message in the request has an empty text before the reason.
     fn fail_to_find(&mut self, rule: &Rule, error: RuleError) {
-        let told = RuleError { message: format!(": {}", error.message), ..error.clone() };
-        let RuleError { hint, .. } = with_request(told, rule);
-        self.report(rule, RuleError { hint, ..error });
+        let of_request = RuleError { message: format!(": {}", error.message), ..error.clone() };
+        self.fail(rule, RuleError { hint: with_rule_error(of_request, rule).hint, ..error });
     }
 
     fn fail(&mut self, rule: &Rule, error: RuleError) {
-        self.report(rule, with_request(error, rule));
-    }
-
-    fn report(&mut self, rule: &Rule, error: RuleError) {
-        self.failed = true;
-        self.reports.push(RuleReport {
-            rule: rule.name.clone(),
-            outcome: Outcome::Error(error),
-            trigger: None,
-            trace: None,
-        });
+        self.has_failed = true;
+        self.reports.push(RuleReport::new(rule.name.clone(), Outcome::Error(error)));
     }
 }
 
-/// One rule with the targets that one trigger gives it.
-struct Work<'a> {
-    requests: &'a Requests<'a>,
+/// One mutate-existing rule with the targets for one trigger.
+struct TargetsRun<'a> {
+    trigger: &'a Trigger<'a>,
     rule: &'a Rule,
     existing: &'a MutateExisting,
-    /// Whether what is done to targets is kept and told.
-    keep: bool,
+    keeps_changes: bool,
 }
 
-impl Work<'_> {
-    fn run(&self, context: &mut Context<'_>, targets: &mut Targets, course: &mut UpdateRequestRun) {
-        let settings = &self.requests.evaluation.engine.settings;
+impl TargetsRun<'_> {
+    fn run(&self, context: &mut Context<'_>, targets: &mut Targets, run: &mut UpdateRequestRun) {
+        let evaluation = self.trigger.evaluation;
         let mut found = Vec::new();
         let mut missing = Vec::new();
-        let mut selectors = Vec::new();
         for (index, target) in self.existing.targets.iter().enumerate() {
             let selected = self.find(index, target, context, targets);
-            match self.requests.evaluation.not_replayable().map_or(selected, Err) {
-                Ok(Selected { selector, entries, missing: text }) => {
-                    missing.extend(text);
-                    found.extend(entries.into_iter().map(|entry| (target, selectors.len(), entry)));
-                    selectors.push(selector);
+            match evaluation.not_replayable().map_or(selected, Err) {
+                Ok(selected) => {
+                    missing.extend(selected.missing.clone());
+                    found.push((target, selected));
                 }
-                Err(error) => course.fail_to_find(self.rule, error),
+                Err(error) => run.fail_to_find(self.rule, error),
             }
         }
-        if self.keep && !targets.count(found.len(), settings.limits.targets) {
-            let maximum = settings.limits.targets;
+        let ids = || found.iter().flat_map(|(_, selected)| &selected.ids);
+        let maximum = evaluation.engine.settings.limits.targets;
+        if self.keeps_changes && !targets.count(ids().count(), maximum) {
             let message = format!("too many targets in this run (limit targets={maximum})");
-            let error = RuleError { message, hint: context.settings().input_names.more_of("targets") };
-            return course.fail(self.rule, error);
+            let error = RuleError { message, hint: context.settings().input_names.limit_hint("targets") };
+            return run.fail(self.rule, with_rule_error(error, self.rule));
         }
         let trace = context.take_trace();
-        let identities = found.iter().filter_map(|(_, _, entry)| targets.identity(*entry)).collect();
-        for (target, selector, entry) in &found {
-            if let Some(selector) = selectors.get(*selector) {
-                self.target((target, selector), *entry, context, targets, course);
+        let identities = ids().filter_map(|id| targets.identity(*id)).collect();
+        for (target, Selected { selector, ids, .. }) in &found {
+            for id in ids {
+                self.run_target((target, selector), *id, context, targets, run);
             }
         }
-        course.reports.push(RuleReport {
-            rule: self.rule.name.clone(),
-            outcome: Outcome::Triggered { targets: identities, missing },
-            trigger: None,
-            trace,
-        });
+        let outcome = Outcome::Triggered { targets: identities, missing };
+        run.reports.push(RuleReport { trace, ..RuleReport::new(self.rule.name.clone(), outcome) });
     }
 
-    /// The objects that a target stands for.
+    /// Finds the objects that a target selects.
     fn find(
         &self,
         index: usize,
@@ -373,14 +337,14 @@ impl Work<'_> {
         context: &mut Context<'_>,
         targets: &mut Targets,
     ) -> Result<Selected, RuleError> {
-        let Evaluation { engine, world, .. } = *self.requests.evaluation;
+        let Evaluation { engine, world, taint, .. } = *self.trigger.evaluation;
         let settings = context.substitution(Inline::Path);
         let fields = target.selector.substitute(context, settings).map_err(|error| RuleError {
             message: format!("failed to substitute variables in target[{index}]: {error}"),
             hint: hint(&error, context),
         })?;
-        let selector = TargetSelector::read(&fields.value, self.requests.policy.meta.namespace.as_ref())
-            .map_err(|error| RuleError::new(format!("target[{index}]: {error}")))?;
+        let selector = TargetSelector::read(&fields.value, self.trigger.policy.meta.namespace.as_ref())
+            .map_err(|reason| RuleError::new(format!("target[{index}]: {reason}")))?;
         let has_version = fields.value.get("apiVersion").is_some_and(|version| version.as_str() != Some(""));
         if !has_version && !context.tracker().documented(Divergence::TargetWithoutVersion) {
             return Err(RuleError::new("not found"));
@@ -388,14 +352,14 @@ impl Work<'_> {
         if let Some(refusal) = world.refusal(&TargetAccess::Find(&selector)) {
             return Err(refused(refusal));
         }
-        match targets.find(&selector, engine, (world, self.requests.evaluation.taint)) {
-            Ok(entries) if entries.is_empty() => {
+        match targets.find(&selector, engine, (world, taint)) {
+            Ok(ids) if ids.is_empty() => {
                 if targets.has_parent(&selector) {
                     return Err(no_subresource(&selector));
                 }
-                Ok(Selected { missing: Some(selector.to_string().into()), entries, selector })
+                Ok(Selected { missing: Some(selector.to_string().into()), ids, selector })
             }
-            Ok(entries) => {
+            Ok(ids) => {
                 let is_pattern = selector.name.is_empty() || selector.name.contains(['*', '?']);
                 if !selector.kind.subresource.is_empty()
                     && is_pattern
@@ -403,85 +367,88 @@ impl Work<'_> {
                 {
                     return Err(not_found(&selector));
                 }
-                Ok(Selected { selector, entries, missing: None })
+                Ok(Selected { selector, ids, missing: None })
             }
-            Err(LookupError::NotFound | LookupError::NotGiven) if targets.has_parent(&selector) => {
-                Err(no_subresource(&selector))
-            }
-            Err(LookupError::NotFound | LookupError::NotGiven) if selector.kind.kind.is_empty() => {
-                Err(not_found(&selector))
-            }
-            Err(LookupError::NotFound | LookupError::NotGiven) => {
-                Err(not_found(&selector)
-                    .with_hint("`--targets FILE` gives objects that are no input themselves"))
-            }
+            Err(LookupError::NotFound | LookupError::NotGiven) => Err(if targets.has_parent(&selector) {
+                no_subresource(&selector)
+            } else if selector.kind.kind.is_empty() {
+                not_found(&selector)
+            } else {
+                not_found(&selector).with_hint("`--targets FILE` gives objects that are no input themselves")
+            }),
             Err(error) => Err(RuleError::new(error.to_string())),
         }
     }
 
     /// Runs the rule on one target.
-    fn target(
+    fn run_target(
         &self,
         (target, selector): (&Target, &TargetSelector),
-        entry: Found,
+        id: TargetId,
         context: &mut Context<'_>,
         targets: &mut Targets,
-        course: &mut UpdateRequestRun,
+        run: &mut UpdateRequestRun,
     ) {
-        let Some(object) = targets.object(entry).cloned() else { return };
-        let Evaluation { engine, world, .. } = *self.requests.evaluation;
-        let settings = &engine.settings;
-        let saved = context.checkpoint();
-        context.enter_target(&object, settings.trace && self.keep);
+        let Some(object) = targets.object(id).cloned() else { return };
+        let evaluation = self.trigger.evaluation;
+        let checkpoint = context.checkpoint();
+        context.enter_target(&object, evaluation.engine.settings.trace && self.keeps_changes);
         context.register(&target.context);
         let outcome = self
-            .patch(target, &object, context, &self.requests.evaluation.merge_context)
-            .unwrap_or_else(|error| Outcome::Error(with_request(error, self.rule)));
-        let outcome = self.requests.evaluation.replayable(outcome);
-        let mut trace = context.leave_target(&saved);
+            .patch(target, &object, context)
+            .unwrap_or_else(|error| Outcome::Error(with_rule_error(error, self.rule)));
+        let outcome = evaluation.replayable(outcome);
+        let mut trace = context.leave_target(&checkpoint);
         if let Some(trace) = &mut trace {
             trace.target = self.existing.targets.iter().position(|other| std::ptr::eq(other, target));
         }
         let outcome = match outcome {
-            // What an update fails with, the request repeats as it is.
-            Outcome::Patched { after, .. } if !targets.is_same(entry, &after) => {
-                let message = "the patch changes what the object is called, which an update cannot";
-                Outcome::Error(failing(RuleError::new(message), &no_object(&after)))
-            }
             Outcome::Patched { before, after } => {
-                if let Some(refusal) = world.refusal(&TargetAccess::Update(selector, &before)) {
-                    let error = refused(refusal);
-                    let words = error.message.clone();
-                    Outcome::Error(failing(error, &words))
-                } else {
-                    course.patched.push(entry);
-                    let after = if context.tracker().documented(Divergence::TargetAnnotation) {
-                        self.annotated(&before, after)
-                    } else {
-                        after
-                    };
-                    Outcome::Patched { before, after }
-                }
+                let is_same_object = targets.is_same(id, &after);
+                self.update((before, after), selector, is_same_object, context.tracker())
+                    .inspect(|_| run.patched.push(id))
+                    .unwrap_or_else(Outcome::Error)
             }
             other => other,
         };
-        course.failed |= matches!(outcome, Outcome::Error(_));
-        if !self.keep {
+        run.has_failed |= matches!(outcome, Outcome::Error(_));
+        if !self.keeps_changes {
             return;
         }
         if let Outcome::Patched { after, .. } = &outcome {
             context.taint().see(after);
-            targets.set(entry, after.clone());
+            targets.set(id, after.clone());
         }
-        let trigger = self.requests.evaluation.identity.cloned();
-        targets.tell(
-            entry,
+        let trigger = evaluation.identity.cloned();
+        targets.add_report(
+            id,
             PolicyReport {
-                policy: self.requests.policy.meta.full_name(),
+                policy: self.trigger.policy.meta.full_name(),
                 rules: vec![RuleReport { rule: self.rule.name.clone(), outcome, trigger, trace }],
                 divergences: DivergenceSet::NONE,
             },
         );
+    }
+
+    /// Updates a patched target, as the request does it in a cluster.
+    fn update(
+        &self,
+        (before, after): (Value, Value),
+        selector: &TargetSelector,
+        is_same_object: bool,
+        tracker: &DivergenceTracker,
+    ) -> Result<Outcome, RuleError> {
+        if !is_same_object {
+            let message = "the patch changes what the object is called, which an update cannot";
+            return Err(errors::failing(RuleError::new(message), &no_object(&after)));
+        }
+        if let Some(refusal) = self.trigger.evaluation.world.refusal(&TargetAccess::Update(selector, &before))
+        {
+            return Err(with_failed_request(refused(refusal)));
+        }
+        let is_annotated = tracker.documented(Divergence::TargetAnnotation);
+        let after = if is_annotated { self.annotate(&before, after) } else { after };
+        Ok(Outcome::Patched { before, after })
     }
 
     fn patch(
@@ -489,8 +456,8 @@ impl Work<'_> {
         target: &Target,
         object: &Value,
         context: &mut Context<'_>,
-        survey: &MergeContext<'_>,
     ) -> Result<Outcome, RuleError> {
+        let merge_context = &self.trigger.evaluation.merge_context;
         if let Some(conditions) = &target.preconditions
             && let Some(message) = conditions::preconditions(conditions, context)?
         {
@@ -498,15 +465,15 @@ impl Work<'_> {
         }
         let one = match &self.existing.body {
             Edit::Patch(one) => one,
-            Edit::Foreach(entries) => return foreach::run(entries, object, context, survey),
+            Edit::Foreach(entries) => return foreach::run(entries, object, context, merge_context),
         };
-        let outcome = patch(one, object, context, survey)?;
-        rule::whole(self.rule, self.existing, context)?;
+        let outcome = patch(one, object, context, merge_context)?;
+        rule::substitute_rest(self.rule, self.existing, context)?;
         Ok(outcome)
     }
 
-    /// A changed target with the annotation that tells of the change.
-    fn annotated(&self, before: &Value, mut after: Value) -> Value {
+    /// Adds the annotation with the last change to a changed target.
+    fn annotate(&self, before: &Value, mut after: Value) -> Value {
         let changed = changes(before, &after);
         let Some(last) = changed.last() else { return after };
         let verb = match last.kind {
@@ -514,12 +481,11 @@ impl Work<'_> {
             ChangeKind::Remove(_) => "removed",
             ChangeKind::Replace { .. } => "replaced",
         };
-        let key = format!("{}.{}.kyverno.io", self.rule.name, self.requests.policy.meta.full_name());
-        let line =
-            Value::from_iter([(key, Value::from(format!("{verb} {}", last.pointer.to_json_pointer())))]);
+        let key = format!("{}.{}.kyverno.io", self.rule.name, self.trigger.policy.meta.full_name());
+        let change = format!("{verb} {}", last.pointer.to_json_pointer());
         let mut text = String::new();
-        yaml::print(&line, &mut text);
-        let taint = self.requests.evaluation.taint;
+        yaml::print(&Value::from_iter([(key, Value::from(change))]), &mut text);
+        let taint = self.trigger.evaluation.taint;
         let is_secret = |segment: &Segment| matches!(segment, Segment::Key(key) if taint.hides_key(key));
         if last.pointer.segments().iter().any(is_secret) {
             taint.note_text(&text);
@@ -537,10 +503,10 @@ impl Work<'_> {
     }
 }
 
-/// What a target stands for.
+/// The objects that a target selects.
 struct Selected {
     selector: TargetSelector,
-    entries: Vec<Found>,
-    /// The target in words, if it stands for nothing.
+    ids: Vec<TargetId>,
+    /// A description of the target, if there are none.
     missing: Option<Text>,
 }

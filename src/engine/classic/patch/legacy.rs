@@ -1,4 +1,4 @@
-//! Patches in the legacy syntax: `overlay` and `patches`.
+//! The legacy syntax: `overlay` and `patches`.
 
 use crate::engine::classic::context::Context;
 use crate::engine::classic::hints::unresolved;
@@ -8,88 +8,88 @@ use crate::report::{Outcome, RuleError, SkipReason};
 use crate::value::Value;
 use crate::variables::{Inline, Template};
 
-use super::{failed_patch, not_met, note_anchors, patch};
+use super::{failed_patch, not_met, note_anchored, patch};
 
-/// What an early rule makes of an object, or why it does not apply.
-type Made = Result<Value, SkipReason>;
+/// The patched object, or why the rule does not apply.
+type Patched = Result<Value, SkipReason>;
 
-/// Runs the early fields of a rule. Either of them failing fails the rule.
+/// Applies the legacy fields of a rule. If one of them fails, the rule fails.
 pub(super) fn run(
-    early: &LegacyMutation,
+    legacy: &LegacyMutation,
     object: &Value,
     context: &mut Context<'_>,
-    survey: &MergeContext<'_>,
-) -> Result<Made, RuleError> {
-    match early {
+    merge_context: &MergeContext<'_>,
+) -> Result<Patched, RuleError> {
+    match legacy {
         LegacyMutation::Refused => Err(RuleError::new("a cluster refuses the early syntax")),
-        LegacyMutation::Own { tracker, overlay, patches } => {
+        LegacyMutation::Own { tracker: behavior, overlay, patches } => {
             let mut after = object.clone();
             if let Some(part) = overlay {
-                match overlaid(part, *tracker, object, context, survey)? {
-                    Ok(overlaid) => after = overlaid,
-                    // The patches of the rule hang on the same conditions.
+                match apply_overlay(part, *behavior, object, context, merge_context)? {
+                    Ok(patched) => after = patched,
+                    // The conditions of the overlay are also those of the patches.
                     Err(reason) => return Ok(Err(reason)),
                 }
-                // The engine of the time took an overlay that changes nothing for one that does not apply.
-                if *tracker == LegacyBehavior::Native && after == *object {
+                // Kyverno before 1.2 treated an overlay without changes as one that does not apply.
+                if *behavior == LegacyBehavior::Native && after == *object {
                     return Ok(Ok(after));
                 }
             }
             if let Some(part) = patches {
-                after = patched(part, *tracker, &after, context)?;
+                after = apply_patches(part, *behavior, &after, context)?;
             }
             Ok(Ok(after))
         }
-        LegacyMutation::Later(parts) => one_after_the_other(parts, object, context, survey),
+        LegacyMutation::Later(parts) => apply_all(parts, object, context, merge_context),
     }
 }
 
-fn overlaid(
+fn apply_overlay(
     part: &LegacyPart<LegacyOverlay>,
-    tracker: LegacyBehavior,
+    behavior: LegacyBehavior,
     object: &Value,
     context: &mut Context<'_>,
-    survey: &MergeContext<'_>,
-) -> Result<Made, RuleError> {
-    note_anchors(&part.template, object, context);
-    let prepare = |value: &Value| LegacyOverlay::prepare(value, tracker);
-    let made;
+    merge_context: &MergeContext<'_>,
+) -> Result<Patched, RuleError> {
+    note_anchored(&part.template, object, context);
+    let prepare = |value: &Value| LegacyOverlay::prepare(value, behavior);
+    let substituted;
     let overlay = match &part.prepared {
         Some(overlay) => overlay,
         None => {
-            made = substituted(&part.template, context, prepare)?;
-            &made
+            substituted = substitute(&part.template, context, prepare)?;
+            &substituted
         }
     };
     context.tracker().reach_all(part.template.divergences());
-    let merged = overlay.apply(object, survey.schemas(), context.tracker());
+    let merged = overlay.apply(object, merge_context.schemas(), context.tracker());
     Ok(match merged.map_err(|error| failed_patch(&error))? {
         Merged::Patched(after) => Ok(after),
         Merged::ConditionFailed(failed) => Err(not_met(failed)),
     })
 }
 
-fn patched(
+fn apply_patches(
     part: &LegacyPart<LegacyPatches>,
-    tracker: LegacyBehavior,
+    behavior: LegacyBehavior,
     object: &Value,
     context: &mut Context<'_>,
 ) -> Result<Value, RuleError> {
-    let prepare = |value: &Value| LegacyPatches::from_value(value, tracker);
-    let made;
+    let prepare = |value: &Value| LegacyPatches::from_value(value, behavior);
+    let substituted;
     let patches = match &part.prepared {
         Some(patches) => patches,
         None => {
-            made = substituted(&part.template, context, prepare)?;
-            &made
+            substituted = substitute(&part.template, context, prepare)?;
+            &substituted
         }
     };
     context.tracker().reach_all(part.template.divergences());
     patches.apply(object).map_err(|error| failed_patch(&error))
 }
 
-/// A field with variables: replaced, then prepared.
-fn substituted<T>(
+/// Replaces the variables of a field, then prepares it.
+fn substitute<T>(
     template: &Template,
     context: &mut Context<'_>,
     prepare: impl FnOnce(&Value) -> Result<T, PatchError>,
@@ -100,17 +100,17 @@ fn substituted<T>(
     prepare(&value).map_err(|error| failed_patch(&error))
 }
 
-/// What became of the fields later is two rules.
-fn one_after_the_other(
+/// Applies the patches that later versions of Kyverno convert the fields to.
+fn apply_all(
     parts: &[Patch],
     object: &Value,
     context: &mut Context<'_>,
-    survey: &MergeContext<'_>,
-) -> Result<Made, RuleError> {
+    merge_context: &MergeContext<'_>,
+) -> Result<Patched, RuleError> {
     let mut after = object.clone();
     let mut reason = None;
     for part in parts {
-        match patch(part, &after, context, survey)? {
+        match patch(part, &after, context, merge_context)? {
             Outcome::Patched { after: patched, .. } => after = patched,
             Outcome::Skipped(skipped) => reason = reason.or(Some(skipped)),
             Outcome::NoChange | Outcome::Triggered { .. } | Outcome::Error(_) => {}

@@ -23,17 +23,17 @@ pub(super) fn patch(
     patch: &Patch,
     object: &Value,
     context: &mut Context<'_>,
-    survey: &MergeContext<'_>,
+    merge_context: &MergeContext<'_>,
 ) -> Result<Outcome, RuleError> {
     let after = match patch {
         Patch::StrategicMerge { overlay, prepared } => {
             context.tracker().reach_all(overlay.divergences());
-            note_anchors(overlay, object, context);
+            note_anchored(overlay, object, context);
             let merged = match prepared {
                 Some(overlay) => overlay
-                    .apply(object, survey, context.tracker(), None)
+                    .apply(object, merge_context, context.tracker(), None)
                     .map_err(|error| failed_patch(&error))?,
-                None => substituted_overlay(overlay, object, context, survey)?,
+                None => substitute_overlay(overlay, object, context, merge_context)?,
             };
             match merged {
                 Merged::Patched(after) => after,
@@ -48,7 +48,7 @@ pub(super) fn patch(
                     patch.apply(object, context.tracker())
                 }
                 None => {
-                    let (parsed, is_secret) = substituted_patch(patch, open.as_ref(), context)?;
+                    let (parsed, is_secret) = substitute_patch(patch, open.as_ref(), context)?;
                     note_tests(&parsed, object, context);
                     let patched = parsed.apply(object, context.tracker());
                     if let (Ok(after), true) = (&patched, is_secret) {
@@ -59,7 +59,7 @@ pub(super) fn patch(
             };
             patched.map_err(|error| failed_patch(&error))?
         }
-        Patch::Legacy(fields) => match legacy::run(fields, object, context, survey)? {
+        Patch::Legacy(fields) => match legacy::run(fields, object, context, merge_context)? {
             Ok(after) => after,
             Err(reason) => return Ok(Outcome::Skipped(reason)),
         },
@@ -74,7 +74,7 @@ pub(super) fn patch(
     Ok(Outcome::Patched { before: object.clone(), after })
 }
 
-/// Notes that a patch with a `test` operation depends on the object.
+/// Records that a patch with a `test` operation depends on the object.
 fn note_tests(patch: &JsonPatch, object: &Value, context: &Context<'_>) {
     if context.taint().is_replay()
         && patch.operations().iter().any(|operation| operation.kind() == OperationKind::Test)
@@ -83,8 +83,8 @@ fn note_tests(patch: &JsonPatch, object: &Value, context: &Context<'_>) {
     }
 }
 
-/// Notes that an overlay with condition anchors depends on the object.
-fn note_anchors(overlay: &Template, object: &Value, context: &Context<'_>) {
+/// Records that an overlay with condition anchors depends on the object.
+fn note_anchored(overlay: &Template, object: &Value, context: &Context<'_>) {
     if context.taint().is_replay() {
         let text = overlay.source().to_json();
         if text.contains("\"(") || text.contains("\"<(") {
@@ -93,7 +93,6 @@ fn note_anchors(overlay: &Template, object: &Value, context: &Context<'_>) {
     }
 }
 
-/// A condition anchor that does not hold, as a reason.
 pub(super) fn not_met(failed: FailedCondition) -> SkipReason {
     SkipReason::Anchor { overlay: failed.overlay, at: failed.at, reason: failed.reason }
 }
@@ -102,27 +101,29 @@ pub(super) fn failed_patch(error: &dyn std::fmt::Display) -> RuleError {
     RuleError::new(format!("failed to patch resource: {error}"))
 }
 
-/// The overlay of a rule with variables: replaced, prepared, applied.
-fn substituted_overlay(
+/// Applies an overlay with variables.
+fn substitute_overlay(
     template: &Template,
     object: &Value,
     context: &mut Context<'_>,
-    survey: &MergeContext<'_>,
+    merge_context: &MergeContext<'_>,
 ) -> Result<Merged, RuleError> {
     let own = DivergenceTracker::new(context.tracker().semantics());
-    let merged = overlay_as_read(&own, template, object, context, survey);
+    let merged = apply_substitute_overlay(&own, template, object, context, merge_context);
     let mut reached = own.reached();
-    // Where `{{@}}` may be something else on the other side, only the result tells whether it is.
+    // `{{@}}` may differ between the semantics: compare the results.
     if reached.contains(Divergence::InlineElement) {
-        let other = DivergenceTracker::new(match own.semantics() {
+        let other_tracker = DivergenceTracker::new(match own.semantics() {
             Semantics::Documented => Semantics::Kyverno,
             Semantics::Kyverno => Semantics::Documented,
         });
-        let there = context.aside(|context| overlay_as_read(&other, template, object, context, survey));
-        let is_same = match (&merged, &there) {
-            (Ok(Merged::Patched(here)), Ok(Merged::Patched(there))) => here == there,
-            (here, there) => {
-                matches!(here, Ok(Merged::Patched(_))) == matches!(there, Ok(Merged::Patched(_)))
+        let other = context.untraced(|context| {
+            apply_substitute_overlay(&other_tracker, template, object, context, merge_context)
+        });
+        let is_same = match (&merged, &other) {
+            (Ok(Merged::Patched(merged)), Ok(Merged::Patched(other))) => merged == other,
+            (merged, other) => {
+                matches!(merged, Ok(Merged::Patched(_))) == matches!(other, Ok(Merged::Patched(_)))
             }
         };
         if is_same {
@@ -133,15 +134,15 @@ fn substituted_overlay(
     merged
 }
 
-fn overlay_as_read(
+fn apply_substitute_overlay(
     tracker: &DivergenceTracker,
     template: &Template,
     object: &Value,
     context: &mut Context<'_>,
-    survey: &MergeContext<'_>,
+    merge_context: &MergeContext<'_>,
 ) -> Result<Merged, RuleError> {
-    // What Kyverno finds at the place of `{{@}}` and what stands at the patched element can differ; the
-    // documented side leaves such strings open until the element is known.
+    // Kyverno replaces `{{@}}` by the value at the same path, which is not always that of the patched element. The
+    // documented semantics wait until the element is known.
     let inline = match tracker.semantics() {
         Semantics::Documented => Inline::Deferred,
         Semantics::Kyverno => Inline::Path,
@@ -156,20 +157,20 @@ fn overlay_as_read(
     labels_as_texts(&mut value, tracker);
     let overlay = Overlay::prepare(&value, tracker).map_err(|error| failed_patch(&error))?;
     if inline.is_empty() {
-        return overlay.apply(object, survey, tracker, None).map_err(|error| failed_patch(&error));
+        return overlay.apply(object, merge_context, tracker, None).map_err(|error| failed_patch(&error));
     }
-    let leaves = Leaves { inline: &inline, context: RefCell::new(context), tracker };
-    overlay.apply(object, survey, tracker, Some(&leaves)).map_err(|error| failed_patch(&error))
+    let leaves = InlineLeaves { inline: &inline, context: RefCell::new(context), tracker };
+    overlay.apply(object, merge_context, tracker, Some(&leaves)).map_err(|error| failed_patch(&error))
 }
 
-/// The strings of an overlay whose `{{@}}` is the value at the patched element.
-struct Leaves<'a, 'c> {
+/// The strings of an overlay in which `{{@}}` is the value at the patched element.
+struct InlineLeaves<'a, 'c> {
     inline: &'a BTreeMap<Pointer, InlineLeaf>,
     context: RefCell<&'a mut Context<'c>>,
     tracker: &'a DivergenceTracker,
 }
 
-impl InlineResolver for Leaves<'_, '_> {
+impl InlineResolver for InlineLeaves<'_, '_> {
     fn resolve(
         &self,
         overlay: &Pointer,
@@ -180,7 +181,7 @@ impl InlineResolver for Leaves<'_, '_> {
         if overlay.segments() != at.segments() || self.context.borrow().is_in_loop() {
             self.tracker.reach(Divergence::InlineElement);
         }
-        let Some(here) = base else {
+        let Some(base) = base else {
             let key = match at.segments().last() {
                 Some(Segment::Key(key)) => key.to_string(),
                 Some(Segment::Index(index)) => index.to_string(),
@@ -192,21 +193,20 @@ impl InlineResolver for Leaves<'_, '_> {
         let mut context = self.context.borrow_mut();
         let settings = Substitution { tracker: self.tracker, ..context.substitution(Inline::Deferred) };
         let scope: &mut dyn Scope = &mut **context;
-        let resolved = leaf.resolve(here, scope, settings);
+        let resolved = leaf.resolve(base, scope, settings);
         Some(resolved.map_err(|error| InlineError(format!("variable substitution failed: {error}"))))
     }
 }
 
-/// Notes what a patch that secrets were written into brought to an object: it may be read from text.
+/// Records the new values of a patch with secrets, which may be parsed from text.
 fn note_new(template: &Template, before: &Value, after: &Value, context: &Context<'_>) {
     let source = template.source();
     let source = source.as_str().map_or_else(|| source.to_json(), str::to_owned);
     context.taint().note_new(before, after, &source);
 }
 
-/// The JSON patch of a rule with variables: replaced, then parsed where it was not read before. Whether secrets were
-/// written into it.
-fn substituted_patch(
+/// A JSON patch with its variables replaced, and whether secrets were written into it.
+fn substitute_patch(
     template: &Template,
     open: Option<&JsonPatchTemplate>,
     context: &mut Context<'_>,

@@ -1,14 +1,14 @@
-//! One entry: its parts replaced, its value computed.
+//! Loading one context entry: its variables are replaced, then its value is computed.
 
-use crate::policy::{ContextEntry, ContextSource};
-use crate::value::{Text, Value};
-use crate::variables::{Inline, LoadError, Query, QueryError, Scope as _, Substitution, Template};
-
-use super::Loaded;
 use crate::engine::classic::context::Context;
 use crate::jmespath::EvalError;
+use crate::policy::{ContextEntry, ContextSource};
+use crate::value::{Text, Value};
+use crate::variables::{Inline, LoadError, Query, QueryError, Scope as _, Template};
 
-/// An entry that is being loaded.
+use super::Loaded;
+
+/// A context entry that is being loaded.
 pub(super) struct Loading<'x, 'c> {
     pub(super) context: &'x mut Context<'c>,
     pub(super) entry: &'x ContextEntry,
@@ -16,8 +16,7 @@ pub(super) struct Loading<'x, 'c> {
 
 impl Loading<'_, '_> {
     pub(super) fn value(&mut self) -> Result<Loaded, LoadError> {
-        let entry = self.entry;
-        let loaded = match &entry.source {
+        let loaded = match &self.entry.source {
             ContextSource::Variable { value, jmes_path, default } => {
                 self.variable(value.as_ref(), jmes_path.as_ref(), default.as_ref()).map(Loaded::Replacing)?
             }
@@ -28,40 +27,35 @@ impl Loading<'_, '_> {
             }
             ContextSource::GlobalReference { name, jmes_path } => self.global(name, jmes_path.as_ref())?,
         };
-        match loaded {
-            Loaded::Replacing(value) => Ok(Loaded::Replacing(self.allowed(value)?)),
-            Loaded::Merging(value) => Ok(Loaded::Merging(self.allowed(value)?)),
-            Loaded::Given => Ok(Loaded::Given),
+        Ok(match loaded {
+            Loaded::Replacing(value) => Loaded::Replacing(self.check_limits(value)?),
+            Loaded::Merging(value) => Loaded::Merging(self.check_limits(value)?),
+            Loaded::Unchanged => Loaded::Unchanged,
+        })
+    }
+
+    /// The value, if it is within the limits.
+    fn check_limits(&self, value: Value) -> Result<Value, LoadError> {
+        let name = &self.entry.name;
+        let checked = self.context.runtime().allow(value);
+        checked.map_err(|error| format!("failed to load context entry {name}: {error}").into())
+    }
+
+    pub(super) fn substitute(&mut self, template: &Template) -> Result<Value, LoadError> {
+        let settings = self.context.substitution(Inline::Path);
+        match template.substitute(self.context, settings) {
+            Ok(substituted) => Ok(substituted.value),
+            Err(error) => Err(self.not_substituted(template, &error.to_string())),
         }
     }
 
-    pub(super) fn allowed(&self, value: Value) -> Result<Value, String> {
-        let name = &self.entry.name;
-        self.context
-            .runtime()
-            .allow(value)
-            .map_err(|error| format!("failed to load context entry {name}: {error}"))
+    fn not_substituted(&self, template: &Template, error: &str) -> LoadError {
+        let source = template.source().as_str().map(|text| format!(" {text}")).unwrap_or_default();
+        format!("failed to substitute variables in context entry {}{source}: {error}", self.entry.name).into()
     }
 
-    pub(super) fn settings(&self) -> Substitution<'_> {
-        self.context.substitution(Inline::Path)
-    }
-
-    pub(super) fn substituted(&mut self, template: &Template) -> Result<Value, String> {
-        let settings = self.context.substitution(Inline::Path);
-        let replaced = template.substitute(self.context, settings);
-        replaced
-            .map(|replaced| replaced.value)
-            .map_err(|error| self.not_substituted(template, &error.to_string()))
-    }
-
-    fn not_substituted(&self, template: &Template, error: &str) -> String {
-        let written = template.source().as_str().map(|text| format!(" {text}")).unwrap_or_default();
-        format!("failed to substitute variables in context entry {}{written}: {error}", self.entry.name)
-    }
-
-    pub(super) fn text(&mut self, template: &Template) -> Result<Text, String> {
-        match self.substituted(template)? {
+    pub(super) fn substitute_text(&mut self, template: &Template) -> Result<Text, LoadError> {
+        match self.substitute(template)? {
             Value::String(text) => Ok(text),
             other => {
                 Err(self.not_substituted(template, &format!("expected string, got {}", other.type_name())))
@@ -69,14 +63,14 @@ impl Loading<'_, '_> {
         }
     }
 
-    /// An expression, once the variables in it are replaced.
-    pub(super) fn path(&mut self, template: &Template) -> Result<Query, String> {
-        let semantics = self.settings().tracker.semantics();
-        match self.substituted(template)? {
+    /// An expression with its variables replaced.
+    pub(super) fn substitute_query(&mut self, template: &Template) -> Result<Query, LoadError> {
+        let semantics = self.context.tracker().semantics();
+        match self.substitute(template)? {
             Value::String(text) => Ok(Query::new(&text, semantics)),
             _ => {
-                let written = template.source().as_str().unwrap_or_default();
-                Err(format!("jmespath value must be a string {} {written}", self.entry.name))
+                let source = template.source().as_str().unwrap_or_default();
+                Err(format!("jmespath value must be a string {} {source}", self.entry.name).into())
             }
         }
     }
@@ -91,12 +85,12 @@ impl Loading<'_, '_> {
         path: Option<&Template>,
         default: Option<&Template>,
     ) -> Result<Value, LoadError> {
-        let query = path.map(|path| self.path(path)).transpose()?;
-        let default = default.map(|default| self.substituted(default)).transpose()?.unwrap_or_default();
+        let query = path.map(|path| self.substitute_query(path)).transpose()?;
+        let default = default.map(|default| self.substitute(default)).transpose()?.unwrap_or_default();
         let found = match (value, &query) {
-            (Some(value), None) => Ok(self.substituted(value)?),
+            (Some(value), None) => Ok(self.substitute(value)?),
             (Some(value), Some(query)) => {
-                let value = self.substituted(value)?;
+                let value = self.substitute(value)?;
                 self.search(query, &value)
             }
             (None, Some(query)) => match self.context.query(query) {
@@ -137,7 +131,7 @@ pub(super) enum SearchError {
 }
 
 impl SearchError {
-    /// The limit that was passed, if one was, in the innermost entry that is known; `entry` is the one that loads.
+    /// The exceeded limit, if that is the cause, in the innermost known entry; `entry` is the one that is loaded.
     fn limit(&self, entry: &Text) -> Option<LoadError> {
         match self {
             Self::Query(QueryError::Load(limit @ LoadError::Limit { .. })) => Some(limit.clone()),

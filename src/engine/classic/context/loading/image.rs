@@ -1,31 +1,31 @@
-//! The metadata of images, in the form that context entries show.
+//! The metadata of images, as context entries have it.
 
 use crate::jmespath::ImageReference;
 use crate::value::{Map, Value};
 
-/// The registry that images without one come from, as look-ups of images call it.
+/// The registry of images that name none, as Kyverno's lookups of images call it.
 const DEFAULT_REGISTRY: &str = "index.docker.io";
 /// The other names of that registry.
 const SAME_REGISTRY: [&str; 2] = ["docker.io", "registry-1.docker.io"];
-/// What a path of one part there stands below.
+/// The prefix there of paths with one segment.
 const LIBRARY: &str = "library/";
 
-/// An image's full name: registry, repository, and the digest, else the tag. Two references that mean one
-/// image have one name. `None` for what is no reference.
+/// The full name of an image: registry, repository, and digest or else tag. References to the same image have the same
+/// name. `None` if the text is not a reference.
 pub fn image_name(reference: &str) -> Option<String> {
-    let parts = Parts::of(reference)?;
-    let ImageReference { digest, tag, .. } = &parts.reference;
+    let image = Image::of(reference)?;
+    let ImageReference { digest, tag, .. } = &image.reference;
     let identifier = if digest.is_empty() { format!(":{tag}") } else { format!("@{digest}") };
-    Some(format!("{}/{}{identifier}", parts.registry, parts.repository))
+    Some(format!("{}/{}{identifier}", image.registry, image.repository))
 }
 
-struct Parts {
+struct Image {
     registry: String,
     repository: String,
     reference: ImageReference,
 }
 
-impl Parts {
+impl Image {
     fn of(text: &str) -> Option<Self> {
         let reference = ImageReference::parse(text, DEFAULT_REGISTRY).ok()?;
         let is_default =
@@ -40,15 +40,14 @@ impl Parts {
     }
 }
 
-/// What an entry shows of an image, made of what is given for it: Kyverno's two formats name the parts
-/// differently. Of the manifest and the configuration only what is given is there, because nobody knows the
-/// rest.
+/// The value of a context entry for an image, from the user's metadata: Kyverno's two formats name the fields
+/// differently. Manifest and configuration have only the given fields.
 pub(super) fn image_data(reference: &str, given: &Value) -> Result<Value, &'static str> {
-    let parts = Parts::of(reference).ok_or("it is no reference to an image")?;
+    let image = Image::of(reference).ok_or("it is no reference to an image")?;
     let text = |name: &str| given.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-    let registry = text("registry").unwrap_or(&parts.registry);
-    let repository = text("repository").unwrap_or(&parts.repository);
-    let ImageReference { tag, digest, .. } = &parts.reference;
+    let registry = text("registry").unwrap_or(&image.registry);
+    let repository = text("repository").unwrap_or(&image.repository);
+    let ImageReference { tag, digest, .. } = &image.reference;
     let is_tagged = reference
         .split('@')
         .next()
@@ -72,8 +71,8 @@ pub(super) fn image_data(reference: &str, given: &Value) -> Result<Value, &'stat
     members.insert("identifier".into(), identifier.into());
     members.insert("manifestList".into(), given.get("imageIndex").cloned().unwrap_or_default());
     for (name, key) in [("manifest", "manifest"), ("config", "configData")] {
-        if let Some(part) = given.get(name).filter(|part| !part.is_null()) {
-            members.insert(key.into(), part.clone());
+        if let Some(value) = given.get(name).filter(|value| !value.is_null()) {
+            members.insert(key.into(), value.clone());
         }
     }
     Ok(Value::object(members))
@@ -86,7 +85,7 @@ mod tests {
     const DIGEST: &str = "sha256:0123456789012345678901234567890123456789012345678901234567890123";
 
     #[test]
-    fn references_to_one_image_have_one_name() {
+    fn references_to_the_same_image_have_the_same_name() {
         for text in ["nginx", "nginx:latest", "docker.io/nginx", "index.docker.io/library/nginx:latest"] {
             assert_eq!(image_name(text).unwrap(), "index.docker.io/library/nginx:latest", "{text}");
         }
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_given_comes_from_the_reference() {
+    fn missing_metadata_comes_from_the_reference() {
         let data = image_data("nginx:1.21", &Value::from_json(r#"{"config":{"a":1}}"#).unwrap()).unwrap();
         assert_eq!(
             data.to_json(),

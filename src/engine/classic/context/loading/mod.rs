@@ -1,4 +1,4 @@
-//! Context entries: loaded when an expression names them, and not before.
+//! Context entries, which are loaded when an expression first names them.
 
 mod entry;
 mod image;
@@ -9,6 +9,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use crate::engine::values::merge;
 use crate::policy::ContextEntry;
 use crate::value::{Text, Value};
 use crate::variables::{LoadError, QueryError};
@@ -20,123 +21,116 @@ use entry::Loading;
 
 pub use image::image_name;
 
-/// A context entry that was registered.
+/// A context entry that may be loaded.
 #[derive(Debug)]
-pub(super) struct Loader {
+pub(super) struct RegisteredEntry {
     entry: Arc<ContextEntry>,
-    /// How many checkpoints were open when it was.
-    level: usize,
-    /// What it was found to be.
+    /// How many checkpoints were open when it was registered.
+    depth: usize,
+    /// Its value, once it is loaded.
     value: Option<Loaded>,
 }
 
-/// What an entry was found to be.
+/// The value of a loaded entry.
 #[derive(Clone, Debug)]
 enum Loaded {
-    /// A value that takes the place of an earlier one of this name.
+    /// Replaces an earlier value of the name.
     Replacing(Value),
-    /// A value whose members join those of an earlier one.
+    /// Is merged into an earlier value of the name.
     Merging(Value),
-    /// What a user gave for the name stands.
-    Given,
+    /// The user's value of the name remains.
+    Unchanged,
 }
 
-/// Which entries may be asked for while one is loading: those registered before it, no deeper than it.
+/// The entries that another one can use while it is loaded: those registered before it, at most at its depth.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Window {
+pub(super) struct VisibleEntries {
     end: usize,
-    level: usize,
+    depth: usize,
 }
 
 impl Context<'_> {
-    /// Makes entries known; none is loaded.
+    /// Adds entries without loading them.
     pub(in crate::engine::classic) fn register(&mut self, entries: &[Arc<ContextEntry>]) {
-        let level = self.level;
-        let loaders = entries.iter().map(|entry| Loader { entry: Arc::clone(entry), level, value: None });
-        self.loaders.extend(loaders);
+        let depth = self.checkpoints;
+        let entries =
+            entries.iter().map(|entry| RegisteredEntry { entry: Arc::clone(entry), depth, value: None });
+        self.entries.extend(entries);
     }
 
-    /// Forgets the entries registered at a level or deeper; those that were loaded before stay so.
-    pub(super) fn keep_loaders_below(&mut self, level: usize) {
-        self.loaders.retain(|loader| loader.level < level);
+    /// Removes the entries that were registered at a depth or below it, and restores the values of the others.
+    pub(super) fn keep_entries_above(&mut self, depth: usize) {
+        self.entries.retain(|registered| registered.depth < depth);
         let loaded: Vec<_> = self
-            .loaders
+            .entries
             .iter()
-            .filter_map(|loader| Some((loader.entry.name.clone(), loader.value.clone()?)))
+            .filter_map(|registered| Some((registered.entry.name.clone(), registered.value.clone()?)))
             .collect();
         for (name, value) in loaded {
-            self.give(&name, value);
+            self.set_loaded(&name, value);
         }
     }
 
     /// Whether an entry was loaded.
     pub(in crate::engine::classic) fn is_loaded(&self, entry: &Arc<ContextEntry>) -> bool {
-        self.loaders.iter().any(|loader| Arc::ptr_eq(&loader.entry, entry) && loader.value.is_some())
+        self.entries
+            .iter()
+            .any(|registered| Arc::ptr_eq(&registered.entry, entry) && registered.value.is_some())
     }
 
-    /// Loads every entry that an expression names.
-    pub(super) fn load_matching(&mut self, expression: &str) -> Result<(), QueryError> {
-        if self.loaders.is_empty() {
+    /// Loads all entries that an expression names.
+    pub(super) fn load_named(&mut self, expression: &str) -> Result<(), QueryError> {
+        if self.entries.is_empty() {
             return Ok(());
         }
-        let Window { end, level } =
-            self.window.unwrap_or(Window { end: self.loaders.len(), level: self.level });
-        let wanted = |loader: &Loader| {
-            loader.value.is_none() && loader.level <= level && names(expression, &loader.entry.name)
+        let all = VisibleEntries { end: self.entries.len(), depth: self.checkpoints };
+        let VisibleEntries { end, depth } = self.visible.unwrap_or(all);
+        let is_needed = |registered: &RegisteredEntry| {
+            registered.value.is_none()
+                && registered.depth <= depth
+                && names(expression, &registered.entry.name)
         };
-        while let Some(index) = self.loaders.iter().take(end).position(wanted) {
+        while let Some(index) = self.entries.iter().take(end).position(is_needed) {
             self.load(index)?;
         }
         Ok(())
     }
 
     fn load(&mut self, index: usize) -> Result<(), QueryError> {
-        let Some(loader) = self.loaders.get(index) else { return Ok(()) };
-        let (entry, level) = (Arc::clone(&loader.entry), loader.level);
-        let maximum = self.settings().limits.context_depth;
+        let Some(registered) = self.entries.get(index) else { return Ok(()) };
+        let (entry, depth) = (Arc::clone(&registered.entry), registered.depth);
+        let maximum = self.settings.limits.context_depth;
         if self.loading >= maximum {
             let name = &entry.name;
             return Err(QueryError::Load(LoadError::Failed(format!(
                 "failed to load context entry {name}: too many entries ask for one another (limit context-depth={maximum})"
             ))));
         }
-        let outer = self.window.replace(Window { end: index, level });
+        let visible = self.visible.replace(VisibleEntries { end: index, depth });
         self.loading += 1;
         let value = Loading { context: self, entry: &entry }.value();
         self.loading -= 1;
-        self.window = outer;
+        self.visible = visible;
         let value = value.map_err(QueryError::Load)?;
-        if let Some(loader) = self.loaders.get_mut(index) {
-            loader.value = Some(value.clone());
+        if let Some(registered) = self.entries.get_mut(index) {
+            registered.value = Some(value.clone());
         }
-        self.give(&entry.name, value);
+        self.set_loaded(&entry.name, value);
         Ok(())
     }
 
-    fn give(&mut self, name: &Text, value: Loaded) {
+    fn set_loaded(&mut self, name: &Text, value: Loaded) {
         match value {
-            Loaded::Replacing(value) => self.put(name, value),
+            Loaded::Replacing(value) => self.set_variable(name, value),
             Loaded::Merging(value) => {
-                if self.held(name).is_some_and(|held| held.same_storage(&value)) {
+                if self.variable(name).is_some_and(|known| known.same_storage(&value)) {
                     return;
                 }
-                let mut merged = self.held(name).cloned().unwrap_or_default();
+                let mut merged = self.variable(name).cloned().unwrap_or_default();
                 merge(&mut merged, &value);
-                self.put(name, merged);
+                self.set_variable(name, merged);
             }
-            Loaded::Given => {}
+            Loaded::Unchanged => {}
         }
-    }
-}
-
-/// Members join members; everything else takes the place of what was there.
-fn merge(node: &mut Value, value: &Value) {
-    match (node.as_object_mut(), value.as_object()) {
-        (Some(members), Some(new)) => {
-            for (key, value) in new {
-                merge(members.entry(key.clone()).or_default(), value);
-            }
-        }
-        _ => *node = value.clone(),
     }
 }

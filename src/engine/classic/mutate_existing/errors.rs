@@ -1,4 +1,4 @@
-//! What a request for existing objects fails with, in the cluster's own words.
+//! Errors of mutate-existing rules, in the words of a cluster.
 
 use crate::engine::TargetRefusal;
 use crate::policy::{Rule, TargetSelector};
@@ -6,16 +6,22 @@ use crate::report::RuleError;
 use crate::resources::plural;
 use crate::value::{GroupVersionKind, Value};
 
-/// An error of a rule with what the request in the cluster would say of it.
-pub(super) fn with_request(error: RuleError, rule: &Rule) -> RuleError {
-    let words =
+/// Adds to an error of a rule the message of the update request.
+pub(super) fn with_rule_error(error: RuleError, rule: &Rule) -> RuleError {
+    let message =
         format!("failed to mutate existing resource, rule {}, response error: {}", rule.name, error.message);
-    failing(error, &words)
+    failing(error, &message)
 }
 
-/// An error with the words in which the request in the cluster would fail.
-pub(super) fn failing(error: RuleError, words: &str) -> RuleError {
-    let message = format!("the UpdateRequest would fail with: {words}");
+/// Adds to an error that the update request has the same message.
+pub(super) fn with_failed_request(error: RuleError) -> RuleError {
+    let message = error.message.clone();
+    failing(error, &message)
+}
+
+/// Adds to an error the message of the update request.
+pub(super) fn failing(error: RuleError, message: &str) -> RuleError {
+    let message = format!("the UpdateRequest would fail with: {message}");
     let hint = error.hint.map_or_else(|| message.clone(), |hint| format!("{hint}; {message}"));
     RuleError { hint: Some(hint), ..error }
 }
@@ -28,17 +34,17 @@ pub(super) fn not_found(selector: &TargetSelector) -> RuleError {
     if selector.kind.kind.is_empty() {
         return RuleError::new("the target has no `kind`: no object is found without");
     }
-    RuleError::new(absence(&selector.kind.group, &selector.kind.kind, &selector.name))
+    RuleError::new(not_found_message(&selector.kind.group, &selector.kind.kind, &selector.name))
 }
 
-/// What the API server says when an object is to be updated that is not there.
+/// The API server's message for the update of an object that does not exist.
 pub(super) fn no_object(object: &Value) -> String {
     let kind = GroupVersionKind::of(object);
     let name = object.path(&["metadata", "name"]).and_then(Value::as_str).unwrap_or_default();
-    kind.map_or_else(String::new, |kind| absence(&kind.group, &kind.kind, name))
+    kind.map_or_else(String::new, |kind| not_found_message(&kind.group, &kind.kind, name))
 }
 
-fn absence(group: &str, kind: &str, name: &str) -> String {
+fn not_found_message(group: &str, kind: &str, name: &str) -> String {
     let plural = plural(group, kind);
     if group.is_empty() || group.contains(['*', '?']) {
         format!("{plural} \"{name}\" not found")
