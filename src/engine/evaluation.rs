@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use crate::patch::MergeContext;
 use crate::policy::{Candidate, Candidates, Operation};
-use crate::report::MissingInputs;
+use crate::report::{MissingInputs, PolicyReport};
 use crate::resources::KindResource;
 use crate::secrets::{Secrets, TaintTracker};
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
@@ -40,6 +40,14 @@ pub(super) struct Evaluation<'a> {
     /// The part of Kyverno's configuration that excludes the object from policies that would change it.
     pub(super) filter: Cell<Option<Text>>,
     pub(super) classic: ObjectState,
+}
+
+/// The result of one policy.
+#[derive(Default)]
+pub(super) struct PolicyRun {
+    pub(super) report: Option<PolicyReport>,
+    /// The object after the policy; `None` if it is unchanged.
+    pub(super) after: Option<Value>,
 }
 
 /// An object and what is known of its request.
@@ -110,6 +118,7 @@ pub(super) fn evaluate<T>(
 impl Evaluation<'_> {
     /// The operation of the request that a policy sees: an update if there is a stored object, unless the options or a
     /// value override it.
+    #[inline]
     pub(super) fn operation(&self, policy: &str) -> Operation {
         let settings = &self.engine.settings;
         let operation = settings.operation.or_else(|| settings.values.operation(policy, self.name()));
@@ -117,11 +126,13 @@ impl Evaluation<'_> {
     }
 
     /// The name of the object; may be empty.
+    #[inline]
     pub(super) fn name(&self) -> &str {
         self.identity.map_or("", |identity| &identity.name)
     }
 
     /// The object in its current state, as policies match it.
+    #[inline]
     pub(super) fn candidate<'b>(&'b self, object: &'b Value, operation: Option<Operation>) -> Candidate<'b> {
         Candidate {
             object,
@@ -147,6 +158,7 @@ impl Evaluation<'_> {
     }
 
     /// Records that a decision depends on the labels of the namespace or on the user.
+    #[inline]
     pub(super) fn note_needs(&self, labels: bool, user: bool) {
         if labels && self.namespace_labels.is_none() && !self.placed.namespace.is_empty() {
             self.needs_namespace_labels.set(true);

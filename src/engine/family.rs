@@ -7,24 +7,23 @@ use crate::report::PolicyReport;
 use crate::value::Value;
 
 use super::classic;
-use super::evaluation::Evaluation;
+use super::evaluation::{Evaluation, PolicyRun};
 #[cfg(test)]
 use super::fixed_label;
 use super::targets::Targets;
 
-/// Runs a policy on an object; `None` if there is nothing to report. `number` is that of the policy, if the index
-/// skipped policies before it.
+/// Runs a policy on an object. `number` is that of the policy, if the index skipped policies before it.
 pub(super) fn run(
     evaluation: &Evaluation<'_>,
     policy: &Policy,
     parts: &[usize],
     number: Option<usize>,
-    current: &mut Value,
-) -> Option<PolicyReport> {
+    object: &Value,
+) -> PolicyRun {
     match policy {
-        Policy::Classic(policy) => classic::run(evaluation, policy, parts, number, current),
+        Policy::Classic(policy) => classic::run(evaluation, policy, parts, number, object),
         #[cfg(test)]
-        Policy::FixedLabel(policy) => fixed_label::run(evaluation, policy, current),
+        Policy::FixedLabel(policy) => fixed_label::run(evaluation, policy, object).unwrap_or_default(),
     }
 }
 

@@ -5,26 +5,27 @@ use crate::report::{Outcome, PolicyReport, RuleReport};
 use crate::semantics::DivergenceSet;
 use crate::value::{Text, Value};
 
-use super::evaluation::Evaluation;
+use super::evaluation::{Evaluation, PolicyRun};
 
 pub(super) fn run(
     evaluation: &Evaluation<'_>,
     policy: &FixedLabelPolicy,
-    current: &mut Value,
-) -> Option<PolicyReport> {
+    object: &Value,
+) -> Option<PolicyRun> {
     let name = &policy.meta().name;
-    if !policy.concerns(&[], &evaluation.candidate(current, Some(evaluation.operation(name)))) {
+    if !policy.concerns(&[], &evaluation.candidate(object, Some(evaluation.operation(name)))) {
         return None;
     }
-    let before = current.clone();
-    set_label(current, name, &policy.value)?;
-    let outcome = if *current == before {
+    let mut after = object.clone();
+    set_label(&mut after, name, &policy.value)?;
+    let outcome = if after == *object {
         Outcome::NoChange
     } else {
-        Outcome::Patched { before, after: current.clone() }
+        Outcome::Patched { before: object.clone(), after: after.clone() }
     };
     let rules = vec![RuleReport::new(name.clone(), outcome)];
-    Some(PolicyReport { policy: policy.meta().full_name(), rules, divergences: DivergenceSet::NONE })
+    let report = PolicyReport { policy: policy.meta().full_name(), rules, divergences: DivergenceSet::NONE };
+    Some(PolicyRun { report: Some(report), after: Some(after) })
 }
 
 fn set_label(object: &mut Value, key: &Text, value: &Text) -> Option<()> {

@@ -5,7 +5,7 @@ use crate::report::{ObjectReport, PolicyReport};
 use crate::secrets::Secrets;
 use crate::value::Value;
 
-use super::evaluation::{Evaluation, Input, evaluate};
+use super::evaluation::{Evaluation, Input, PolicyRun, evaluate};
 use super::family;
 use super::targets::{Targets, Triggered};
 use super::{Engine, World};
@@ -17,9 +17,8 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
         return untouched();
     }
     let evaluated = evaluate(engine, Input { object, original: None, old, world }, |evaluation| {
-        let mut current = evaluation.placed.object.clone();
-        let policies = run_all(evaluation, &mut current);
-        let after = evaluation.placed.take_back(object, current);
+        let (policies, after) = run_all(evaluation);
+        let after = evaluation.placed.take_back(object, after);
         evaluation.taint.see(&after);
         ObjectReport {
             object: evaluation.identity.cloned(),
@@ -60,33 +59,37 @@ pub(super) fn run_targets(
     Triggered { secrets, ..triggered }
 }
 
-/// Runs the policies, one after the other.
-fn run_all(evaluation: &Evaluation<'_>, current: &mut Value) -> Vec<PolicyReport> {
+/// Runs the policies, one after the other; returns the object after them.
+fn run_all(evaluation: &Evaluation<'_>) -> (Vec<PolicyReport>, Value) {
     let settings = &evaluation.engine.settings;
+    let mut current = evaluation.placed.object.clone();
     let mut reports = Vec::new();
     if settings.trace
         || settings.operation == Some(Operation::Delete)
         || !settings.values.is_empty()
-        || evaluation.has_redacted_labels(current)
+        || evaluation.has_redacted_labels(&current)
     {
         for (policy, parts) in evaluation.policies.all() {
-            reports.extend(family::run(evaluation, policy, &parts, None, current));
+            let PolicyRun { report, after } = family::run(evaluation, policy, &parts, None, &current);
+            reports.extend(report);
+            current = after.unwrap_or(current);
         }
-        return reports;
+        return (reports, current);
     }
-    let mut walk = evaluation.policies.walk(&evaluation.candidate(current, None));
+    let mut walk = evaluation.policies.walk(&evaluation.candidate(&current, None));
     let mut last = None;
     while let Some((number, policy, parts)) = walk.next() {
-        debug_assert!(are_silent(evaluation, (last, Some(number)), current));
+        debug_assert!(are_silent(evaluation, (last, Some(number)), &current));
         last = Some(number);
-        let before = current.clone();
-        reports.extend(family::run(evaluation, policy, &parts, Some(number), current));
-        if !before.same_storage(current) {
-            walk.update(&evaluation.candidate(&before, None), &evaluation.candidate(current, None));
+        let PolicyRun { report, after } = family::run(evaluation, policy, &parts, Some(number), &current);
+        reports.extend(report);
+        if let Some(after) = after.filter(|after| !after.same_storage(&current)) {
+            walk.update(&evaluation.candidate(&current, None), &evaluation.candidate(&after, None));
+            current = after;
         }
     }
-    debug_assert!(are_silent(evaluation, (last, None), current));
-    reports
+    debug_assert!(are_silent(evaluation, (last, None), &current));
+    (reports, current)
 }
 
 /// Whether the policies between two, or after one, have nothing to report on an object. Debug builds check the index

@@ -18,6 +18,7 @@ impl Evaluation<'_> {
     }
 
     /// Whether labels or annotations of the object are redacted, so that it is not known which rules match.
+    #[inline]
     pub(super) fn has_redacted_labels(&self, object: &Value) -> bool {
         let metadata = |field| object.path(&["metadata", field]);
         self.taint.is_replay()

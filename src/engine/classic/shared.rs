@@ -74,6 +74,7 @@ impl Evaluation<'_> {
     }
 
     /// Records which inputs the decision depends on whether a rule matches.
+    #[inline]
     pub(super) fn note_rule_needs(&self, rule: &Rule) {
         let needs_labels =
             self.engine.uses_namespace_labels() && rule.needs_namespace_labels(self.kind, self.subresource);

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::engine::evaluation::Evaluation;
+use crate::engine::evaluation::{Evaluation, PolicyRun};
 use crate::policy::{ClassicPolicy, Operation, Rule, other_namespace};
 use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker};
@@ -13,28 +13,40 @@ use super::exemption::Exemption;
 use super::rule::{self, RuleRun};
 use super::shared::{not_reached, not_selected, skipped};
 
-/// Runs the standard rules of a policy on an object; `None` if there is nothing to report. `number` is that of the policy,
-/// if the index skipped policies before it.
+/// Runs the standard rules of a policy on an object. `number` is that of the policy, if the index skipped policies before
+/// it.
 pub(in crate::engine) fn run(
     evaluation: &Evaluation<'_>,
     policy: &ClassicPolicy,
     parts: &[usize],
     number: Option<usize>,
-    current: &mut Value,
-) -> Option<PolicyReport> {
-    let first_match = match prematch(evaluation, policy, parts, current) {
-        Prematch::NoMatch => return None,
-        Prematch::First(first) => Some(first),
-        Prematch::Unknown => None,
-    };
+    object: &Value,
+) -> PolicyRun {
+    match prematch(evaluation, policy, parts, object) {
+        Prematch::NoMatch => PolicyRun::default(),
+        Prematch::First(first) => run_rules(evaluation, policy, parts, number, Some(first), object),
+        Prematch::Unknown => run_rules(evaluation, policy, parts, number, None, object),
+    }
+}
+
+/// Runs the rules, of which one is known to be the first match, or none.
+fn run_rules(
+    evaluation: &Evaluation<'_>,
+    policy: &ClassicPolicy,
+    parts: &[usize],
+    number: Option<usize>,
+    first_match: Option<usize>,
+    object: &Value,
+) -> PolicyRun {
     let operation = evaluation.operation(&policy.meta.name);
     let tracker = DivergenceTracker::new(evaluation.engine.settings.semantics);
-    let object = if operation == Operation::Delete { Value::Null } else { current.clone() };
-    evaluation.with_context(&policy.meta, Some(operation), object, &tracker, |context| {
+    let is_delete = operation == Operation::Delete;
+    let input = if is_delete { Value::Null } else { object.clone() };
+    evaluation.with_context(&policy.meta, Some(operation), input, &tracker, |context| {
         if is_request_seen(evaluation, policy, number) {
             context.type_object();
         }
-        let before = if operation == Operation::Delete { current.clone() } else { context.object().clone() };
+        let before = if is_delete { object.clone() } else { context.object().clone() };
         let name = policy.meta.full_name();
         let exemption = &evaluation.exemption(&name, &before, Some(operation));
         let run = StandardRun {
@@ -50,7 +62,8 @@ pub(in crate::engine) fn run(
         let rules = Vec::with_capacity(parts.len());
         let report = PolicyReport { policy: name.clone(), rules, divergences: DivergenceSet::NONE };
         if first_match.is_none() && !policy.meta.admits(&exemption.candidate) {
-            return evaluation.if_traced(|| run.in_other_namespace(report));
+            let report = evaluation.if_traced(|| run.in_other_namespace(report));
+            return PolicyRun { report, after: None };
         }
         note_request_seen(evaluation, policy);
         let mut progress = Progress {
@@ -65,7 +78,7 @@ pub(in crate::engine) fn run(
                 break;
             }
         }
-        run.finish(progress, current)
+        run.finish(progress)
     })
 }
 
@@ -99,6 +112,7 @@ enum Prematch {
 }
 
 /// Decides quickly whether rules match: most policies of a cluster are for other objects.
+#[inline]
 fn prematch(
     evaluation: &Evaluation<'_>,
     policy: &ClassicPolicy,
@@ -255,7 +269,7 @@ impl StandardRun<'_> {
     }
 
     /// Completes the report, and keeps the changes unless a rule failed or a filter excludes the object.
-    fn finish(&self, progress: Progress, current: &mut Value) -> Option<PolicyReport> {
+    fn finish(&self, progress: Progress) -> PolicyRun {
         let Self { evaluation, policy, operation, tracker, before, .. } = *self;
         let Progress { mut report, object, has_failed, .. } = progress;
         if policy.controller_only(self.parts).any(|rule| rule.selects(&self.exemption.candidate)) {
@@ -272,14 +286,12 @@ impl StandardRun<'_> {
                     rule.outcome = Outcome::Skipped(SkipReason::Filtered(filter.clone()));
                 }
                 report.divergences = tracker.reached();
-                return Some(report);
+                return PolicyRun { report: Some(report), after: None };
             }
             report.divergences.extend(tracker.reached());
         }
-        if !has_failed {
-            *current = object;
-        }
-        (!report.rules.is_empty() || !report.divergences.is_empty()).then_some(report)
+        let is_reported = !report.rules.is_empty() || !report.divergences.is_empty();
+        PolicyRun { report: is_reported.then_some(report), after: (!has_failed).then_some(object) }
     }
 }
 
