@@ -1,6 +1,6 @@
 //! One piece through the engine: an object, or all objects of a list.
 
-use crate::engine::{Engine, Taken, World};
+use crate::engine::{Engine, MutatedTarget, World};
 use crate::policy::Operation;
 use crate::render::{Origin, shown_message};
 use crate::report::{ObjectReport, Outcome};
@@ -100,7 +100,7 @@ impl Evaluated {
     }
 
     /// Gives an object what rules with targets made of it.
-    pub(super) fn become_target(&mut self, number: usize, taken: Taken, live: bool) {
+    pub(super) fn become_target(&mut self, number: usize, taken: MutatedTarget, live: bool) {
         let Some(object) = self.objects.get_mut(number) else { return };
         object.report.after = if live { without_bookkeeping(&taken.after) } else { taken.after };
         object.report.policies.extend(taken.policies);

@@ -1,6 +1,6 @@
 //! All objects of a run at once, for rules with targets: one object triggers them, others are changed.
 
-use crate::engine::{Taken, Targets, World};
+use crate::engine::{MutatedTarget, Targets, World};
 use crate::report::ObjectReport;
 use crate::source::{Content, InputDocument};
 use crate::value::{Pointer, Value};
@@ -53,7 +53,7 @@ pub(super) fn run_targets<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut V
         evaluated.unknown = 0;
         evaluated.objects.retain(|object| !object.report.policies.is_empty());
     }
-    for index in places.len()..targets.len() {
+    for index in places.len()..targets.count() {
         if let Some(taken) = targets.take(index) {
             evaluator.redact_recorded(&taken.before, &taken.secrets);
             pieces.push(beyond(taken));
@@ -100,7 +100,7 @@ fn run_again<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut [Evaluated], p
 }
 
 /// A target that nobody gave and the world knows.
-fn beyond(taken: Taken) -> Evaluated {
+fn beyond(taken: MutatedTarget) -> Evaluated {
     let (before, after) = (without_bookkeeping(&taken.before), without_bookkeeping(&taken.after));
     let mut report = ObjectReport::untouched(before.clone());
     (report.after, report.policies, report.secrets) = (after, taken.policies, taken.secrets);

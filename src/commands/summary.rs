@@ -92,7 +92,7 @@ impl Closing {
 impl RunSummary {
     /// A summary that does not count what changes mean for a cluster.
     pub(super) fn without_impact() -> Self {
-        Self { tally: Totals { flagless: true, ..Totals::default() }, ..Self::default() }
+        Self { tally: Totals { without_flags: true, ..Totals::default() }, ..Self::default() }
     }
 
     /// Reports the errors of rules on the objects of a document.

@@ -1,39 +1,39 @@
-//! What bounds the evaluation of one rule on one object.
+//! Limits of the evaluation of one rule on one object.
 
 use crate::jmespath;
 use crate::variables;
 use crate::yaml;
 
-/// Bounds on steps and sizes. A rule that passes one is an error that names it; there are no bounds on time,
-/// so that the same input always gives the same answer.
+/// Limits of steps and sizes. A rule that exceeds one fails with an error that names it. Time is not limited, so that
+/// the same input always has the same result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The steps that the expressions and loops of one rule may take on one object. A loop takes one for each
-    /// element, and one for each [`LOOP_BYTES`](Self::LOOP_BYTES) of an object that it patches.
+    /// The steps of expressions and loops of one rule on one object. A loop takes one for each element, and one for each
+    /// [`LOOP_BYTES`](Self::LOOP_BYTES) of an object that it patches.
     pub steps: usize,
-    /// The bytes that a value built by an expression, or a string with variables, may have.
+    /// The bytes of a value that an expression returns, or of a string with variables.
     pub result_bytes: usize,
-    /// How deep a value built by an expression may be nested.
+    /// The nesting of a value that an expression returns.
     pub result_depth: usize,
-    /// How often the text of one string is scanned for variables again.
+    /// How often one string is scanned for variables again.
     pub rounds: usize,
-    /// How many elements the loops of one rule may go through on one object, those of inner loops included.
+    /// The iterations of the loops of one rule on one object, with those of inner loops.
     pub foreach_iterations: usize,
-    /// How many context entries may be loading at once, each because another asks for it.
+    /// How many context entries load at once, because one needs another.
     pub context_depth: usize,
-    /// How many targets the rules of a run may take, each counted once for each trigger and rule.
+    /// The targets of the rules of a run, each counted once for each trigger and rule.
     pub targets: usize,
 }
 
 impl Limits {
-    /// So many bytes of an object are patched for one step.
+    /// The bytes of an object that a loop patches in one step.
     pub const LOOP_BYTES: usize = 128;
 
     /// The names that [`Limits::set`] knows.
     pub const NAMES: [&'static str; 7] =
         ["steps", "result-bytes", "result-depth", "rounds", "foreach-iterations", "context-depth", "targets"];
 
-    /// Sets the limit of this name; `false` for a name that is no limit.
+    /// Sets the limit of this name; `false` if there is none.
     pub fn set(&mut self, name: &str, value: usize) -> bool {
         match name {
             "steps" => self.steps = value,
@@ -52,7 +52,7 @@ impl Limits {
         jmespath::Limits {
             steps: self.steps as u64,
             result_bytes: self.result_bytes,
-            // Everything that walks a value relies on a stack.
+            // Functions on values are recursive.
             result_depth: self.result_depth.min(yaml::Limits::MAX_DEPTH),
         }
     }

@@ -1,10 +1,9 @@
-//! The order in which policies run, and what they do to one object.
+//! Evaluation of policies.
 //!
-//! An [`Engine`] holds compiled policies and turns one object into one [`ObjectReport`]. It never prints,
-//! reads no clock and touches neither files nor sockets: all lookups go through a [`World`].
+//! An [`Engine`] runs compiled policies on one object and returns an [`ObjectReport`]. It never prints, and uses clock,
+//! files and network only through a [`World`].
 //!
-//! `order.rs` takes one object through all policies; `family.rs` passes each turn on to the family of the policy.
-//! What only classic policies do is in `classic/`.
+//! `order.rs` runs all policies on one object; `family.rs` dispatches to the family of a policy, such as `classic/`.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod classic;
@@ -33,13 +32,13 @@ use crate::value::{GroupVersionKind, Text, Value};
 pub use classic::{LAST_APPLIED, image_name};
 pub use input_names::InputNames;
 pub use limits::Limits;
-pub use targets::{Taken, Targets, Triggered};
+pub use targets::{MutatedTarget, Targets, Triggered};
 pub use values::{Assignments, DottedName, NameError, PolicyValues, SubresourceKind, Values};
 pub use world::{
     EmptyWorld, Lookup, LookupError, LookupSource, TargetAccess, TargetLookup, TargetRefusal, World,
 };
 
-/// Compiled policies and everything that is the same for all objects of a run.
+/// Compiled policies and the settings of a run.
 #[derive(Debug)]
 pub struct Engine {
     policies: PolicySet,
@@ -47,42 +46,41 @@ pub struct Engine {
     uses_namespace_labels: bool,
 }
 
-/// What is the same for all objects of a run.
+/// The settings of a run.
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// Which side is taken where documentation and controllers part.
+    /// Which semantics apply where Kyverno diverges from its documentation.
     pub semantics: Semantics,
     /// Merge keys of lists.
     pub schemas: Schemas,
-    /// Values given for names of the JSON context.
+    /// Values of variables.
     pub values: Values,
-    /// Who makes the requests; `None` where nobody said.
+    /// The user of the requests, if known.
     pub user: Option<UserInfo>,
-    /// Which objects rules leave alone although they select them.
+    /// Policy exceptions.
     pub exceptions: PolicyExceptions,
-    /// Which objects no policy sees, as far as the configuration of Kyverno says so.
+    /// The objects that Kyverno's configuration excludes from all policies.
     pub filters: RequestFilters,
-    /// Which operation the requests are. Unless this or a value says otherwise they create objects, and
-    /// update those that are stored already.
+    /// The operation of the requests. By default, and unless a value overrides it, an update of objects that are stored
+    /// already, and the creation of others.
     pub operation: Option<Operation>,
-    /// The namespace that objects of namespaced kinds without one are evaluated in. It is never written
-    /// out. Empty stands for `default`.
+    /// The namespace of objects of namespaced kinds that name none; it is not part of the output. Empty means `default`.
     pub namespace: Text,
-    /// What bounds the evaluation of one rule on one object.
+    /// Limits of the evaluation of one rule on one object.
     pub limits: Limits,
-    /// Whether the policies have just come or changed, and nobody sends a request: rules with targets that ask
-    /// for it run for all objects, and no others.
+    /// Whether the policies were just created or updated, so that there is no request: only mutate-existing rules with
+    /// `mutateExistingOnPolicyUpdate` run.
     pub on_policy_update: bool,
-    /// Whether reports tell how each outcome came about.
+    /// Whether reports have traces.
     pub trace: bool,
-    /// Whether the answers come from a recording without the values of Secrets: a rule that needs one is an error.
+    /// Whether lookups come from a recording without the values of Secrets: rules that need one fail.
     pub is_replay: bool,
-    /// How messages name the user's inputs.
+    /// Names of the user's inputs in messages.
     pub input_names: InputNames,
 }
 
 impl Engine {
-    /// An engine for these policies.
+    /// Combines policies and settings.
     pub fn new(policies: PolicySet, settings: Settings) -> Self {
         let mut all = policies.policies().iter();
         let uses_namespace_labels = all.any(Policy::uses_namespace_labels)
@@ -91,12 +89,12 @@ impl Engine {
         Self { policies, settings, uses_namespace_labels }
     }
 
-    /// Whether anything looks at the labels of namespaces.
+    /// Whether anything depends on the labels of namespaces.
     pub const fn uses_namespace_labels(&self) -> bool {
         self.uses_namespace_labels
     }
 
-    /// Whether rules can take or change objects of this kind.
+    /// Whether policies may match objects of this kind, or change them as targets.
     pub fn concerns(&self, kind: &GroupVersionKind) -> bool {
         let (named, subresource) = self.settings.values.as_subresource(kind);
         self.policies.policies().iter().any(|policy| policy.may_change(kind, (named, subresource)))
@@ -117,33 +115,29 @@ impl Engine {
         })
     }
 
-    /// The policies, in the order they run.
+    /// The policies, in order.
     pub const fn policies(&self) -> &PolicySet {
         &self.policies
     }
 
-    /// What is the same for all objects.
+    /// The settings of the run.
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Runs the policies that concern an object, one after the other: each sees what the earlier ones
-    /// left. `old` is the stored object of an update.
-    ///
-    /// A rule that cannot be evaluated is an outcome of the report, never a failure of the call.
+    /// Runs the policies that concern an object, one after the other: each sees the changes of the earlier ones. `old` is
+    /// the stored object of an update. Errors of rules are outcomes in the report.
     pub fn mutate(&self, object: &Value, old: Option<&Value>, world: &dyn World) -> ObjectReport {
         order::run(self, object, old, world)
     }
 
-    /// Whether some rule changes other objects than the one that triggers it.
+    /// Whether there are mutate-existing rules.
     pub fn has_targets(&self) -> bool {
         self.policies.policies().iter().any(Policy::has_targets)
     }
 
-    /// Runs the rules with targets that an object triggers, on the targets as they stand. `before` and `after`
-    /// are the object as it came and as [`Engine::mutate`] left it; `old` is the stored object of an update.
-    ///
-    /// Objects trigger rules one after the other, each seeing what the earlier ones left of the targets.
+    /// Runs the mutate-existing rules that an object triggers, on the current state of the targets. `before` and `after` are
+    /// the object before and after [`Engine::mutate`]; `old` is the stored object of an update.
     pub fn mutate_targets(
         &self,
         (before, after): (&Value, &Value),

@@ -7,13 +7,15 @@ use super::evaluation::Evaluation;
 
 impl Evaluation<'_> {
     /// The outcome of a rule, or an error if the rule cannot be replayed.
+    #[inline]
     pub(super) fn replayable(&self, outcome: Outcome) -> Outcome {
         self.not_replayable().map_or(outcome, Outcome::Error)
     }
 
     /// Why what was evaluated since the last call cannot be replayed, if it cannot.
+    #[inline]
     pub(super) fn not_replayable(&self) -> Option<RuleError> {
-        let message = self.taint.take_unreplayable()?;
+        let message = self.taint.is_replay().then(|| self.taint.take_unreplayable()).flatten()?;
         Some(RuleError::new(message).with_hint("a recording made with --show-secrets keeps the values"))
     }
 

@@ -1,4 +1,4 @@
-//! The objects of a run as targets: in order, each as the rules so far left it.
+//! The objects of a run as targets of mutate-existing rules.
 
 use std::collections::BTreeMap;
 
@@ -10,61 +10,61 @@ use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 use super::placed::Placed;
 use super::{Engine, LookupError, World, lookups};
 
-/// The objects that rules with targets may change, in the order of the run.
+/// The objects that mutate-existing rules may change, in the order of the run, each in its current state.
 #[derive(Debug, Default)]
 pub struct Targets {
     entries: Vec<Entry>,
     by_kind: BTreeMap<Text, Vec<usize>>,
     by_name: BTreeMap<(Text, Text), Vec<usize>>,
-    /// How many targets were taken so far.
-    taken: usize,
-    /// Whether every rule sees the objects as they were added.
+    /// The number of targets so far, counted once for each trigger and rule.
+    uses: usize,
+    /// Whether every rule sees the original objects.
     is_fixed: bool,
-    /// The objects told of since it was last said which Secrets were seen.
-    told: Vec<TargetId>,
+    /// The targets of reports since the last call of [`Targets::add_secrets`].
+    reported: Vec<TargetId>,
 }
 
-/// An object with what became of it.
+/// An object with the reports of rules.
 #[derive(Debug)]
 struct Entry {
-    given: Value,
+    original: Value,
     placed: Placed,
     kind: GroupVersionKind,
     subresource: Text,
-    /// The object as it stands, with its namespace.
+    /// The object in its current state, with its namespace.
     current: Value,
     reports: Vec<PolicyReport>,
-    /// What these rules came across of Secrets.
+    /// The Secrets whose values these rules used.
     secrets: Secrets,
 }
 
-/// What became of an object.
+/// A target with the reports of rules.
 #[derive(Clone, Debug)]
-pub struct Taken {
-    /// The object as it was added.
+pub struct MutatedTarget {
+    /// The original object.
     pub before: Value,
-    /// The object as it stands.
+    /// The object after all rules so far.
     pub after: Value,
-    /// What the rules did with it.
+    /// The reports.
     pub policies: Vec<PolicyReport>,
-    /// What these rules came across of Secrets.
+    /// The Secrets whose values these rules used.
     pub secrets: Secrets,
 }
 
-/// What policies with targets report on the object that triggers them.
+/// The reports of mutate-existing policies on their trigger.
 #[derive(Clone, Debug, Default)]
 pub struct Triggered {
     /// The policies, in the order they ran.
     pub policies: Vec<PolicyReport>,
-    /// What `match` and `exclude` of some rule depend on and is not known.
+    /// Inputs that rules needed and that were not given.
     pub unknown: MissingInputs,
-    /// The filter of Kyverno's configuration that hides the object from policies that it triggers.
+    /// The part of Kyverno's configuration that excludes the object from policies, if one does.
     pub filter: Option<Text>,
     /// The Secrets whose values the policies used.
     pub secrets: Secrets,
 }
 
-/// A target that was found.
+/// The number of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TargetId(usize);
 
@@ -74,13 +74,12 @@ impl Targets {
         Self::default()
     }
 
-    /// No objects yet; every rule sees those that are added as they are, as in Kyverno's test suites, and only
-    /// the reports tell what it made of them.
+    /// No objects yet. Every rule sees the original objects, as in Kyverno's test suites, and changes are only reported.
     pub fn fixed() -> Self {
         Self { is_fixed: true, ..Self::default() }
     }
 
-    /// Adds an object, also one that cannot be a target. Objects are known by their number, from 0.
+    /// Adds an object, also one that cannot be a target. Objects are numbered from 0.
     pub fn add(&mut self, engine: &Engine, object: &Value, world: &dyn World) {
         let own = GroupVersionKind::of(object).unwrap_or_else(|| GroupVersionKind::new("", ""));
         let (kind, subresource) = engine.settings.values.as_subresource(&own);
@@ -91,7 +90,7 @@ impl Targets {
             self.by_name.entry((placed.namespace.clone(), name(object))).or_default().push(index);
         }
         self.entries.push(Entry {
-            given: object.clone(),
+            original: object.clone(),
             kind: kind.clone(),
             subresource: subresource.into(),
             current: placed.object.clone(),
@@ -101,7 +100,7 @@ impl Targets {
         });
     }
 
-    /// The number of the first object with the identity of this one.
+    /// The number of the first object with the same identity.
     pub fn number_of(&self, engine: &Engine, object: &Value, world: &dyn World) -> Option<usize> {
         let kind = GroupVersionKind::of(object)?;
         let placed = Placed::new(engine, object, &kind, world);
@@ -112,37 +111,32 @@ impl Targets {
         })
     }
 
-    /// How many objects there are, those that the world added included.
-    pub const fn len(&self) -> usize {
+    /// The number of objects, with those found by lookups.
+    pub const fn count(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is no object.
-    pub const fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// An object as it was added.
-    pub fn given(&self, number: usize) -> Option<&Value> {
-        self.entries.get(number).map(|entry| &entry.given)
+    pub fn original(&self, number: usize) -> Option<&Value> {
+        self.entries.get(number).map(|entry| &entry.original)
     }
 
-    /// Hands out what became of an object. `None` where no rule took it.
-    pub fn take(&mut self, number: usize) -> Option<Taken> {
+    /// Takes the result for an object; `None` if no rule has a report on it.
+    pub fn take(&mut self, number: usize) -> Option<MutatedTarget> {
         let entry = self.entries.get_mut(number)?;
         if entry.reports.is_empty() {
             return None;
         }
-        let after = entry.placed.take_back(&entry.given, entry.current.clone());
-        Some(Taken {
-            before: entry.given.clone(),
+        let after = entry.placed.take_back(&entry.original, entry.current.clone());
+        Some(MutatedTarget {
+            before: entry.original.clone(),
             after,
             policies: std::mem::take(&mut entry.reports),
             secrets: std::mem::take(&mut entry.secrets),
         })
     }
 
-    /// The objects that a target stands for, in order; those that only the world knows come last, and are kept.
+    /// Finds the objects that a target selects, in order. Those found by a lookup come last and are added.
     pub(super) fn find(
         &mut self,
         selector: &TargetSelector,
@@ -165,7 +159,7 @@ impl Targets {
                             found.push(TargetId(self.entries.len()));
                             self.add(engine, &object, world);
                         }
-                        // A subresource that the world gave before; its kind does not tell what it is part of.
+                        // An earlier lookup found this subresource; its kind does not name the parent.
                         Some(known) if !selector.kind.subresource.is_empty() && !found.contains(&known) => {
                             found.push(known);
                         }
@@ -174,7 +168,7 @@ impl Targets {
                 }
             }
             Err(LookupError::NotGiven | LookupError::NotFound) => {}
-            // What is known answers for a name; of a list it may be a part.
+            // For a name the known object is enough; a list may be incomplete.
             Err(_) if !found.is_empty() && selector.exact().is_some() => {}
             Err(error) => return Err(error),
         }
@@ -195,7 +189,7 @@ impl Targets {
             &all
         };
         let fits = |entry: &Entry| {
-            // A status is read and written with its object.
+            // A status is part of its object.
             let of_status = &*selector.kind.subresource == "status" && entry.subresource.is_empty();
             let subresource = if of_status { "status" } else { &*entry.subresource };
             !entry.kind.kind.is_empty()
@@ -206,61 +200,58 @@ impl Targets {
         fitting.copied().map(TargetId).collect()
     }
 
-    /// The parents of the kind that a target with a subresource speaks of, whether or not the subresource is
-    /// there.
+    /// Whether the parent of a target with a subresource exists.
     pub(super) fn has_parent(&self, selector: &TargetSelector) -> bool {
         let mut parent = selector.clone();
         parent.kind.subresource = Text::default();
         !selector.kind.subresource.is_empty() && !self.known(&parent).is_empty()
     }
 
-    /// Counts targets; `false` where they become too many.
-    pub(super) const fn count(&mut self, targets: usize, maximum: usize) -> bool {
-        self.taken = self.taken.saturating_add(targets);
-        self.taken <= maximum
+    /// Counts targets; `false` if they are too many.
+    pub(super) const fn add_uses(&mut self, targets: usize, maximum: usize) -> bool {
+        self.uses = self.uses.saturating_add(targets);
+        self.uses <= maximum
     }
 
-    /// A target as it stands.
-    pub(super) fn object(&self, found: TargetId) -> Option<&Value> {
-        self.entries.get(found.0).map(|entry| &entry.current)
+    /// The current state of a target.
+    pub(super) fn object(&self, id: TargetId) -> Option<&Value> {
+        self.entries.get(id.0).map(|entry| &entry.current)
     }
 
-    /// The identity of a target, as it was added.
-    pub(super) fn identity(&self, found: TargetId) -> Option<ObjectRef> {
-        self.entries.get(found.0).and_then(|entry| ObjectRef::of(&entry.given))
+    /// The identity of the original target.
+    pub(super) fn identity(&self, id: TargetId) -> Option<ObjectRef> {
+        self.entries.get(id.0).and_then(|entry| ObjectRef::of(&entry.original))
     }
 
-    /// Whether an object is still the one that it was added as.
-    pub(super) fn is_same(&self, found: TargetId, object: &Value) -> bool {
+    /// Whether an object has the identity of a target.
+    pub(super) fn is_same(&self, id: TargetId, object: &Value) -> bool {
         self.entries
-            .get(found.0)
+            .get(id.0)
             .is_some_and(|entry| ObjectRef::of(&entry.placed.object) == ObjectRef::of(object))
     }
 
-    /// Makes this value the target.
-    pub(super) fn set(&mut self, found: TargetId, object: Value) {
-        if let Some(entry) = self.entries.get_mut(found.0).filter(|_| !self.is_fixed) {
+    /// Sets the current state of a target.
+    pub(super) fn set(&mut self, id: TargetId, object: Value) {
+        if let Some(entry) = self.entries.get_mut(id.0).filter(|_| !self.is_fixed) {
             entry.current = object;
         }
     }
 
-    /// Adds what a rule did with a target.
-    pub(super) fn add_report(&mut self, found: TargetId, report: PolicyReport) {
-        if let Some(entry) = self.entries.get_mut(found.0) {
+    /// Adds a report on a target.
+    pub(super) fn add_report(&mut self, id: TargetId, report: PolicyReport) {
+        if let Some(entry) = self.entries.get_mut(id.0) {
             entry.reports.push(report);
-            self.told.push(found);
+            self.reported.push(id);
         }
     }
-}
 
-impl Targets {
-    /// Remembers what rules came across of Secrets, for the targets told of since the last call.
+    /// Adds the Secrets that rules used to the targets of reports since the last call.
     pub(super) fn add_secrets(&mut self, secrets: &Secrets) {
-        let mut told = std::mem::take(&mut self.told);
-        told.sort_unstable();
-        told.dedup();
-        for found in told {
-            if let Some(entry) = self.entries.get_mut(found.0) {
+        let mut reported = std::mem::take(&mut self.reported);
+        reported.sort_unstable();
+        reported.dedup();
+        for target in reported {
+            if let Some(entry) = self.entries.get_mut(target.0) {
                 entry.secrets.extend(secrets);
             }
         }

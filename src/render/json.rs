@@ -163,9 +163,9 @@ fn counts_json<S>(name: &'static str, of: &IndexMap<Text, Counts, S>) -> Value {
             ("changed", count(counts.changed)),
             ("unchanged", count(counts.unchanged)),
             ("errors", count(counts.errors)),
-            ("rollout", count(counts.flags.rollouts)),
-            ("immutable", count(counts.flags.immutable)),
-            ("privilege", count(counts.flags.privilege)),
+            ("rollout", count(counts.flags.flagged(Flag::Rollout))),
+            ("immutable", count(counts.flags.flagged(Flag::Immutable))),
+            ("privilege", count(counts.flags.flagged(Flag::Privilege))),
         ]
         .into_iter()
         .collect()
@@ -248,13 +248,13 @@ pub fn tally_rows(tally: &Totals) -> impl Iterator<Item = Value> {
             ("kind", Value::String(key.kind.clone())),
             ("namespace", Value::String(key.namespace.clone())),
             ("patched", count(row.patched)),
-            ("dropped", count(row.dropped)),
+            ("dropped", count(row.discarded)),
             ("noChange", count(row.no_change)),
             ("skipped", count(row.skipped)),
             ("errors", count(row.errors)),
-            ("rollout", count(row.flags.rollouts)),
-            ("immutable", count(row.flags.immutable)),
-            ("privilege", count(row.flags.privilege)),
+            ("rollout", count(row.flags.flagged(Flag::Rollout))),
+            ("immutable", count(row.flags.flagged(Flag::Immutable))),
+            ("privilege", count(row.flags.flagged(Flag::Privilege))),
         ]
         .into_iter()
         .collect()

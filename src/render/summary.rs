@@ -44,7 +44,7 @@ impl Counting for TotalsRow {
     const HEADINGS: &'static [&'static str] = &["Patched", "Dropped", "No change", "Skipped", "Errors"];
 
     fn numbers(&self) -> Vec<usize> {
-        vec![self.patched, self.dropped, self.no_change, self.skipped, self.errors]
+        vec![self.patched, self.discarded, self.no_change, self.skipped, self.errors]
     }
 
     fn flagged(&self, flag: Flag) -> usize {

@@ -1,7 +1,7 @@
 //! Counts over many objects.
 
 use foldhash::fast::RandomState;
-use indexmap::{Equivalent, IndexMap};
+use indexmap::IndexMap;
 
 use crate::semantics::DivergenceSet;
 use crate::value::{ObjectRef, Pointer, Text};
@@ -9,13 +9,13 @@ use crate::value::{ObjectRef, Pointer, Text};
 use super::{Impact, ObjectReport, Outcome, ServerDryRuns, SkipReason};
 
 /// How many objects are listed for each flag.
-const NAMED: usize = 10;
+const MAX_LISTED: usize = 10;
 
 /// Totals over objects, overall and by rule.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
-    /// Whether the impact of changes is not needed: then there are no flags.
-    pub flagless: bool,
+    /// Whether to omit the impact of changes: then there are no flags.
+    pub without_flags: bool,
     /// Objects that were evaluated.
     pub objects: usize,
     /// Changed objects.
@@ -40,48 +40,29 @@ pub struct Totals {
     pub by_namespace: IndexMap<Text, Counts, RandomState>,
 }
 
-/// The number of changed objects by flag.
+/// The number of changed objects by flag, in the order of [`Flag::ALL`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlagCounts {
-    /// Objects whose Pods are replaced.
-    pub rollouts: usize,
-    /// Objects with changed immutable fields.
-    pub immutable: usize,
-    /// Objects with more privileges.
-    pub privilege: usize,
-}
+pub struct FlagCounts([usize; Flag::ALL.len()]);
 
 impl FlagCounts {
     /// The number of objects with a flag.
     pub const fn flagged(&self, flag: Flag) -> usize {
-        match flag {
-            Flag::Rollout => self.rollouts,
-            Flag::Immutable => self.immutable,
-            Flag::Privilege => self.privilege,
-        }
+        self.0[flag as usize]
     }
 
     /// Adds other objects.
-    const fn add(&mut self, other: &Self) {
-        self.rollouts += other.rollouts;
-        self.immutable += other.immutable;
-        self.privilege += other.privilege;
+    fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(count, other)| *count += other);
     }
 
     /// Combines the flags of the same object.
-    const fn combine(&mut self, other: &Self) {
-        self.rollouts |= other.rollouts;
-        self.immutable |= other.immutable;
-        self.privilege |= other.privilege;
+    fn combine(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(count, other)| *count |= other);
     }
 
     /// The flags of one object.
     fn of(impact: &Impact) -> Self {
-        Self {
-            rollouts: usize::from(impact.rollout),
-            immutable: usize::from(!impact.immutable.is_empty()),
-            privilege: usize::from(!impact.privilege.is_empty()),
-        }
+        Self([impact.rollout, !impact.immutable.is_empty(), !impact.privilege.is_empty()].map(usize::from))
     }
 }
 
@@ -102,7 +83,7 @@ pub struct Counts {
 
 impl Counts {
     /// Adds other objects.
-    pub const fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.objects += other.objects;
         self.changed += other.changed;
         self.unchanged += other.unchanged;
@@ -191,48 +172,13 @@ pub struct TotalsKey {
     pub namespace: Text,
 }
 
-/// A borrowed [`TotalsKey`], to avoid allocations for known rows.
-#[derive(Hash)]
-struct RowKey<'a> {
-    policy: &'a Text,
-    rule: &'a Text,
-    kind: &'a Text,
-    namespace: &'a Text,
-}
-
-impl Equivalent<TotalsKey> for RowKey<'_> {
-    fn equivalent(&self, key: &TotalsKey) -> bool {
-        *self.rule == key.rule
-            && *self.policy == key.policy
-            && *self.kind == key.kind
-            && *self.namespace == key.namespace
-    }
-}
-
-impl RowKey<'_> {
-    fn of<'t>(&self, rows: &'t mut IndexMap<TotalsKey, TotalsRow, RandomState>) -> &'t mut TotalsRow {
-        let index = rows.get_index_of(self).unwrap_or_else(|| {
-            let (policy, rule) = (self.policy.clone(), self.rule.clone());
-            let (kind, namespace) = (self.kind.clone(), self.namespace.clone());
-            rows.insert_full(TotalsKey { policy, rule, kind, namespace }, TotalsRow::default()).0
-        });
-        &mut rows[index]
-    }
-}
-
-/// The counts for a name.
-fn counts<'t>(all: &'t mut IndexMap<Text, Counts, RandomState>, name: &Text) -> &'t mut Counts {
-    let index = all.get_index_of(name).unwrap_or_else(|| all.insert_full(name.clone(), Counts::default()).0);
-    &mut all[index]
-}
-
 /// The outcomes of one rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TotalsRow {
     /// Objects the rule patched.
     pub patched: usize,
     /// Objects whose patch was discarded because another rule of the policy failed.
-    pub dropped: usize,
+    pub discarded: usize,
     /// Objects the rule matched without changing them.
     pub no_change: usize,
     /// Objects the rule matched and then skipped.
@@ -245,9 +191,9 @@ pub struct TotalsRow {
 
 impl TotalsRow {
     /// Adds the objects of another row.
-    pub const fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.patched += other.patched;
-        self.dropped += other.dropped;
+        self.discarded += other.discarded;
         self.no_change += other.no_change;
         self.skipped += other.skipped;
         self.errors += other.errors;
@@ -272,7 +218,7 @@ impl Totals {
             if is_set {
                 let flagged = self.flags.entry(flag).or_default();
                 flagged.objects += 1;
-                if flagged.first.len() < NAMED {
+                if flagged.first.len() < MAX_LISTED {
                     flagged.first.push((object.clone(), places));
                 }
             }
@@ -283,7 +229,7 @@ impl Totals {
     pub fn add(&mut self, report: &ObjectReport, is_update: bool) {
         let Some(object) = &report.object else { return };
         let (is_changed, has_error) = (report.is_changed(), report.has_error());
-        let impact = if self.flagless { Impact::default() } else { report.impact(is_update) };
+        let impact = if self.without_flags { Impact::default() } else { report.impact(is_update) };
         let counted = Counts::of(is_changed, has_error, &impact);
         self.objects += 1;
         self.changed += counted.changed;
@@ -291,8 +237,8 @@ impl Totals {
         self.unchanged += counted.unchanged;
         self.flag(object, impact);
         let namespace = object.namespace.clone().unwrap_or_default();
-        counts(&mut self.by_kind, &object.kind.kind).add(&counted);
-        counts(&mut self.by_namespace, &namespace).add(&counted);
+        self.by_kind.entry(object.kind.kind.clone()).or_default().add(&counted);
+        self.by_namespace.entry(namespace.clone()).or_default().add(&counted);
         report.server_dry_run.iter().for_each(|server_dry_run| self.server_dry_runs.add(server_dry_run));
         let matched = |outcome: &Outcome| {
             !matches!(
@@ -306,18 +252,21 @@ impl Totals {
         for (policy, rule) in report.rules().filter(|(_, rule)| matched(&rule.outcome)) {
             let has_error = policy.has_error();
             let mut counted = Counts::of(false, has_error, &Impact::default());
-            let key = RowKey {
-                policy: &policy.policy,
-                rule: &rule.rule,
-                kind: &object.kind.kind,
-                namespace: &namespace,
-            };
-            let row = key.of(&mut self.rows);
+            let row = self.rows.entry(TotalsKey {
+                policy: policy.policy.clone(),
+                rule: rule.rule.clone(),
+                kind: object.kind.kind.clone(),
+                namespace: namespace.clone(),
+            });
+            let row = row.or_default();
             match &rule.outcome {
-                Outcome::Patched { .. } if has_error => row.dropped += 1,
+                Outcome::Patched { .. } if has_error => row.discarded += 1,
                 Outcome::Patched { before, after } => {
-                    let impact =
-                        if self.flagless { Impact::default() } else { Impact::of(before, after, is_update) };
+                    let impact = if self.without_flags {
+                        Impact::default()
+                    } else {
+                        Impact::of(before, after, is_update)
+                    };
                     row.patched += 1;
                     row.flags.add(&FlagCounts::of(&impact));
                     counted = Counts::of(true, false, &impact);
@@ -329,7 +278,7 @@ impl Totals {
             by_policy.entry(&policy.policy).or_default().combine(&counted);
         }
         for (policy, counted) in by_policy {
-            counts(&mut self.by_policy, policy).add(&counted);
+            self.by_policy.entry(policy.clone()).or_default().add(&counted);
         }
     }
 }

@@ -224,7 +224,7 @@ impl Page {
             let triggered = engine.mutate_targets((object, &after), None, &mut targets, &world);
             run.add(&triggered.policies);
         }
-        for number in 0..targets.len() {
+        for number in 0..targets.count() {
             let Some(taken) = targets.take(number) else { continue };
             run.add(&taken.policies);
             match run.objects.get_mut(number) {

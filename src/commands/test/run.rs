@@ -229,7 +229,7 @@ fn targets(
     for object in &loaded.targets {
         named.insert(targets.number_of(engine, object, world).unwrap_or_else(|| {
             targets.add(engine, object, world);
-            targets.len() - 1
+            targets.count() - 1
         }));
     }
     for report in reports {
@@ -238,9 +238,9 @@ fn targets(
         report.policies.extend(triggered.policies);
         report.secrets.extend(&triggered.secrets);
     }
-    let states = (0..targets.len()).filter_map(|number| {
+    let states = (0..targets.count()).filter_map(|number| {
         let is_named = named.contains(&number);
-        let object = targets.given(number)?.clone();
+        let object = targets.original(number)?.clone();
         let taken = targets.take(number).map(|taken| (taken.policies, taken.secrets));
         let (policies, secrets) = taken.unwrap_or_default();
         let report = ObjectReport { policies, secrets, ..ObjectReport::untouched(object) };

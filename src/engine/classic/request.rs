@@ -1,59 +1,86 @@
-//! The admission request that is evaluated, and its part of the context.
+//! The context of an admission request.
 
 use std::sync::LazyLock;
 
-use crate::policy::{Operation, UserInfo};
-use crate::value::{GroupVersionKind, Map, Text, Value};
+use crate::engine::evaluation::Evaluation;
+use crate::policy::Operation;
+use crate::value::{Map, Text, Value};
 
-/// The admission request that is evaluated.
-#[derive(Clone, Debug)]
-pub(super) struct Request<'a> {
-    /// `None` if there is no request, because the policy was created or updated.
-    pub(super) operation: Option<Operation>,
-    /// The stored object, if there is one.
-    pub(super) old: Option<Value>,
-    /// The kind of the object itself, not of the parent of a subresource.
-    pub(super) kind: &'a GroupVersionKind,
-    pub(super) namespace: &'a str,
-    pub(super) name: &'a str,
-    pub(super) subresource: &'a str,
-    pub(super) user: Option<&'a UserInfo>,
-}
+impl Evaluation<'_> {
+    /// The context of a request with this operation, without `request.object`. Without an operation there is no request,
+    /// because the policy was created or updated.
+    pub(super) fn context_root(&self, operation: Option<Operation>) -> Value {
+        self.classic.context_root(operation, || match operation {
+            Some(operation) => self.request_root(operation),
+            None => self.root_without_request(),
+        })
+    }
 
-impl Request<'_> {
-    /// The context of the request, without `request.object`.
-    pub(super) fn context_root(&self) -> Value {
+    fn request_root(&self, operation: Operation) -> Value {
         /// The names in every request.
-        static NAMES: LazyLock<Names> = LazyLock::new(Names::default);
-        let Some(operation) = self.operation else { return self.root_without_request() };
-        let names = &*NAMES;
+        static NAMES: LazyLock<[Text; 13]> = LazyLock::new(|| {
+            [
+                "request",
+                "operation",
+                "kind",
+                "requestKind",
+                "group",
+                "version",
+                "object",
+                "oldObject",
+                "dryRun",
+                "name",
+                "namespace",
+                "subResource",
+                "requestSubResource",
+            ]
+            .map(Text::from)
+        });
+        let [
+            request_name,
+            operation_name,
+            kind_name,
+            request_kind,
+            group,
+            version,
+            object_name,
+            old_object,
+            dry_run,
+            name,
+            namespace,
+            subresource,
+            request_subresource,
+        ] = &*NAMES;
         let kind = object([
-            (&names.group, Value::String(self.kind.group.clone())),
-            (&names.version, Value::String(self.kind.version.clone())),
-            (&names.kind, Value::String(self.kind.kind.clone())),
+            (group, Value::String(self.own_kind.group.clone())),
+            (version, Value::String(self.own_kind.version.clone())),
+            (kind_name, Value::String(self.own_kind.kind.clone())),
         ]);
+        let old = match operation {
+            Operation::Create | Operation::Connect => Value::Null,
+            Operation::Update | Operation::Delete => self.old.unwrap_or(self.original).clone(),
+        };
         let mut request = object([
-            (&names.operation, Value::from(operation.name())),
-            (&names.kind, kind.clone()),
-            (&names.request_kind, kind),
-            (&names.object, Value::Null),
-            (&names.old_object, self.old.clone().unwrap_or_default()),
-            (&names.dry_run, Value::Bool(false)),
+            (operation_name, Value::from(operation.name())),
+            (kind_name, kind.clone()),
+            (request_kind, kind),
+            (object_name, Value::Null),
+            (old_object, old),
+            (dry_run, Value::Bool(false)),
         ]);
         // The namespace of a Namespace is its own name; other cluster-scoped objects have none.
-        let is_namespace = self.kind.group.is_empty() && &*self.kind.kind == "Namespace";
-        let texts = [
-            (&names.name, self.name),
-            (&names.namespace, if is_namespace { self.name } else { self.namespace }),
-            (&names.subresource, self.subresource),
-            (&names.request_subresource, self.subresource),
-        ];
-        for (name, text) in texts {
+        let is_namespace = self.own_kind.group.is_empty() && &*self.own_kind.kind == "Namespace";
+        for (member, text) in [
+            (name, self.name()),
+            (namespace, if is_namespace { self.name() } else { &*self.placed.namespace }),
+            (subresource, self.subresource),
+            (request_subresource, self.subresource),
+        ] {
             if !text.is_empty() {
-                request.insert(name.clone(), text.into());
+                request.insert(member.clone(), text.into());
             }
         }
-        let Some(user) = self.user else { return object([(&names.request, request)]) };
+        let Some(user) = &self.engine.settings.user else { return object([(request_name, request)]) };
         request.insert("userInfo", user.raw.clone());
         for (name, roles) in [("roles", &user.roles), ("clusterRoles", &user.cluster_roles)] {
             let roles: Vec<Value> = roles.iter().flatten().cloned().map(Value::String).collect();
@@ -62,66 +89,26 @@ impl Request<'_> {
             }
         }
         let (namespace, name) = service_account(&user.username);
-        [
-            ("request", request),
-            ("serviceAccountName", name.into()),
-            ("serviceAccountNamespace", namespace.into()),
-        ]
-        .into_iter()
-        .collect()
+        root(request, name, namespace)
     }
 
     fn root_without_request(&self) -> Value {
-        let request: Value = [
+        let request = Value::from_iter([
             ("operation", Value::from("")),
-            ("namespace", Value::from(self.namespace)),
+            ("namespace", Value::from(&*self.placed.namespace)),
             ("object", Value::Null),
             ("userInfo", Value::empty_object()),
-        ]
-        .into_iter()
-        .collect();
-        let empty = || Value::from("");
-        [("request", request), ("serviceAccountName", empty()), ("serviceAccountNamespace", empty())]
-            .into_iter()
-            .collect()
+        ]);
+        root(request, "", "")
     }
 }
 
-/// Names of the context.
-struct Names {
-    request: Text,
-    operation: Text,
-    kind: Text,
-    request_kind: Text,
-    group: Text,
-    version: Text,
-    object: Text,
-    old_object: Text,
-    dry_run: Text,
-    name: Text,
-    namespace: Text,
-    subresource: Text,
-    request_subresource: Text,
-}
-
-impl Default for Names {
-    fn default() -> Self {
-        Self {
-            request: "request".into(),
-            operation: "operation".into(),
-            kind: "kind".into(),
-            request_kind: "requestKind".into(),
-            group: "group".into(),
-            version: "version".into(),
-            object: "object".into(),
-            old_object: "oldObject".into(),
-            dry_run: "dryRun".into(),
-            name: "name".into(),
-            namespace: "namespace".into(),
-            subresource: "subResource".into(),
-            request_subresource: "requestSubResource".into(),
-        }
-    }
+fn root(request: Value, account: &str, account_namespace: &str) -> Value {
+    Value::from_iter([
+        ("request", request),
+        ("serviceAccountName", account.into()),
+        ("serviceAccountNamespace", account_namespace.into()),
+    ])
 }
 
 /// An object with these members, and capacity for more.

@@ -8,7 +8,6 @@ use crate::value::{Text, Value};
 
 use super::context::{Context, ContextInput, ExpressionWorld};
 use super::exemption::Exemption;
-use super::request::Request;
 
 impl Evaluation<'_> {
     /// Runs something with the context of a policy for a request; without an operation there is no request.
@@ -34,27 +33,6 @@ impl Evaluation<'_> {
         });
         context.assign(settings.values.of(&policy.name, self.name()));
         run(&mut context)
-    }
-
-    fn context_root(&self, operation: Option<Operation>) -> Value {
-        self.classic.context_root(operation, || {
-            let old = match operation {
-                None | Some(Operation::Create | Operation::Connect) => None,
-                Some(Operation::Update | Operation::Delete) => {
-                    Some(self.old.unwrap_or(self.original).clone())
-                }
-            };
-            let request = Request {
-                operation,
-                old,
-                kind: self.own_kind,
-                namespace: &self.placed.namespace,
-                name: self.name(),
-                subresource: self.subresource,
-                user: self.engine.settings.user.as_ref(),
-            };
-            request.context_root()
-        })
     }
 
     /// Records what the decision depends on whether a rule matches. Returns the report of the rule if a replay cannot make

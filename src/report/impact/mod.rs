@@ -38,6 +38,19 @@ impl Impact {
     }
 }
 
+/// The elements of a list; none if there is no list.
+fn list<'v>(object: &'v Value, path: &[&str]) -> &'v [Value] {
+    object.path(path).and_then(Value::as_array).unwrap_or_default()
+}
+
+fn text<'v>(object: &'v Value, path: &[&str]) -> Option<&'v str> {
+    object.path(path).and_then(Value::as_str)
+}
+
+fn pointer(path: &[&str]) -> Pointer {
+    path.iter().fold(Pointer::ROOT, |at, key| at.key(*key))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 use crate::value::{GroupVersionKind, Number, Value};
 
 use super::defaulting::{self, GatedFields};
+use super::{list, text};
 
 /// Kinds whose running Pods keep their template when it changes.
 const WITHOUT_ROLLOUT: [&str; 4] = ["Job", "PodTemplate", "ReplicaSet", "ReplicationController"];
@@ -41,9 +42,7 @@ fn replaces(kind: &GroupVersionKind, before: &Value, after: &Value) -> bool {
     let replicas = |object: &Value| number(object, &["spec", "replicas"]).unwrap_or(1);
     // Added or removed Pods are not replaced.
     let kept = replicas(before).min(replicas(after));
-    let strategy = after.path(&["spec", "updateStrategy"]);
-    let is_manual =
-        strategy.and_then(|strategy| strategy.get("type")).and_then(Value::as_str) == Some("OnDelete");
+    let is_manual = text(after, &["spec", "updateStrategy", "type"]) == Some("OnDelete");
     let first = match &*kind.kind {
         "StatefulSet" => {
             number(after, &["spec", "updateStrategy", "rollingUpdate", "partition"]).unwrap_or(0)
@@ -57,23 +56,13 @@ fn replaces(kind: &GroupVersionKind, before: &Value, after: &Value) -> bool {
 
 /// Whether running containers of a Pod get another image, which restarts them in place.
 fn starts_containers(before: &Value, after: &Value) -> bool {
-    let gates = before.path(&["spec", "schedulingGates"]).and_then(Value::as_array).unwrap_or_default();
-    let images = |object: &Value| -> Vec<(Option<Value>, Option<Value>)> {
-        let list = |field: &str| {
-            object.path(&["spec", field]).and_then(Value::as_array).unwrap_or_default().to_vec()
-        };
-        let stays =
-            |container: &Value| container.get("restartPolicy").and_then(Value::as_str) == Some("Always");
-        let beside = list("initContainers").into_iter().filter(stays);
-        let all = beside.chain(list("containers"));
-        all.map(|container| (container.get("name").cloned(), container.get("image").cloned())).collect()
+    let images = |object| -> Vec<(Option<&Value>, Option<&Value>)> {
+        let is_sidecar = |container: &&Value| text(container, &["restartPolicy"]) == Some("Always");
+        let sidecars = list(object, &["spec", "initContainers"]).iter().filter(is_sidecar);
+        let containers = sidecars.chain(list(object, &["spec", "containers"]));
+        containers.map(|container| (container.get("name"), container.get("image"))).collect()
     };
-    let is_elsewhere = |(name, image): &(Option<Value>, Option<Value>),
-                        others: &[(Option<Value>, Option<Value>)]| {
-        others.iter().any(|(other, theirs)| other == name && theirs != image)
-    };
-    gates.is_empty() && {
-        let new = images(after);
-        images(before).iter().any(|old| is_elsewhere(old, &new))
-    }
+    let (old, new) = (images(before), images(after));
+    list(before, &["spec", "schedulingGates"]).is_empty()
+        && old.iter().any(|(name, image)| new.iter().any(|(other, new)| other == name && new != image))
 }

@@ -313,7 +313,7 @@ impl TargetsRun<'_> {
         }
         let ids = || found.iter().flat_map(|(_, selected)| &selected.ids);
         let maximum = evaluation.engine.settings.limits.targets;
-        if self.keeps_changes && !targets.count(ids().count(), maximum) {
+        if self.keeps_changes && !targets.add_uses(ids().count(), maximum) {
             let message = format!("too many targets in this run (limit targets={maximum})");
             let error = RuleError { message, hint: context.settings().input_names.limit_hint("targets") };
             return run.fail(self.rule, with_rule_error(error, self.rule));

@@ -2,6 +2,8 @@
 
 use crate::value::{Pointer, Value};
 
+use super::{list, pointer};
+
 /// The identity of an object.
 const IDENTITY: [&[&str]; 4] =
     [&["apiVersion"], &["kind"], &["metadata", "name"], &["metadata", "namespace"]];
@@ -26,20 +28,17 @@ pub(super) fn changed(before: &Value, after: &Value) -> Vec<Pointer> {
         Some(&"name") => at(before, place).is_some(),
         _ => true,
     };
-    found.extend(IDENTITY.iter().filter(is_other).filter(is_refused).map(|place| super::pointer(place)));
+    found.extend(IDENTITY.iter().filter(is_other).filter(is_refused).map(|place| pointer(place)));
     let is_given = |place: &&&[&str]| {
         let is_old =
             at(before, place).is_some() || place.last().is_some_and(|key| key.starts_with("deletion"));
         is_old && at(after, place).is_some()
     };
-    found.extend(SERVER_FIELDS.iter().filter(is_other).filter(is_given).map(|place| super::pointer(place)));
+    found.extend(SERVER_FIELDS.iter().filter(is_other).filter(is_given).map(|place| pointer(place)));
     if at(before, &["metadata", "deletionTimestamp"]).is_some() {
-        let finalizers = |object: &Value| {
-            object.path(&["metadata", "finalizers"]).and_then(Value::as_array).unwrap_or_default().to_vec()
-        };
-        let old = finalizers(before);
-        if finalizers(after).iter().any(|finalizer| !old.contains(finalizer)) {
-            found.push(super::pointer(&["metadata", "finalizers"]));
+        let [old, new] = [before, after].map(|object| list(object, &["metadata", "finalizers"]));
+        if new.iter().any(|finalizer| !old.contains(finalizer)) {
+            found.push(pointer(&["metadata", "finalizers"]));
         }
     }
     found

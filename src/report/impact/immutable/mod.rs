@@ -14,12 +14,15 @@ use std::collections::BTreeSet;
 use crate::value::{Change, GroupVersionKind, Pointer, Segment, Value, changes};
 
 use super::defaulting::{self, GatedFields};
+use super::{list, pointer, text};
 use table::{Row, TABLE};
 
 /// The paths of changed immutable fields.
 pub(super) fn changed(kind: &GroupVersionKind, before: &Value, after: &Value) -> Vec<Pointer> {
     let mut found = metadata::changed(before, after);
-    let is_kind = |(group, kinds, ..): &&Row| *kind.group == **group && kinds.contains(&&*kind.kind);
+    let is_kind = |(group, kinds, ..): &&Row| {
+        *kind.group == **group && kinds.split(' ').any(|name| *kind.kind == *name)
+    };
     let row = TABLE.iter().find(is_kind);
     let is_more = matches!(
         (&*kind.group, &*kind.kind),
@@ -47,15 +50,16 @@ pub(super) fn changed(kind: &GroupVersionKind, before: &Value, after: &Value) ->
     if new.get("spec").and_then(Value::as_object).is_some_and(|spec| spec.is_empty()) {
         new.remove("spec");
     }
-    let (locked, open) = row.map_or((&[][..], &[][..]), |(.., locked, open)| (*locked, *open));
+    let (locked, open) = row.map_or(("", ""), |(.., locked, open)| (*locked, *open));
     let is_locked = |change: &Change| {
         let at = change.pointer.segments();
-        let is_in = |places: &[&str]| places.iter().any(|place| is_below(at, place));
+        let is_in = |places: &str| places.split_whitespace().any(|place| is_below(at, place));
         let is_other = |place: &str| {
             let parts: Vec<&str> = place.split('.').collect();
             old.path(&parts) != new.path(&parts)
         };
-        let holds = |places: &[&str]| places.iter().any(|place| is_above(at, place) && is_other(place));
+        let holds =
+            |places: &str| places.split_whitespace().any(|place| is_above(at, place) && is_other(place));
         (is_in(locked) || holds(locked)) && !is_in(open)
     };
     let differing = changes(&old, &new).into_iter().filter(is_locked).map(|change| change.pointer);
@@ -87,10 +91,8 @@ fn sealed(old: &Value, new: &Value) -> Vec<Pointer> {
 
 /// Resets the scopes of a quota, which are a set, if only their order changed.
 fn quota(old: &Value, new: &mut Value) -> Vec<Pointer> {
-    let scopes = |object: &Value| {
-        let list = object.path(&["spec", "scopes"]).and_then(Value::as_array).unwrap_or_default();
-        list.iter().filter_map(Value::as_str).map(str::to_owned).collect::<BTreeSet<_>>()
-    };
+    let scopes =
+        |object| list(object, &["spec", "scopes"]).iter().filter_map(Value::as_str).collect::<BTreeSet<_>>();
     if scopes(old) == scopes(new) {
         reset(old, new, &["spec", "scopes"]);
     }
@@ -106,10 +108,6 @@ fn once(old: &Value, new: &Value, places: &[&[&str]]) -> Vec<Pointer> {
 /// The paths of changed fields.
 fn differing(old: &Value, new: &Value, places: &[&[&str]]) -> Vec<Pointer> {
     places.iter().filter(|place| old.path(place) != new.path(place)).map(|place| pointer(place)).collect()
-}
-
-fn pointer(place: &[&str]) -> Pointer {
-    place.iter().fold(Pointer::ROOT, |at, key| at.key(*key))
 }
 
 /// Resets a field to its old value; missing parents are created if needed.

@@ -2,11 +2,14 @@
 
 use crate::value::{Pointer, Text, Value};
 
-use super::{pointer, put, reset};
+use super::{list, pointer, put, reset, text};
 
 /// Immutable annotations.
 const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const MIRROR: &str = "kubernetes.io/config.mirror";
+
+const TOLERATIONS: &[&str] = &["spec", "tolerations"];
+const GATES: &[&str] = &["spec", "schedulingGates"];
 
 /// Taints that every Pod tolerates for a while.
 const TOLERATED: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
@@ -20,12 +23,12 @@ pub(super) fn changed(old: &Value, new: &mut Value) -> Vec<Pointer> {
             reset(old, new, &["spec", field]);
         }
     }
-    if list(old, "tolerations") != list(new, "tolerations") && !are_kept(old, new) {
-        found.push(pointer(&["spec", "tolerations"]));
+    if list(old, TOLERATIONS) != list(new, TOLERATIONS) && !are_kept(old, new) {
+        found.push(pointer(TOLERATIONS));
     }
-    let gates = list(old, "schedulingGates");
-    if list(new, "schedulingGates").iter().any(|gate| !gates.contains(gate)) {
-        found.push(pointer(&["spec", "schedulingGates"]));
+    let gates = list(old, GATES);
+    if list(new, GATES).iter().any(|gate| !gates.contains(gate)) {
+        found.push(pointer(GATES));
     }
     let deadline = |object: &Value| object.path(&["spec", "activeDeadlineSeconds"]).cloned();
     let is_shorter = match (deadline(old), deadline(new)) {
@@ -40,10 +43,7 @@ pub(super) fn changed(old: &Value, new: &mut Value) -> Vec<Pointer> {
         reset(old, new, &["spec", field]);
     }
     for field in ["containers", "initContainers"] {
-        let (was, is) = (list(old, field), list(new, field));
-        if was.len() == is.len() {
-            reset_elements(&was, new, &["spec", field], &["image"]);
-        }
+        reset_elements(old, new, &["spec", field], "image");
     }
     if !gates.is_empty() {
         found.extend(gated(old, new));
@@ -66,14 +66,9 @@ fn gated(old: &Value, new: &mut Value) -> Vec<Pointer> {
     if old.path(AFFINITY) == new.path(AFFINITY) {
         return found;
     }
-    let terms = |object: &Value| -> Vec<Value> {
-        let required = object.path(AFFINITY).and_then(|affinity| {
-            affinity.path(&["requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"])
-        });
-        required.and_then(Value::as_array).unwrap_or_default().to_vec()
-    };
-    let (was, is) = (terms(old), terms(new));
-    let only_more = was.len() == is.len() && was.iter().zip(&is).all(|(was, is)| has_all(was, is));
+    let terms = [AFFINITY, &["requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"]].concat();
+    let (was, is) = (list(old, &terms), list(new, &terms));
+    let only_more = was.len() == is.len() && was.iter().zip(is).all(|(was, is)| has_all(was, is));
     if !was.is_empty() && !only_more {
         found.push(pointer(AFFINITY));
     }
@@ -89,12 +84,9 @@ fn gated(old: &Value, new: &mut Value) -> Vec<Pointer> {
 
 /// Whether a node selector term starts with all of its old requirements.
 fn has_all(was: &Value, is: &Value) -> bool {
-    let list =
-        |term: &Value, field: &str| term.get(field).and_then(Value::as_array).unwrap_or_default().to_vec();
-    let fields = ["matchExpressions", "matchFields"];
-    let was_empty = fields.iter().all(|field| list(was, field).is_empty());
-    let is_empty = fields.iter().all(|field| list(is, field).is_empty());
-    (!was_empty || is_empty) && fields.iter().all(|field| list(is, field).starts_with(&list(was, field)))
+    let fields = [["matchExpressions"], ["matchFields"]];
+    let [was_empty, is_empty] = [was, is].map(|term| fields.iter().all(|field| list(term, field).is_empty()));
+    (!was_empty || is_empty) && fields.iter().all(|field| list(is, field).starts_with(list(was, field)))
 }
 
 /// Whether all old tolerations remain, apart from `tolerationSeconds`.
@@ -103,7 +95,7 @@ fn are_kept(old: &Value, new: &Value) -> bool {
         toleration.remove("tolerationSeconds");
         toleration
     };
-    let mut tolerations = list(new, "tolerations");
+    let mut tolerations = list(new, TOLERATIONS).to_vec();
     for key in TOLERATED {
         let covers = |toleration: &Value| {
             let text = |field: &str| toleration.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -116,7 +108,7 @@ fn are_kept(old: &Value, new: &Value) -> bool {
         }
     }
     let tolerations: Vec<Value> = tolerations.into_iter().map(timeless).collect();
-    list(old, "tolerations").into_iter().all(|toleration| tolerations.contains(&timeless(toleration)))
+    list(old, TOLERATIONS).iter().all(|toleration| tolerations.contains(&timeless(toleration.clone())))
 }
 
 fn annotations(old: &Value, new: &Value) -> Vec<Pointer> {
@@ -133,7 +125,7 @@ fn annotations(old: &Value, new: &Value) -> Vec<Pointer> {
 /// Resets the mutable fields of a Job: scheduling and resources of its Pods while it is suspended.
 pub(super) fn job(old: &Value, new: &mut Value) -> Vec<Pointer> {
     const POD: &[&str] = &["spec", "template", "spec"];
-    let is_indexed = new.path(&["spec", "completionMode"]).and_then(Value::as_str) == Some("Indexed");
+    let is_indexed = text(new, &["spec", "completionMode"]) == Some("Indexed");
     let completions = new.path(&["spec", "completions"]);
     if is_indexed && (completions.is_none() || completions == new.path(&["spec", "parallelism"])) {
         reset(old, new, &["spec", "completions"]);
@@ -158,13 +150,7 @@ pub(super) fn job(old: &Value, new: &mut Value) -> Vec<Pointer> {
         reset(old, new, &at(&["affinity"]));
     }
     for field in ["containers", "initContainers"] {
-        let place = at(&[field]);
-        let list =
-            |object: &Value| object.path(&place).and_then(Value::as_array).unwrap_or_default().to_vec();
-        let (was, is) = (list(old), list(new));
-        if was.len() == is.len() {
-            reset_elements(&was, new, &place, &["resources"]);
-        }
+        reset_elements(old, new, &at(&[field]), "resources");
     }
     found
 }
@@ -179,16 +165,12 @@ fn changed_job_labels(old: &Value, new: &Value) -> Vec<Pointer> {
     JOB_LABELS.into_iter().filter(is_lost).map(|key| at.key(key)).collect()
 }
 
-/// Resets a field of each element.
-fn reset_elements(was: &[Value], new: &mut Value, place: &[&str], member: &[&str]) {
-    let mut items = new.path(place).and_then(Value::as_array).unwrap_or_default().to_vec();
-    for (was, is) in was.iter().zip(&mut items) {
-        reset(was, is, member);
+/// Resets a field of each element of a list, if none was added or removed.
+fn reset_elements(old: &Value, new: &mut Value, place: &[&str], field: &str) {
+    let was = list(old, place);
+    let mut items = list(new, place).to_vec();
+    if was.len() == items.len() {
+        was.iter().zip(&mut items).for_each(|(was, is)| reset(was, is, &[field]));
+        put(new, place, (!items.is_empty()).then(|| Value::array(items)));
     }
-    let items = (!items.is_empty()).then(|| Value::array(items));
-    put(new, place, items);
-}
-
-fn list(object: &Value, field: &str) -> Vec<Value> {
-    object.path(&["spec", field]).and_then(Value::as_array).unwrap_or_default().to_vec()
 }

@@ -2,7 +2,7 @@
 
 use crate::value::{Pointer, Value};
 
-use super::pointer;
+use super::{list, pointer, text};
 
 pub(super) fn changed(old: &Value, new: &Value) -> Vec<Pointer> {
     let mut found = Vec::new();
@@ -16,9 +16,7 @@ pub(super) fn changed(old: &Value, new: &Value) -> Vec<Pointer> {
             found.push(pointer(&place));
         }
         let place = ["spec", "healthCheckNodePort"];
-        let is_checked = |service: &Value| {
-            service.path(&["spec", "externalTrafficPolicy"]).and_then(Value::as_str) == Some("Local")
-        };
+        let is_checked = |service| text(service, &["spec", "externalTrafficPolicy"]) == Some("Local");
         let is_given = new.path(&place).is_some();
         if is_checked(old) && is_checked(new) && is_given && old.path(&place) != new.path(&place) {
             found.push(pointer(&place));
@@ -27,17 +25,15 @@ pub(super) fn changed(old: &Value, new: &Value) -> Vec<Pointer> {
     found
 }
 
-fn of_type(service: &Value) -> String {
-    service.path(&["spec", "type"]).and_then(Value::as_str).unwrap_or("ClusterIP").to_owned()
+fn of_type(service: &Value) -> &str {
+    text(service, &["spec", "type"]).unwrap_or("ClusterIP")
 }
 
 /// Refused changes of IP addresses and families: omitted ones are kept, the first is immutable, the second may be
 /// released.
 fn addresses(old: &Value, new: &Value) -> Vec<Pointer> {
     let mut found = Vec::new();
-    let list = |service: &Value, field: &str| -> Vec<Value> {
-        service.path(&["spec", field]).and_then(Value::as_array).unwrap_or_default().to_vec()
-    };
+    let list = |service, field| list(service, &["spec", field]).to_vec();
     let first = |service: &Value| service.path(&["spec", "clusterIP"]).cloned();
     let mut was = list(old, "clusterIPs");
     if was.is_empty() {

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::value::{Pointer, Quantity, Value};
 
-use super::{pointer, put, reset};
+use super::{list, pointer, put, reset};
 
 /// The deprecated annotation for the storage class of a claim.
 const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
@@ -63,27 +63,21 @@ pub(super) fn volume(old: &Value, new: &mut Value) -> Vec<Pointer> {
 
 /// Refused changes of CIDRs: only a second one may be added.
 pub(super) fn ranges(old: &Value, new: &Value) -> Vec<Pointer> {
-    let list = |object: &Value| {
-        object.path(&["spec", "cidrs"]).and_then(Value::as_array).unwrap_or_default().to_vec()
-    };
-    let (was, is) = (list(old), list(new));
-    let may = was == is || was.len() == 1 && is.len() == 2 && is.starts_with(&was);
+    let [was, is] = [old, new].map(|object| list(object, &["spec", "cidrs"]));
+    let may = was == is || was.len() == 1 && is.len() == 2 && is.starts_with(was);
     (!may).then(|| pointer(&["spec", "cidrs"])).into_iter().collect()
 }
 
 /// Refused changes of the drivers of a node: they may be added or removed, and only `allocatable` may change.
 pub(super) fn drivers(old: &Value, new: &Value) -> Vec<Pointer> {
-    let list = |object: &Value| {
-        object.path(&["spec", "drivers"]).and_then(Value::as_array).unwrap_or_default().to_vec()
-    };
-    let at = pointer(&["spec", "drivers"]);
+    const DRIVERS: &[&str] = &["spec", "drivers"];
     let fixed = |mut driver: Value| {
         driver.remove("allocatable");
         driver
     };
-    let was: Vec<Value> = list(old).into_iter().map(fixed).collect();
+    let was: Vec<Value> = list(old, DRIVERS).iter().cloned().map(fixed).collect();
     let is_other =
         |driver: &Value| was.iter().any(|was| was.get("name") == driver.get("name") && was != driver);
-    let is = list(new).into_iter().map(fixed).enumerate();
-    is.filter(|(_, driver)| is_other(driver)).map(|(index, _)| at.index(index)).collect()
+    let is = list(new, DRIVERS).iter().cloned().map(fixed).enumerate();
+    is.filter(|(_, driver)| is_other(driver)).map(|(index, _)| pointer(DRIVERS).index(index)).collect()
 }

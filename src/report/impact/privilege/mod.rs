@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::value::{GroupVersionKind, Pointer, Value};
 
+use super::{list, pointer, text};
+
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The levels of the Pod Security Standards, the strictest first.
@@ -60,385 +62,343 @@ const AGGREGATED: &str = "rbac.authorization.k8s.io/aggregate-to-";
 const PODS: [&[&str]; 3] =
     [&["spec", "jobTemplate", "spec", "template", "spec"], &["spec", "template", "spec"], &["spec"]];
 
+/// The actions of containers that can name a host.
+const ACTIONS: [&[&str]; 5] = [
+    &["livenessProbe"],
+    &["readinessProbe"],
+    &["startupProbe"],
+    &["lifecycle", "postStart"],
+    &["lifecycle", "preStop"],
+];
+
+static NULL: Value = Value::Null;
+
 /// The paths of fields that grant more privileges than before.
 pub(super) fn gained(kind: &GroupVersionKind, before: &Value, after: &Value) -> Vec<Pointer> {
-    let mut escalations = Escalations { found: Vec::new() };
+    let object = Place { before, after, at: Pointer::ROOT };
+    let mut gains = Gains::default();
     match (&*kind.group, &*kind.kind) {
         (RBAC, "Role" | "ClusterRole") => {
-            escalations.rules(before, after);
-            escalations.replaced(before, after, &Pointer::ROOT, "aggregationRule");
-            escalations.aggregated(before, after);
+            gains.rules(&object);
+            gains.replaced(&object, "aggregationRule");
+            gains.aggregated(&object.path(&["metadata", "labels"]));
         }
         (RBAC, "RoleBinding" | "ClusterRoleBinding") => {
-            escalations.added(before, after, &Pointer::ROOT, "subjects");
-            escalations.replaced(before, after, &Pointer::ROOT, "roleRef");
+            gains.added(&object, "subjects");
+            gains.replaced(&object, "roleRef");
         }
-        ("", "ServiceAccount") => {
-            escalations.no_longer_safe(before, after, &Pointer::ROOT, "automountServiceAccountToken", false);
-        }
-        ("", "Namespace") => escalations.level(before, after),
-        ("resource.k8s.io", "ResourceClaim") => {
-            escalations.devices(before, after, &["spec", "devices", "requests"]);
-        }
+        ("", "ServiceAccount") => gains.no_longer(&object, "automountServiceAccountToken", false),
+        ("", "Namespace") => gains.level(&object.path(&["metadata", "labels"])),
+        ("resource.k8s.io", "ResourceClaim") => gains.devices(&object.path(&["spec", "devices"])),
         ("resource.k8s.io", "ResourceClaimTemplate") => {
-            escalations.devices(before, after, &["spec", "spec", "devices", "requests"]);
+            gains.devices(&object.path(&["spec", "spec", "devices"]));
         }
         (
             "admissionregistration.k8s.io",
             "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration",
-        ) => {
-            escalations.webhooks(before, after);
-        }
+        ) => gains.webhooks(&object),
         _ => {
             let has_pod =
                 |path: &&&[&str]| after.path(path).is_some_and(|spec| spec.get("containers").is_some());
             if let Some(path) = PODS.iter().find(has_pod) {
-                let at = path.iter().fold(Pointer::ROOT, |at, key| at.key(*key));
-                let none = Value::Null;
-                let (old, new) = (before.path(path).unwrap_or(&none), after.path(path).unwrap_or(&none));
-                if !old.same_storage(new) {
-                    escalations.pod(old, new, &at);
+                let pod = object.path(path);
+                if !pod.before.same_storage(pod.after) {
+                    gains.pod(&pod);
                 }
-                let whole = path.split_last().map_or(&path[..], |(_, whole)| whole);
-                let metadata: Vec<&str> = whole.iter().copied().chain(["metadata", "annotations"]).collect();
-                escalations.profiles(before, after, &metadata);
+                let parent = object.path(&path[..path.len() - 1]);
+                gains.profiles(&parent.path(&["metadata", "annotations"]));
             }
         }
     }
-    escalations.found
+    gains.0
+}
+
+/// A place in both objects; a value that does not exist is null.
+struct Place<'v> {
+    before: &'v Value,
+    after: &'v Value,
+    at: Pointer,
+}
+
+impl<'v> Place<'v> {
+    fn path(&self, path: &[&str]) -> Self {
+        let [before, after] = self.both(|value| value.path(path).unwrap_or(&NULL));
+        Self { before, after, at: self.at.join(&pointer(path)) }
+    }
+
+    fn both<T>(&self, get: impl Fn(&'v Value) -> T) -> [T; 2] {
+        [get(self.before), get(self.after)]
+    }
+
+    /// The elements of a list after the change, each with the old one of the same name.
+    fn elements(&self, field: &str) -> impl Iterator<Item = Self> {
+        let known: BTreeMap<&str, &Value> = by_name(list(self.before, &[field]));
+        let at = self.at.key(field);
+        list(self.after, &[field]).iter().enumerate().map(move |(index, after)| {
+            let before = name(after).and_then(|name| known.get(name).copied()).unwrap_or(&NULL);
+            Self { before, after, at: at.index(index) }
+        })
+    }
 }
 
 /// Collects the paths of fields that grant more privileges.
-struct Escalations {
-    found: Vec<Pointer>,
-}
+#[derive(Default)]
+struct Gains(Vec<Pointer>);
 
-impl Escalations {
-    fn pod(&mut self, before: &Value, after: &Value, at: &Pointer) {
+impl Gains {
+    fn pod(&mut self, pod: &Place<'_>) {
         for field in ["hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace"] {
-            self.enabled(before, after, at, field);
+            self.enabled(pod, field);
         }
         for field in ["hostUsers", "automountServiceAccountToken"] {
-            self.no_longer_safe(before, after, at, field, false);
+            self.no_longer(pod, field, false);
         }
-        self.account(before, after, at);
-        let none = Value::Null;
-        let (old, new) = (before.get("securityContext"), after.get("securityContext"));
-        self.context(old.unwrap_or(&none), new.unwrap_or(&none), &at.key("securityContext"));
-        self.volumes(before, after, &at.key("volumes"));
+        self.account(pod);
+        self.security_context(&pod.path(&["securityContext"]));
+        self.volumes(pod);
+        let was_non_root = pod.before.path(&["securityContext", "runAsNonRoot"]) == Some(&Value::Bool(true));
         for field in ["containers", "initContainers", "ephemeralContainers"] {
-            let known = by_name(before.get(field));
-            for (index, container) in elements(after.get(field)).iter().enumerate() {
-                let old = name(container).and_then(|name| known.get(name));
-                self.host_ports(old.copied().unwrap_or(&none), container, &at.key(field).index(index));
-                self.hosts(old.copied().unwrap_or(&none), container, &at.key(field).index(index));
-                let old = old.and_then(|old| old.get("securityContext"));
-                let new = container.get("securityContext").unwrap_or(&none);
-                let place = at.key(field).index(index).key("securityContext");
-                self.context(old.unwrap_or(&none), new, &place);
+            for container in pod.elements(field) {
+                self.host_ports(&container);
+                self.hosts(&container);
+                let context = container.path(&["securityContext"]);
+                self.security_context(&context);
                 // A container overrides its Pod.
-                let is_rooted = |context: &Value| context.get("runAsNonRoot") == Some(&Value::Bool(false));
-                let was_kept = before.path(&["securityContext", "runAsNonRoot"]) == Some(&Value::Bool(true));
-                let is_undone = was_kept && is_rooted(new) && !old.is_some_and(is_rooted);
-                self.note(is_undone, &place, "runAsNonRoot");
+                let [was_root, is_root] =
+                    context.both(|context| context.get("runAsNonRoot") == Some(&Value::Bool(false)));
+                self.note(was_non_root && is_root && !was_root, &context, "runAsNonRoot");
             }
         }
-        self.restricted(before, after, at);
+        self.restricted(pod);
     }
 
     /// Violations of the level `restricted`, if the Pod met it before.
-    fn restricted(&mut self, before: &Value, after: &Value, at: &Pointer) {
-        if elements(before.get("containers")).is_empty() || !restricted::violations(before, at).is_empty() {
+    fn restricted(&mut self, pod: &Place<'_>) {
+        let at = &pod.at;
+        if list(pod.before, &["containers"]).is_empty() || !restricted::violations(pod.before, at).is_empty()
+        {
             return;
         }
-        for place in restricted::violations(after, at) {
+        for place in restricted::violations(pod.after, at) {
             // A field inside of it, or the same field of the Pod, may have been found already.
             let last = place.segments().last();
             let is_same = |found: &Pointer| {
                 found.segments().starts_with(place.segments())
                     || found.segments().len() == at.segments().len() + 2 && found.segments().last() == last
             };
-            if !self.found.iter().any(is_same) {
-                self.found.push(place);
+            if !self.0.iter().any(is_same) {
+                self.0.push(place);
             }
         }
     }
 
     /// The service account of a Pod, by either of the field's names.
-    fn account(&mut self, before: &Value, after: &Value, at: &Pointer) {
-        let fields = ["serviceAccountName", "serviceAccount"];
-        let account = |pod: &Value| {
-            let text = |field: &'static str| {
-                let name = pod.get(field)?.as_str().filter(|text| !text.is_empty())?;
-                Some((field, name.to_owned()))
-            };
-            fields.into_iter().find_map(text)
-        };
-        let (old, new) = (account(before), account(after));
-        if let Some((field, name)) = new
-            && old.is_none_or(|(_, old)| old != name)
-        {
-            self.found.push(at.key(field));
+    fn account(&mut self, pod: &Place<'_>) {
+        let [old, new] = pod.both(|pod| {
+            let field = |field| Some((field, text(pod, &[field]).filter(|name| !name.is_empty())?));
+            ["serviceAccountName", "serviceAccount"].into_iter().find_map(field)
+        });
+        if let Some((field, name)) = new {
+            self.note(old.is_none_or(|(_, old)| old != name), pod, field);
         }
     }
 
     /// Probes and hooks that call another host than their Pod, from the node.
-    fn hosts(&mut self, before: &Value, after: &Value, at: &Pointer) {
-        let calls: [&[&str]; 5] = [
-            &["livenessProbe"],
-            &["readinessProbe"],
-            &["startupProbe"],
-            &["lifecycle", "postStart"],
-            &["lifecycle", "preStop"],
-        ];
-        for call in calls {
-            for action in ["httpGet", "tcpSocket"] {
-                let place: Vec<&str> = call.iter().copied().chain([action, "host"]).collect();
-                let host = |container: &Value| {
-                    container
-                        .path(&place)
-                        .and_then(Value::as_str)
-                        .filter(|host| !host.is_empty())
-                        .map(str::to_owned)
-                };
-                if host(after).is_some() && host(after) != host(before) {
-                    self.found.push(place.iter().fold(at.clone(), |at, key| at.key(*key)));
+    fn hosts(&mut self, container: &Place<'_>) {
+        for action in ACTIONS {
+            for call in ["httpGet", "tcpSocket"] {
+                let host = |action| text(action, &[call, "host"]).filter(|host| !host.is_empty());
+                let [old, new] = container.both(|container| container.path(action).and_then(host));
+                if new.is_some() && new != old {
+                    self.note(true, &container.path(action).path(&[call]), "host");
                 }
             }
         }
     }
 
     /// Profiles in annotations: one that is removed or becomes `unconfined`.
-    fn profiles(&mut self, before: &Value, after: &Value, place: &[&str]) {
-        let none = Value::Null;
-        let (old, new) = (before.path(place).unwrap_or(&none), after.path(place).unwrap_or(&none));
-        let open = Some("unconfined");
+    fn profiles(&mut self, annotations: &Place<'_>) {
         let keys =
-            [old, new].into_iter().filter_map(Value::as_object).flat_map(|annotations| annotations.keys());
+            annotations.both(Value::as_object).into_iter().flatten().flat_map(|members| members.keys());
         let keys = keys.filter(|key| PROFILES.iter().any(|profile| key.starts_with(profile)));
         for key in keys.collect::<BTreeSet<_>>() {
-            let (was, is) = (old.get(key).and_then(Value::as_str), new.get(key).and_then(Value::as_str));
-            let at = place.iter().fold(Pointer::ROOT, |at, key| at.key(*key));
-            self.note(was != is && was != open && (is == open || is.is_none()), &at, key);
+            let [was, is] = annotations.both(|annotations| annotations.get(key).and_then(Value::as_str));
+            let open = Some("unconfined");
+            self.note(was != is && was != open && (is == open || is.is_none()), annotations, key);
         }
     }
 
     /// Requests for devices with admin access.
-    fn devices(&mut self, before: &Value, after: &Value, place: &[&str]) {
-        let known = by_name(before.path(place));
-        let none = Value::Null;
-        let at = place.iter().fold(Pointer::ROOT, |at, key| at.key(*key));
-        for (index, request) in elements(after.path(place)).iter().enumerate() {
-            let old = name(request).and_then(|name| known.get(name)).and_then(|old| old.get("exactly"));
-            let new = request.get("exactly").unwrap_or(&none);
-            self.enabled(old.unwrap_or(&none), new, &at.index(index).key("exactly"), "adminAccess");
+    fn devices(&mut self, devices: &Place<'_>) {
+        for request in devices.elements("requests") {
+            self.enabled(&request.path(&["exactly"]), "adminAccess");
         }
     }
 
     /// Webhooks that call another service, ignore failures, or are removed.
-    fn webhooks(&mut self, before: &Value, after: &Value) {
-        let (old, new) = (by_name(before.get("webhooks")), by_name(after.get("webhooks")));
-        let at = Pointer::ROOT.key("webhooks");
-        for (index, webhook) in elements(after.get("webhooks")).iter().enumerate() {
-            let known = name(webhook).and_then(|name| old.get(name)).copied();
-            let none = Value::Null;
-            self.replaced(known.unwrap_or(&none), webhook, &at.index(index), "clientConfig");
-            let ignores =
-                |webhook: &Value| webhook.get("failurePolicy").and_then(Value::as_str) == Some("Ignore");
-            let is_undone = known.is_some_and(|known| !ignores(known)) && ignores(webhook);
-            self.note(is_undone, &at.index(index), "failurePolicy");
+    fn webhooks(&mut self, object: &Place<'_>) {
+        for webhook in object.elements("webhooks") {
+            self.replaced(&webhook, "clientConfig");
+            let [ignored, ignores] =
+                webhook.both(|webhook| text(webhook, &["failurePolicy"]) == Some("Ignore"));
+            self.note(!webhook.before.is_null() && !ignored && ignores, &webhook, "failurePolicy");
         }
-        self.note(old.keys().any(|name| !new.contains_key(name)), &Pointer::ROOT, "webhooks");
+        let [old, new] = object.both(|object| by_name(list(object, &["webhooks"])));
+        self.note(old.keys().any(|name| !new.contains_key(name)), object, "webhooks");
     }
 
     /// The security context of a Pod or a container.
-    fn context(&mut self, before: &Value, after: &Value, at: &Pointer) {
-        self.enabled(before, after, at, "privileged");
-        let nothing = Value::Null;
-        let windows = |context: &Value| context.get("windowsOptions").unwrap_or(&nothing).clone();
-        self.enabled(&windows(before), &windows(after), &at.key("windowsOptions"), "hostProcess");
-        self.no_longer_safe(before, after, at, "allowPrivilegeEscalation", false);
-        self.no_longer_safe(before, after, at, "runAsNonRoot", true);
-        self.no_longer_safe(before, after, at, "readOnlyRootFilesystem", true);
-        let number = |context: &Value, field| context.get(field).map(Value::to_json);
+    fn security_context(&mut self, context: &Place<'_>) {
+        self.enabled(context, "privileged");
+        self.enabled(&context.path(&["windowsOptions"]), "hostProcess");
+        self.no_longer(context, "allowPrivilegeEscalation", false);
+        self.no_longer(context, "runAsNonRoot", true);
+        self.no_longer(context, "readOnlyRootFilesystem", true);
         for field in ["runAsUser", "runAsGroup"] {
-            let (old, new) = (number(before, field), number(after, field));
+            let [old, new] = context.both(|context| context.get(field).map(Value::to_json));
             let was_other = old.as_deref().is_some_and(|old| old != "0");
-            if old != new && (new.as_deref() == Some("0") || new.is_none() && was_other) {
-                self.found.push(at.key(field));
-            }
+            let is_root = new.as_deref() == Some("0") || new.is_none() && was_other;
+            self.note(old != new && is_root, context, field);
         }
         for field in ["seccompProfile", "appArmorProfile", "seLinuxOptions"] {
-            let is_open = |context: &Value| {
-                let profile = context.get(field);
-                profile.and_then(|profile| profile.get("type")).and_then(Value::as_str) == Some("Unconfined")
-            };
-            let is_dropped = before.get(field).is_some() && after.get(field).is_none() && !is_open(before);
-            if is_dropped || is_open(after) && !is_open(before) {
-                self.found.push(at.key(field));
-            }
+            let [was_open, is_open] =
+                context.both(|context| text(context, &[field, "type"]) == Some("Unconfined"));
+            let [was_set, is_set] = context.both(|context| context.get(field).is_some());
+            self.note(!was_open && (was_set && !is_set || is_open), context, field);
         }
-        let selinux = |context: &Value| {
-            let kind = context.path(&["seLinuxOptions", "type"]).and_then(Value::as_str);
-            kind.filter(|kind| !SELINUX.contains(kind)).map(str::to_owned)
-        };
-        if selinux(after).is_some() && selinux(after) != selinux(before) {
-            self.found.push(at.key("seLinuxOptions").key("type"));
+        let selinux = context.path(&["seLinuxOptions"]);
+        for field in ["type", "user", "role"] {
+            let [old, new] = selinux.both(|options| {
+                let is_allowed =
+                    |value: &&str| if field == "type" { SELINUX.contains(value) } else { value.is_empty() };
+                text(options, &[field]).filter(|value| !is_allowed(value))
+            });
+            self.note(new.is_some() && new != old, &selinux, field);
         }
-        for field in ["user", "role"] {
-            let part = |context: &Value| {
-                let part = context.path(&["seLinuxOptions", field]).and_then(Value::as_str);
-                part.filter(|part| !part.is_empty()).map(str::to_owned)
-            };
-            let is_gain = part(after).is_some() && part(after) != part(before);
-            self.note(is_gain, &at.key("seLinuxOptions"), field);
+        let [known, sysctls] = context.both(|context| list(context, &["sysctls"]));
+        let is_unsafe = |sysctl: &&Value| name(sysctl).is_none_or(|name| !SYSCTLS.contains(&name));
+        let mut is_new = sysctls.iter().filter(is_unsafe).map(|sysctl| !known.contains(sysctl));
+        self.note(is_new.any(|is_new| is_new), context, "sysctls");
+        if text(context.after, &["procMount"]) == Some("Unmasked") {
+            self.replaced(context, "procMount");
         }
-        let known = elements(before.get("sysctls"));
-        let is_unsafe = |sysctl: &Value| name(sysctl).is_none_or(|name| !SYSCTLS.contains(&name));
-        let mut sysctls = elements(after.get("sysctls")).iter().filter(|sysctl| is_unsafe(sysctl));
-        self.note(sysctls.any(|sysctl| !known.contains(sysctl)), at, "sysctls");
-        if after.get("procMount").and_then(Value::as_str) == Some("Unmasked") {
-            self.replaced(before, after, at, "procMount");
-        }
-        let none = Value::Null;
-        let (old, new) =
-            (before.get("capabilities").unwrap_or(&none), after.get("capabilities").unwrap_or(&none));
-        self.added(old, new, &at.key("capabilities"), "add");
-        // Fewer capabilities are dropped.
-        self.removed(old, new, &at.key("capabilities"), "drop");
+        let capabilities = context.path(&["capabilities"]);
+        self.added(&capabilities, "add");
+        let [old, new] = capabilities.both(|capabilities| list(capabilities, &["drop"]));
+        self.note(old.iter().any(|dropped| !new.contains(dropped)), &capabilities, "drop");
     }
 
     /// Ports of the host.
-    fn host_ports(&mut self, before: &Value, after: &Value, at: &Pointer) {
+    fn host_ports(&mut self, container: &Place<'_>) {
         let port = |port: &Value| port.get("hostPort").filter(|port| port.to_json() != "0").cloned();
-        let known: Vec<Value> = elements(before.get("ports")).iter().filter_map(port).collect();
-        for (index, one) in elements(after.get("ports")).iter().enumerate() {
+        let known: Vec<Value> = list(container.before, &["ports"]).iter().filter_map(port).collect();
+        for (index, one) in list(container.after, &["ports"]).iter().enumerate() {
             if port(one).is_some_and(|port| !known.contains(&port)) {
-                self.found.push(at.key("ports").index(index).key("hostPort"));
+                self.0.push(container.at.key("ports").index(index).key("hostPort"));
             }
         }
     }
 
     /// Rules that no single old rule grants.
-    fn rules(&mut self, before: &Value, after: &Value) {
-        let old = elements(before.get("rules"));
+    fn rules(&mut self, role: &Place<'_>) {
+        let [old, new] = role.both(|role| list(role, &["rules"]));
         let is_new = |rule: &Value| !old.contains(rule) && !old.iter().any(|old| grants(old, rule));
-        self.note(elements(after.get("rules")).iter().any(is_new), &Pointer::ROOT, "rules");
+        self.note(new.iter().any(is_new), role, "rules");
     }
 
     /// Labels by which other roles aggregate this one.
-    fn aggregated(&mut self, before: &Value, after: &Value) {
-        let labels = |object: &Value| object.path(&["metadata", "labels"]).cloned().unwrap_or_default();
-        let (old, new) = (labels(before), labels(after));
-        for (key, value) in new.as_object().into_iter().flat_map(|labels| labels.iter()) {
-            if key.starts_with(AGGREGATED) && value.as_str() == Some("true") && old.get(key) != Some(value) {
-                self.found.push(Pointer::ROOT.key("metadata").key("labels").key(key.clone()));
-            }
+    fn aggregated(&mut self, labels: &Place<'_>) {
+        for (key, value) in labels.after.as_object().into_iter().flat_map(|labels| labels.iter()) {
+            let is_aggregated = key.starts_with(AGGREGATED) && value.as_str() == Some("true");
+            self.note(is_aggregated && labels.before.get(key) != Some(value), labels, key);
         }
     }
 
     /// Host volumes, other volume types that are not allowed, and tokens.
-    fn volumes(&mut self, before: &Value, after: &Value, at: &Pointer) {
-        let known = by_name(before.get("volumes"));
-        for (index, volume) in elements(after.get("volumes")).iter().enumerate() {
-            let old = name(volume).and_then(|name| known.get(name)).copied();
-            let host = |volume: &Value| volume.path(&["hostPath", "path"]).cloned();
-            if host(volume).is_some() && old.and_then(host) != host(volume) {
-                self.found.push(at.index(index).key("hostPath"));
+    fn volumes(&mut self, pod: &Place<'_>) {
+        for volume in pod.elements("volumes") {
+            let [old, new] = volume.both(|volume| volume.path(&["hostPath", "path"]));
+            self.note(new.is_some() && old != new, &volume, "hostPath");
+            for kind in volume.after.as_object().into_iter().flat_map(|members| members.keys()) {
+                let is_allowed = **kind == *"hostPath" || VOLUMES.contains(&&**kind);
+                self.note(!is_allowed && volume.before.get(kind).is_none(), &volume, kind);
             }
-            let others = volume.as_object().into_iter().flat_map(|members| members.keys());
-            for kind in others.filter(|kind| ***kind != *"hostPath" && !VOLUMES.contains(&&***kind)) {
-                self.note(old.is_none_or(|old| old.get(kind).is_none()), &at.index(index), kind);
-            }
-            let tokens = |volume: &Value| {
-                let sources = elements(volume.path(&["projected", "sources"])).iter();
+            let [old, new] = volume.both(|volume| {
+                let sources = list(volume, &["projected", "sources"]).iter();
                 sources.filter(|source| source.get("serviceAccountToken").is_some()).count()
-            };
-            if tokens(volume) > old.map_or(0, tokens) {
-                self.found.push(at.index(index).key("projected"));
-            }
+            });
+            self.note(new > old, &volume, "projected");
         }
     }
 
     /// The enforced level of the Pod Security Standards.
-    fn level(&mut self, before: &Value, after: &Value) {
-        let level = |object: &Value| {
-            let label =
-                object.path(&["metadata", "labels", ENFORCE]).and_then(Value::as_str).unwrap_or("privileged");
+    fn level(&mut self, labels: &Place<'_>) {
+        let [old, new] = labels.both(|labels| {
+            let label = labels.get(ENFORCE).and_then(Value::as_str).unwrap_or("privileged");
             LEVELS.iter().position(|level| *level == label).unwrap_or(LEVELS.len())
-        };
-        let labels = Pointer::ROOT.key("metadata").key("labels");
-        self.note(level(after) > level(before), &labels, ENFORCE);
+        });
+        self.note(new > old, labels, ENFORCE);
         // Older versions of a level are less strict. Without a label it is the latest.
-        let version = |object: &Value| {
-            let label = object.path(&["metadata", "labels", ENFORCE_VERSION]).and_then(Value::as_str);
-            let minor = label.and_then(|label| label.strip_prefix("v1."));
-            minor.and_then(|minor| minor.parse::<u32>().ok()).unwrap_or(u32::MAX)
-        };
-        let is_enforced = level(after) < LEVELS.len() - 1;
-        self.note(is_enforced && version(after) < version(before), &labels, ENFORCE_VERSION);
+        let [old, version] = labels.both(|labels| {
+            let minor = labels.get(ENFORCE_VERSION).and_then(Value::as_str)?.strip_prefix("v1.")?;
+            minor.parse::<u32>().ok()
+        });
+        let is_older = version.unwrap_or(u32::MAX) < old.unwrap_or(u32::MAX);
+        self.note(new < LEVELS.len() - 1 && is_older, labels, ENFORCE_VERSION);
     }
 
     /// A field that becomes true.
-    fn enabled(&mut self, before: &Value, after: &Value, at: &Pointer, field: &str) {
-        let is_on = |value: &Value| value.get(field) == Some(&Value::Bool(true));
-        self.note(is_on(after) && !is_on(before), at, field);
+    fn enabled(&mut self, place: &Place<'_>, field: &str) {
+        let [was_on, is_on] = place.both(|value| value.get(field) == Some(&Value::Bool(true)));
+        self.note(is_on && !was_on, place, field);
     }
 
     /// A field that loses its safe value.
-    fn no_longer_safe(&mut self, before: &Value, after: &Value, at: &Pointer, field: &str, safe: bool) {
-        let is_safe = |value: &Value| value.get(field) == Some(&Value::Bool(safe));
-        self.note(is_safe(before) && !is_safe(after), at, field);
+    fn no_longer(&mut self, place: &Place<'_>, field: &str, safe: bool) {
+        let [was_safe, is_safe] = place.both(|value| value.get(field) == Some(&Value::Bool(safe)));
+        self.note(was_safe && !is_safe, place, field);
     }
 
-    /// A field that gets another value.
-    fn replaced(&mut self, before: &Value, after: &Value, at: &Pointer, field: &str) {
-        self.note(after.get(field).is_some() && before.get(field) != after.get(field), at, field);
+    /// A field with another value.
+    fn replaced(&mut self, place: &Place<'_>, field: &str) {
+        let [old, new] = place.both(|value| value.get(field));
+        self.note(new.is_some() && old != new, place, field);
     }
 
     /// A list with new elements.
-    fn added(&mut self, before: &Value, after: &Value, at: &Pointer, field: &str) {
-        let old = elements(before.get(field));
-        self.note(elements(after.get(field)).iter().any(|element| !old.contains(element)), at, field);
+    fn added(&mut self, place: &Place<'_>, field: &str) {
+        let [old, new] = place.both(|value| list(value, &[field]));
+        self.note(new.iter().any(|element| !old.contains(element)), place, field);
     }
 
-    /// A list that lost elements.
-    fn removed(&mut self, before: &Value, after: &Value, at: &Pointer, field: &str) {
-        self.added(after, before, at, field);
-    }
-
-    fn note(&mut self, is_gain: bool, at: &Pointer, field: &str) {
-        let place = at.key(field);
-        if is_gain && !self.found.contains(&place) {
-            self.found.push(place);
+    fn note(&mut self, is_gain: bool, place: &Place<'_>, field: &str) {
+        if is_gain {
+            let field = place.at.key(field);
+            if !self.0.contains(&field) {
+                self.0.push(field);
+            }
         }
     }
 }
 
-/// Whether a rule of a role grants all that another one grants.
+/// Whether a rule of a role grants everything that another one grants.
 fn grants(old: &Value, new: &Value) -> bool {
-    let holds = |field: &str| {
-        let allowed = elements(old.get(field));
-        let is_allowed = |one: &Value| {
-            allowed.contains(one) || field != "resourceNames" && allowed.contains(&Value::from("*"))
-        };
-        elements(new.get(field)).iter().all(is_allowed)
+    let includes = |field: &str| {
+        let allowed = list(old, &[field]);
+        let has_wildcard = field != "resourceNames" && allowed.contains(&Value::from("*"));
+        has_wildcard || list(new, &[field]).iter().all(|one| allowed.contains(one))
     };
-    let names = |rule: &Value| elements(rule.get("resourceNames")).len();
-    let by_name = names(old) == 0 || names(new) > 0 && holds("resourceNames");
-    by_name && ["verbs", "apiGroups", "resources", "nonResourceURLs"].into_iter().all(holds)
-}
-
-fn elements(list: Option<&Value>) -> &[Value] {
-    list.and_then(Value::as_array).unwrap_or_default()
+    let [old_names, new_names] = [old, new].map(|rule| list(rule, &["resourceNames"]).len());
+    let includes_names = old_names == 0 || new_names > 0 && includes("resourceNames");
+    includes_names && ["verbs", "apiGroups", "resources", "nonResourceURLs"].into_iter().all(includes)
 }
 
 fn name(element: &Value) -> Option<&str> {
     element.get("name").and_then(Value::as_str)
 }
 
-fn by_name(list: Option<&Value>) -> BTreeMap<&str, &Value> {
-    elements(list).iter().filter_map(|element| Some((name(element)?, element))).collect()
+fn by_name(list: &[Value]) -> BTreeMap<&str, &Value> {
+    list.iter().filter_map(|element| Some((name(element)?, element))).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::value::{Pointer, Value};
 
-use super::elements;
+use super::{list, text};
 
 const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
@@ -10,10 +10,10 @@ const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContain
 pub(super) fn violations(pod: &Value, at: &Pointer) -> Vec<Pointer> {
     let none = Value::Null;
     let own = pod.get("securityContext").unwrap_or(&none);
-    let is_windows = pod.path(&["os", "name"]).and_then(Value::as_str) == Some("windows");
+    let is_windows = text(pod, &["os", "name"]) == Some("windows");
     let mut violations = Vec::new();
     for field in CONTAINERS {
-        for (index, container) in elements(pod.get(field)).iter().enumerate() {
+        for (index, container) in list(pod, &[field]).iter().enumerate() {
             let context = container.get("securityContext").unwrap_or(&none);
             let place = at.key(field).index(index).key("securityContext");
             let mut note = |is_met: bool, field: &str| {
@@ -23,8 +23,8 @@ pub(super) fn violations(pod: &Value, at: &Pointer) -> Vec<Pointer> {
             };
             // A container overrides its Pod; null is unset.
             let either = |field: &str| {
-                let said = |context: &'_ Value| context.get(field).filter(|value| !value.is_null()).cloned();
-                said(context).or_else(|| said(own)).unwrap_or_default()
+                let set = |context: &Value| context.get(field).filter(|value| !value.is_null()).cloned();
+                set(context).or_else(|| set(own)).unwrap_or_default()
             };
             note(either("runAsNonRoot") == Value::Bool(true), "runAsNonRoot");
             if is_windows {
@@ -37,7 +37,7 @@ pub(super) fn violations(pod: &Value, at: &Pointer) -> Vec<Pointer> {
             let profile = either("seccompProfile");
             let profile = profile.get("type").and_then(Value::as_str);
             note(matches!(profile, Some("RuntimeDefault" | "Localhost")), "seccompProfile");
-            let dropped = elements(context.path(&["capabilities", "drop"]));
+            let dropped = list(context, &["capabilities", "drop"]);
             note(dropped.contains(&Value::from("ALL")), "capabilities");
         }
     }
