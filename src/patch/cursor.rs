@@ -32,12 +32,14 @@ impl Cursor {
     }
 
     /// Moves down to a member, given its key in the overlay and in the object.
+    #[inline]
     pub(super) fn enter(&mut self, overlay_key: impl Into<Text>, key: impl Into<Text>) {
         self.overlay.push_key(overlay_key);
         self.at.push_key(key);
     }
 
     /// Moves back up.
+    #[inline]
     pub(super) fn leave(&mut self) {
         self.overlay.pop();
         self.at.pop();

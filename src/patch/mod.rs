@@ -17,6 +17,6 @@ mod strategic;
 pub use error::{IndexError, InlineError, MissingPart, NodeKind, OperationError, PatchError};
 pub use json_patch::{JsonPatch, JsonPatchTemplate, Operation, OperationKind};
 pub use legacy::{LegacyBehavior, LegacyOverlay, LegacyPatches};
-pub use limits::{Limit, MAX_COPIED_BYTES, MAX_OPERATIONS, MAX_PADDING, MAX_PATH_PARTS, MAX_STEPS};
+pub use limits::Limit;
 pub use outcome::{FailedCondition, InlineResolver, Merged};
 pub use strategic::{MergeContext, Overlay, Schemas};

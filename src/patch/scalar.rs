@@ -23,6 +23,7 @@ pub(super) fn scalar_text(value: &Value) -> Option<Cow<'_, str>> {
 }
 
 /// The text of a merge key's value; `None` where it is null, empty or no scalar.
+#[inline]
 pub(super) fn key_text(value: &Value) -> Option<Cow<'_, str>> {
     if value.is_null() {
         return None;
@@ -31,6 +32,7 @@ pub(super) fn key_text(value: &Value) -> Option<Cow<'_, str>> {
 }
 
 /// Whether [`key_text`] returns a text.
+#[inline]
 pub(super) fn has_key_text(value: &Value) -> bool {
     match value {
         Value::String(text) => !text.is_empty(),

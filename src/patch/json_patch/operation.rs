@@ -1,6 +1,7 @@
 //! JSON patches and their operations, parsed.
 
-use crate::patch::{Limit, MAX_OPERATIONS, MAX_PATH_PARTS, OperationError, PatchError};
+use crate::patch::limits::{MAX_OPERATIONS, MAX_PATH_TOKENS};
+use crate::patch::{Limit, OperationError, PatchError};
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{JsonReader, Value};
 use crate::yaml::parse_value;
@@ -128,7 +129,7 @@ impl Operation {
         };
         let pointer = |text: &str| match Path::parse(text) {
             None => Err(invalid(OperationError::NoSlash)),
-            Some(path) if path.tokens.len() > MAX_PATH_PARTS => Err(Limit::PathParts.into()),
+            Some(path) if path.tokens.len() > MAX_PATH_TOKENS => Err(Limit::PathParts.into()),
             Some(path) => Ok(path),
         };
         Ok(Self { kind, path: pointer(path)?, from: pointer(from)?, value })
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn long_patches_and_paths_are_invalid() {
-        let path = "/a".repeat(MAX_PATH_PARTS + 1);
+        let path = "/a".repeat(MAX_PATH_TOKENS + 1);
         assert_eq!(
             JsonPatch::parse(&format!(r#"[{{"op":"remove","path":"{path}"}}]"#)).unwrap_err(),
             PatchError::Limit(Limit::PathParts)

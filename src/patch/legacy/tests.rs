@@ -2,9 +2,8 @@
 
 use proptest::prelude::*;
 
-use crate::patch::{
-    LegacyBehavior, LegacyOverlay, LegacyPatches, Limit, MAX_STEPS, Merged, PatchError, Schemas,
-};
+use crate::patch::limits::MAX_STEPS;
+use crate::patch::{LegacyBehavior, LegacyOverlay, LegacyPatches, Limit, Merged, PatchError, Schemas};
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{MAX_DEPTH, Value};
 

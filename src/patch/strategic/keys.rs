@@ -16,20 +16,24 @@ pub(super) struct MergeKeys<'k> {
 }
 
 impl<'k> MergeKeys<'k> {
+    #[inline]
     pub(super) const fn new(names: &'k [&'k str]) -> Self {
         Self { names }
     }
 
+    #[inline]
     pub(super) const fn names(self) -> &'k [&'k str] {
         self.names
     }
 
     /// The first key.
+    #[inline]
     pub(super) fn primary(self) -> &'k str {
         self.names.first().copied().unwrap_or_default()
     }
 
     /// The keys after the first one.
+    #[inline]
     pub(super) fn secondary(self) -> &'k [&'k str] {
         self.names.get(1..).unwrap_or_default()
     }
@@ -48,6 +52,7 @@ impl<'k> MergeKeys<'k> {
     }
 
     /// Why Kyverno would change a list that no patch names; `None` if it would not.
+    #[inline]
     pub(super) fn irregularity(self, list: &[Value]) -> Option<Divergence> {
         if list.len() <= SHORT_LIST && self.names.len() <= 2 {
             return self.irregularity_of_short(list);
@@ -118,6 +123,7 @@ impl MergeKeys<'_> {
 }
 
 /// The text of an element's merge key, if it has one.
+#[inline]
 pub(super) fn text_of<'v>(element: &'v Value, key: &str) -> Option<Cow<'v, str>> {
     key_text(element.get(key)?)
 }

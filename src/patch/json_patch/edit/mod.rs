@@ -2,7 +2,8 @@
 
 pub(in crate::patch) mod locate;
 
-use crate::patch::{IndexError, Limit, MAX_COPIED_BYTES, MAX_PADDING, MissingPart, PatchError};
+use crate::patch::limits::{MAX_COPIED_BYTES, MAX_PADDING};
+use crate::patch::{IndexError, Limit, MissingPart, PatchError};
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::Value;
 

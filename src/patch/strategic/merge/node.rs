@@ -29,6 +29,7 @@ pub(super) enum Members<'p> {
 impl<'p> Iterator for Members<'p> {
     type Item = (&'p Text, PatchNode<'p>);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         match self {
             Self::Value(members) => members.next().map(|(key, value)| (key, PatchNode::Value(value))),
@@ -50,6 +51,7 @@ impl ExactSizeIterator for Members<'_> {}
 
 impl<'p> PatchNode<'p> {
     /// The value, unless it is a planned map or list.
+    #[inline]
     pub(super) const fn value(self) -> Option<&'p Value> {
         match self {
             Self::Value(value) | Self::Plan(Plan::Value(value)) => Some(value),
@@ -58,6 +60,7 @@ impl<'p> PatchNode<'p> {
     }
 
     /// The kind of node; `None` for null.
+    #[inline]
     pub(super) fn kind(self) -> Option<NodeKind> {
         match (self.value(), self) {
             (Some(Value::Null), _) => None,
@@ -68,6 +71,7 @@ impl<'p> PatchNode<'p> {
     }
 
     /// The members of a map, in written order.
+    #[inline]
     pub(super) fn members(self) -> Members<'p> {
         match self {
             Self::Value(Value::Object(members)) | Self::Plan(Plan::Value(Value::Object(members))) => {
@@ -79,6 +83,7 @@ impl<'p> PatchNode<'p> {
     }
 
     /// A member of a map.
+    #[inline]
     pub(super) fn member(self, key: &str) -> Option<Self> {
         match self {
             Self::Plan(Plan::Map(members)) => members.get(key).map(Self::Plan),
@@ -87,6 +92,7 @@ impl<'p> PatchNode<'p> {
     }
 
     /// A member of a map that is a plain value.
+    #[inline]
     pub(super) fn scalar_member(self, key: &str) -> Option<&'p Value> {
         self.member(key)?.value()
     }
@@ -115,11 +121,13 @@ impl<'p> PatchNode<'p> {
     }
 
     /// The `$patch` directive of a map.
+    #[inline]
     pub(super) fn directive(self) -> Option<&'p str> {
         self.scalar_member("$patch")?.as_str()
     }
 
     /// The `$patch` directive of a map; empty, and so unknown, if it is not a string.
+    #[inline]
     pub(super) fn strategy(self) -> Option<&'p str> {
         let written = self.member("$patch")?;
         Some(written.value().and_then(Value::as_str).unwrap_or_default())

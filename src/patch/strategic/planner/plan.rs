@@ -64,6 +64,7 @@ pub(super) enum MemberPlans<'t> {
 
 impl<'t> MemberPlans<'t> {
     /// An empty collection for these members, which are evaluated in this order.
+    #[inline]
     pub(super) fn new(entries: &'t [Entry], order: &[usize], repeated: bool) -> Self {
         if !repeated && order.is_sorted() {
             return Self::InOrder(entries, None);
@@ -72,6 +73,7 @@ impl<'t> MemberPlans<'t> {
     }
 
     /// Sets the plan for a member, if there is one.
+    #[inline]
     pub(super) fn set(&mut self, index: usize, plan: Option<Plan>) {
         match self {
             Self::InOrder(entries, members) => {
@@ -89,6 +91,7 @@ impl<'t> MemberPlans<'t> {
     }
 
     /// The plan of the map.
+    #[inline]
     pub(super) fn assemble(self) -> Option<Plan> {
         match self {
             Self::InOrder(_, members) => members.map(Plan::Map),

@@ -21,6 +21,7 @@ pub(in crate::patch) enum Field {
 }
 
 impl Type {
+    #[inline]
     pub(in crate::patch) fn field(&self, name: &str) -> Option<&Field> {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, field)| field)
     }

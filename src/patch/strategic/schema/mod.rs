@@ -91,6 +91,7 @@ pub(in crate::patch) enum Position<'s> {
 
 impl<'s> Position<'s> {
     /// The position of a member.
+    #[inline]
     pub(in crate::patch) fn member(self, name: &str) -> Self {
         match self {
             Self::Object(known) => match known.field(name) {
@@ -107,6 +108,7 @@ impl<'s> Position<'s> {
     }
 
     /// The position of the elements of a list.
+    #[inline]
     pub(in crate::patch) fn element(self) -> Self {
         match self {
             Self::List(Field::Keyed(_, inner) | Field::Replaced(inner)) => Self::Object(inner),
@@ -116,6 +118,7 @@ impl<'s> Position<'s> {
     }
 
     /// How the list at this position merges.
+    #[inline]
     pub(in crate::patch) fn strategy(self) -> ListStrategy<'s> {
         match self {
             Self::List(Field::Set) => ListStrategy::Set,
@@ -128,11 +131,13 @@ impl<'s> Position<'s> {
     }
 
     /// Whether this position is in a custom resource.
+    #[inline]
     pub(in crate::patch) const fn is_custom(self) -> bool {
         matches!(self, Self::Custom(_))
     }
 
     /// The members of a built-in type that may contain lists which merge.
+    #[inline]
     pub(in crate::patch) const fn fields(self) -> &'static [(&'static str, Field)] {
         if let Self::Object(known) = self { known.0 } else { &[] }
     }
@@ -142,6 +147,7 @@ impl<'s> Position<'s> {
 mod tests {
     use super::*;
 
+    #[inline]
     fn strategy(schemas: &Schemas, kind: &str, path: &str) -> String {
         let object = Value::from_json(kind).unwrap();
         let mut position = schemas.root(&object, &Value::Null);
