@@ -1,4 +1,4 @@
-//! References to container images.
+//! Container image references.
 
 use std::sync::LazyLock;
 
@@ -23,15 +23,15 @@ pub struct ImageReference {
     pub path: String,
     /// The last segment of the path.
     pub name: String,
-    /// The tag; `latest` where neither tag nor digest is given, empty where only a digest is.
+    /// The tag; `latest` without tag and digest, empty with only a digest.
     pub tag: String,
-    /// The digest; empty where none is given.
+    /// The digest, or empty.
     pub digest: String,
-    /// Registry, path and digest, or tag where there is no digest.
+    /// Registry, path and digest; tag if there is no digest.
     pub reference: String,
-    /// Registry, path and tag; it ends in `:` where there is no tag.
+    /// Registry, path and tag; it ends in `:` if there is no tag.
     pub reference_with_tag: String,
-    /// Whether the registry is the default one, because the text named none.
+    /// Whether the text has no registry, so that it is the default one.
     pub registry_is_default: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct ImageReference {
     "bad image: {image}, defaultRegistry: {default_registry}, enableDefaultRegistryMutation: true: {reason}"
 )]
 pub struct ImageError {
-    /// The text, with the default registry where it named none.
+    /// The text, with the default registry if it has none.
     pub image: String,
     /// The default registry.
     pub default_registry: String,
@@ -59,11 +59,10 @@ static REFERENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!("^(?:({DOMAIN})/)?({path})(?::({TAG}))?(?:@({DIGEST}))?$")).ok()
 });
 
-/// The longest path that a reference may have.
-const MOST_PATH_BYTES: usize = 255;
+const MAX_PATH_BYTES: usize = 255;
 
 impl ImageReference {
-    /// Parses a reference; one that names no registry gets the default one.
+    /// Parses a reference; without a registry it gets the default one.
     ///
     /// # Errors
     ///
@@ -76,7 +75,7 @@ impl ImageReference {
             .map_err(|reason| ImageError { image, default_registry: default_registry.to_owned(), reason })
     }
 
-    /// The reference as it is where a default registry is not to be added.
+    /// The reference without the default registry.
     #[must_use]
     pub fn without_default_registry(mut self) -> Self {
         if !self.registry_is_default {
@@ -84,7 +83,7 @@ impl ImageReference {
         }
         self.registry.clear();
         self = self.with_references();
-        // What looks like a registry but is no valid one was taken for a part of the path.
+        // A first component that looks like a registry but is no valid one was parsed as a part of the path.
         if let Some((first, rest)) = self.path.split_once('/')
             && first.contains('_')
         {
@@ -105,7 +104,7 @@ impl ImageReference {
         self
     }
 
-    /// The object that stands for an image in the variable `images`.
+    /// The object of an image in the variable `images`.
     pub fn to_value(&self, json_pointer: &str) -> Value {
         let mut members = Map::default();
         let optional = [
@@ -126,7 +125,7 @@ impl ImageReference {
     }
 }
 
-/// Whether the part before the first slash is taken for a registry.
+/// Whether the part before the first slash is a registry.
 fn names_registry(text: &str) -> bool {
     text.split_once('/').is_some_and(|(first, _)| {
         first.contains(['.', ':']) || first == "localhost" || first.to_lowercase() != first
@@ -141,7 +140,7 @@ fn parts(image: &str) -> Result<ImageReference, &'static str> {
     };
     let part = |number| found.get(number).map_or("", |part| part.as_str()).to_owned();
     let [registry, path, mut tag, digest] = [1, 2, 3, 4].map(part);
-    if path.len() > MOST_PATH_BYTES {
+    if path.len() > MAX_PATH_BYTES {
         return Err("repository name must not be more than 255 characters");
     }
     check_digest(&digest)?;
@@ -178,140 +177,36 @@ mod tests {
 
     const HASH: &str = "sha256:128c6e3534b842a2eec139999b8ce8aa9a2af9907e2b9269550809d18cd832a3";
 
+    /// Each line: reference | default registry | registry, path, name, tag, reference, reference with tag.
     #[test]
-    fn a_reference_has_parts() {
-        for (text, default, registry, path, name, tag, digest, reference, with_tag) in [
-            (
-                "nginx",
-                "docker.io",
-                "docker.io",
-                "nginx",
-                "nginx",
-                "latest",
-                "",
-                "docker.io/nginx:latest",
-                "docker.io/nginx:latest",
-            ),
-            (
-                "nginx:v10.3",
-                "docker.io",
-                "docker.io",
-                "nginx",
-                "nginx",
-                "v10.3",
-                "",
-                "docker.io/nginx:v10.3",
-                "docker.io/nginx:v10.3",
-            ),
-            (
-                "test/nginx",
-                "docker.io",
-                "docker.io",
-                "test/nginx",
-                "nginx",
-                "latest",
-                "",
-                "docker.io/test/nginx:latest",
-                "docker.io/test/nginx:latest",
-            ),
-            (
-                "localhost:4443/test/nginx",
-                "docker.io",
-                "localhost:4443",
-                "test/nginx",
-                "nginx",
-                "latest",
-                "",
-                "localhost:4443/test/nginx:latest",
-                "localhost:4443/test/nginx:latest",
-            ),
-            (
-                "docker.io/test/centos@D",
-                "docker.io",
-                "docker.io",
-                "test/centos",
-                "centos",
-                "",
-                "D",
-                "docker.io/test/centos@D",
-                "docker.io/test/centos:",
-            ),
-            (
-                "reg.example:10443/img:tag@D",
-                "docker.io",
-                "reg.example:10443",
-                "img",
-                "img",
-                "tag",
-                "D",
-                "reg.example:10443/img@D",
-                "reg.example:10443/img:tag",
-            ),
-            (
-                "test/nginx",
-                "gcr.io",
-                "gcr.io",
-                "test/nginx",
-                "nginx",
-                "latest",
-                "",
-                "gcr.io/test/nginx:latest",
-                "gcr.io/test/nginx:latest",
-            ),
-            (
-                "Foo/nginx",
-                "docker.io",
-                "Foo",
-                "nginx",
-                "nginx",
-                "latest",
-                "",
-                "Foo/nginx:latest",
-                "Foo/nginx:latest",
-            ),
-            (
-                "my_reg/b:c",
-                "docker.io",
-                "docker.io",
-                "my_reg/b",
-                "b",
-                "c",
-                "",
-                "docker.io/my_reg/b:c",
-                "docker.io/my_reg/b:c",
-            ),
-            (
-                "[::1]:5000/b:c",
-                "docker.io",
-                "[::1]:5000",
-                "b",
-                "b",
-                "c",
-                "",
-                "[::1]:5000/b:c",
-                "[::1]:5000/b:c",
-            ),
-        ] {
-            let filled = |text: &str| text.replace("@D", &format!("@{HASH}"));
-            let found = ImageReference::parse(&filled(text), default).unwrap();
-            assert_eq!(
-                [
-                    &found.registry,
-                    &found.path,
-                    &found.name,
-                    &found.tag,
-                    &found.reference,
-                    &found.reference_with_tag
-                ],
-                [registry, path, name, tag, &filled(reference), with_tag],
-                "{text}"
-            );
-            assert_eq!(found.digest, if digest.is_empty() { "" } else { HASH });
+    fn references_are_parsed() {
+        const TABLE: &str = "
+        nginx | docker.io | docker.io nginx nginx latest docker.io/nginx:latest docker.io/nginx:latest
+        nginx:v10.3 | docker.io | docker.io nginx nginx v10.3 docker.io/nginx:v10.3 docker.io/nginx:v10.3
+        test/nginx | docker.io | docker.io test/nginx nginx latest docker.io/test/nginx:latest docker.io/test/nginx:latest
+        localhost:4443/test/nginx | docker.io | localhost:4443 test/nginx nginx latest localhost:4443/test/nginx:latest localhost:4443/test/nginx:latest
+        docker.io/test/centos@D | docker.io | docker.io test/centos centos - docker.io/test/centos@D docker.io/test/centos:
+        reg.example:10443/img:tag@D | docker.io | reg.example:10443 img img tag reg.example:10443/img@D reg.example:10443/img:tag
+        test/nginx | gcr.io | gcr.io test/nginx nginx latest gcr.io/test/nginx:latest gcr.io/test/nginx:latest
+        Foo/nginx | docker.io | Foo nginx nginx latest Foo/nginx:latest Foo/nginx:latest
+        my_reg/b:c | docker.io | docker.io my_reg/b b c docker.io/my_reg/b:c docker.io/my_reg/b:c
+        [::1]:5000/b:c | docker.io | [::1]:5000 b b c [::1]:5000/b:c [::1]:5000/b:c";
+        for line in TABLE.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let line = line.replace("@D", &format!("@{HASH}"));
+            let [text, default, expected] = line.split(" | ").collect::<Vec<_>>()[..] else {
+                panic!("{line}")
+            };
+            let image = ImageReference::parse(text, default).unwrap();
+            let tag = if image.tag.is_empty() { "-" } else { &image.tag };
+            let ImageReference { registry, path, name, digest, reference, reference_with_tag, .. } = &image;
+            let found = format!("{registry} {path} {name} {tag} {reference} {reference_with_tag}");
+            assert_eq!(found, expected, "{text}");
+            assert_eq!(digest, if text.contains('@') { HASH } else { "" }, "{text}");
         }
     }
 
     #[test]
-    fn a_default_registry_can_be_left_out() {
+    fn the_default_registry_can_be_removed() {
         let image = |text| ImageReference::parse(text, "docker.io").unwrap().without_default_registry();
         let found = image("test/nginx");
         assert_eq!([&*found.registry, &found.reference], ["", "test/nginx:latest"]);
@@ -321,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reference_is_refused_with_the_reason() {
+    fn errors_have_a_reason() {
         for (text, reason) in [
             ("", "invalid reference format"),
             ("++", "invalid reference format"),
@@ -356,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_object_of_an_image_leaves_out_what_is_empty() {
+    fn the_object_of_an_image_omits_empty_fields() {
         let image = ImageReference::parse(&format!("a.b/c@{HASH}"), "docker.io").unwrap();
         assert_eq!(
             image.to_value("/spec/containers/0/image").to_json(),

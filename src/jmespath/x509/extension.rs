@@ -1,4 +1,4 @@
-//! Extensions of certificates.
+//! Certificate extensions.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;
@@ -14,10 +14,10 @@ use crate::value::Value;
 
 use super::{X509Error, arcs, bytes, numbers, object};
 
-/// The fields that extensions fill, with what they are without one.
+/// The fields that extensions set, with their defaults.
 pub(super) struct Fields(BTreeMap<&'static str, Value>);
 
-/// The fields of subject alternative names and of the extensions themselves.
+/// The fields of certificates and requests.
 const COMMON: [&str; 6] =
     ["DNSNames", "EmailAddresses", "Extensions", "ExtraExtensions", "IPAddresses", "URIs"];
 
@@ -32,17 +32,9 @@ impl Fields {
         let lists = [
             "AuthorityKeyId",
             "CRLDistributionPoints",
-            "ExcludedDNSDomains",
-            "ExcludedEmailAddresses",
-            "ExcludedIPRanges",
-            "ExcludedURIDomains",
             "ExtKeyUsage",
             "IssuingCertificateURL",
             "OCSPServer",
-            "PermittedDNSDomains",
-            "PermittedEmailAddresses",
-            "PermittedIPRanges",
-            "PermittedURIDomains",
             "Policies",
             "PolicyIdentifiers",
             "PolicyMappings",
@@ -62,7 +54,7 @@ impl Fields {
         let counts =
             ["InhibitAnyPolicy", "InhibitPolicyMapping", "KeyUsage", "MaxPathLen", "RequireExplicitPolicy"];
         let mut fields = Self::of_request();
-        fields.0.extend(lists.map(|key| (key, Value::Null)));
+        fields.0.extend(lists.into_iter().chain(PERMITTED).chain(EXCLUDED).map(|key| (key, Value::Null)));
         fields.0.extend(flags.map(|key| (key, Value::Bool(false))));
         fields.0.extend(counts.map(|key| (key, Value::from(0))));
         fields
@@ -104,7 +96,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Sets the fields that an extension fills. Whether Go knows it; `None` if it is malformed.
+    /// Sets the fields of an extension. Returns whether Go supports it; `None` if it is malformed.
     fn fields_of(&mut self, extension: &X509Extension<'_>) -> Option<bool> {
         match extension.parsed_extension() {
             ParsedExtension::SubjectKeyIdentifier(key) => self.set("SubjectKeyId", bytes(key.0)),
@@ -163,7 +155,7 @@ impl Fields {
         Some(true)
     }
 
-    /// Sets a number, and the flag that says that its zero was written.
+    /// Sets a number, and the flag that it is a written zero.
     fn count(&mut self, key: &'static str, zero: &'static str, count: i64) {
         self.set(key, count);
         self.set(zero, count == 0);
@@ -229,7 +221,7 @@ impl Fields {
         Some(())
     }
 
-    /// Reads the usages anew: what the library made of them has no order.
+    /// Parses the usages again, because the library does not keep their order.
     fn extended_key_usage(&mut self, value: &[u8]) -> Option<()> {
         for oid in Vec::<Oid<'_>>::from_der(value).ok()?.1 {
             let oid = arcs(&oid);
@@ -251,7 +243,7 @@ impl Fields {
     }
 }
 
-/// The fields of name constraints: domains, addresses of mail, URIs, ranges of IP addresses.
+/// The fields of name constraints: domains, email addresses, URIs, IP ranges.
 const PERMITTED: [&str; 4] =
     ["PermittedDNSDomains", "PermittedEmailAddresses", "PermittedURIDomains", "PermittedIPRanges"];
 const EXCLUDED: [&str; 4] =

@@ -1,4 +1,4 @@
-//! X.509 certificates and certificate requests as objects, with the names that Go's library gives their parts.
+//! X.509 certificates and certificate requests as objects, with the field names of Go's library.
 
 mod extension;
 mod name;
@@ -18,7 +18,7 @@ use crate::value::{Number, Value};
 use super::base64::decoded;
 use super::moment::Moment;
 
-/// Why a text is no certificate and no request that can be shown. The first words are Go's.
+/// Why a text cannot be decoded, where possible in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum X509Error {
     #[error("failed to decode PEM block")]
@@ -35,7 +35,7 @@ pub(super) enum X509Error {
     MalformedKey,
     #[error("x509: integer too large")]
     IntegerTooLarge,
-    /// The extension with this identifier.
+    /// The identifier of the extension.
     #[error("x509: invalid extension {0}")]
     Extension(String),
     /// The tag of a string in a name.
@@ -47,8 +47,7 @@ pub(super) enum X509Error {
 ///
 /// # Errors
 ///
-/// Text without such a block, a block that is neither certificate nor request, one that can not be read, and
-/// one whose key is not of RSA.
+/// No such block, neither certificate nor request, malformed, or a key that is not RSA.
 pub(super) fn decode(text: &str) -> Result<Value, X509Error> {
     let (kind, der) = pem(text).ok_or(X509Error::NoPem)?;
     match kind {
@@ -73,7 +72,7 @@ fn pem(text: &str) -> Option<(&str, Vec<u8>)> {
         if kind.contains('\n') || !(body.ends_with('\n') || body.is_empty()) {
             continue;
         }
-        // Headers stand before the content, a blank line behind them.
+        // Headers end with a blank line.
         let body = match body.split_once("\n\n") {
             Some((headers, body)) if headers.contains(':') => body,
             _ => body,
@@ -85,7 +84,7 @@ fn pem(text: &str) -> Option<(&str, Vec<u8>)> {
     }
 }
 
-/// An object, its keys in order.
+/// An object with sorted keys.
 fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
     let mut members: Vec<_> = members.into_iter().collect();
     members.sort_by(|a, b| a.0.cmp(b.0));
@@ -96,7 +95,7 @@ fn bytes(bytes: &[u8]) -> Value {
     STANDARD.encode(bytes).into()
 }
 
-/// A list, null if it is empty.
+/// A list; null if it is empty.
 fn list(items: Vec<Value>) -> Value {
     if items.is_empty() { Value::Null } else { Value::array(items) }
 }
@@ -172,7 +171,7 @@ fn request(der: &[u8]) -> Result<Value, X509Error> {
     Ok(Value::from_iter(members))
 }
 
-/// The attributes of a request that Go's structure can hold: a set of lists of pairs.
+/// An attribute of a request if Go's type can represent it: a set of lists of pairs.
 fn attribute_object(oid: &[u64], value: &[u8]) -> Option<Value> {
     let (_, set) = Any::from_der(value).ok()?;
     let mut lists = Vec::new();
@@ -195,7 +194,7 @@ fn attribute_object(oid: &[u64], value: &[u8]) -> Option<Value> {
     Some(object([("Type", numbers(oid)), ("Value", Value::array(lists))]))
 }
 
-/// The elements that follow each other in an encoding, up to the first that is malformed.
+/// The consecutive elements of an encoding, up to the first malformed one.
 fn elements(mut der: &[u8]) -> impl Iterator<Item = Any<'_>> {
     std::iter::from_fn(move || {
         let (rest, element) = Any::from_der(der).ok()?;
@@ -204,7 +203,7 @@ fn elements(mut der: &[u8]) -> impl Iterator<Item = Any<'_>> {
     })
 }
 
-/// The numbers of an object identifier; none if one of them passes 64 bits.
+/// The numbers of an object identifier; empty if one of them exceeds 64 bits.
 fn arcs(oid: &Oid<'_>) -> Vec<u64> {
     oid.iter().map(Iterator::collect).unwrap_or_default()
 }
@@ -214,7 +213,7 @@ fn numbers(oid: &[u64]) -> Value {
     Value::array(oid.iter().map(|arc| i64::try_from(*arc).unwrap_or(i64::MAX).into()).collect())
 }
 
-/// Go's number for keys of RSA.
+/// Go's number for RSA keys.
 const RSA: i64 = 1;
 
 fn public_key(info: &SubjectPublicKeyInfo<'_>) -> Result<Value, X509Error> {
@@ -226,7 +225,7 @@ fn public_key(info: &SubjectPublicKeyInfo<'_>) -> Result<Value, X509Error> {
     Ok(object([("E", number(key.exponent)?), ("N", decimal(key.modulus)?.into())]))
 }
 
-/// The longest integer that is written in decimal digits: that of a key of 32,768 bits.
+/// The maximum length of an integer: that of a key of 32,768 bits.
 const MAX_INTEGER_BYTES: usize = 4097;
 
 /// An integer in two's complement, in decimal digits.
@@ -241,7 +240,7 @@ fn number(bytes: &[u8]) -> Result<Value, X509Error> {
     Number::parse(&decimal(bytes)?).map(Value::Number).ok_or(X509Error::IntegerTooLarge)
 }
 
-/// Go's number of a signature algorithm; 0 for one it does not know.
+/// Go's number of a signature algorithm; 0 for others.
 fn signature_algorithm(algorithm: &AlgorithmIdentifier<'_>) -> Value {
     let number = match arcs(&algorithm.algorithm).as_slice() {
         [1, 2, 840, 113_549, 1, 1, last] => match last {
@@ -264,7 +263,7 @@ fn signature_algorithm(algorithm: &AlgorithmIdentifier<'_>) -> Value {
     Value::from(number)
 }
 
-/// The number for parameters of PSS: one hash throughout, and a salt as long as it.
+/// The number for PSS parameters that use one hash, and a salt of its length.
 fn pss(parameters: &[u8]) -> i64 {
     let encoded = |hash: u8, salt: u8| {
         let hash = [0x30, 0x0d, 6, 9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, hash, 5, 0];

@@ -6,7 +6,6 @@ use crate::value::Value;
 
 use super::{X509Error, arcs, list, numbers, object};
 
-/// A name as object.
 pub(super) fn object_of(name: &X509Name<'_>) -> Result<Value, X509Error> {
     let mut names = Vec::new();
     let mut lists: [Vec<Value>; 7] = Default::default();
@@ -39,7 +38,7 @@ pub(super) fn object_of(name: &X509Name<'_>) -> Result<Value, X509Error> {
     Ok(Value::from_iter(members))
 }
 
-/// The attributes that may stand several times, by the last number of their identifier.
+/// The attributes that may occur several times, by the last number of their identifier.
 const LISTS: [(u64, &str); 7] = [
     (6, "Country"),
     (7, "Locality"),
@@ -50,7 +49,7 @@ const LISTS: [(u64, &str); 7] = [
     (17, "PostalCode"),
 ];
 
-/// A string of one of ASN.1's many kinds.
+/// Decodes an ASN.1 string.
 fn text(tag: u32, data: &[u8]) -> Result<String, X509Error> {
     match tag {
         // UTF-8, numeric, printable, teletex, IA5
