@@ -1,8 +1,8 @@
-//! Variables: references inside strings and their replacement from a scope.
+//! Variables in strings, and their replacement by values of a scope.
 //!
-//! A document is prepared once ([`Template`]): what holds no variable stays a plain value, expressions are
-//! parsed, references to other places of the same document (`$(…)`) are resolved. It is then substituted
-//! as often as wanted. Knows nothing of the rule that asks or of how the [`Scope`] was filled.
+//! A [`Template`] is prepared once: its expressions are parsed, references to other fields of the document (`$(…)`) are
+//! resolved, and everything without variables is a plain value. It can be substituted often. Knows nothing of rules, and of
+//! how the [`Scope`] gets its values.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod reference;
@@ -17,7 +17,7 @@ mod tests;
 use crate::jmespath::{EvalError, Expression, Limit, ParseError};
 use crate::secrets::TaintTracker;
 use crate::semantics::Semantics;
-use crate::value::{Text, Value};
+use crate::value::{Pointer, Segment, Text, Value, shortened};
 
 pub use reference::broken_references;
 pub use scan::{holds_variable, replace_variables};
@@ -32,13 +32,13 @@ pub struct Query {
 }
 
 impl Query {
-    /// Parses the text of an expression; a fault shows when the query is asked.
+    /// Parses an expression. Its errors are those of [`Query::expression`].
     pub fn new(text: &str, semantics: Semantics) -> Self {
         let text = text.trim();
         Self { text: text.into(), expression: Expression::parse(text, semantics) }
     }
 
-    /// The expression as written, without blanks around it.
+    /// The expression as written, without surrounding blanks.
     pub const fn text(&self) -> &Text {
         &self.text
     }
@@ -47,7 +47,7 @@ impl Query {
     ///
     /// # Errors
     ///
-    /// An empty text, and one that is no JMESPath.
+    /// An empty text, or one that is no JMESPath.
     pub fn expression(&self) -> Result<&Expression, QueryError> {
         if self.text.is_empty() {
             return Err(QueryError::Empty);
@@ -58,31 +58,41 @@ impl Query {
     }
 }
 
-/// An expression as messages show it: a long one is cut.
-fn shown(expression: &str) -> String {
-    const LONGEST: usize = 200;
-    match expression.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &expression[..end]),
-        None => expression.to_owned(),
-    }
+/// An expression in a message.
+fn quoted(expression: &str) -> String {
+    const MAX_CHARS: usize = 200;
+    shortened(expression, MAX_CHARS)
 }
 
-/// Where the values of variables come from.
+/// A path in a rule as in Kyverno's messages: `/mutate/patchStrategicMerge/metadata`.
+fn rule_path(at: &Pointer) -> String {
+    let mut path = String::new();
+    for segment in at.segments() {
+        path.push('/');
+        match segment {
+            Segment::Key(key) => path.push_str(&key.replace('/', r"\/")),
+            Segment::Index(index) => path.push_str(&index.to_string()),
+        }
+    }
+    path
+}
+
+/// The source of the values of variables.
 pub trait Scope {
-    /// Answers a query, loading first what it names.
+    /// Evaluates a query, and loads the context entries that it names.
     ///
     /// # Errors
     ///
     /// See [`QueryError`].
     fn query(&mut self, query: &Query) -> Result<Value, QueryError>;
 
-    /// What is known of secrets among the values, where texts that are made of them must be noted.
+    /// The tracker of values derived from Secrets.
     fn secrets(&self) -> Option<&TaintTracker> {
         None
     }
 }
 
-/// Why a query has no answer.
+/// Why a query has no value.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
@@ -90,17 +100,17 @@ pub enum QueryError {
     #[error("invalid query (nil)")]
     Empty,
     /// The text is no JMESPath.
-    #[error("incorrect query {}: {fault}", shown(expression))]
+    #[error("incorrect query {}: {fault}", quoted(expression))]
     Syntax {
         /// The expression as written.
         expression: Text,
-        /// What is wrong with it.
+        /// The error.
         fault: ParseError,
     },
     /// The evaluation failed.
     #[error("JMESPath query failed: {0}")]
     Failed(EvalError),
-    /// A context entry that the query names could not be loaded.
+    /// A context entry in the query could not be loaded.
     #[error(transparent)]
     Load(LoadError),
 }
@@ -109,10 +119,10 @@ pub enum QueryError {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// An expression passed a limit: the limit says more than the way to it, which may lead through many entries.
+    /// An expression exceeded a limit. The chain of entries that led to it is omitted.
     #[error("the evaluation passes the limit `{limit}` of {most}, in the context entry {entry}")]
     Limit {
-        /// Which limit.
+        /// The limit.
         limit: Limit,
         /// Its value.
         most: u64,
@@ -131,12 +141,12 @@ impl From<String> for LoadError {
 }
 
 impl QueryError {
-    /// Whether a key on the way was unknown, which a default may stand in for.
+    /// Whether a key is missing.
     pub const fn is_not_found(&self) -> bool {
         matches!(self, Self::Failed(EvalError::NotFound { .. }))
     }
 
-    /// The limit that the evaluation passed, if it did.
+    /// The exceeded limit.
     pub const fn limit(&self) -> Option<Limit> {
         match self {
             Self::Failed(EvalError::Limit { limit, .. }) | Self::Load(LoadError::Limit { limit, .. }) => {
@@ -152,43 +162,43 @@ impl QueryError {
 #[non_exhaustive]
 pub enum SubstitutionError {
     /// A variable has no value.
-    #[error("failed to resolve {} at path {path}: {cause}", shown(expression))]
+    #[error("failed to resolve {} at path {path}: {cause}", quoted(expression))]
     Variable {
-        /// The expression as asked.
+        /// The expression as evaluated.
         expression: Text,
-        /// The place of the string, from the root of the rule, such as `/mutate/…/labels/a`.
+        /// The path of the string from the root of the rule, such as `/mutate/…/labels/a`.
         path: String,
         /// Why.
         cause: QueryError,
     },
-    /// A key became something other than a string.
+    /// The value of a key is no string.
     #[error("expected string after substituting variables in key \"{key}\" at path {path}")]
     Key {
         /// The key as written.
         key: Text,
-        /// The place of the map that holds it.
+        /// The path of its map.
         path: String,
     },
-    /// A `$(…)` reference leads nowhere.
+    /// A `$(…)` reference has no value.
     #[error("failed to resolve {reference} at path {path}: {cause}")]
     Reference {
         /// The reference as written.
         reference: String,
-        /// The place of the string that holds it.
+        /// The path of its string.
         path: String,
         /// Why.
         cause: String,
     },
-    /// A limit was passed.
+    /// A limit was exceeded.
     #[error("{limit} passed at path {path} (limit {name}={maximum})")]
     Limit {
-        /// What there was too much of.
+        /// What is limited.
         limit: &'static str,
-        /// The name that `--limit` knows it by.
+        /// The name of the limit in `--limit`.
         name: &'static str,
-        /// The most that is allowed.
+        /// The limit.
         maximum: usize,
-        /// The place of the string.
+        /// The path of the string.
         path: String,
     },
 }

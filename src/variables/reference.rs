@@ -1,120 +1,105 @@
-//! `$(…)` references to another place of the same document.
+//! `$(…)` references to other fields of the same document.
 
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Pointer, Segment, Value};
 
-use super::SubstitutionError;
-use super::scan;
-use super::substitute::shown_path;
+use super::{SubstitutionError, quoted, rule_path, scan};
 
-/// The bytes that references may bring into a document.
-const MAX_BROUGHT: usize = 2 << 20;
+/// The maximum number of bytes that references insert into a document.
+const MAX_INSERTED_BYTES: usize = 2 << 20;
 
-/// What references may still bring into a document: a text that is named a thousand times stands there a thousand times.
-pub(super) struct Room(usize);
+/// The bytes that references may still insert into a document, as each of many references may insert the same long text.
+pub(super) struct Budget(usize);
 
-impl Default for Room {
+impl Default for Budget {
     fn default() -> Self {
-        Self(MAX_BROUGHT)
+        Self(MAX_INSERTED_BYTES)
     }
 }
 
-impl Room {
-    fn take(&mut self, bytes: usize) -> Result<(), String> {
-        self.0 = self.0.checked_sub(bytes).ok_or_else(|| {
-            self.0 = 0;
-            format!("limit: references bring more than {MAX_BROUGHT} bytes into the document")
-        })?;
-        Ok(())
+impl Budget {
+    fn spend(&mut self, bytes: usize) -> Result<(), String> {
+        let rest = self.0.checked_sub(bytes);
+        self.0 = rest.unwrap_or(0);
+        rest.map(drop).ok_or_else(|| {
+            format!("limit: references bring more than {MAX_INSERTED_BYTES} bytes into the document")
+        })
     }
 }
 
-/// Replaces the references of one string.
+/// Replaces the references of a string at `at` in the document.
 ///
 /// # Errors
 ///
-/// A reference that leads nowhere or to something that is no string, and one that there is no room for.
+/// A reference without target or to something that is no string, and an exceeded budget.
 pub(super) fn resolve(
     text: &str,
-    root: &Value,
+    document: &Value,
     at: &Pointer,
     tracker: &DivergenceTracker,
-    room: &mut Room,
+    budget: &mut Budget,
 ) -> Result<String, SubstitutionError> {
     let mut out = String::new();
     let mut end = 0;
     for range in scan::references(text) {
         out.push_str(&text[end..range.start]);
         let reference = &text[range.clone()];
-        let resolved = resolve_one(reference, root, at, tracker);
-        let resolved = resolved.and_then(|text| room.take(text.len()).map(|()| text)).map_err(|cause| {
-            SubstitutionError::Reference { reference: super::shown(reference), path: shown_path(at), cause }
-        })?;
-        out.push_str(&resolved);
+        let resolved = resolve_one(reference, document, at, tracker);
+        let resolved = resolved.and_then(|text| budget.spend(text.len()).map(|()| text));
+        out.push_str(&resolved.map_err(|cause| SubstitutionError::Reference {
+            reference: quoted(reference),
+            path: rule_path(at),
+            cause,
+        })?);
         end = range.end;
     }
     out.push_str(&text[end..]);
     Ok(scan::unescape_references(&out))
 }
 
-/// The strings of a document with references that Kyverno refuses a policy for: they lead nowhere, or to what has no text.
-pub fn broken_references(document: &Value) -> Vec<(Pointer, SubstitutionError)> {
-    let tracker = DivergenceTracker::new(Semantics::Kyverno);
-    let mut broken = Vec::new();
-    let mut room = Room::default();
+/// The strings of a document that may contain references, in document order.
+fn candidates(document: &Value) -> impl Iterator<Item = (Pointer, &str)> {
     let mut open = vec![(Pointer::ROOT, document)];
-    while let Some((at, value)) = open.pop() {
-        match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-            Value::String(text) => {
-                if text.contains("$(")
-                    && let Err(error) = resolve(text, document, &at, &tracker, &mut room)
-                {
-                    broken.push((at, error));
+    std::iter::from_fn(move || {
+        while let Some((at, value)) = open.pop() {
+            match value {
+                Value::String(text) if text.contains("$(") => return Some((at, &**text)),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+                Value::Array(items) => {
+                    open.extend(items.iter().enumerate().rev().map(|(index, item)| (at.index(index), item)));
+                }
+                Value::Object(members) => {
+                    open.extend(members.iter().rev().map(|(key, member)| (at.key(key.clone()), member)));
                 }
             }
-            Value::Array(items) => {
-                open.extend(items.iter().enumerate().rev().map(|(index, item)| (at.index(index), item)));
-            }
-            Value::Object(members) => {
-                open.extend(members.iter().rev().map(|(key, member)| (at.key(key.clone()), member)));
-            }
         }
-    }
-    broken
+        None
+    })
 }
 
-/// Whether the references in a node of a document lead to the same if there is nothing but the node.
-pub(super) fn is_the_same_alone(node: &Value, document: &Value, at: &Pointer) -> bool {
+/// The strings of a document with references for which Kyverno refuses a policy: without target, or to something that has
+/// no text.
+pub fn broken_references(document: &Value) -> Vec<(Pointer, SubstitutionError)> {
     let tracker = DivergenceTracker::new(Semantics::Kyverno);
-    let (mut room, mut room_alone) = (Room::default(), Room::default());
-    let mut open = vec![(Pointer::ROOT, node)];
-    while let Some((below, value)) = open.pop() {
-        match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-            Value::String(text) => {
-                if text.contains("$(") {
-                    let whole = resolve(text, document, &at.join(&below), &tracker, &mut room);
-                    let alone = resolve(text, node, &below, &tracker, &mut room_alone);
-                    if !matches!((whole, alone), (Ok(whole), Ok(alone)) if whole == alone) {
-                        return false;
-                    }
-                }
-            }
-            Value::Array(items) => {
-                open.extend(items.iter().enumerate().map(|(index, item)| (below.index(index), item)));
-            }
-            Value::Object(members) => {
-                open.extend(members.iter().map(|(key, member)| (below.key(key.clone()), member)));
-            }
-        }
-    }
-    true
+    let mut budget = Budget::default();
+    let mut error_in = |at: &_, text| resolve(text, document, at, &tracker, &mut budget).err();
+    candidates(document).filter_map(|(at, text)| error_in(&at, text).map(|error| (at, error))).collect()
+}
+
+/// Whether the references in a node resolve the same in the node alone as in the document.
+pub(super) fn is_self_contained(node: &Value, document: &Value, at: &Pointer) -> bool {
+    let tracker = DivergenceTracker::new(Semantics::Kyverno);
+    let (mut budget, mut budget_alone) = (Budget::default(), Budget::default());
+    candidates(node).all(|(below, text)| {
+        let whole = resolve(text, document, &at.join(&below), &tracker, &mut budget);
+        let alone = resolve(text, node, &below, &tracker, &mut budget_alone);
+        matches!((whole, alone), (Ok(whole), Ok(alone)) if whole == alone)
+    })
 }
 
 fn resolve_one(
     reference: &str,
-    root: &Value,
+    document: &Value,
     at: &Pointer,
     tracker: &DivergenceTracker,
 ) -> Result<String, String> {
@@ -126,7 +111,7 @@ fn resolve_one(
         return Err("expected path, found empty reference".into());
     }
     let target = absolute(path, at);
-    match last_hit(root, &target) {
+    match find_last(document, &target) {
         Some(Value::String(text)) => Ok(format!("{operator}{text}")),
         Some(Value::Number(number)) if !operator.is_empty() => {
             let text = match number.integer_text() {
@@ -149,7 +134,7 @@ fn resolve_one(
     }
 }
 
-/// The steps a reference asks for, seen from the leaf it stands in (the leaf's own key included).
+/// The absolute path of a reference in the string at `at`.
 fn absolute(path: &str, at: &Pointer) -> Vec<String> {
     let mut steps: Vec<String> = Vec::new();
     if !path.starts_with('/') {
@@ -170,21 +155,21 @@ fn absolute(path: &str, at: &Pointer) -> Vec<String> {
     steps
 }
 
-/// The node that the steps lead to, anchors around keys left aside; the last one where several fit.
-fn last_hit<'a>(node: &'a Value, steps: &[String]) -> Option<&'a Value> {
+/// The node at a path, ignoring anchors of keys; the last one if there are several.
+fn find_last<'a>(node: &'a Value, steps: &[String]) -> Option<&'a Value> {
     let Some((step, rest)) = steps.split_first() else { return Some(node) };
     match node {
         Value::Object(members) => members
             .iter()
             .rev()
             .filter(|(key, _)| without_anchor(key) == step)
-            .find_map(|(_, member)| last_hit(member, rest)),
-        Value::Array(items) => last_hit(items.get(step.parse::<usize>().ok()?)?, rest),
+            .find_map(|(_, member)| find_last(member, rest)),
+        Value::Array(items) => find_last(items.get(step.parse::<usize>().ok()?)?, rest),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }
 
-/// A key without the anchor around it.
+/// A key without its anchor.
 fn without_anchor(key: &str) -> &str {
     let inside = key.strip_prefix(['+', '<', '=', 'X', '^']).unwrap_or(key);
     inside
@@ -202,12 +187,12 @@ mod tests {
         let root = Value::from_json(document).unwrap();
         let pointer: Pointer = at.iter().map(|key| Segment::Key((*key).into())).collect();
         let text = root.pointed(&pointer).unwrap().as_str().unwrap();
-        resolve(text, &root, &pointer, &DivergenceTracker::default(), &mut Room::default())
+        resolve(text, &root, &pointer, &DivergenceTracker::default(), &mut Budget::default())
             .map_err(|error| error.to_string())
     }
 
     #[test]
-    fn references_are_relative_to_the_leaf_or_absolute() {
+    fn references_are_relative_or_absolute() {
         for (document, expected) in [
             (r#"{"a":{"x":"$(./../../b)"},"b":"B"}"#, "B"),
             (r#"{"a":{"x":"$(../../b)"},"b":"B"}"#, "B"),
@@ -227,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_references_bring_is_bounded() {
+    fn inserted_bytes_are_limited() {
         let text = "$(/b) ".repeat(3 << 10);
         let document = |bytes: usize| format!(r#"{{"a":{{"x":"{text}"}},"b":"{}"}}"#, "b".repeat(bytes));
         assert_eq!(resolved(&document(600), &["a", "x"]).map(|text| text.len()), Ok(601 * (3 << 10)));
@@ -236,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_nowhere_is_an_error() {
+    fn a_reference_without_target_is_an_error() {
         for document in [
             r#"{"a":{"x":"$(/b)-$(/c)"},"b":"B","c":"C"}"#,
             r#"{"a":{"x":"$(/b)"},"b":5}"#,

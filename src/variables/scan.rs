@@ -1,32 +1,32 @@
-//! The lexical forms: where variables and references stand in a string.
+//! Finds variables and references in strings.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Innermost variables: no braces inside but single groups without braces of their own. What stands
-/// before counts as part of the match, so that an escaped brace is none.
+/// Innermost variables: inside are no braces except groups in single braces. The preceding character belongs to the match,
+/// so that escaped variables do not match.
 static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?:^|[^\\])(\{\{(?:\{[^{}]*\}|[^{}])*\}\})").expect("the expression is constant and valid")
 });
 
-/// `$(`, any character, then whatever holds no blank, up to the last `)`.
+/// `$(`, any character, then no blanks up to the last `)`.
 static REFERENCE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?:^|[^\\])(\$\(.[^ ]*\))").expect("the expression is constant and valid"));
 
-/// A variable found in a string.
+/// A variable in a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Variable<'a> {
-    /// Where it stands, braces included.
+    /// Its range, with the braces.
     pub(super) range: Range<usize>,
-    /// What stands between the braces, without blanks and marks.
+    /// The text between the braces, without blanks and dash.
     pub(super) expression: &'a str,
-    /// Written `{{- …}}`: braces in the result are text.
+    /// Written `{{- …}}`: variables in the value are not replaced.
     pub(super) shallow: bool,
 }
 
-/// Whether a string holds a variable that is not escaped.
+/// Whether a string contains a variable that is not escaped.
 pub fn holds_variable(text: &str) -> bool {
     text.contains("{{") && VARIABLE.is_match(text)
 }
@@ -47,8 +47,7 @@ pub(super) fn variables(text: &str) -> Vec<Variable<'_>> {
         .collect()
 }
 
-/// Replaces one round of variables, the innermost, by what `with` makes of their expressions; `None` where
-/// there is none.
+/// Replaces the innermost variables by the result of `with` on their expressions; `None` if there is no variable.
 pub fn replace_variables(text: &str, mut with: impl FnMut(&str) -> String) -> Option<String> {
     let found = variables(text);
     if found.is_empty() {
@@ -65,7 +64,7 @@ pub fn replace_variables(text: &str, mut with: impl FnMut(&str) -> String) -> Op
     Some(replaced)
 }
 
-/// The places of the `$(…)` references of a string.
+/// The ranges of the `$(…)` references in a string.
 pub(super) fn references(text: &str) -> Vec<Range<usize>> {
     if !text.contains("$(") {
         return Vec::new();
@@ -77,12 +76,12 @@ pub(super) fn references(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Takes the backslash from escaped variables.
+/// Removes the backslash of escaped variables.
 pub(super) fn unescape_variables(text: &str) -> String {
     text.replace(r"\{{", "{{")
 }
 
-/// Takes the backslash from escaped references.
+/// Removes the backslash of escaped references.
 pub(super) fn unescape_references(text: &str) -> String {
     text.replace(r"\$(", "$(")
 }
@@ -103,21 +102,21 @@ mod tests {
         assert_eq!(found("{{ a }}"), [("{{ a }}", "a", false)]);
         assert_eq!(found("{{ obj.{{ key }} }}"), [("{{ key }}", "key", false)]);
         assert_eq!(found("x{{a}} {{b}}"), [("{{a}}", "a", false), ("{{b}}", "b", false)]);
-        // What touches a variable on its left waits for the next round.
+        // A variable directly after another is found in the next round.
         assert_eq!(found("x{{a}}{{b}}"), [("{{a}}", "a", false)]);
         assert_eq!(found(" {{ value }}"), [("{{ value }}", "value", false)]);
         assert_eq!(found("é{{ a }}"), [("{{ a }}", "a", false)]);
     }
 
     #[test]
-    fn one_level_of_single_braces_is_allowed_inside() {
+    fn single_braces_inside_must_not_be_nested() {
         assert_eq!(found("{{ {x: a} }}"), [("{{ {x: a} }}", "{x: a}", false)]);
         assert_eq!(found("{{{x: a}}}"), [("{{{x: a}}}", "{x: a}", false)]);
         assert!(found(r#"{{ `{"a":{"b":1}}` }}"#).is_empty());
     }
 
     #[test]
-    fn escaped_and_broken_variables_are_text() {
+    fn escaped_and_incomplete_variables_are_text() {
         for text in [r"\{{ a }}", "{{ a", "{{request.object", "{{ a }", "{ {a} }", "a"] {
             assert!(found(text).is_empty(), "{text}");
         }
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_holds_something_and_no_blank() {
+    fn a_reference_is_not_empty_and_has_no_blank() {
         let found =
             |text: &'static str| references(text).into_iter().map(|range| &text[range]).collect::<Vec<_>>();
         assert_eq!(found("$(./../name)"), ["$(./../name)"]);

@@ -7,19 +7,18 @@ use crate::jmespath::ParseError;
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Map, Pointer, Segment, Text, Value};
 
-use super::scan;
 use super::taint::{TextTaint, note_key};
-use super::template::{Node, Template, TextTemplate};
-use super::{LoadError, Query, QueryError, Scope, SubstitutionError};
+use super::template::{Found, Node, Template, TextTemplate};
+use super::{LoadError, Query, QueryError, Scope, SubstitutionError, rule_path, scan};
 
-/// How much one substitution may take.
+/// The limits of one substitution.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The bytes that one string may grow to, and so may all that is inserted into inserted values.
+    /// The bytes of one string, and of everything that is inserted into inserted values.
     pub bytes: usize,
-    /// How often one string is scanned again.
+    /// How often one string is scanned.
     pub rounds: usize,
-    /// How deep the result may be nested.
+    /// The nesting of the result.
     pub depth: usize,
 }
 
@@ -34,41 +33,40 @@ impl Default for Limits {
     }
 }
 
-/// What `{{@}}` stands for.
+/// The value of `{{@}}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inline {
-    /// The value at the same path of the object, the first components of the rule's path left out:
-    /// what Kyverno computes from the place of the string.
+    /// The value of the object at the path that the string has in the patch, as in Kyverno.
     Path,
-    /// Left open: the patch resolves it at each element it is applied to.
+    /// Deferred: the patch resolves it at each element that it is applied to.
     Deferred,
 }
 
-/// How a substitution goes.
+/// The settings of a substitution.
 #[derive(Clone, Copy, Debug)]
 pub struct Substitution<'a> {
-    /// Which semantics, and the divergences reached.
+    /// The semantics, and the divergences that were reached.
     pub tracker: &'a DivergenceTracker,
-    /// The request deletes: `request.object` reads `request.oldObject`.
+    /// Whether the operation is DELETE: `request.object` is `request.oldObject`.
     pub deleting: bool,
-    /// What `{{@}}` stands for.
+    /// The value of `{{@}}`.
     pub inline: Inline,
-    /// What `{{@}}` paths start at: `request.object`, or `target` where a target is patched.
+    /// The start of `{{@}}` paths: `request.object`, or `target` if a target is patched.
     pub inline_root: &'a str,
-    /// How much it may take.
+    /// The limits.
     pub limits: Limits,
 }
 
 /// A document with its variables replaced.
 #[derive(Clone, Debug)]
 pub struct Substituted {
-    /// The document. Strings that hold `{{@}}` stand in it as written where they were left open.
+    /// The document, with deferred strings as written.
     pub value: Value,
-    /// The strings left open, by their place in the document.
+    /// The deferred strings, by their path in the document.
     pub inline: BTreeMap<Pointer, InlineLeaf>,
 }
 
-/// A string whose `{{@}}` is resolved at the element that is patched.
+/// A string whose `{{@}}` is resolved at a patched element.
 #[derive(Clone, Debug)]
 pub struct InlineLeaf {
     text: TextTemplate,
@@ -77,14 +75,14 @@ pub struct InlineLeaf {
 }
 
 impl Template {
-    /// Replaces the variables of the document by what the scope answers.
+    /// Replaces the variables of the document by their values in the scope.
     ///
-    /// A string that is one variable takes the value with its type; a variable in a longer string is
-    /// inserted as text, and text inserted so is scanned again.
+    /// A string that is one variable becomes its value; in a longer string the value is inserted as text, which is scanned
+    /// again.
     ///
     /// # Errors
     ///
-    /// A variable without a value, a key that becomes no string, a limit passed.
+    /// A variable without value, a key that becomes no string, an exceeded limit.
     pub fn substitute(
         &self,
         scope: &mut dyn Scope,
@@ -94,130 +92,106 @@ impl Template {
         if let Some(value) = self.fixed() {
             return Ok(Substituted { value: value.clone(), inline: BTreeMap::new() });
         }
-        let mut work = self.work(scope, settings);
+        let mut work = Substituter::new(scope, settings, self.semantics, &self.at);
         let value = work.node(&self.root)?;
         Ok(Substituted { value, inline: work.inline })
     }
 
-    /// The same; gives what was written in the place of each variable too, if the document is a string and one round
-    /// replaced them.
+    /// The same, with the texts that were inserted for the variables, if the document is a string that needs one round.
     ///
     /// # Errors
     ///
     /// As [`Template::substitute`].
-    pub fn substitute_words(
+    pub fn substitute_with_insertions(
         &self,
         scope: &mut dyn Scope,
         settings: Substitution<'_>,
     ) -> Result<(Value, Option<Vec<Text>>), SubstitutionError> {
         settings.tracker.reach_all(self.divergences());
-        let mut work = self.work(scope, settings);
-        work.words = matches!(self.root, Node::Text(_)).then(Vec::new);
+        let mut work = Substituter::new(scope, settings, self.semantics, &self.at);
+        work.insertions = matches!(self.root, Node::Text(_)).then(Vec::new);
         let value = work.node(&self.root)?;
-        Ok((value, work.words))
-    }
-
-    fn work<'a>(&'a self, scope: &'a mut dyn Scope, settings: Substitution<'a>) -> Work<'a> {
-        Work {
-            scope,
-            settings,
-            semantics: self.semantics,
-            base: &self.at,
-            at: Pointer::ROOT,
-            inline: BTreeMap::new(),
-            here: None,
-            inserted: false,
-            grown: 0,
-            words: None,
-        }
+        Ok((value, work.insertions))
     }
 }
 
 impl InlineLeaf {
-    /// The string's value where `{{@}}` is `here`.
+    /// The value of the string if `{{@}}` is `element`.
     ///
     /// # Errors
     ///
     /// As [`Template::substitute`].
     pub fn resolve(
         &self,
-        here: &Value,
+        element: &Value,
         scope: &mut dyn Scope,
         settings: Substitution<'_>,
     ) -> Result<Value, SubstitutionError> {
-        let mut work = Work {
-            scope,
-            settings,
-            semantics: self.semantics,
-            base: &self.at,
-            at: Pointer::ROOT,
-            inline: BTreeMap::new(),
-            here: Some(here),
-            inserted: false,
-            grown: 0,
-            words: None,
-        };
+        let mut work = Substituter::new(scope, settings, self.semantics, &self.at);
+        work.element = Some(element);
         work.text(&self.text)
     }
 }
 
-/// A place in a rule as Kyverno's messages write it: `/mutate/patchStrategicMerge/metadata`.
-pub(super) fn shown_path(at: &Pointer) -> String {
-    let mut out = String::new();
-    for segment in at.segments() {
-        match segment {
-            Segment::Key(key) => {
-                let _ = write!(out, "/{}", key.replace('/', r"\/"));
-            }
-            Segment::Index(index) => {
-                let _ = write!(out, "/{index}");
-            }
-        }
-    }
-    out
-}
-
 /// The state of one substitution.
-struct Work<'a> {
+struct Substituter<'a> {
     scope: &'a mut dyn Scope,
     settings: Substitution<'a>,
     semantics: Semantics,
-    /// Where the document stands in its rule.
+    /// The path of the document in its rule.
     base: &'a Pointer,
-    /// Where the walk is in the document.
+    /// The current path in the document.
     at: Pointer,
     inline: BTreeMap<Pointer, InlineLeaf>,
-    /// What `{{@}}` is, where a leaf is resolved at an element.
-    here: Option<&'a Value>,
-    /// Whether the walk is in a value that was inserted.
-    inserted: bool,
-    /// The bytes of inserted values with variables and of all that was inserted into them. The data may
-    /// name itself, and so the policy does not bound how often.
-    grown: usize,
-    /// What the first round wrote in the place of variables, where that is asked for; `None` once there was another.
-    words: Option<Vec<Text>>,
+    /// The value of `{{@}}`, if a deferred string is resolved.
+    element: Option<&'a Value>,
+    /// Whether the current node belongs to an inserted value.
+    in_inserted: bool,
+    /// The bytes of inserted values with variables, and of everything inserted into them. Only this bounds data that
+    /// refers to itself.
+    inserted_bytes: usize,
+    /// The texts that the first round inserted; `None` if they are not requested, or if there was another round.
+    insertions: Option<Vec<Text>>,
 }
 
 /// A string after its variables were replaced.
-enum Outcome {
-    /// It was one variable: the value with its type.
-    Whole(Value),
-    /// It is text.
+enum Replaced {
+    /// The value of a string that is one variable.
+    Value(Value),
     Text(String),
-    /// It was left open.
-    Open,
+    Deferred,
 }
 
-impl Work<'_> {
-    fn place(&self) -> Pointer {
+impl<'a> Substituter<'a> {
+    const fn new(
+        scope: &'a mut dyn Scope,
+        settings: Substitution<'a>,
+        semantics: Semantics,
+        base: &'a Pointer,
+    ) -> Self {
+        Self {
+            scope,
+            settings,
+            semantics,
+            base,
+            at: Pointer::ROOT,
+            inline: BTreeMap::new(),
+            element: None,
+            in_inserted: false,
+            inserted_bytes: 0,
+            insertions: None,
+        }
+    }
+
+    fn pointer(&self) -> Pointer {
         self.base.join(&self.at)
     }
 
     fn path(&self) -> String {
-        shown_path(&self.place())
+        rule_path(&self.pointer())
     }
 
-    fn passed<T>(
+    fn exceeded<T>(
         &self,
         limit: &'static str,
         name: &'static str,
@@ -262,106 +236,90 @@ impl Work<'_> {
         }
     }
 
-    /// A key: it must become a string; `null` leaves it as it was.
+    /// A key must become a string; null keeps it as written.
     fn key(&mut self, key: &Text, template: &TextTemplate) -> Result<Text, SubstitutionError> {
-        let made: Text = match self.string(&template.text, Some(template), false)? {
-            Outcome::Text(text) => {
-                self.inserted_text(&text)?;
+        let replaced: Text = match self.string(template, false)? {
+            Replaced::Text(text) => {
+                self.count_text(&text)?;
                 text.into()
             }
-            Outcome::Whole(Value::String(text)) => text,
-            Outcome::Whole(Value::Null) | Outcome::Open => return Ok(key.clone()),
-            Outcome::Whole(_) => return Err(SubstitutionError::Key { key: key.clone(), path: self.path() }),
+            Replaced::Value(Value::String(text)) => text,
+            Replaced::Value(Value::Null) | Replaced::Deferred => return Ok(key.clone()),
+            Replaced::Value(_) => return Err(SubstitutionError::Key { key: key.clone(), path: self.path() }),
         };
-        note_key(&made, self.scope.secrets());
-        Ok(made)
+        note_key(&replaced, self.scope.secrets());
+        Ok(replaced)
     }
 
     fn text(&mut self, template: &TextTemplate) -> Result<Value, SubstitutionError> {
-        match self.string(&template.text, Some(template), true)? {
-            Outcome::Text(text) => {
-                self.inserted_text(&text)?;
+        match self.string(template, true)? {
+            Replaced::Text(text) => {
+                self.count_text(&text)?;
                 Ok(text.into())
             }
-            Outcome::Whole(value) => self.arrived(value),
-            Outcome::Open => {
-                let place = self.place();
-                if place.segments().iter().any(is_odd_key) {
+            Replaced::Value(value) => self.inserted_value(value),
+            Replaced::Deferred => {
+                let at = self.pointer();
+                if at.segments().iter().any(is_missing_in_kyverno) {
                     self.settings.tracker.reach(Divergence::InlineElement);
                 }
-                let leaf = InlineLeaf { text: template.clone(), at: place, semantics: self.semantics };
+                let leaf = InlineLeaf { text: template.clone(), at, semantics: self.semantics };
                 self.inline.insert(self.at.clone(), leaf);
                 Ok(Value::String(template.text.clone()))
             }
         }
     }
 
-    /// A value that took the place of a whole string: variables inside a list or an object are replaced
-    /// too, a string is final.
-    fn arrived(&mut self, value: Value) -> Result<Value, SubstitutionError> {
+    /// The value of a string that is one variable. Variables in a list or map are replaced, too; a string is final.
+    fn inserted_value(&mut self, value: Value) -> Result<Value, SubstitutionError> {
         let varies = holds_any_variable(&value);
-        if varies || self.inserted {
-            self.grow(weight(&value, self.settings.limits.bytes))?;
+        if varies || self.in_inserted {
+            self.count(json_bytes(&value, self.settings.limits.bytes))?;
         }
         if !varies {
             return Ok(value);
         }
         if self.at.segments().len() > self.settings.limits.depth {
-            return self.passed("nesting of variables", "depth", self.settings.limits.depth);
+            return self.exceeded("nesting of variables", "depth", self.settings.limits.depth);
         }
         let prepared = match &value {
             Value::String(_) => return Ok(value),
-            _ => Template::prepare(&strip_references(value), self.semantics),
+            _ => Template::prepare(&escape_references(value), self.semantics),
         };
-        let outside = std::mem::replace(&mut self.inserted, true);
+        let outside = std::mem::replace(&mut self.in_inserted, true);
         let result = self.node(&prepared.root);
-        self.inserted = outside;
+        self.in_inserted = outside;
         result
     }
 
-    fn inserted_text(&mut self, text: &str) -> Result<(), SubstitutionError> {
-        if self.inserted { self.grow(text.len()) } else { Ok(()) }
+    fn count_text(&mut self, text: &str) -> Result<(), SubstitutionError> {
+        if self.in_inserted { self.count(text.len()) } else { Ok(()) }
     }
 
-    fn grow(&mut self, bytes: usize) -> Result<(), SubstitutionError> {
-        self.grown = self.grown.saturating_add(bytes);
-        if self.grown > self.settings.limits.bytes {
-            return self.passed("bytes of inserted values", "result-bytes", self.settings.limits.bytes);
+    fn count(&mut self, bytes: usize) -> Result<(), SubstitutionError> {
+        self.inserted_bytes = self.inserted_bytes.saturating_add(bytes);
+        if self.inserted_bytes > self.settings.limits.bytes {
+            return self.exceeded("bytes of inserted values", "result-bytes", self.settings.limits.bytes);
         }
         Ok(())
     }
 
-    fn string(
-        &mut self,
-        text: &str,
-        template: Option<&TextTemplate>,
-        may_defer: bool,
-    ) -> Result<Outcome, SubstitutionError> {
-        let scanned;
-        let mut round = match template {
-            Some(template) => template,
-            None => {
-                scanned = TextTemplate::new(text.into(), self.semantics);
-                &scanned
-            }
-        };
-        let deferred = may_defer && self.here.is_none() && self.settings.inline == Inline::Deferred;
-        if deferred && round.found.iter().any(super::template::Found::is_inline) {
-            return Ok(Outcome::Open);
+    fn string(&mut self, template: &TextTemplate, may_defer: bool) -> Result<Replaced, SubstitutionError> {
+        let deferred = may_defer && self.element.is_none() && self.settings.inline == Inline::Deferred;
+        if deferred && template.found.iter().any(Found::is_inline) {
+            return Ok(Replaced::Deferred);
         }
+        let mut round = template;
         let mut rounds = 0;
         let mut next;
         let mut taint = TextTaint::default();
-        loop {
-            if round.found.is_empty() {
-                break;
-            }
+        while !round.found.is_empty() {
             rounds += 1;
             if rounds > 1 {
-                self.words = None;
+                self.insertions = None;
             }
             if rounds > self.settings.limits.rounds {
-                return self.passed("rounds of replacement", "rounds", self.settings.limits.rounds);
+                return self.exceeded("rounds of replacement", "rounds", self.settings.limits.rounds);
             }
             let mut current = String::new();
             let mut copied = 0;
@@ -370,10 +328,10 @@ impl Work<'_> {
             for found in &round.found {
                 taint.note_query(&found.query, self.scope.secrets());
                 let value = if found.is_inline() { self.inline_value()? } else { self.query(&found.query)? };
-                taint.note_answer(&value, self.scope.secrets());
+                taint.note_value(&value, self.scope.secrets());
                 if found.range.len() == round.text.len() {
-                    self.words = None;
-                    return Ok(Outcome::Whole(value));
+                    self.insertions = None;
+                    return Ok(Replaced::Value(value));
                 }
                 taint.insert(&value, self.scope.secrets());
                 current.push_str(&round.text[copied..found.range.start]);
@@ -383,11 +341,11 @@ impl Work<'_> {
                 }
                 let start = current.len();
                 found.insert(&value, &mut current);
-                if let Some(words) = &mut self.words {
-                    words.extend(current.get(start..).map(Text::from));
+                if let Some(insertions) = &mut self.insertions {
+                    insertions.extend(current.get(start..).map(Text::from));
                 }
                 if current.len() > self.settings.limits.bytes {
-                    return self.passed("bytes of a string", "result-bytes", self.settings.limits.bytes);
+                    return self.exceeded("bytes of a string", "result-bytes", self.settings.limits.bytes);
                 }
                 last_was_shallow = found.shallow;
             }
@@ -400,10 +358,10 @@ impl Work<'_> {
         }
         let text = scan::unescape_variables(&round.text);
         taint.note_text(&text, self.scope.secrets());
-        Ok(Outcome::Text(text))
+        Ok(Replaced::Text(text))
     }
 
-    /// Kyverno panics where `{{- … }}` puts something other than a string into a longer text.
+    /// Kyverno panics if `{{- … }}` inserts something other than a string into a longer text.
     fn shallow_text(&self, query: &Query, value: &Value) -> Result<(), SubstitutionError> {
         if matches!(value, Value::String(_) | Value::Null)
             || self.settings.tracker.documented(Divergence::ShallowText)
@@ -427,7 +385,7 @@ impl Work<'_> {
             query
         };
         self.scope.query(query).map_err(|cause| {
-            // What a policy writes was parsed when it was loaded; here a value made the expression.
+            // Expressions in policies are parsed when they are loaded; this one comes from a value.
             if let QueryError::Syntax { fault: ParseError { difference: Some(difference), .. }, .. } = &cause
             {
                 self.settings.tracker.reach(*difference);
@@ -442,33 +400,33 @@ impl Work<'_> {
 
     /// The value of `{{@}}`.
     fn inline_value(&mut self) -> Result<Value, SubstitutionError> {
-        if let Some(here) = self.here {
-            return Ok(here.clone());
+        if let Some(element) = self.element {
+            return Ok(element.clone());
         }
-        let place = self.place();
-        let segments = place.segments();
+        let at = self.pointer();
+        let segments = at.segments();
         let below_list = segments.iter().any(|segment| matches!(segment, Segment::Index(_)));
         let in_loop = matches!(segments.first(), Some(Segment::Key(key)) if &**key == "patchStrategicMerge");
-        let odd = segments.iter().any(is_odd_key);
-        if (below_list || in_loop || odd) && self.semantics == Semantics::Kyverno {
+        let is_missing = segments.iter().any(is_missing_in_kyverno);
+        if (below_list || in_loop || is_missing) && self.semantics == Semantics::Kyverno {
             self.settings.tracker.reach(Divergence::InlineElement);
         }
-        let path = inline_path(&place, self.settings.inline_root);
+        let path = inline_path(&at, self.settings.inline_root);
         self.query(&Query::new(&path, self.semantics))
     }
 }
 
-/// Whether Kyverno does not find a key of the rule in the object: digits are an index to it, and anchors are kept.
-fn is_odd_key(segment: &Segment) -> bool {
+/// Whether Kyverno does not find a key of the rule in the object: digits are an index there, and anchors are kept.
+fn is_missing_in_kyverno(segment: &Segment) -> bool {
     let Segment::Key(key) = segment else { return false };
     let is_number = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_digit());
     is_number || (key.ends_with(')') && key.trim_start_matches(['+', '<']).starts_with('('))
 }
 
-/// The expression for the node of the object at the same place as a string of the rule: the first two
-/// components (`mutate` and the patch's name) left out, and all up to `foreach`.
-fn inline_path(place: &Pointer, root: &str) -> String {
-    let segments = place.segments();
+/// The expression for the node of the object at the path that a string has in its patch: without everything up to
+/// `foreach`, and without the next two segments (`mutate` and the name of the patch).
+fn inline_path(at: &Pointer, root: &str) -> String {
+    let segments = at.segments();
     let is_foreach = |segment: &Segment| matches!(segment, Segment::Key(key) if &**key == "foreach");
     let after = segments.iter().position(is_foreach).map_or(0, |position| position + 1);
     let mut out = root.to_owned();
@@ -497,8 +455,8 @@ fn is_identifier(text: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// The bytes of a value, roughly those of its JSON; what is beyond `most` is not counted.
-fn weight(value: &Value, most: usize) -> usize {
+/// The approximate length of a value as JSON. Counting stops after `max` bytes.
+fn json_bytes(value: &Value, max: usize) -> usize {
     let mut open = vec![value];
     let mut bytes: usize = 0;
     while let Some(node) = open.pop() {
@@ -508,7 +466,7 @@ fn weight(value: &Value, most: usize) -> usize {
             Value::Array(items) => items.len() + 2,
             Value::Object(members) => members.keys().map(|key| key.len() + 4).sum::<usize>() + 2,
         };
-        if bytes > most {
+        if bytes > max {
             break;
         }
         match node {
@@ -520,7 +478,7 @@ fn weight(value: &Value, most: usize) -> usize {
     bytes
 }
 
-/// Whether a key or string anywhere in the value holds a variable.
+/// Whether a key or string in the value contains a variable.
 fn holds_any_variable(value: &Value) -> bool {
     let mut open = vec![value];
     while let Some(node) = open.pop() {
@@ -540,15 +498,15 @@ fn holds_any_variable(value: &Value) -> bool {
     false
 }
 
-/// Escapes `$(` in data, because references were resolved before it arrived.
-fn strip_references(value: Value) -> Value {
+/// Escapes `$(` in data, because only references of the policy are resolved.
+fn escape_references(value: Value) -> Value {
     match value {
         Value::String(text) if text.contains("$(") => text.replace("$(", r"\$(").into(),
         Value::Array(items) => {
-            Value::array(items.iter().map(|item| strip_references(item.clone())).collect())
+            Value::array(items.iter().map(|item| escape_references(item.clone())).collect())
         }
         Value::Object(members) => {
-            members.iter().map(|(key, member)| (key.clone(), strip_references(member.clone()))).collect()
+            members.iter().map(|(key, member)| (key.clone(), escape_references(member.clone()))).collect()
         }
         other => other,
     }

@@ -1,45 +1,43 @@
-//! Texts that secrets are written into: all that the replacement of variables tells the taint tracker.
+//! Taint tracking of substitutions.
 
 use crate::secrets::TaintTracker;
 use crate::value::{Text, Value};
 
-use super::{Query, shown};
+use super::{Query, quoted};
 
-/// What is known of secrets, if anything is.
 type Secrets<'a> = Option<&'a TaintTracker>;
 
-/// Whether secrets were written into a text, over all rounds of replacement.
+/// Whether secrets were inserted into a text, over all rounds of replacement.
 #[derive(Default)]
 pub(super) struct TextTaint {
     is_tainted: bool,
-    /// Whether one of them would not be found inside of the text.
+    /// Whether one of them would not be found in the text.
     is_hidden: bool,
-    /// Whether the text of the round under way, and so its expressions, hold secrets.
+    /// Whether the text of the current round, and so its expressions, contain secrets.
     is_round_tainted: bool,
 }
 
 impl TextTaint {
-    /// Begins a round.
     pub(super) const fn begin_round(&mut self) {
         self.is_round_tainted = self.is_tainted;
     }
 
-    /// Notes an expression of the round, as messages show it.
+    /// Notes an expression of the round, which messages may contain.
     pub(super) fn note_query(&self, query: &Query, secrets: Secrets<'_>) {
         if let Some(secrets) = secrets.filter(|_| self.is_round_tainted) {
             secrets.note_message(query.text());
-            secrets.note_message(&shown(query.text()));
+            secrets.note_message(&quoted(query.text()));
         }
     }
 
     /// Notes the value of an expression of the round.
-    pub(super) fn note_answer(&self, value: &Value, secrets: Secrets<'_>) {
+    pub(super) fn note_value(&self, value: &Value, secrets: Secrets<'_>) {
         if let Some(secrets) = secrets.filter(|_| self.is_round_tainted) {
             secrets.note(value, &[]);
         }
     }
 
-    /// Notes a value that is written into the text.
+    /// Notes a value that is inserted into the text.
     pub(super) fn insert(&mut self, value: &Value, secrets: Secrets<'_>) {
         let Some(secrets) = secrets.filter(|secrets| secrets.holds(value)) else { return };
         secrets.note_read(value);
@@ -47,7 +45,7 @@ impl TextTaint {
         self.is_hidden |= !value.as_str().is_some_and(|text| secrets.finds(text));
     }
 
-    /// Notes the finished text, where it is secret beyond the parts that would be found in it.
+    /// Notes the final text if it contains secrets that would not be found in it.
     pub(super) fn note_text(&self, text: &str, secrets: Secrets<'_>) {
         if let Some(secrets) = secrets.filter(|_| self.is_hidden) {
             secrets.note_text(text);
@@ -55,7 +53,7 @@ impl TextTaint {
     }
 }
 
-/// Notes a key that variables were replaced in.
+/// Notes a key with replaced variables.
 pub(super) fn note_key(key: &Text, secrets: Secrets<'_>) {
     if let Some(secrets) = secrets.filter(|secrets| secrets.holds_text(key)) {
         secrets.note_key(key);
@@ -66,7 +64,7 @@ pub(super) fn note_key(key: &Text, secrets: Secrets<'_>) {
 mod tests {
     use super::*;
 
-    /// Knows that `hunter2` and `x` are secret.
+    /// A tracker for which `hunter2` and `x` are secret.
     fn taint() -> TaintTracker {
         let taint = TaintTracker::default();
         taint.see(&Value::from_json(r#"{"kind":"Secret","data":{"p":"aHVudGVyMg==","q":"eA=="}}"#).unwrap());
@@ -74,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_noted_where_its_secrets_would_not_be_found_in_it() {
+    fn a_text_is_noted_if_its_secrets_would_not_be_found_in_it() {
         for (value, text, is_noted) in
             [("hunter2", "a hunter2!", false), ("x", "x-x", true), ("open", "an open word", false)]
         {
@@ -93,10 +91,10 @@ mod tests {
         let mut text_taint = TextTaint::default();
         text_taint.begin_round();
         text_taint.insert(&"hunter2".into(), Some(&secrets));
-        text_taint.note_answer(&"first answer".into(), Some(&secrets));
-        assert!(!secrets.holds_text("first answer"));
+        text_taint.note_value(&"first value".into(), Some(&secrets));
+        assert!(!secrets.holds_text("first value"));
         text_taint.begin_round();
-        text_taint.note_answer(&"second answer".into(), Some(&secrets));
-        assert!(secrets.holds_text("second answer"));
+        text_taint.note_value(&"second value".into(), Some(&secrets));
+        assert!(secrets.holds_text("second value"));
     }
 }

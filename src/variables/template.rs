@@ -1,15 +1,14 @@
-//! A document prepared for substitution.
+//! Documents prepared for substitution.
 
 use std::ops::Range;
 
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
 use crate::value::{Pointer, Text, Value};
 
-use super::reference::{self, Room};
-use super::scan;
-use super::{Query, SubstitutionError};
+use super::reference::{self, Budget};
+use super::{Query, SubstitutionError, scan};
 
-/// A document whose variables were found and parsed once.
+/// A document with parsed variables.
 #[derive(Clone, Debug)]
 pub struct Template {
     pub(super) root: Node,
@@ -22,15 +21,15 @@ pub struct Template {
 /// A node of a prepared document.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
-    /// Nothing in it varies.
+    /// A value without variables.
     Fixed(Value),
-    /// A string that cannot be resolved, whatever the scope.
+    /// A string with a reference that cannot be resolved.
     Broken(SubstitutionError),
     /// A string with variables.
     Text(TextTemplate),
-    /// A list with variables somewhere below.
+    /// A list with variables below.
     List(Vec<Self>),
-    /// A map with variables somewhere below.
+    /// A map with variables below.
     Map(Vec<Member>),
 }
 
@@ -43,7 +42,7 @@ pub(super) struct Member {
     pub(super) value: Node,
 }
 
-/// A string with variables, those of the first round parsed.
+/// A string with its innermost variables.
 #[derive(Clone, Debug)]
 pub(super) struct TextTemplate {
     pub(super) text: Text,
@@ -53,7 +52,7 @@ pub(super) struct TextTemplate {
 /// A variable in a string.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
-    /// Where it stands, braces included.
+    /// Its range, with the braces.
     pub(super) range: Range<usize>,
     pub(super) query: Query,
     pub(super) shallow: bool,
@@ -65,7 +64,7 @@ impl Found {
         &**self.query.text() == "@"
     }
 
-    /// Writes a value into the text around the variable.
+    /// Appends a value to the text.
     pub(super) fn insert(&self, value: &Value, out: &mut String) {
         let inserted = match value {
             Value::String(text) => Text::clone(text),
@@ -100,22 +99,22 @@ impl Template {
         Self::prepare_at(document, &Pointer::ROOT, semantics)
     }
 
-    /// Prepares the node of a document that a pointer leads to. References may lead anywhere in the
-    /// document, and errors name places from its root. A pointer that leads nowhere prepares `null`.
+    /// Prepares a node of a document; null if there is none. References and the paths of errors start at the root of the
+    /// document.
     pub fn prepare_at(document: &Value, at: &Pointer, semantics: Semantics) -> Self {
         let source = document.pointed(at).cloned().unwrap_or_default();
         let tracker = DivergenceTracker::new(semantics);
         let mut preparation =
-            Preparation { document, tracker: &tracker, at: at.clone(), room: Room::default() };
+            Preparation { document, tracker: &tracker, at: at.clone(), budget: Budget::default() };
         let root = preparation.node(&source);
         Self { root, at: at.clone(), semantics, source, divergences: tracker.reached() }
     }
 
-    /// Prepares a side of a condition. In Kyverno references lead into that side alone; here they lead anywhere in the
+    /// Prepares an operand of a condition. In Kyverno its references start at the operand; as documented, at the root of the
     /// document, as elsewhere.
     pub fn prepare_side(document: &Value, at: &Pointer, semantics: Semantics) -> Self {
         let mut side = Self::prepare_at(document, at, semantics);
-        if reference::is_the_same_alone(&side.source, document, at) {
+        if reference::is_self_contained(&side.source, document, at) {
             return side;
         }
         if semantics == Semantics::Kyverno {
@@ -130,29 +129,29 @@ impl Template {
         &self.source
     }
 
-    /// The value, if nothing in the document varies.
+    /// The value of a document without variables.
     pub const fn fixed(&self) -> Option<&Value> {
         if let Node::Fixed(value) = &self.root { Some(value) } else { None }
     }
 
-    /// What stands before, between and behind the variables of a document that is one string; `None` where more than
-    /// one round may be needed to replace them.
-    pub fn texts(&self) -> Option<Vec<&str>> {
+    /// The texts before, between and after the variables of a document that is one string; `None` if replacing them may
+    /// take more than one round.
+    pub fn literals(&self) -> Option<Vec<&str>> {
         let Node::Text(TextTemplate { text, found }) = &self.root else { return None };
         let ends = found.iter().map(|found| found.range.start).chain([text.len()]);
         let starts = [0].into_iter().chain(found.iter().map(|found| found.range.end));
-        let texts: Vec<&str> = starts.zip(ends).filter_map(|(start, end)| text.get(start..end)).collect();
+        let literals: Vec<&str> = starts.zip(ends).filter_map(|(start, end)| text.get(start..end)).collect();
         let is_plain =
-            !found.iter().any(|found| found.shallow) && !texts.iter().any(|text| text.contains("{{"));
-        is_plain.then_some(texts)
+            !found.iter().any(|found| found.shallow) && !literals.iter().any(|text| text.contains("{{"));
+        is_plain.then_some(literals)
     }
 
-    /// The differences between the two semantics that the document itself reaches.
+    /// The divergences that the document itself reaches.
     pub const fn divergences(&self) -> DivergenceSet {
         self.divergences
     }
 
-    /// The texts of all expressions of the first round, in document order.
+    /// The expressions of the innermost variables, in document order.
     pub fn expressions(&self) -> Vec<&Query> {
         let mut found = Vec::new();
         let mut open = vec![&self.root];
@@ -174,13 +173,11 @@ impl Template {
     }
 }
 
-/// The walk that prepares a document.
 struct Preparation<'a> {
     document: &'a Value,
     tracker: &'a DivergenceTracker,
     at: Pointer,
-    /// What references may still bring.
-    room: Room,
+    budget: Budget,
 }
 
 impl Preparation<'_> {
@@ -212,7 +209,7 @@ impl Preparation<'_> {
 
     fn string(&mut self, text: &Text) -> Node {
         let text = if text.contains("$(") {
-            match reference::resolve(text, self.document, &self.at, self.tracker, &mut self.room) {
+            match reference::resolve(text, self.document, &self.at, self.tracker, &mut self.budget) {
                 Ok(resolved) => resolved.into(),
                 Err(fault) => return Node::Broken(fault),
             }
@@ -241,7 +238,7 @@ impl Preparation<'_> {
     }
 }
 
-/// A list of fixed elements is fixed.
+/// A list node; fixed if all elements are.
 fn fold_list(nodes: Vec<Node>) -> Node {
     let fixed =
         nodes.iter().map(|node| if let Node::Fixed(value) = node { Some(value.clone()) } else { None });
@@ -251,7 +248,7 @@ fn fold_list(nodes: Vec<Node>) -> Node {
     }
 }
 
-/// A map of fixed members under fixed keys is fixed.
+/// A map node; fixed if all keys and members are.
 fn fold_map(members: Vec<Member>) -> Node {
     let fixed = members.iter().map(|member| match member {
         Member { key, key_template: None, value: Node::Fixed(value) } => Some((key.clone(), value.clone())),

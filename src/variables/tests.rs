@@ -1,18 +1,16 @@
-//! Substitution, with a scope that is made up.
-
 use crate::jmespath::EvalError;
 use crate::semantics::{DivergenceTracker, Semantics};
 use crate::value::{Pointer, Value};
 
 use super::{Inline, Limits, Query, QueryError, Scope, Substitution, Template};
 
-/// Answers names and two made-up expressions, as the language's own table does.
+/// Values of some names and expressions.
 struct Fake;
 
 impl Scope for Fake {
     fn query(&mut self, query: &Query) -> Result<Value, QueryError> {
         query.expression()?;
-        // Lists that name the next one twice, and the last one nothing.
+        // Lists that contain the next one twice, up to an empty one.
         if let Some(level) = query.text().strip_prefix("twice").and_then(|level| level.parse::<u32>().ok()) {
             let inner = Value::from(format!("{{{{ twice{} }}}}", level + 1));
             return Ok(Value::array(if level < 40 { vec![inner.clone(), inner] } else { Vec::new() }));
@@ -126,7 +124,7 @@ fn variables_nest_and_inserted_text_is_scanned_again() {
 }
 
 #[test]
-fn what_one_round_writes_into_a_string_is_told() {
+fn the_insertions_of_one_round_are_returned() {
     let tracker = DivergenceTracker::default();
     for (text, texts, expected) in [
         ("x{{ a }}-{{ n }}y", Some(vec!["x", "-", "y"]), Some(vec!["A", "5"])),
@@ -139,13 +137,13 @@ fn what_one_round_writes_into_a_string_is_told() {
         ("x", None, None),
     ] {
         let template = Template::prepare(&text.into(), Semantics::Documented);
-        assert_eq!(template.texts(), texts, "{text}");
+        assert_eq!(template.literals(), texts, "{text}");
         let whole = template.substitute(&mut Fake, settings(&tracker)).unwrap().value;
-        let (value, words) = template.substitute_words(&mut Fake, settings(&tracker)).unwrap();
+        let (value, insertions) = template.substitute_with_insertions(&mut Fake, settings(&tracker)).unwrap();
         assert_eq!(value, whole, "{text}");
-        let words = words.map(|words| words.iter().map(ToString::to_string).collect::<Vec<_>>());
-        let expected = expected.map(|words| words.into_iter().map(str::to_owned).collect());
-        assert_eq!(words, expected, "{text}");
+        let insertions =
+            insertions.as_ref().map(|insertions| insertions.iter().map(|text| &**text).collect::<Vec<_>>());
+        assert_eq!(insertions, expected, "{text}");
     }
 }
 
@@ -197,7 +195,7 @@ fn an_unresolved_variable_inside_or_around_another_is_named() {
 }
 
 #[test]
-fn data_that_refers_to_itself_passes_a_limit() {
+fn data_that_refers_to_itself_exceeds_a_limit() {
     for document in [r#""x{{ loop }}""#, r#""{{ selfish }}""#, r#""x{{ double }}""#, r#""{{ twice0 }}""#] {
         assert!(substituted(document).unwrap_err().contains("limit"), "{document}");
     }
@@ -219,7 +217,7 @@ fn a_deleting_request_reads_the_old_object() {
 }
 
 #[test]
-fn the_inline_value_is_the_one_at_the_same_place() {
+fn the_inline_value_has_the_same_path() {
     for (document, expected) in [
         (r#"{"mutate":{"overlay":{"spec":{"x":"{{@}}"}}}}"#, "here"),
         (r#"{"mutate":{"foreach":[{"patch":{"spec":{"x":"{{@}}"}}}]}}"#, "here"),
@@ -231,15 +229,15 @@ fn the_inline_value_is_the_one_at_the_same_place() {
 }
 
 #[test]
-fn the_inline_value_can_be_left_open() {
+fn the_inline_value_can_be_deferred() {
     let tracker = DivergenceTracker::default();
     let rule = Value::from_json(r#"{"mutate":{"smp":{"x":"{{ upper('{{@}}') }}","y":"{{ a }}"}}}"#).unwrap();
     let at = Pointer::ROOT.key("mutate").key("smp");
     let template = Template::prepare_at(&rule, &at, Semantics::Documented);
     let deferred = Substitution { inline: Inline::Deferred, ..settings(&tracker) };
-    let open = template.substitute(&mut Fake, deferred).unwrap();
-    assert_eq!(open.value.get("y"), Some(&Value::from("A")));
-    let leaf = &open.inline[&Pointer::ROOT.key("x")];
+    let substituted = template.substitute(&mut Fake, deferred).unwrap();
+    assert_eq!(substituted.value.get("y"), Some(&Value::from("A")));
+    let leaf = &substituted.inline[&Pointer::ROOT.key("x")];
     assert_eq!(leaf.resolve(&"here".into(), &mut Fake, deferred).unwrap(), Value::from("HERE"));
     let error = Template::prepare_at(&rule, &at, Semantics::Documented)
         .substitute(&mut Fake, settings(&tracker))

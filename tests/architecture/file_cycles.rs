@@ -17,7 +17,6 @@ use crate::source_tree::{SourceTree, attributes, is_for_tests, is_visible};
 const KNOWN: &[&[&str]] = &[
     &["source/batch.rs", "source/manifests.rs"],
     &["source/cluster/live/config.rs", "source/cluster/live/fault.rs", "source/cluster/live/request.rs"],
-    &["variables/reference.rs", "variables/substitute.rs", "variables/template.rs"],
     &["yaml/block/mod.rs", "yaml/block/told.rs", "yaml/event.rs"],
     &["yaml/error.rs", "yaml/source.rs"],
 ];

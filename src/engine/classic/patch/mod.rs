@@ -212,7 +212,7 @@ fn substitute_patch(
     context: &mut Context<'_>,
 ) -> Result<(JsonPatch, bool), RuleError> {
     let settings = context.substitution(Inline::Path);
-    let replaced = template.substitute_words(context, settings);
+    let replaced = template.substitute_with_insertions(context, settings);
     let (value, words) = replaced.map_err(|error| unresolved(&error, context))?;
     let is_secret = context.taint().holds(&value);
     let filled = || open?.fill(&words?);

@@ -77,7 +77,7 @@ impl Edit {
 impl Patch {
     /// A JSON patch, compiled where nothing in it varies.
     pub(super) fn json_patch(patch: Template, prepared: Option<JsonPatch>) -> Self {
-        let texts = if prepared.is_none() { patch.texts() } else { None };
+        let texts = if prepared.is_none() { patch.literals() } else { None };
         let open = texts.and_then(|texts| JsonPatchTemplate::parse(&texts));
         Self::Json6902 { patch, prepared, open }
     }
