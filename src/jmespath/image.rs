@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::value::{Map, Value};
 
-/// The parts of an image reference.
+/// A parsed image reference.
 ///
 /// ```
 /// use kyv::jmespath::ImageReference;
@@ -15,7 +15,7 @@ use crate::value::{Map, Value};
 /// assert_eq!(image.reference, "docker.io/test/nginx:latest");
 /// assert!(ImageReference::parse("++", "docker.io").is_err());
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageReference {
     /// The registry, with its port.
     pub registry: String,
@@ -31,8 +31,6 @@ pub struct ImageReference {
     pub reference: String,
     /// Registry, path and tag; it ends in `:` if there is no tag.
     pub reference_with_tag: String,
-    /// Whether the text has no registry, so that it is the default one.
-    pub registry_is_default: bool,
 }
 
 /// Why a text is no image reference.
@@ -68,40 +66,12 @@ impl ImageReference {
     ///
     /// Text that is no reference.
     pub fn parse(text: &str, default_registry: &str) -> Result<Self, ImageError> {
-        let registry_is_default = !names_registry(text);
-        let image = if registry_is_default { format!("{default_registry}/{text}") } else { text.to_owned() };
-        parts(&image)
-            .map(|parts| Self { registry_is_default, ..parts }.with_references())
-            .map_err(|reason| ImageError { image, default_registry: default_registry.to_owned(), reason })
-    }
-
-    /// The reference without the default registry.
-    #[must_use]
-    pub fn without_default_registry(mut self) -> Self {
-        if !self.registry_is_default {
-            return self;
-        }
-        self.registry.clear();
-        self = self.with_references();
-        // A first component that looks like a registry but is no valid one was parsed as a part of the path.
-        if let Some((first, rest)) = self.path.split_once('/')
-            && first.contains('_')
-        {
-            (self.registry, self.path) = (first.to_owned(), rest.to_owned());
-        }
-        self
-    }
-
-    fn with_references(mut self) -> Self {
-        let registry = if self.registry.is_empty() { String::new() } else { format!("{}/", self.registry) };
-        let name = format!("{registry}{}", self.path);
-        self.reference_with_tag = format!("{name}:{}", self.tag);
-        self.reference = if self.digest.is_empty() {
-            self.reference_with_tag.clone()
-        } else {
-            format!("{name}@{}", self.digest)
-        };
-        self
+        let image = if has_registry(text) { text.to_owned() } else { format!("{default_registry}/{text}") };
+        parse_complete(&image).map_err(|reason| ImageError {
+            image,
+            default_registry: default_registry.to_owned(),
+            reason,
+        })
     }
 
     /// The object of an image in the variable `images`.
@@ -126,13 +96,14 @@ impl ImageReference {
 }
 
 /// Whether the part before the first slash is a registry.
-fn names_registry(text: &str) -> bool {
+fn has_registry(text: &str) -> bool {
     text.split_once('/').is_some_and(|(first, _)| {
         first.contains(['.', ':']) || first == "localhost" || first.to_lowercase() != first
     })
 }
 
-fn parts(image: &str) -> Result<ImageReference, &'static str> {
+/// Parses a reference to which a missing registry was added.
+fn parse_complete(image: &str) -> Result<ImageReference, &'static str> {
     let Some(reference) = &*REFERENCE else { return Err("invalid reference format") };
     let Some(found) = reference.captures(image) else {
         let lower = reference.is_match(&image.to_lowercase());
@@ -148,7 +119,11 @@ fn parts(image: &str) -> Result<ImageReference, &'static str> {
         "latest".clone_into(&mut tag);
     }
     let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-    Ok(ImageReference { registry, path, name, tag, digest, ..ImageReference::default() })
+    let full_path = if registry.is_empty() { path.clone() } else { format!("{registry}/{path}") };
+    let reference_with_tag = format!("{full_path}:{tag}");
+    let reference =
+        if digest.is_empty() { reference_with_tag.clone() } else { format!("{full_path}@{digest}") };
+    Ok(ImageReference { registry, path, name, tag, digest, reference, reference_with_tag })
 }
 
 fn check_digest(digest: &str) -> Result<(), &'static str> {
@@ -203,16 +178,6 @@ mod tests {
             assert_eq!(found, expected, "{text}");
             assert_eq!(digest, if text.contains('@') { HASH } else { "" }, "{text}");
         }
-    }
-
-    #[test]
-    fn the_default_registry_can_be_removed() {
-        let image = |text| ImageReference::parse(text, "docker.io").unwrap().without_default_registry();
-        let found = image("test/nginx");
-        assert_eq!([&*found.registry, &found.reference], ["", "test/nginx:latest"]);
-        let found = image("my_reg/b:c");
-        assert_eq!([&*found.registry, &found.path, &found.reference], ["my_reg", "b", "my_reg/b:c"]);
-        assert_eq!(image("a.b/c").registry, "a.b");
     }
 
     #[test]

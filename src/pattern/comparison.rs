@@ -1,4 +1,4 @@
-//! Equality and order of the operands of a condition.
+//! Equality and order of operands.
 
 use std::cmp::Ordering;
 

@@ -9,20 +9,14 @@ use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{JsonReader, Value};
 
 /// The relation that an operator requires between the elements of the key and the value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Membership {
-    /// All are members; wildcards are not expanded.
-    In,
-    /// Some is a member.
-    AnyIn,
-    /// All are members.
-    AllIn,
-    /// Some is not a member; wildcards are not expanded.
-    NotIn,
-    /// Some is not a member.
-    AnyNotIn,
-    /// None is a member.
-    AllNotIn,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Membership {
+    /// Whether one element of the key is enough.
+    any: bool,
+    /// Whether elements must not be members.
+    negative: bool,
+    /// Whether the operator accepts only sets of strings, without ranges and wildcards.
+    deprecated: bool,
 }
 
 /// Whether the relation holds; false if key and value cannot be compared.
@@ -37,8 +31,8 @@ pub(super) fn holds(
     if !depends_on_form(key) && !depends_on_form(value) {
         return plain;
     }
-    let go = if membership.is_deprecated() && key.as_array().is_some() {
-        // Only sets of strings can hold.
+    let go = if membership.deprecated && key.as_array().is_some() {
+        // Only a set of strings can be a member.
         membership.holds(key, value, Form::Go)
     } else {
         membership.holds(
@@ -51,6 +45,13 @@ pub(super) fn holds(
 }
 
 impl Membership {
+    pub(super) const IN: Self = Self { deprecated: true, ..Self::ALL_IN };
+    pub(super) const ANY_IN: Self = Self { any: true, ..Self::ALL_IN };
+    pub(super) const ALL_IN: Self = Self { any: false, negative: false, deprecated: false };
+    pub(super) const NOT_IN: Self = Self { deprecated: true, ..Self::ANY_NOT_IN };
+    pub(super) const ANY_NOT_IN: Self = Self { any: true, ..Self::ALL_NOT_IN };
+    pub(super) const ALL_NOT_IN: Self = Self { negative: true, ..Self::ALL_IN };
+
     fn holds(self, key: &Value, value: &Value, form: Form) -> bool {
         let result = match key {
             Value::Null | Value::Object(_) => None,
@@ -62,15 +63,6 @@ impl Membership {
         result.unwrap_or(false)
     }
 
-    const fn is_negative(self) -> bool {
-        matches!(self, Self::NotIn | Self::AnyNotIn | Self::AllNotIn)
-    }
-
-    /// The two deprecated operators, which accept only sets of strings, and no ranges.
-    const fn is_deprecated(self) -> bool {
-        matches!(self, Self::In | Self::NotIn)
-    }
-
     fn of_scalar(self, key: &str, value: &Value, form: Form) -> Option<bool> {
         let member = match value {
             Value::Array(items) => {
@@ -80,18 +72,18 @@ impl Membership {
             Value::String(text) => matches(text, key) || self.in_text(key, text)?,
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
         };
-        Some(member != self.is_negative())
+        Some(member != self.negative)
     }
 
-    /// Whether a key is in the range or JSON list that a text contains.
+    /// Whether a key is in the range or JSON list in a text.
     fn in_text(self, key: &str, text: &str) -> Option<bool> {
-        if !self.is_deprecated() && is_range(text) {
+        if !self.deprecated && is_range(text) {
             return Some(LeafPattern::text(text).matches_text(key));
         }
         match parse_list(text) {
             ParsedText::List(items) => Some(items.iter().any(|item| item == key)),
             // Equality with the text was tested before.
-            ParsedText::Text if !self.is_deprecated() => Some(false),
+            ParsedText::Text if !self.deprecated => Some(false),
             ParsedText::Text | ParsedText::OtherJson => None,
         }
     }
@@ -100,7 +92,7 @@ impl Membership {
         let keys = self.texts(keys, form)?;
         match value {
             Value::Array(items) => Some(self.among(&keys, &self.texts(items, form)?)),
-            Value::Number(_) | Value::Bool(_) if matches!(self, Self::AnyIn | Self::AnyNotIn) => {
+            Value::Number(_) | Value::Bool(_) if self.any && !self.deprecated => {
                 Some(self.among(&keys, &[printed(value, form)]))
             }
             Value::String(text) => self.set_in_text(&keys, text),
@@ -113,27 +105,22 @@ impl Membership {
             && **key == *text
         {
             // `NotIn` is true here, like `In`: a defect of Kyverno.
-            return Some(matches!(self, Self::In | Self::AnyIn | Self::AllIn | Self::NotIn));
+            return Some(!self.negative || self.deprecated);
         }
-        if !self.is_deprecated() && is_range(text) {
+        if !self.deprecated && is_range(text) {
+            if self.any && self.negative {
+                // The first `-` separates the ends only if the lower end has no sign: a defect of Kyverno.
+                let outside = LeafPattern::text(text.replacen('-', "!-", 1));
+                return Some(keys.iter().any(|key| outside.matches_text(key)));
+            }
             let range = LeafPattern::text(text);
-            let mut inside = keys.iter().map(|key| range.matches_text(key));
-            return Some(match self {
-                Self::In | Self::AllIn => inside.all(|inside| inside),
-                Self::AnyIn => inside.any(|inside| inside),
-                Self::AllNotIn => !inside.any(|inside| inside),
-                Self::NotIn | Self::AnyNotIn => {
-                    // The first `-` separates the ends only if the lower end has no sign. Kyverno has this defect.
-                    let outside = LeafPattern::text(text.replacen('-', "!-", 1));
-                    keys.iter().any(|key| outside.matches_text(key))
-                }
-            });
+            return Some(self.of_members(keys.iter().map(|key| range.matches_text(key))));
         }
         match parse_list(text) {
             ParsedText::List(items) => {
                 Some(self.among(keys, &items.into_iter().map(Cow::Owned).collect::<Vec<_>>()))
             }
-            ParsedText::Text if !self.is_deprecated() => Some(self.among(keys, &[text.into()])),
+            ParsedText::Text if !self.deprecated => Some(self.among(keys, &[text.into()])),
             ParsedText::Text | ParsedText::OtherJson => None,
         }
     }
@@ -142,21 +129,25 @@ impl Membership {
     fn texts(self, items: &[Value], form: Form) -> Option<Vec<Cow<'_, str>>> {
         items
             .iter()
-            .map(|item| {
-                if self.is_deprecated() && item.as_str().is_none() { None } else { Some(printed(item, form)) }
-            })
+            .map(
+                |item| {
+                    if self.deprecated && item.as_str().is_none() { None } else { Some(printed(item, form)) }
+                },
+            )
             .collect()
     }
 
     fn among(self, keys: &[Cow<'_, str>], items: &[Cow<'_, str>]) -> bool {
         let set = Set::new(items, keys.len());
-        let mut members =
-            keys.iter().map(|key| if self.is_deprecated() { set.has(key) } else { set.matches(key) });
-        match self {
-            Self::In | Self::AllIn => members.all(|member| member),
-            Self::AnyIn => members.any(|member| member),
-            Self::NotIn | Self::AnyNotIn => members.any(|member| !member),
-            Self::AllNotIn => !members.any(|member| member),
+        self.of_members(keys.iter().map(|key| if self.deprecated { set.has(key) } else { set.matches(key) }))
+    }
+
+    /// Whether the relation holds, from which elements of the key are members.
+    fn of_members(self, mut are_members: impl Iterator<Item = bool>) -> bool {
+        if self.any {
+            are_members.any(|is_member| is_member != self.negative)
+        } else {
+            are_members.all(|is_member| is_member != self.negative)
         }
     }
 }
@@ -205,7 +196,7 @@ impl<'a> Set<'a> {
     }
 }
 
-/// Whether both are equal, or one is a wildcard pattern that matches the other. `wild` is whether the key is a pattern.
+/// Whether both are equal, or one is a wildcard pattern that matches the other. `wild`: the key is a pattern.
 fn matches_either_way(key: &str, wild: bool, item: &str) -> bool {
     key == item || (is_wildcard(item) && matches(item, key)) || (wild && matches(key, item))
 }

@@ -17,7 +17,7 @@ mod typed_operand;
 mod wildcard;
 
 pub use condition::{
-    Condition, ConditionError, ConditionFault, Conditions, Evaluated, IntegerTyping, Resolver, Verdict,
+    Condition, ConditionError, Conditions, Evaluated, IntegerTyping, InvalidCondition, Resolver, Verdict,
 };
 pub use leaf::LeafPattern;
 pub use nearest::nearest;

@@ -14,7 +14,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|(_, candidate)| candidate)
 }
 
-/// The number of insertions, deletions, substitutions and swaps of neighbouring letters between two texts.
+/// The Damerau–Levenshtein distance: insertions, deletions, substitutions and swaps of neighbouring letters.
 fn edit_distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut older = vec![0; to.len() + 1];
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_name_is_suggested_and_a_distant_one_is_not() {
+    fn a_similar_name_is_suggested() {
         let known = ["patchStrategicMerge", "patchesJson6902", "foreach", "targets"];
         for (written, expected) in [
             ("patchStrategicMerg", Some("patchStrategicMerge")),

@@ -1,4 +1,4 @@
-//! Values as text, as set operators compare them.
+//! Values as the text that set operators compare.
 
 use std::borrow::Cow;
 

@@ -37,7 +37,7 @@ fn matches_wildcards(pattern: &str, text: &str) -> bool {
     }
     let mut pattern = pattern[same..].chars();
     let mut text = text[same..].chars();
-    // Where to continue after a mismatch: after the last `*`, one character further.
+    // Where to continue after a mismatch: after the last `*`, one character later.
     let mut retry = None;
     loop {
         let mut ahead = pattern.clone();
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_match_as_the_language_says() {
+    fn patterns_match() {
         for (pattern, text, expected) in [
             ("*", "s3:GetObject", true),
             ("", "x", false),

@@ -9,16 +9,16 @@ use crate::value::{Map, Pointer, Text, Value};
 
 /// An error in the conditions of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConditionFault {
+pub struct InvalidCondition {
     /// Its path from the root of the block.
     pub pointer: Pointer,
-    /// What is wrong, as a fragment without full stop.
+    /// The error, as a fragment without full stop.
     pub message: String,
     /// The name that was probably intended.
     pub suggestion: Option<String>,
 }
 
-impl fmt::Display for ConditionFault {
+impl fmt::Display for InvalidCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         if !self.pointer.is_root() {
@@ -34,7 +34,7 @@ impl fmt::Display for ConditionFault {
 const BLOCK: [&str; 2] = ["any", "all"];
 const FIELDS: [&str; 4] = ["key", "operator", "value", "message"];
 
-/// The operations that a condition on the operation of a request may name.
+/// The operations of requests.
 const OPERATIONS: [&str; 4] = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
 
 impl Conditions {
@@ -45,12 +45,12 @@ impl Conditions {
     /// All errors: other types, unknown fields, and what Kyverno refuses when a policy is created: a missing key, operator
     /// or value, an operator that is not spelled exactly, and an unknown operation compared with
     /// `{{request.operation}}`.
-    pub fn parse(value: &Value) -> Result<Self, Vec<ConditionFault>> {
+    pub fn parse(value: &Value) -> Result<Self, Vec<InvalidCondition>> {
         let mut loader = Loader::default();
         let conditions = loader.block(value);
         match conditions {
-            Some(conditions) if loader.faults.is_empty() => Ok(conditions),
-            _ => Err(loader.faults),
+            Some(conditions) if loader.errors.is_empty() => Ok(conditions),
+            _ => Err(loader.errors),
         }
     }
 }
@@ -58,19 +58,20 @@ impl Conditions {
 #[derive(Default)]
 struct Loader {
     at: Pointer,
-    faults: Vec<ConditionFault>,
+    errors: Vec<InvalidCondition>,
 }
 
 impl Loader {
-    fn fault(&mut self, message: impl Into<String>) {
-        self.faults.push(ConditionFault {
-            pointer: self.at.clone(),
-            message: message.into(),
-            suggestion: None,
-        });
+    fn error(&mut self, message: impl Into<String>) {
+        self.error_at(self.at.clone(), message, None);
     }
 
-    /// Runs `read` one level down.
+    fn error_at(&mut self, pointer: Pointer, message: impl Into<String>, suggestion: Option<&str>) {
+        let suggestion = suggestion.map(str::to_owned);
+        self.errors.push(InvalidCondition { pointer, message: message.into(), suggestion });
+    }
+
+    /// Runs `read` at a member.
     fn within<R>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> R) -> R {
         self.at.push_key(key);
         let result = read(self);
@@ -83,7 +84,7 @@ impl Loader {
             Value::Null => Some(Conditions::AnyAll { any: None, all: None }),
             Value::Array(items) => Some(Conditions::List(self.conditions(items))),
             Value::Object(members) if members.contains_key("key") || members.contains_key("operator") => {
-                self.fault("a condition must be an element of a list, as under `any` or `all`");
+                self.error("a condition must be an element of a list, as under `any` or `all`");
                 None
             }
             Value::Object(members) => {
@@ -93,10 +94,9 @@ impl Loader {
                 Some(Conditions::AnyAll { any, all })
             }
             Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                let found = value.type_name();
-                self.fault(format!(
-                    "expected a list of conditions, or an object with `any` and `all`, found {}",
-                    with_article(found)
+                let found = with_article(value.type_name());
+                self.error(format!(
+                    "expected a list of conditions, or an object with `any` and `all`, found {found}"
                 ));
                 None
             }
@@ -108,10 +108,8 @@ impl Loader {
             Value::Null => None,
             Value::Array(items) => Some(self.conditions(items)),
             other => {
-                self.fault(format!(
-                    "expected a list of conditions, found {}",
-                    with_article(other.type_name())
-                ));
+                let found = with_article(other.type_name());
+                self.error(format!("expected a list of conditions, found {found}"));
                 None
             }
         }
@@ -129,11 +127,11 @@ impl Loader {
 
     fn condition(&mut self, item: &Value) -> Option<Condition> {
         let Some(members) = item.as_object() else {
-            self.fault(format!("expected a condition, found {}", with_article(item.type_name())));
+            self.error(format!("expected a condition, found {}", with_article(item.type_name())));
             return None;
         };
         if BLOCK.iter().any(|name| members.contains_key(name)) {
-            self.fault(
+            self.error(
                 "expected a condition, found `any` or `all`: a list of such blocks is not supported here",
             );
             return None;
@@ -153,11 +151,8 @@ impl Loader {
 
     fn unknown_fields(&mut self, members: &Map, known: &[&str]) {
         for field in members.keys().filter(|field| !known.contains(&&***field)) {
-            self.faults.push(ConditionFault {
-                pointer: self.at.key(field.clone()),
-                message: "unknown field".into(),
-                suggestion: nearest(field, known.iter().copied()).map(str::to_owned),
-            });
+            let suggestion = nearest(field, known.iter().copied());
+            self.error_at(self.at.key(field.clone()), "unknown field", suggestion);
         }
     }
 
@@ -165,7 +160,7 @@ impl Loader {
     fn required<'a>(&mut self, members: &'a Map, name: &str) -> Option<&'a Value> {
         let found = members.get(name).filter(|value| !value.is_null());
         if found.is_none() {
-            self.fault(format!("`{name}` is missing"));
+            self.error(format!("`{name}` is missing"));
         }
         found
     }
@@ -174,17 +169,13 @@ impl Loader {
         let name = self.required(members, "operator")?;
         self.within("operator", |loader| {
             let Some(name) = name.as_str() else {
-                loader.fault(format!("expected a string, found {}", with_article(name.type_name())));
+                loader.error(format!("expected a string, found {}", with_article(name.type_name())));
                 return None;
             };
             let operator = Operator::from_name(name);
             if operator.is_none() {
                 let names = Operator::NAMES.iter().map(|(name, _)| *name);
-                loader.faults.push(ConditionFault {
-                    pointer: loader.at.clone(),
-                    message: "unknown operator".into(),
-                    suggestion: nearest(name, names).map(str::to_owned),
-                });
+                loader.error_at(loader.at.clone(), "unknown operator", nearest(name, names));
             }
             operator
         })
@@ -196,7 +187,7 @@ impl Loader {
             Value::String(text) => Some(text.clone()),
             other => {
                 let found = with_article(other.type_name());
-                self.within("message", |loader| loader.fault(format!("expected a string, found {found}")));
+                self.within("message", |loader| loader.error(format!("expected a string, found {found}")));
                 None
             }
         }
@@ -204,14 +195,15 @@ impl Loader {
 
     /// Checks the operations that are compared with the operation of the request, as Kyverno does.
     fn operation(&mut self, key: &Value, value: &Value) {
-        let asks = |text: &str| text.chars().filter(|c| *c != ' ').eq("{{request.operation}}".chars());
-        if !key.as_str().is_some_and(asks) {
+        let is_operation =
+            |text: &str| text.chars().filter(|c| *c != ' ').eq("{{request.operation}}".chars());
+        if !key.as_str().is_some_and(is_operation) {
             return;
         }
         let exists = |value: &Value| value.as_str().is_some_and(|text| OPERATIONS.contains(&text));
         let is_variable = |text: &str| text.starts_with("{{") && text.ends_with("}}");
         let refuse = |loader: &mut Self| {
-            loader.fault(
+            loader.error(
                 "expected CREATE, UPDATE, DELETE or CONNECT, as the key is the operation of the request",
             );
         };

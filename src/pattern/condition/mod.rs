@@ -10,12 +10,11 @@ use super::typed_operand::TypedOperand;
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Pointer, Text, Value};
 
-pub use load::ConditionFault;
+pub use load::InvalidCondition;
 
 /// A block of conditions, such as the `preconditions` of a rule.
 ///
-/// `T` is the type of the unresolved operands: values as written, or what a caller makes of them with
-/// [`Conditions::map`].
+/// `T` is the type of the unresolved operands: values as written, or the result of [`Conditions::map`].
 ///
 /// ```
 /// use kyv::{pattern::{Conditions, IntegerTyping}, semantics::DivergenceTracker, value::Value};
@@ -84,10 +83,10 @@ pub struct Verdict {
     pub met: bool,
     /// The messages of the decisive conditions; may be empty.
     pub message: String,
-    /// The condition that failed, if they are not met: the first of those that must all hold, or else the
-    /// last of `any`; `None` for an empty `any`.
+    /// The condition that failed, if they are not met: the first of those that must all hold, or else the last of `any`;
+    /// `None` for an empty `any`.
     pub failed: Option<Evaluated>,
-    /// Every condition that was evaluated, in order; those after a decisive one are not.
+    /// The evaluated conditions, in order, up to the decisive one.
     pub seen: Vec<Evaluated>,
 }
 
@@ -137,7 +136,7 @@ pub enum ConditionError<E> {
 }
 
 impl<E> ConditionError<E> {
-    /// The path of the operand at fault from the root of the block.
+    /// The path of the operand from the root of the block.
     pub const fn pointer(&self) -> &Pointer {
         match self {
             Self::Key { pointer, .. } | Self::Value { pointer, .. } | Self::Panic { pointer, .. } => pointer,

@@ -1,16 +1,15 @@
 use super::*;
 use crate::value::JsonReader;
 
-fn parse(json: &str) -> Result<Conditions, Vec<ConditionFault>> {
+fn parse(json: &str) -> Result<Conditions, Vec<InvalidCondition>> {
     Conditions::parse(&JsonReader::new(json).read().unwrap())
 }
 
-fn faults(json: &str) -> Vec<String> {
+fn errors(json: &str) -> Vec<String> {
     parse(json).unwrap_err().iter().map(ToString::to_string).collect()
 }
 
-/// Evaluates conditions in short: each is `key operator value` with a message, and the text `fail` does not
-/// resolve. Gives the verdict, or the error as text.
+/// Evaluates conditions whose operands are as written; the operand `fail` cannot be resolved.
 fn evaluate(json: &str) -> Result<Verdict, String> {
     let mut resolve = |side: &Value, at: &Pointer| match side.as_str() {
         Some("fail") => Err(format!("no value at {at}")),
@@ -22,7 +21,6 @@ fn evaluate(json: &str) -> Result<Verdict, String> {
         .map_err(|error| error.to_string())
 }
 
-/// A condition that holds or does not, as the key says.
 fn condition(holds: bool, message: &str) -> String {
     format!(r#"{{"key":{holds},"operator":"Equals","value":true,"message":"{message}"}}"#)
 }
@@ -230,6 +228,6 @@ fn errors_have_paths_and_suggestions() {
             vec![format!("{operation} at `[0].value`")],
         ),
     ] {
-        assert_eq!(faults(json), expected, "{json}");
+        assert_eq!(errors(json), expected, "{json}");
     }
 }

@@ -10,9 +10,8 @@ use crate::value::{GoDuration, Number, Quantity, Text, Value, exponent_text};
 
 /// A pattern of a scalar, compiled.
 ///
-/// A string is parsed as alternatives (`|`) of terms that must all match (`&`), each with an operator (`>`,
-/// `>=`, `<`, `<=`, `!`) or a range (`1-10`, `1!-10`), and compared as duration, else as quantity, else as
-/// text with wildcards.
+/// A string is parsed as alternatives (`|`) of terms that must all match (`&`), each with an operator (`>`, `>=`, `<`,
+/// `<=`, `!`) or a range (`1-10`, `1!-10`), and compared as duration, else as quantity, else as text with wildcards.
 ///
 /// ```
 /// use kyv::{pattern::LeafPattern, value::Value};

@@ -70,7 +70,7 @@ impl Operator {
         ("NotEqual", Self::NotEquals),
     ];
 
-    /// The operator of this name, spelled exactly: the only spelling Kyverno admits in a policy.
+    /// The operator of this exact name; Kyverno accepts no other spelling.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::NAMES.iter().find_map(|(spelling, operator)| (*spelling == name).then_some(*operator))
     }
@@ -83,34 +83,7 @@ impl Operator {
             .unwrap_or_default()
     }
 
-    /// Whether Kyverno deprecates the operator.
-    pub const fn is_deprecated(self) -> bool {
-        !self.replacement().is_empty()
-    }
-
-    /// The replacements of a deprecated operator; empty for the others.
-    pub const fn replacement(self) -> &'static [Self] {
-        match self {
-            Self::In => &[Self::AllIn, Self::AnyIn],
-            Self::NotIn => &[Self::AllNotIn, Self::AnyNotIn],
-            Self::DurationGreaterThan => &[Self::GreaterThan],
-            Self::DurationGreaterThanOrEquals => &[Self::GreaterThanOrEquals],
-            Self::DurationLessThan => &[Self::LessThan],
-            Self::DurationLessThanOrEquals => &[Self::LessThanOrEquals],
-            Self::Equals
-            | Self::NotEquals
-            | Self::AnyIn
-            | Self::AllIn
-            | Self::AnyNotIn
-            | Self::AllNotIn
-            | Self::GreaterThan
-            | Self::GreaterThanOrEquals
-            | Self::LessThan
-            | Self::LessThanOrEquals => &[],
-        }
-    }
-
-    /// Whether the operator holds between a key and a value; also false for values it does not apply to.
+    /// Whether the operator holds between a key and a value; false for values that it does not apply to.
     ///
     /// ```
     /// use kyv::{pattern::Operator, semantics::DivergenceTracker, value::Value};
@@ -150,12 +123,12 @@ impl Operator {
         match self {
             Self::Equals => equal(),
             Self::NotEquals => !key.is_null() && !equal(),
-            Self::In => member(Membership::In),
-            Self::AnyIn => member(Membership::AnyIn),
-            Self::AllIn => member(Membership::AllIn),
-            Self::NotIn => member(Membership::NotIn),
-            Self::AnyNotIn => member(Membership::AnyNotIn),
-            Self::AllNotIn => member(Membership::AllNotIn),
+            Self::In => member(Membership::IN),
+            Self::AnyIn => member(Membership::ANY_IN),
+            Self::AllIn => member(Membership::ALL_IN),
+            Self::NotIn => member(Membership::NOT_IN),
+            Self::AnyNotIn => member(Membership::ANY_NOT_IN),
+            Self::AllNotIn => member(Membership::ALL_NOT_IN),
             Self::GreaterThan => ordered(Ordering::is_gt),
             Self::GreaterThanOrEquals => ordered(Ordering::is_ge),
             Self::LessThan => ordered(Ordering::is_lt),
