@@ -1,8 +1,7 @@
-//! The two readings of a policy and the closed table of where they part.
+//! The two semantics, and the table of divergences between them.
 //!
-//! Kyverno's documentation and Kyverno's controllers do not always agree. Every such divergence is one
-//! [`Divergence`]; code that reaches one asks the [`DivergenceTracker`] of the evaluation which side to take, and
-//! by asking leaves a mark, so that the report can say which divergences an object came through.
+//! Kyverno's documentation and its controllers do not always agree. Each such case is a [`Divergence`]. The
+//! [`DivergenceTracker`] of an evaluation decides which side applies, and records the divergence for the report.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod table;
@@ -12,13 +11,13 @@ use std::fmt;
 
 pub use table::Divergence;
 
-/// Which side is taken where the documentation and Kyverno 1.19's controllers part.
+/// Which side applies if the documentation and Kyverno 1.19's controllers differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Semantics {
-    /// What the documentation promises.
+    /// As documented.
     #[default]
     Documented,
-    /// What Kyverno 1.19's controllers do, defects included.
+    /// As in Kyverno 1.19's controllers, with their defects.
     Kyverno,
 }
 
@@ -31,31 +30,30 @@ impl fmt::Display for Semantics {
     }
 }
 
-/// How the early syntax of mutate rules, `overlay` and `patches`, is read.
+/// The meaning of the legacy syntax of mutate rules, `overlay` and `patches`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LegacyMode {
-    /// As the documentation of the time says.
+    /// As documented for these releases.
     #[default]
     Documented,
-    /// As Kyverno 1.1.0 did, defects included.
+    /// As in Kyverno 1.1.0, with its defects.
     Native,
-    /// As `patchStrategicMerge` and `patchesJson6902`, which the releases up to 1.5 took it for.
+    /// As `patchStrategicMerge` and `patchesJson6902`, like the releases up to 1.5.
     Later,
 }
 
 impl LegacyMode {
-    /// Every reading with the name it is asked for by.
+    /// The modes with their names in `--legacy`.
     pub const ALL: [(&'static str, Self); 3] =
         [("doc", Self::Documented), ("native", Self::Native), ("smp", Self::Later)];
 }
 
-/// How policies are read: which side is taken where documentation and controllers part, and what the early
-/// syntax means.
+/// The semantics of policies, and of their legacy syntax.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dialect {
-    /// The side.
+    /// The semantics.
     pub semantics: Semantics,
-    /// The reading of the early syntax.
+    /// The meaning of the legacy syntax.
     pub legacy: LegacyMode,
 }
 
@@ -65,46 +63,46 @@ impl From<Semantics> for Dialect {
     }
 }
 
-/// A set of [`Divergence`]s, listed in the order of their numbers.
+/// A set of divergences, ordered by their numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DivergenceSet(u128);
 
 impl DivergenceSet {
-    /// The set without members.
+    /// The empty set.
     pub const NONE: Self = Self(0);
 
-    /// Adds one difference.
-    pub const fn insert(&mut self, difference: Divergence) {
-        self.0 |= 1 << difference.number();
+    /// Adds a divergence.
+    pub const fn insert(&mut self, divergence: Divergence) {
+        self.0 |= 1 << divergence.number();
     }
 
-    /// Takes one difference out.
-    pub const fn remove(&mut self, difference: Divergence) {
-        self.0 &= !(1 << difference.number());
+    /// Removes a divergence.
+    pub const fn remove(&mut self, divergence: Divergence) {
+        self.0 &= !(1 << divergence.number());
     }
 
-    /// Adds all differences of another set.
+    /// Adds all divergences of another set.
     pub const fn extend(&mut self, other: Self) {
         self.0 |= other.0;
     }
 
-    /// Whether the set holds no difference.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether the set holds this difference.
-    pub const fn contains(self, difference: Divergence) -> bool {
-        self.0 & (1 << difference.number()) != 0
+    /// Whether the set contains a divergence.
+    pub const fn contains(self, divergence: Divergence) -> bool {
+        self.0 & (1 << divergence.number()) != 0
     }
 
-    /// The members, in the order of their numbers.
+    /// The divergences, ordered by their numbers.
     pub fn iter(self) -> impl Iterator<Item = Divergence> {
-        Divergence::ALL.iter().copied().filter(move |difference| self.contains(*difference))
+        Divergence::ALL.iter().copied().filter(move |divergence| self.contains(*divergence))
     }
 }
 
-/// How one evaluation reads its policy, and the divergences it came through so far.
+/// The semantics of one evaluation, and the divergences that it reached.
 #[derive(Debug, Default)]
 pub struct DivergenceTracker {
     semantics: Semantics,
@@ -112,41 +110,40 @@ pub struct DivergenceTracker {
 }
 
 impl DivergenceTracker {
-    /// A reading that has come through no divergence yet.
+    /// A tracker without divergences.
     pub const fn new(semantics: Semantics) -> Self {
         Self { semantics, reached: Cell::new(DivergenceSet::NONE) }
     }
 
-    /// The side this reading takes.
+    /// The semantics of the evaluation.
     pub const fn semantics(&self) -> Semantics {
         self.semantics
     }
 
-    /// Marks the difference as reached and tells whether the documented side is taken.
+    /// Records a divergence, and returns whether the documented side applies.
     ///
-    /// Call it only where the two sides give different results for the data at hand: the report names
-    /// every difference that was asked for.
+    /// Call it only if the results of the two sides differ for the actual data, because the report names the divergence.
     #[must_use]
-    pub fn documented(&self, difference: Divergence) -> bool {
-        self.reach(difference);
+    pub fn documented(&self, divergence: Divergence) -> bool {
+        self.reach(divergence);
         self.semantics == Semantics::Documented
     }
 
-    /// Marks the difference as reached.
-    pub fn reach(&self, difference: Divergence) {
+    /// Records a divergence.
+    pub fn reach(&self, divergence: Divergence) {
         let mut reached = self.reached.get();
-        reached.insert(difference);
+        reached.insert(divergence);
         self.reached.set(reached);
     }
 
-    /// Marks differences as reached.
-    pub fn reach_all(&self, differences: DivergenceSet) {
+    /// Records divergences.
+    pub fn reach_all(&self, divergences: DivergenceSet) {
         let mut reached = self.reached.get();
-        reached.extend(differences);
+        reached.extend(divergences);
         self.reached.set(reached);
     }
 
-    /// The differences reached so far.
+    /// The recorded divergences.
     pub fn reached(&self) -> DivergenceSet {
         self.reached.get()
     }
@@ -157,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn asking_for_a_side_leaves_a_mark() {
+    fn a_decided_divergence_is_recorded() {
         let tracker = DivergenceTracker::new(Semantics::Kyverno);
         assert!(tracker.reached().is_empty());
         assert!(!tracker.documented(Divergence::ReplaceOfMissing));
@@ -167,10 +164,10 @@ mod tests {
     #[test]
     fn numbers_are_unique_and_fit_the_set() {
         let mut seen = DivergenceSet::NONE;
-        for difference in Divergence::ALL {
-            assert!(difference.number() < 128);
-            assert!(!seen.contains(*difference), "{difference} stands twice");
-            seen.insert(*difference);
+        for divergence in Divergence::ALL {
+            assert!(divergence.number() < 128);
+            assert!(!seen.contains(*divergence), "{divergence} is repeated");
+            seen.insert(*divergence);
         }
     }
 }

@@ -1,12 +1,11 @@
-//! The table of divergences. What an entry rests on is on its page, `docs/divergences/KYV-Dnn.md`.
+//! The table of divergences. Each has a page with its evidence, `docs/divergences/KYV-Dnn.md`.
 
 use std::fmt;
 
-macro_rules! differences {
+macro_rules! divergences {
     ($($name:ident = $number:literal, $title:literal, $documented:literal, $kyverno:literal;)*) => {
-        /// One divergence where the documentation and Kyverno's controllers part.
-        ///
-        /// Shown as `KYV-Dnn`. Numbers are stable and never used again.
+        /// A case in which the documentation and Kyverno's controllers differ, displayed as `KYV-Dnn`. Numbers are never
+        /// used again.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Divergence {
@@ -14,25 +13,25 @@ macro_rules! differences {
         }
 
         impl Divergence {
-            /// Every difference, in the order of the numbers.
+            /// All divergences, ordered by their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// The stable number, the `nn` of `KYV-Dnn`.
+            /// The `nn` of `KYV-Dnn`.
             pub const fn number(self) -> u32 {
                 match self { $(Self::$name => $number,)* }
             }
 
-            /// What the divergence is about, in a few words.
+            /// The title.
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$name => $title,)* }
             }
 
-            /// What the documented side does.
+            /// The documented behaviour.
             pub const fn documented(self) -> &'static str {
                 match self { $(Self::$name => $documented,)* }
             }
 
-            /// What Kyverno's controllers do.
+            /// The behaviour of Kyverno's controllers.
             pub const fn kyverno(self) -> &'static str {
                 match self { $(Self::$name => $kyverno,)* }
             }
@@ -40,7 +39,7 @@ macro_rules! differences {
     };
 }
 
-differences! {
+divergences! {
     ReplaceOfMissing = 1, "replace of a missing map member",
         "`replace` on a map member equals `add`, parents included; on a list the index equal to the length, or `-`, appends",
         "a missing target is an error";
