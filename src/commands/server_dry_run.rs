@@ -4,7 +4,7 @@ use crate::engine::World;
 use crate::render::mask_beside;
 use crate::report::{ObjectReport, ServerDryRun};
 use crate::resources::plural;
-use crate::secrets::mask_further;
+use crate::secrets::mask_server_fields;
 use crate::source::Content;
 use crate::source::cluster::{Cluster, ClusterError, DryRunRequest, DryRunVerb};
 use crate::value::{ObjectRef, Value};
@@ -61,7 +61,7 @@ impl<'a> DryRuns<'a> {
             Ok(stored) => {
                 let sent = without_bookkeeping(&sent);
                 let stored = beside(&sent, &without_bookkeeping(&stored));
-                let stored = if report.shows_secrets { stored } else { mask_further(&sent, &stored) };
+                let stored = if report.shows_secrets { stored } else { mask_server_fields(&sent, &stored) };
                 ServerDryRun::Accepted { sent, stored }
             }
             Err(error) if error.is_refusal_of_the_object() => ServerDryRun::Refused(words(error)),

@@ -81,7 +81,7 @@ pub(super) fn evaluate<T>(
     let original = original.as_ref().unwrap_or(&placed.object);
     let taint = TaintTracker::new(engine.settings.is_replay);
     for object in [&placed.object, original].into_iter().chain(old) {
-        taint.see(object);
+        taint.track(object);
     }
     let labels = engine
         .needs_namespace_labels(policies, kind, subresource)

@@ -25,7 +25,7 @@ pub(super) fn lookup(
         source,
         LookupSource::Image(_) | LookupSource::GlobalEntry(_) | LookupSource::ConfigMap { .. }
     ) {
-        taint.see_answer(&found);
+        taint.track_response(&found);
     }
     Ok(found)
 }
@@ -47,10 +47,10 @@ fn look_up<T>(
     texts: &[&str],
     look_up: impl FnOnce(Option<Secrets>) -> Result<T, LookupError>,
 ) -> Result<T, LookupError> {
-    let is_tainted = texts.iter().any(|text| taint.holds_text(text));
+    let is_tainted = texts.iter().any(|text| taint.is_tainted_text(text));
     let found = look_up(is_tainted.then(|| taint.secrets_so_far()));
     if is_tainted && found.is_err() {
-        taint.note_unanswered();
+        taint.note_tainted_lookup();
     }
     found
 }

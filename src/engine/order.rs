@@ -19,7 +19,7 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
     let evaluated = evaluate(engine, Input { object, original: None, old, world }, |evaluation| {
         let (policies, after) = run_all(evaluation);
         let after = evaluation.placed.take_back(object, after);
-        evaluation.taint.see(&after);
+        evaluation.taint.track(&after);
         ObjectReport {
             object: evaluation.identity.cloned(),
             before: object.clone(),

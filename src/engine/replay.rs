@@ -24,6 +24,9 @@ impl Evaluation<'_> {
     pub(super) fn has_redacted_labels(&self, object: &Value) -> bool {
         let metadata = |field| object.path(&["metadata", field]);
         self.taint.is_replay()
-            && ["labels", "annotations"].into_iter().filter_map(metadata).any(|value| self.taint.holds(value))
+            && ["labels", "annotations"]
+                .into_iter()
+                .filter_map(metadata)
+                .any(|value| self.taint.is_tainted(value))
     }
 }

@@ -31,7 +31,7 @@ impl Runtime<'_> {
             Ok(Value::Null | Value::Bool(_)) => {}
             Ok(value) => secrets.note_call(value, arguments),
             Err(error) if error.quotes_values() => {
-                if arguments.iter().any(|argument| secrets.holds(argument)) {
+                if arguments.iter().any(|argument| secrets.is_tainted(argument)) {
                     secrets.note_message(&error.to_string());
                 }
             }

@@ -118,7 +118,7 @@ impl ObjectReport {
         if self.shows_secrets || self.secrets.is_empty() {
             return place.clone();
         }
-        self.secrets.texts_with(&[&self.before, &self.after]).shown_place(place)
+        self.secrets.texts_with(&[&self.before, &self.after]).redacted_pointer(place)
     }
 
     /// The impact of the change on a cluster. `is_update` is whether the object exists already.

@@ -1,4 +1,4 @@
-//! The masks of secrets that are keys of objects.
+//! The placeholders of tainted keys.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,13 +6,12 @@ use indexmap::IndexSet;
 
 use crate::value::Text;
 
-/// Gives each secret that is a key of an object a mask of its own, numbered in the order in which they are first shown:
-/// keys with equal masks would pass for one.
+/// A numbered placeholder for each tainted key, because equal keys would be one. Clones share the numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeyMasks(Arc<Mutex<IndexSet<Text>>>);
 
 impl KeyMasks {
-    /// Returns the mask of a secret, which begins with this one.
+    /// The placeholder of a key, which begins with `mask`.
     pub(super) fn mask(&self, secret: &str, mask: &str) -> Text {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match known.insert_full(secret.into()) {

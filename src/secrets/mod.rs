@@ -1,18 +1,17 @@
-//! Secrets: which texts are their values, and which were made of those.
+//! Values of Secrets and texts derived from them, which output must not contain.
 //!
-//! A [`TaintTracker`] goes along with the evaluation of one object. It learns each Secret that the evaluation comes across,
-//! and knows its values from then on, as they are and decoded. Where a text is made of others (by a function of an
-//! expression, a variable in a string, a patch that is read from text), the tracker is asked whether a secret was among
-//! them, and is given the result: that is secret, too. Secrets are recognized by their text and not by a mark on the value,
-//! because a value is written into text and parsed again on its way. Truth values are no secrets; neither are lengths.
+//! A [`TaintTracker`] belongs to the evaluation of one object. It learns the values of each Secret that is read, encoded
+//! and decoded. The results of functions, variables and patches that use a tainted text are tainted, too. Taint belongs to
+//! the text and not to the value, because values are written into texts and parsed again. Booleans and lengths are never
+//! tainted.
 //!
-//! What was learned is a part of the report ([`Secrets`]), which masks it. A recording keeps Secrets without their values
-//! ([`redact`]); in a replay the tracker notices the rules that need one.
+//! The report has the result, [`Secrets`], with which output is redacted. A recording contains Secrets without their values
+//! ([`redact`]); in a replay the tracker notices which rules need one.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod further;
 mod keys;
 mod redacted;
+mod server_fields;
 mod taint;
 mod texts;
 mod values;
@@ -23,28 +22,27 @@ use crate::value::Value;
 
 use keys::KeyMasks;
 
-pub use further::{MASK_OF_SERVER, mask_further};
 pub use redacted::redact;
+pub use server_fields::mask_server_fields;
 pub use taint::TaintTracker;
-pub use texts::Texts;
+pub use texts::TaintedTexts;
 pub use values::{Fields, LAST_APPLIED, fields, is_secret};
 
-/// What is shown in the place of a secret.
+/// The placeholder in output.
 pub const MASK: &str = "***";
 
-/// What a recording holds in the place of a value of a Secret. It is neither base64 nor a label, so no cluster holds a
-/// Secret with this value.
+/// The placeholder in recordings. It is neither base64 nor a label, so that no cluster has a Secret with this value.
 pub const REDACTED: &str = "<redacted>";
 
-/// What one evaluation knows.
+/// The taint of one evaluation.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// The Secrets that it came across.
+    /// The Secrets that were read.
     secrets: Vec<Value>,
-    texts: Texts,
+    texts: TaintedTexts,
 }
 
-/// The Secrets that the evaluation of an object came across, and what was made of their values.
+/// The Secrets that the evaluation of an object read, and the texts derived from their values.
 #[derive(Clone, Debug, Default)]
 pub struct Secrets {
     parts: Vec<Arc<Known>>,
@@ -52,12 +50,12 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Whether there are none.
+    /// Whether no Secret was read.
     pub const fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// Adds others.
+    /// Adds the Secrets and texts of another evaluation.
     pub fn extend(&mut self, others: &Self) {
         for other in &others.parts {
             if !self.parts.iter().any(|part| Arc::ptr_eq(part, other)) {
@@ -66,47 +64,46 @@ impl Secrets {
         }
     }
 
-    /// The Secrets that were seen.
+    /// The Secrets that were read.
     pub fn objects(&self) -> impl Iterator<Item = &Value> {
         self.parts.iter().flat_map(|part| &part.secrets)
     }
 
-    /// The texts that must not be shown.
-    pub fn texts(&self) -> Texts {
+    /// The tainted texts.
+    pub fn texts(&self) -> TaintedTexts {
         let mut parts = self.parts.iter();
         let mut texts = parts.next().map(|part| part.texts.clone()).unwrap_or_default();
         parts.for_each(|part| texts.extend(&part.texts));
         texts.with_key_masks(&self.key_masks)
     }
 
-    /// The texts that must not be shown where two states of an object are, the values of which are added if it is a
-    /// Secret.
-    pub fn texts_with(&self, states: &[&Value]) -> Texts {
+    /// The tainted texts, with the values of those objects that are Secrets.
+    pub fn texts_with(&self, objects: &[&Value]) -> TaintedTexts {
         let mut texts = self.texts();
-        for state in states.iter().filter(|state| is_secret(state)) {
-            values::forms(state, &mut |text| texts.add(&text));
+        for object in objects.iter().filter(|object| is_secret(object)) {
+            values::forms(object, &mut |text| texts.add(&text));
         }
         texts
     }
 
-    /// Returns a message about a lookup by these texts, with the secrets in it masked.
-    pub fn hide_in(&self, message: &str, texts: &[&str]) -> String {
-        let known = self.texts();
-        let mut hidden: Vec<&str> =
-            texts.iter().copied().filter(|text| !text.is_empty() && known.hold(text)).collect();
-        hidden.sort_by_key(|text| std::cmp::Reverse(text.len()));
-        let shown = hidden.into_iter().fold(message.to_owned(), |shown, text| {
-            shown.replace(text, &known.hide_inside(text).unwrap_or_else(|| MASK.to_owned()))
+    /// A redacted message about a lookup, which may contain these texts of the lookup.
+    pub fn redact_message(&self, message: &str, texts: &[&str]) -> String {
+        let tainted = self.texts();
+        let mut found: Vec<&str> =
+            texts.iter().copied().filter(|text| !text.is_empty() && tainted.are_in_text(text)).collect();
+        found.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        let redacted = found.into_iter().fold(message.to_owned(), |message, text| {
+            message.replace(text, &tainted.redacted_message(text).unwrap_or_else(|| MASK.to_owned()))
         });
-        known.hide_inside(&shown).unwrap_or(shown)
+        tainted.redacted_message(&redacted).unwrap_or(redacted)
     }
 }
 
-/// Secrets without an evaluation.
+/// The values of Secrets without an evaluation.
 impl<'a> FromIterator<&'a Value> for Secrets {
     fn from_iter<I: IntoIterator<Item = &'a Value>>(secrets: I) -> Self {
         let taint = TaintTracker::default();
-        secrets.into_iter().for_each(|secret| taint.see_secret(secret));
+        secrets.into_iter().for_each(|secret| taint.track_secret(secret));
         taint.secrets()
     }
 }
@@ -120,14 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_applied_last_is_known_too() {
+    fn the_values_of_the_last_applied_annotation_are_tainted() {
         let secret = json(
             r#"{"kind":"Secret","metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":
             "{\"kind\":\"Secret\",\"data\":{\"p\":\"b2xkLXZhbHVl\"}}\n"}},"data":{"p":"bmV3"}}"#,
         );
         let secrets: Secrets = [&secret].into_iter().collect();
-        assert_eq!(secrets.texts().hide("was old-value").as_deref(), Some("was ***"));
-        assert_eq!(secrets.texts().hide("b2xkLXZhbHVl").as_deref(), Some("***"));
+        assert_eq!(secrets.texts().redacted("was old-value").as_deref(), Some("was ***"));
+        assert_eq!(secrets.texts().redacted("b2xkLXZhbHVl").as_deref(), Some("***"));
     }
 
     #[test]
@@ -140,7 +137,7 @@ mod tests {
         ] {
             let secret = json(&format!(r#"{{"kind":"Secret","stringData":{{"p":"{data}"}}}}"#));
             let secrets: Secrets = [&secret].into_iter().collect();
-            assert!(secrets.texts().hide(text).is_some(), "{data}");
+            assert!(secrets.texts().redacted(text).is_some(), "{data}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Secrets without their values, as a recording keeps them.
+//! Secrets without their values, for recordings.
 
 use std::sync::atomic::Ordering;
 
@@ -7,32 +7,28 @@ use crate::value::{Text, Value};
 use super::values::LAST_APPLIED;
 use super::{REDACTED, Secrets, TaintTracker};
 
-/// How deep in an answer of the API server Secrets are looked for: they are at the top or in one list.
+/// The depth at which a response of the API server may contain Secrets: at the top or in a list.
 const DEPTH: usize = 3;
 
-/// Calls `see` with each Secret of an answer. Elements of a `SecretList` need not name their kind.
-fn for_each_secret(answer: &Value, see: &mut dyn FnMut(&Value)) {
-    visit(answer, DEPTH, see);
-}
-
-fn visit(value: &Value, depth: usize, see: &mut dyn FnMut(&Value)) {
+/// Calls `found` for each Secret. Elements of a `SecretList` may have no kind.
+fn for_each_secret(value: &Value, depth: usize, found: &mut dyn FnMut(&Value)) {
     match value.get("kind").and_then(Value::as_str) {
-        Some("Secret") => see(value),
+        Some("Secret") => found(value),
         Some("SecretList") => {
-            value.get("items").and_then(Value::as_array).into_iter().flatten().for_each(see);
+            value.get("items").and_then(Value::as_array).into_iter().flatten().for_each(found);
         }
         _ if depth == 0 => {}
         _ => {
             for item in value.as_array().into_iter().flatten().chain(value.get("items")) {
-                visit(item, depth - 1, see);
+                for_each_secret(item, depth - 1, found);
             }
         }
     }
 }
 
-/// Returns an answer of the API server with the values of its Secrets redacted, wherever in the Secret they are.
-pub fn redact(answer: &Value) -> Value {
-    redacted(answer, DEPTH)
+/// A response of the API server with the values of its Secrets redacted in all their fields.
+pub fn redact(response: &Value) -> Value {
+    redacted(response, DEPTH)
 }
 
 fn redacted(value: &Value, depth: usize) -> Value {
@@ -58,8 +54,8 @@ fn with_items(list: &Value, items: Value) -> Value {
 }
 
 fn redacted_secret(secret: &Value) -> Value {
-    let mut shown = [secret].into_iter().collect::<Secrets>().redact(secret);
-    let Some(members) = shown.as_object_mut() else { return shown };
+    let mut redacted = [secret].into_iter().collect::<Secrets>().redact(secret);
+    let Some(members) = redacted.as_object_mut() else { return redacted };
     for field in ["data", "stringData"] {
         let Some(node) = members.get_mut(field).filter(|node| !node.is_null()) else { continue };
         match node.as_object_mut() {
@@ -73,80 +69,77 @@ fn redacted_secret(secret: &Value) -> Value {
     {
         annotations.insert(LAST_APPLIED, REDACTED.into());
     }
-    shown
+    redacted
 }
 
-/// Whether a value holds a redacted text or key.
-fn holds_redacted(value: &Value) -> bool {
+/// Whether a text or key in a value is redacted.
+fn has_redacted(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
         Value::String(text) => text.contains(REDACTED),
-        Value::Array(items) => items.iter().any(holds_redacted),
+        Value::Array(items) => items.iter().any(has_redacted),
         Value::Object(members) => {
-            members.iter().any(|(key, member)| key.contains(REDACTED) || holds_redacted(member))
+            members.iter().any(|(key, member)| key.contains(REDACTED) || has_redacted(member))
         }
     }
 }
 
-/// Whether a change depends on what was redacted: it overwrites it, or puts it somewhere else. To remove it does not.
-fn moves_redacted(before: Option<&Value>, after: &Value) -> bool {
+/// Whether a change depends on redacted values: it overwrites or copies one. Removing one does not depend on it.
+fn needs_redacted(before: Option<&Value>, after: &Value) -> bool {
     match (before, after) {
         (Some(before), after) if before.same_storage(after) => false,
         (Some(Value::Object(before)), Value::Object(after)) => after.iter().any(|(key, member)| {
             let old = before.get(key);
-            old.is_none() && key.contains(REDACTED) || moves_redacted(old, member)
+            old.is_none() && key.contains(REDACTED) || needs_redacted(old, member)
         }),
         (Some(Value::Array(before)), Value::Array(after)) => {
-            after.iter().enumerate().any(|(at, item)| moves_redacted(before.get(at), item))
+            after.iter().enumerate().any(|(at, item)| needs_redacted(before.get(at), item))
         }
-        (before, after) => {
-            before != Some(after) && (before.is_some_and(holds_redacted) || holds_redacted(after))
-        }
+        (before, after) => before != Some(after) && (before.is_some_and(has_redacted) || has_redacted(after)),
     }
 }
 
 impl Secrets {
-    /// Returns an object as a recording keeps it: without the values of these Secrets and what was made of them. Its
-    /// kind, name and namespace stay.
+    /// An object for a recording, without the values of these Secrets and texts derived from them. Kind, name and
+    /// namespace are not redacted.
     pub fn redact(&self, object: &Value) -> Value {
-        self.texts().redacting().replaced(object)
+        self.texts().for_recordings().redacted_object(object)
     }
 }
 
 impl TaintTracker {
-    /// Learns the Secrets of an answer of the API server.
-    pub fn see_answer(&self, answer: &Value) {
-        for_each_secret(answer, &mut |secret| self.see_secret(secret));
+    /// Learns the Secrets in a response of the API server.
+    pub fn track_response(&self, response: &Value) {
+        for_each_secret(response, DEPTH, &mut |secret| self.track_secret(secret));
     }
 
-    /// Notes that the rule under evaluation depends on this value: in a replay it cannot be evaluated where the recording
-    /// holds the value redacted.
+    /// Notes that the current rule depends on a value. It cannot be replayed if the value is redacted in the recording.
     #[inline]
     pub fn note_read(&self, value: &Value) {
-        if self.is_replay && holds_redacted(value) {
+        if self.is_replay && has_redacted(value) {
             self.reads_redacted.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Notes that a lookup that was made of secrets has no answer: none is in a recording.
-    pub fn note_unanswered(&self) {
+    /// Notes a lookup by tainted texts, whose response no recording contains.
+    pub fn note_tainted_lookup(&self) {
         self.reads_redacted.fetch_or(self.is_replay, Ordering::Relaxed);
     }
 
-    /// Notes that a rule made this of an object.
+    /// Notes how the current rule changed an object.
     pub fn note_patch(&self, before: &Value, after: &Value) {
-        if self.is_replay && moves_redacted(Some(before), after) {
+        if self.is_replay && needs_redacted(Some(before), after) {
             self.reads_redacted.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Says why the rule that was evaluated since the last call cannot be replayed, if it cannot.
+    /// Why the rule that was evaluated since the last call cannot be replayed; `None` if it can.
     pub fn take_unreplayable(&self) -> Option<String> {
         if !self.reads_redacted.swap(false, Ordering::Relaxed) {
             return None;
         }
-        let seen = self.redacted_secrets();
-        let names = match &*seen {
+        let secrets = self.redacted_secrets();
+        let names = match &*secrets {
             [] => "values of Secrets".to_owned(),
             [one] => format!("values of the Secret {one}"),
             [first, rest @ ..] => format!("values of {} Secrets, first {first}", rest.len() + 1),
@@ -154,10 +147,10 @@ impl TaintTracker {
         Some(format!("not replayable: the rule needs {names}, which the recording does not hold"))
     }
 
-    /// The Secrets without their values that the evaluation came across, as `namespace/name`.
+    /// The redacted Secrets that were read, as `namespace/name`.
     fn redacted_secrets(&self) -> Vec<Text> {
         let known = self.known();
-        let redacted = known.secrets.iter().filter(|secret| holds_redacted(secret) && is_named(secret));
+        let redacted = known.secrets.iter().filter(|secret| has_redacted(secret) && is_named(secret));
         let mut names: Vec<Text> = redacted.map(full_name).collect();
         names.sort();
         names.dedup();
@@ -221,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_needs_a_redacted_value_is_told_from_one_that_does_not() {
+    fn changes_that_need_redacted_values_are_recognized() {
         let before = json(r#"{"data":{"a":"<redacted>","b":"<redacted>"}}"#);
         for (after, expected) in [
             (r#"{"data":{"a":"<redacted>","b":"<redacted>"},"metadata":{"labels":{"x":"y"}}}"#, false),
@@ -230,7 +223,7 @@ mod tests {
             (r#"{"data":{"a":"<redacted>","b":"<redacted>","c":"<redacted>"}}"#, true),
             (r#"{"data":{"a":"<redacted>","b":"<redacted>"},"x":"pre <redacted>"}"#, true),
         ] {
-            assert_eq!(moves_redacted(Some(&before), &json(after)), expected, "{after}");
+            assert_eq!(needs_redacted(Some(&before), &json(after)), expected, "{after}");
         }
     }
 
@@ -238,21 +231,15 @@ mod tests {
     fn a_replay_names_the_secret_that_a_rule_needs() {
         let secret =
             json(r#"{"kind":"Secret","metadata":{"name":"a","namespace":"n"},"data":{"p":"<redacted>"}}"#);
-        for (is_replay, told) in [
-            (
-                true,
-                Some(
-                    "not replayable: the rule needs values of the Secret n/a, which the recording does not hold",
-                ),
-            ),
-            (false, None),
-        ] {
+        let message =
+            "not replayable: the rule needs values of the Secret n/a, which the recording does not hold";
+        for (is_replay, expected) in [(true, Some(message)), (false, None)] {
             let taint = TaintTracker::new(is_replay);
-            taint.see_answer(&secret);
+            taint.track_response(&secret);
             taint.note_read(&"open".into());
             assert_eq!(taint.take_unreplayable(), None);
             taint.note_read(&"<redacted>!".into());
-            assert_eq!(taint.take_unreplayable().as_deref(), told);
+            assert_eq!(taint.take_unreplayable().as_deref(), expected);
             assert_eq!(taint.take_unreplayable(), None);
         }
     }

@@ -1,4 +1,4 @@
-//! What an evaluation learns of secrets.
+//! The taint tracker of an evaluation.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,24 +6,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::value::{Text, Value};
 
-use super::values::{forms, is_secret, odd_values};
+use super::values::{forms, is_secret, values_of_other_types};
 use super::{Known, REDACTED, Secrets};
 
-/// The secrets of one evaluation: the values of the Secrets that it came across, and whatever was made of them so far.
-/// As long as it came across none, a question about them costs one look at a flag.
+/// The values of the Secrets that an evaluation read, and the texts derived from them. Without Secrets each check costs
+/// one load of a flag.
 #[derive(Debug, Default)]
 pub struct TaintTracker {
     is_used: AtomicBool,
-    /// Whether the answers come from a recording without the values of Secrets.
+    /// Whether responses come from a recording, where values of Secrets are redacted.
     pub(super) is_replay: bool,
-    /// Whether a rule came to depend on a redacted value.
+    /// Whether the current rule depends on a redacted value.
     pub(super) reads_redacted: AtomicBool,
     known: Mutex<Known>,
 }
 
 impl TaintTracker {
-    /// Returns a tracker that knows no Secret. With `is_replay` the answers come from a recording without the values of
-    /// Secrets, and the tracker notices which rules need one.
+    /// A tracker without Secrets. With `is_replay` responses come from a recording, where values of Secrets are redacted,
+    /// and the tracker notices which rules need one.
     pub fn new(is_replay: bool) -> Self {
         let taint = Self { is_used: AtomicBool::new(is_replay), is_replay, ..Self::default() };
         if is_replay {
@@ -32,12 +32,12 @@ impl TaintTracker {
         taint
     }
 
-    /// Whether no Secret was seen.
+    /// Whether no Secret was read.
     pub fn is_blank(&self) -> bool {
         !self.is_used.load(Ordering::Relaxed)
     }
 
-    /// Whether the answers come from a recording without the values of Secrets.
+    /// Whether responses come from a recording, where values of Secrets are redacted.
     pub const fn is_replay(&self) -> bool {
         self.is_replay
     }
@@ -47,14 +47,14 @@ impl TaintTracker {
     }
 
     /// Learns an object if it is a Secret.
-    pub fn see(&self, object: &Value) {
+    pub fn track(&self, object: &Value) {
         if is_secret(object) {
-            self.see_secret(object);
+            self.track_secret(object);
         }
     }
 
-    /// Learns a Secret, whether or not it names its kind.
-    pub fn see_secret(&self, secret: &Value) {
+    /// Learns a Secret, which may have no kind.
+    pub(super) fn track_secret(&self, secret: &Value) {
         let mut known = self.known();
         if known.secrets.iter().any(|other| other.same_storage(secret)) {
             return;
@@ -63,8 +63,8 @@ impl TaintTracker {
         known.secrets.push(secret.clone());
         let texts = &mut known.texts;
         forms(secret, &mut |text| texts.add(&text));
-        for odd in odd_values(secret) {
-            match odd {
+        for value in values_of_other_types(secret) {
+            match value {
                 Value::String(text) => texts.add(text),
                 Value::Number(number) => texts.add_number(number),
                 _ => {}
@@ -72,43 +72,43 @@ impl TaintTracker {
         }
     }
 
-    /// Whether a value is secret or holds what is.
-    pub fn holds(&self, value: &Value) -> bool {
+    /// Whether a value is or contains something tainted.
+    pub fn is_tainted(&self, value: &Value) -> bool {
         !self.is_blank() && self.known().texts.are_in(value)
     }
 
-    /// Whether a text is secret or holds what is.
-    pub fn holds_text(&self, text: &str) -> bool {
-        !self.is_blank() && self.known().texts.hold(text)
+    /// Whether a text is or contains something tainted.
+    pub fn is_tainted_text(&self, text: &str) -> bool {
+        !self.is_blank() && self.known().texts.are_in_text(text)
     }
 
-    /// Whether a key of an object is secret or holds what is.
-    pub fn hides_key(&self, key: &str) -> bool {
-        !self.is_blank() && self.known().texts.hides_key(key)
+    /// Whether a key of an object is or contains something tainted.
+    pub fn is_tainted_key(&self, key: &str) -> bool {
+        !self.is_blank() && self.known().texts.are_in_key(key)
     }
 
-    /// Whether what is secret in a text would be found in a longer one.
-    pub fn finds(&self, text: &str) -> bool {
+    /// Whether the tainted part of a text would be found in a longer text, too.
+    pub fn is_found_inside(&self, text: &str) -> bool {
         self.known().texts.spans(text).is_some_and(|spans| !spans.is_empty())
     }
 
-    /// Notes what a call made of its arguments, where secret ones are among them: all texts, keys and numbers of the result
-    /// that are not among the arguments are secret now. This is the hook of all expression languages.
-    pub fn note_call(&self, made: &Value, arguments: &[&Value]) {
-        if arguments.iter().any(|argument| self.holds(argument)) {
-            self.note(made, arguments);
+    /// Notes the result of a call: if an argument is tainted, all texts, keys and numbers of the result that are not in the
+    /// arguments are tainted, too. All expression languages call this.
+    pub fn note_call(&self, result: &Value, arguments: &[&Value]) {
+        if arguments.iter().any(|argument| self.is_tainted(argument)) {
+            self.note_derived(result, arguments);
         }
     }
 
-    /// Notes a value that was made of others, among which are secret ones.
-    pub fn note(&self, made: &Value, given: &[&Value]) {
-        let (mut parts, mut keys) = (BTreeSet::new(), BTreeSet::new());
-        let mut open = given.to_vec();
+    /// Notes a value that was derived from others, of which some are tainted.
+    pub fn note_derived(&self, derived: &Value, sources: &[&Value]) {
+        let (mut scalars, mut keys) = (BTreeSet::new(), BTreeSet::new());
+        let mut open = sources.to_vec();
         while let Some(node) = open.pop() {
             match node {
                 Value::Null | Value::Bool(_) => {}
-                Value::Number(number) => drop(parts.insert(number.to_string().into())),
-                Value::String(text) => drop(parts.insert(text.clone())),
+                Value::Number(number) => drop(scalars.insert(number.to_string().into())),
+                Value::String(text) => drop(scalars.insert(text.clone())),
                 Value::Array(items) => open.extend(items.iter()),
                 Value::Object(members) => {
                     keys.extend(members.keys().cloned());
@@ -116,26 +116,26 @@ impl TaintTracker {
                 }
             }
         }
-        Notes { known: &mut self.known(), parts: &parts, keys: &keys }.take(made);
+        Derivation { known: &mut self.known(), scalars: &scalars, keys: &keys }.note(derived);
     }
 
-    /// Notes a text that was made of secret ones.
+    /// Notes a text that was derived from tainted ones.
     pub fn note_text(&self, text: &str) {
-        self.note(&text.into(), &[]);
+        self.note_derived(&text.into(), &[]);
     }
 
-    /// Notes a text of messages that was made of secret ones.
+    /// Notes a text for messages that was derived from tainted ones.
     pub fn note_message(&self, text: &str) {
-        self.known().texts.add_made(&text.into(), false);
+        self.known().texts.add_derived(&text.into(), false);
     }
 
-    /// Notes that a secret text is the key of an object.
+    /// Notes that a tainted text is the key of an object.
     pub fn note_key(&self, key: &Text) {
         self.known().texts.add_key(key, false);
     }
 
-    /// Notes the texts, keys and numbers of an object that are new in it, if no text they come from holds them: a patch
-    /// was read from a text that secrets had been written into.
+    /// Notes the texts, keys and numbers that a patch added to an object. `source` is the patch as written in the rule;
+    /// what it contains is not tainted.
     pub fn note_new(&self, before: &Value, after: &Value, source: &str) {
         let written = |text: &str| source.contains(text);
         let mut known = self.known();
@@ -145,7 +145,7 @@ impl TaintTracker {
                 Value::Null | Value::Bool(_) => {}
                 Value::String(text) => {
                     if before.and_then(Value::as_str) != Some(text) && !written(text) {
-                        known.texts.add_made(text, false);
+                        known.texts.add_derived(text, false);
                     }
                 }
                 Value::Number(number) => {
@@ -156,7 +156,9 @@ impl TaintTracker {
                 Value::Array(items) => {
                     let old = before.and_then(Value::as_array).unwrap_or_default();
                     // An operation may have moved an element.
-                    let same = |item: &Value| old.iter().take(OLD_ELEMENTS).any(|old| old.same_storage(item));
+                    let same = |item: &Value| {
+                        old.iter().take(MAX_COMPARED_ELEMENTS).any(|old| old.same_storage(item))
+                    };
                     let new = items.iter().enumerate().filter(|(_, item)| !same(item));
                     open.extend(new.map(|(index, item)| (old.get(index), item)));
                 }
@@ -174,7 +176,7 @@ impl TaintTracker {
         }
     }
 
-    /// Returns what was learned.
+    /// The result.
     pub fn secrets(self) -> Secrets {
         if self.is_blank() {
             return Secrets::default();
@@ -182,14 +184,14 @@ impl TaintTracker {
         Secrets::of(self.known.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns what was learned so far.
+    /// The current state.
     pub fn secrets_so_far(&self) -> Secrets {
         if self.is_blank() { Secrets::default() } else { Secrets::of(self.known().clone()) }
     }
 }
 
-/// So many elements of a list are looked at for one that was moved.
-const OLD_ELEMENTS: usize = 100;
+/// The maximum number of elements of a list that are compared with one that may have been moved.
+const MAX_COMPARED_ELEMENTS: usize = 100;
 
 impl Secrets {
     fn of(known: Known) -> Self {
@@ -197,49 +199,49 @@ impl Secrets {
     }
 }
 
-/// The notes on one value.
-struct Notes<'a> {
+/// How a value was derived.
+struct Derivation<'a> {
     known: &'a mut Known,
-    /// The texts and numbers that it was made of.
-    parts: &'a BTreeSet<Text>,
-    /// The keys in what it was made of.
+    /// The texts and numbers of its sources.
+    scalars: &'a BTreeSet<Text>,
+    /// The keys in its sources.
     keys: &'a BTreeSet<Text>,
 }
 
-impl Notes<'_> {
-    fn is_given(&self, text: &str) -> bool {
-        self.parts.contains(text) || self.keys.contains(text)
+impl Derivation<'_> {
+    fn is_source(&self, text: &str) -> bool {
+        self.scalars.contains(text) || self.keys.contains(text)
     }
 
-    /// The depth of the recursion is that of the value, which its maker bounds.
-    fn take(&mut self, made: &Value) {
-        match made {
+    /// Adds the new texts of the derived value. The depth of the value is limited.
+    fn note(&mut self, derived: &Value) {
+        match derived {
             Value::Null | Value::Bool(_) => {}
             Value::Number(number) => {
-                if !self.is_given(&number.to_string()) {
+                if !self.is_source(&number.to_string()) {
                     self.known.texts.add_number(number);
                 }
             }
             Value::String(text) => {
-                if !self.is_given(text) {
-                    self.known.texts.add_made(text, false);
+                if !self.is_source(text) {
+                    self.known.texts.add_derived(text, false);
                 }
             }
-            Value::Array(items) => items.iter().for_each(|item| self.take(item)),
+            Value::Array(items) => items.iter().for_each(|item| self.note(item)),
             Value::Object(members) => {
                 for (key, member) in members.iter() {
                     if self.keys.contains(key) {
-                        // It was the name of something before.
-                    } else if self.parts.contains(key) {
-                        if self.known.texts.knows(key) {
+                        // It was a key before.
+                    } else if self.scalars.contains(key) {
+                        if self.known.texts.contains(key) {
                             self.known.texts.add_key(key, false);
                         }
                     } else {
-                        // The names in what a Secret holds are words of everywhere.
+                        // Keys in the value of a Secret are often common words.
                         let is_word = key.len() < 8 && key.bytes().all(|byte| byte.is_ascii_alphabetic());
                         self.known.texts.add_key(key, is_word);
                     }
-                    self.take(member);
+                    self.note(member);
                 }
             }
         }
@@ -256,25 +258,25 @@ mod tests {
 
     fn taint() -> TaintTracker {
         let taint = TaintTracker::default();
-        taint.see(&json(r#"{"kind":"ConfigMap","data":{"p":"open"}}"#));
-        assert!(taint.is_blank() && !taint.holds(&"open".into()));
-        taint.see(&json(r#"{"kind":"Secret","data":{"p":"aHVudGVyMg==","q":"eA=="}}"#));
+        taint.track(&json(r#"{"kind":"ConfigMap","data":{"p":"open"}}"#));
+        assert!(taint.is_blank() && !taint.is_tainted(&"open".into()));
+        taint.track(&json(r#"{"kind":"Secret","data":{"p":"aHVudGVyMg==","q":"eA=="}}"#));
         taint
     }
 
     #[test]
-    fn values_are_known_as_they_are_and_decoded() {
+    fn values_are_tainted_encoded_and_decoded() {
         let taint = taint();
         for text in ["aHVudGVyMg==", "is hunter2", "x", "eA=="] {
-            assert!(taint.holds(&text.into()), "{text}");
+            assert!(taint.is_tainted(&text.into()), "{text}");
         }
-        assert!(!taint.holds(&"ax".into()));
+        assert!(!taint.is_tainted(&"ax".into()));
     }
 
     #[test]
-    fn values_of_odd_types_are_known() {
+    fn values_of_other_types_are_tainted() {
         let taint = TaintTracker::default();
-        taint.see(&json(r#"{"kind":"Secret","data":{"a":5,"b":{"c":["d-word",true]},"e":"dGV4dA=="},"stringData":"whole"}"#));
+        taint.track(&json(r#"{"kind":"Secret","data":{"a":5,"b":{"c":["d-word",true]},"e":"dGV4dA=="},"stringData":"whole"}"#));
         for (value, holds) in [
             ("5", true),
             ("\"d-word\"", true),
@@ -283,29 +285,29 @@ mod tests {
             ("\"text\"", true),
             ("\"whole\"", true),
         ] {
-            assert_eq!(taint.holds(&json(value)), holds, "{value}");
+            assert_eq!(taint.is_tainted(&json(value)), holds, "{value}");
         }
     }
 
     #[test]
-    fn what_is_made_of_them_is_known_and_what_it_is_made_with_is_not() {
+    fn derived_texts_are_tainted_and_their_other_sources_are_not() {
         let taint = taint();
-        let given = json(r#"["hunter2","-"]"#);
-        taint.note(&json(r#"{"H2":["-",7,true,"hun"]}"#), &[&given]);
+        let source = json(r#"["hunter2","-"]"#);
+        taint.note_derived(&json(r#"{"H2":["-",7,true,"hun"]}"#), &[&source]);
         for (value, holds) in
             [("\"H2\"", true), ("\"-\"", false), ("7", true), ("true", false), ("\"hun\"", true)]
         {
-            assert_eq!(taint.holds(&json(value)), holds, "{value}");
+            assert_eq!(taint.is_tainted(&json(value)), holds, "{value}");
         }
         let secrets = taint.secrets();
         assert_eq!(
-            secrets.texts().replaced(&json(r#"{"data":{"H2":"hun","n":7}}"#)),
+            secrets.texts().redacted_object(&json(r#"{"data":{"H2":"hun","n":7}}"#)),
             json(r#"{"data":{"***":"***","n":"***"}}"#)
         );
     }
 
     #[test]
-    fn what_a_patch_brought_is_known_unless_it_is_written_in_the_rule() {
+    fn texts_of_a_patch_are_tainted_unless_they_are_in_the_rule() {
         let taint = taint();
         let before = json(r#"{"data":{"a":"b"}}"#);
         let after = json(r#"{"data":{"a":"b","hu":"pre-hu","fixed":"yes","n":12}}"#);
@@ -313,7 +315,7 @@ mod tests {
         for (value, holds) in
             [("\"hu\"", true), ("\"pre-hu\"", true), ("12", true), ("\"b\"", false), ("\"yes\"", false)]
         {
-            assert_eq!(taint.holds(&json(value)), holds, "{value}");
+            assert_eq!(taint.is_tainted(&json(value)), holds, "{value}");
         }
     }
 }

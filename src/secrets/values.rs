@@ -1,4 +1,4 @@
-//! The values of a Secret, in the forms in which they are found elsewhere.
+//! The values of a Secret, and the forms in which they occur elsewhere.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -8,13 +8,13 @@ use indexmap::IndexMap;
 
 use crate::value::{Text, Value};
 
-/// The annotation in which kubectl keeps the object as it was applied, values included.
+/// The annotation in which kubectl stores the applied object with its values.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 
-/// The alphabets that a value may be encoded in, with or without padding.
+/// The Base64 alphabets, with or without padding.
 const ENCODINGS: [GeneralPurpose; 2] =
     [GeneralPurpose::new(&alphabet::STANDARD, LENIENT), GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT)];
 
@@ -26,7 +26,7 @@ pub fn is_secret(object: &Value) -> bool {
 /// The values of a Secret, by field (`data` or `stringData`) and key.
 pub type Fields = IndexMap<(&'static str, Text), Text>;
 
-/// Returns the values of a Secret. What is no string is given as JSON.
+/// The values of a Secret; those that are no strings as JSON.
 pub fn fields(object: &Value) -> Fields {
     let mut found = IndexMap::new();
     for field in ["data", "stringData"] {
@@ -41,8 +41,8 @@ pub fn fields(object: &Value) -> Fields {
     found
 }
 
-/// Values of types that no API server accepts: manifests may hold them where strings belong.
-pub(super) fn odd_values(secret: &Value) -> impl Iterator<Item = &Value> {
+/// The values that are no strings. No API server accepts them, but manifests may contain them.
+pub(super) fn values_of_other_types(secret: &Value) -> impl Iterator<Item = &Value> {
     let fields = ["data", "stringData"].into_iter().filter_map(|field| secret.get(field));
     let mut open: Vec<(&Value, usize)> = fields.map(|field| (field, 0)).collect();
     std::iter::from_fn(move || {
@@ -58,14 +58,14 @@ pub(super) fn odd_values(secret: &Value) -> impl Iterator<Item = &Value> {
     })
 }
 
-/// Decodes a value, if what comes out is text.
+/// The decoded value if it is text.
 fn decoded(text: &str) -> Option<String> {
     let decode = |engine: &GeneralPurpose| engine.decode(text.as_bytes()).ok();
     String::from_utf8(ENCODINGS.iter().find_map(decode)?).ok()
 }
 
-/// Calls `found` with each text that tells a value of a Secret: as it is written, decoded, encoded, without blanks
-/// around it, and as it was applied last.
+/// Calls `found` with each form of each value: as written, decoded, encoded, without surrounding blanks, and as last
+/// applied.
 pub(super) fn forms(secret: &Value, found: &mut dyn FnMut(Text)) {
     for ((field, _), text) in fields(secret) {
         if let Some(decoded) = decoded(&text) {

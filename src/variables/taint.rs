@@ -33,16 +33,16 @@ impl TextTaint {
     /// Notes the value of an expression of the round.
     pub(super) fn note_value(&self, value: &Value, secrets: Secrets<'_>) {
         if let Some(secrets) = secrets.filter(|_| self.is_round_tainted) {
-            secrets.note(value, &[]);
+            secrets.note_derived(value, &[]);
         }
     }
 
     /// Notes a value that is inserted into the text.
     pub(super) fn insert(&mut self, value: &Value, secrets: Secrets<'_>) {
-        let Some(secrets) = secrets.filter(|secrets| secrets.holds(value)) else { return };
+        let Some(secrets) = secrets.filter(|secrets| secrets.is_tainted(value)) else { return };
         secrets.note_read(value);
         self.is_tainted = true;
-        self.is_hidden |= !value.as_str().is_some_and(|text| secrets.finds(text));
+        self.is_hidden |= !value.as_str().is_some_and(|text| secrets.is_found_inside(text));
     }
 
     /// Notes the final text if it contains secrets that would not be found in it.
@@ -55,7 +55,7 @@ impl TextTaint {
 
 /// Notes a key with replaced variables.
 pub(super) fn note_key(key: &Text, secrets: Secrets<'_>) {
-    if let Some(secrets) = secrets.filter(|secrets| secrets.holds_text(key)) {
+    if let Some(secrets) = secrets.filter(|secrets| secrets.is_tainted_text(key)) {
         secrets.note_key(key);
     }
 }
@@ -67,7 +67,8 @@ mod tests {
     /// A tracker for which `hunter2` and `x` are secret.
     fn taint() -> TaintTracker {
         let taint = TaintTracker::default();
-        taint.see(&Value::from_json(r#"{"kind":"Secret","data":{"p":"aHVudGVyMg==","q":"eA=="}}"#).unwrap());
+        taint
+            .track(&Value::from_json(r#"{"kind":"Secret","data":{"p":"aHVudGVyMg==","q":"eA=="}}"#).unwrap());
         taint
     }
 
@@ -81,7 +82,7 @@ mod tests {
             text_taint.begin_round();
             text_taint.insert(&value.into(), Some(&secrets));
             text_taint.note_text(text, Some(&secrets));
-            assert_eq!(secrets.holds_text(text), is_noted || value == "hunter2", "{value}");
+            assert_eq!(secrets.is_tainted_text(text), is_noted || value == "hunter2", "{value}");
         }
     }
 
@@ -92,9 +93,9 @@ mod tests {
         text_taint.begin_round();
         text_taint.insert(&"hunter2".into(), Some(&secrets));
         text_taint.note_value(&"first value".into(), Some(&secrets));
-        assert!(!secrets.holds_text("first value"));
+        assert!(!secrets.is_tainted_text("first value"));
         text_taint.begin_round();
         text_taint.note_value(&"second value".into(), Some(&secrets));
-        assert!(secrets.holds_text("second value"));
+        assert!(secrets.is_tainted_text("second value"));
     }
 }

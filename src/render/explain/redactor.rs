@@ -1,7 +1,7 @@
 //! Redaction of explanations: the values of Secrets are not shown.
 
 use crate::report::{ObjectReport, Outcome};
-use crate::secrets::{MASK, Texts, is_secret};
+use crate::secrets::{MASK, TaintedTexts, is_secret};
 use crate::value::{Pointer, Value};
 
 use crate::render::mask;
@@ -13,7 +13,7 @@ pub(super) struct Redactor {
     is_own: bool,
     /// Whether everything may be shown.
     shows_secrets: bool,
-    texts: Texts,
+    texts: TaintedTexts,
 }
 
 impl Redactor {
@@ -36,7 +36,7 @@ impl Redactor {
 
     /// A text without secret parts.
     pub(super) fn text(&self, text: &str) -> String {
-        self.texts.hide(text).unwrap_or_else(|| text.to_owned())
+        self.texts.redacted(text).unwrap_or_else(|| text.to_owned())
     }
 
     /// A value at a place of the object.
@@ -62,13 +62,13 @@ impl Redactor {
     fn redacted(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => {
-                if !text.is_empty() && self.texts.hold(text) {
+                if !text.is_empty() && self.texts.are_in_text(text) {
                     MASK.into()
                 } else {
                     value.clone()
                 }
             }
-            Value::Number(_) => self.texts.replaced_part(value),
+            Value::Number(_) => self.texts.redacted_value(value),
             Value::Array(items) => Value::array(items.iter().map(|item| self.redacted(item)).collect()),
             Value::Object(members) if is_secret(value) => {
                 let masked = mask(value, value).after;
@@ -77,7 +77,7 @@ impl Redactor {
             }
             Value::Object(members) => members
                 .iter()
-                .map(|(key, member)| (self.texts.shown_key(key), self.redacted(member)))
+                .map(|(key, member)| (self.texts.redacted_key(key), self.redacted(member)))
                 .collect(),
             Value::Null | Value::Bool(_) => value.clone(),
         }

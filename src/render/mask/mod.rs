@@ -3,7 +3,7 @@
 mod text;
 
 use crate::report::ObjectReport;
-use crate::secrets::{Fields, LAST_APPLIED, MASK, Secrets, Texts, fields, is_secret};
+use crate::secrets::{Fields, LAST_APPLIED, MASK, Secrets, TaintedTexts, fields, is_secret};
 use crate::value::{Map, Text, Value};
 
 pub(super) use text::Cover;
@@ -18,7 +18,7 @@ pub struct Masked {
     pub before: Value,
     /// The object after the change.
     pub after: Value,
-    texts: Texts,
+    texts: TaintedTexts,
 }
 
 impl Masked {
@@ -26,7 +26,7 @@ impl Masked {
     fn apart(
         (before, mut shown_before): (&Value, Value),
         (after, mut shown_after): (&Value, Value),
-        texts: Texts,
+        texts: TaintedTexts,
     ) -> Self {
         tell_apart((before, &mut shown_before), (after, &mut shown_after));
         Self { before: shown_before, after: shown_after, texts }
@@ -34,7 +34,7 @@ impl Masked {
 
     /// A message about the object without the secret texts of either state.
     pub fn message(&self, text: &str) -> String {
-        self.texts.hide(text).unwrap_or_else(|| text.to_owned())
+        self.texts.redacted(text).unwrap_or_else(|| text.to_owned())
     }
 }
 
@@ -49,10 +49,14 @@ pub fn mask(before: &Value, after: &Value) -> Masked {
 pub fn mask_beside(before: &Value, after: &Value, others: &Secrets) -> Masked {
     if !is_secret(before) && !is_secret(after) {
         if others.is_empty() {
-            return Masked { before: before.clone(), after: after.clone(), texts: Texts::default() };
+            return Masked { before: before.clone(), after: after.clone(), texts: TaintedTexts::default() };
         }
         let texts = others.texts();
-        return Masked::apart((before, texts.replaced(before)), (after, texts.replaced(after)), texts);
+        return Masked::apart(
+            (before, texts.redacted_object(before)),
+            (after, texts.redacted_object(after)),
+            texts,
+        );
     }
     let (old, new) = (fields(before), fields(after));
     let texts = others.texts_with(&[before, after]);
@@ -109,7 +113,7 @@ fn tell_apart((before, shown_before): (&Value, &mut Value), (after, shown_after)
 /// The same for states of a report's object, unless its Secrets may be shown.
 pub(super) fn mask_of(report: &ObjectReport, before: &Value, after: &Value) -> Masked {
     if report.shows_secrets {
-        return Masked { before: before.clone(), after: after.clone(), texts: Texts::default() };
+        return Masked { before: before.clone(), after: after.clone(), texts: TaintedTexts::default() };
     }
     mask_beside(before, after, &report.secrets)
 }
@@ -123,8 +127,13 @@ fn changed(own: &Fields, other: &Fields) -> Vec<(&'static str, Text)> {
 }
 
 /// A Secret without its values, and without what else must not be shown.
-fn masked(texts: &Texts, object: &Value, changed: &[(&'static str, Text)], changed_mask: &str) -> Value {
-    let mut shown = texts.replaced(object);
+fn masked(
+    texts: &TaintedTexts,
+    object: &Value,
+    changed: &[(&'static str, Text)],
+    changed_mask: &str,
+) -> Value {
+    let mut shown = texts.redacted_object(object);
     let Some(members) = shown.as_object_mut() else { return shown };
     for field in ["data", "stringData"] {
         let entries = object.get(field).and_then(Value::as_object);
@@ -134,7 +143,7 @@ fn masked(texts: &Texts, object: &Value, changed: &[(&'static str, Text)], chang
                 let differs = changed.iter().any(|(name, changed)| *name == field && changed == key);
                 Value::from(if differs { changed_mask } else { MASK })
             };
-            entries.keys().map(|key| (texts.shown_key(key), mask(key))).collect()
+            entries.keys().map(|key| (texts.redacted_key(key), mask(key))).collect()
         });
         *node = covered.map_or_else(|| MASK.into(), Value::object);
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::report::ObjectReport;
-use crate::secrets::{MASK, Texts};
+use crate::secrets::{MASK, TaintedTexts};
 use crate::value::{Pointer, Value};
 use crate::yaml::{Document, Limits, Source, read};
 
@@ -135,13 +135,13 @@ fn hidden(at: &mut Pointer, real: &Value, shown: &Value, found: &mut impl FnMut(
 struct Zone {
     end: usize,
     /// In comments.
-    lines: Texts,
+    lines: TaintedTexts,
     /// Everywhere: what is no word, and so no name of a field.
-    marked: Texts,
+    marked: TaintedTexts,
 }
 
 impl Zone {
-    fn new(end: usize, texts: &Texts) -> Self {
+    fn new(end: usize, texts: &TaintedTexts) -> Self {
         let is_word = |line: &str| line.bytes().all(|byte| byte.is_ascii_alphabetic());
         Self { end, lines: texts.lines(|_| true), marked: texts.lines(|line| !is_word(line)) }
     }
@@ -155,7 +155,7 @@ impl Zone {
             };
             let comment = line.match_indices('#').find(is_comment).map_or(line.len(), |(offset, _)| offset);
             for (texts, part) in [(&self.marked, &line[..comment]), (&self.lines, &line[comment..])] {
-                match texts.hide_inside(part) {
+                match texts.redacted_message(part) {
                     Some(hidden) => out.push_str(&hidden),
                     None => out.push_str(part),
                 }

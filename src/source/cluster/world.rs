@@ -166,7 +166,7 @@ impl<W: World> ClusterWorld<W> {
             // The engine reports a rule that cannot be replayed.
             Some(_) if matches!(why, ClusterError::NotRecorded(_)) => {}
             Some(secrets) if !self.shows_secrets => {
-                let hide = |text: &str| secrets.hide_in(text, texts);
+                let hide = |text: &str| secrets.redact_message(text, texts);
                 self.failed_lookups.note_reported(|| hide(&what), &why.clone().with_words(hide));
             }
             _ => self.failed_lookups.note_reported(|| what, why),

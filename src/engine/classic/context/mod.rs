@@ -220,7 +220,7 @@ impl<'a> Context<'a> {
         self.restart_runtime();
         self.trace = is_traced.then(Trace::default);
         self.has_target = true;
-        self.taint.see(target);
+        self.taint.track(target);
         self.typed_integers.set(&TARGET.into(), true);
         self.set_variable(&TARGET.into(), target.clone());
     }
@@ -454,8 +454,8 @@ impl<'a> Context<'a> {
             self.taint.note_read(&self.image_source);
             let images = images::images(&self.image_source)
                 .map_err(|error| QueryError::Load(LoadError::Failed(error.to_string())))?;
-            if let Some(images) = images.as_ref().filter(|_| self.taint.holds(&self.image_source)) {
-                self.taint.note(images, &[&self.image_source]);
+            if let Some(images) = images.as_ref().filter(|_| self.taint.is_tainted(&self.image_source)) {
+                self.taint.note_derived(images, &[&self.image_source]);
             }
             self.images = Some(images);
         }

@@ -416,7 +416,7 @@ impl TargetsRun<'_> {
             return;
         }
         if let Outcome::Patched { after, .. } = &outcome {
-            context.taint().see(after);
+            context.taint().track(after);
             targets.set(id, after.clone());
         }
         let trigger = evaluation.identity.cloned();
@@ -486,7 +486,7 @@ impl TargetsRun<'_> {
         let mut text = String::new();
         yaml::print(&Value::from_iter([(key, Value::from(change))]), &mut text);
         let taint = self.trigger.evaluation.taint;
-        let is_secret = |segment: &Segment| matches!(segment, Segment::Key(key) if taint.hides_key(key));
+        let is_secret = |segment: &Segment| matches!(segment, Segment::Key(key) if taint.is_tainted_key(key));
         if last.pointer.segments().iter().any(is_secret) {
             taint.note_text(&text);
         }

@@ -214,7 +214,7 @@ fn substitute_patch(
     let settings = context.substitution(Inline::Path);
     let replaced = template.substitute_with_insertions(context, settings);
     let (value, words) = replaced.map_err(|error| unresolved(&error, context))?;
-    let is_secret = context.taint().holds(&value);
+    let is_secret = context.taint().is_tainted(&value);
     let filled = || open?.fill(&words?);
     let parsed = match &value {
         Value::String(text) => filled().unwrap_or_else(|| JsonPatch::parse_as(text, context.tracker())),

@@ -1,14 +1,14 @@
 //! Answers to server dry runs without the values of Secrets.
 
-use crate::secrets::{MASK, Texts, is_secret, mask_further};
+use crate::secrets::{MASK, TaintedTexts, is_secret, mask_server_fields};
 use crate::source::cluster::DryRunRequest;
 use crate::value::{Text, Value};
 
 /// Masks what the server would store. Where that is as it was sent it has the mask of what was sent, and another mask
 /// where only the masks are equal.
-pub(super) fn masked(stored: &Value, request: &DryRunRequest<'_>, texts: &Texts) -> Value {
-    let stored = mask_further(request.object, stored);
-    let mut masked = texts.replaced(&stored);
+pub(super) fn masked(stored: &Value, request: &DryRunRequest<'_>, texts: &TaintedTexts) -> Value {
+    let stored = mask_server_fields(request.object, stored);
+    let mut masked = texts.redacted_object(&stored);
     if is_secret(&stored)
         && let Some(members) = masked.as_object_mut()
     {

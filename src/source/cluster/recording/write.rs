@@ -305,7 +305,7 @@ impl Cluster for RecordingCluster {
         match &answer {
             Ok(stored) => self.keep(&question, Ok(dry_run::masked(stored, request, &texts)))?,
             Err(error) => {
-                let hide = |words: &str| texts.hide(words).unwrap_or_else(|| words.to_owned());
+                let hide = |words: &str| texts.redacted(words).unwrap_or_else(|| words.to_owned());
                 self.keep(&question, Err(&error.clone().with_words(hide)))?;
             }
         }

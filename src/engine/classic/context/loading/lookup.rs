@@ -57,8 +57,8 @@ impl Loading<'_, '_> {
             Ok(given) => {
                 let image = image_data(&reference, &given).map_err(|error| failed(&error))?;
                 let secrets = self.context.taint();
-                if secrets.holds_text(&reference) {
-                    secrets.note(&image, &[&given]);
+                if secrets.is_tainted_text(&reference) {
+                    secrets.note_derived(&image, &[&given]);
                 }
                 self.search_result(image, path)
             }
@@ -160,7 +160,7 @@ impl Loading<'_, '_> {
                     format!("{failed}{error}; {objects} can give the object, {entries} the entry")
                 };
                 let secrets = self.context.taint();
-                let is_missed = |text: &&Text| text.len() < MIN_FOUND_BYTES && secrets.holds_text(text);
+                let is_missed = |text: &&Text| text.len() < MIN_FOUND_BYTES && secrets.is_tainted_text(text);
                 if [&namespace, &name].iter().any(is_missed) {
                     secrets.note_message(&message);
                 }
