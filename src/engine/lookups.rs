@@ -15,16 +15,10 @@ pub(super) fn lookup(
     let texts: &[&str] = match &source {
         LookupSource::ConfigMap { namespace, name } => &[namespace, name],
         LookupSource::Api(path) => &[path],
-        LookupSource::Call { .. }
-        | LookupSource::Global(_)
-        | LookupSource::GlobalEntry(_)
-        | LookupSource::Image(_) => &[],
+        _ => &[],
     };
     let found = look_up(taint, texts, |tainted| world.lookup(&Lookup { source, tainted: tainted.as_ref() }))?;
-    if !matches!(
-        source,
-        LookupSource::Image(_) | LookupSource::GlobalEntry(_) | LookupSource::ConfigMap { .. }
-    ) {
+    if matches!(source, LookupSource::Api(_) | LookupSource::Call { .. } | LookupSource::Global(_)) {
         taint.track_response(&found);
     }
     Ok(found)

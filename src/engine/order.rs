@@ -27,9 +27,7 @@ pub(super) fn run(engine: &Engine, object: &Value, old: Option<&Value>, world: &
             policies,
             unknown: evaluation.missing_inputs(),
             filter: evaluation.filter.take(),
-            secrets: Secrets::default(),
-            shows_secrets: false,
-            server_dry_run: None,
+            ..ObjectReport::default()
         }
     });
     evaluated.map_or_else(untouched, |(report, secrets)| ObjectReport { secrets, ..report })

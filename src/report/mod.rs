@@ -28,7 +28,7 @@ pub use trace::{
 };
 
 /// The result of the policies for one object.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ObjectReport {
     /// The object's identity; `None` if it lacks `apiVersion` or `kind`, and so was not evaluated.
     pub object: Option<ObjectRef>,
@@ -85,17 +85,7 @@ impl std::fmt::Display for UndecidedException {
 impl ObjectReport {
     /// The report of an object that no policy matches.
     pub fn untouched(object: Value) -> Self {
-        Self {
-            object: ObjectRef::of(&object),
-            before: object.clone(),
-            after: object,
-            policies: Vec::new(),
-            unknown: MissingInputs::default(),
-            filter: None,
-            secrets: Secrets::default(),
-            shows_secrets: false,
-            server_dry_run: None,
-        }
+        Self { object: ObjectRef::of(&object), before: object.clone(), after: object, ..Self::default() }
     }
 
     /// Whether the object changed.
@@ -193,11 +183,10 @@ impl RuleReport {
 
     /// The changes of the rule.
     pub fn changes(&self) -> Vec<Change> {
-        match &self.outcome {
-            Outcome::Patched { before, after } => changes(before, after),
-            Outcome::NoChange | Outcome::Triggered { .. } | Outcome::Skipped(_) | Outcome::Error(_) => {
-                Vec::new()
-            }
+        if let Outcome::Patched { before, after } = &self.outcome {
+            changes(before, after)
+        } else {
+            Vec::new()
         }
     }
 }

@@ -44,7 +44,7 @@ fn run_rules(
     let input = if is_delete { Value::Null } else { object.clone() };
     evaluation.with_context(&policy.meta, Some(operation), input, &tracker, |context| {
         if is_request_seen(evaluation, policy, number) {
-            context.type_object();
+            context.type_objects(false);
         }
         let before = if is_delete { object.clone() } else { context.object().clone() };
         let name = policy.meta.full_name();
@@ -253,7 +253,7 @@ impl StandardRun<'_> {
         let error = evaluation.not_replayable().map(|error| RuleRun::from(Outcome::Error(error)));
         let RuleRun { outcome, is_object_lost } = error.unwrap_or(run);
         if !is_delete {
-            context.type_object();
+            context.type_objects(false);
         }
         match &outcome {
             Outcome::Patched { after, .. } => {

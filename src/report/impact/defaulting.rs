@@ -11,6 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::value::{GroupVersionKind, Map, Quantity, Value};
 
+use super::text;
+
 /// The types by name, from `types.txt`.
 static TYPES: LazyLock<BTreeMap<&'static str, Type>> =
     LazyLock::new(|| parse_types(include_str!("types.txt")));
@@ -295,21 +297,15 @@ fn set_claim_defaults(claim: &mut Value, gated: GatedFields) {
 /// The data source of a claim has two fields, `dataSource` for claims and snapshots, and `dataSourceRef`; each is the
 /// default of the other.
 fn data_source(members: &mut Map, gated: GatedFields) {
-    let text = |source: &Value, field: &str| {
-        source.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
     let is_known = |source: &Value| {
-        matches!(
-            (&*text(source, "apiGroup"), &*text(source, "kind")),
-            ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
-        )
+        let [group, kind] = [["apiGroup"], ["kind"]].map(|field| text(source, &field).unwrap_or_default());
+        matches!((group, kind), ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot"))
     };
     if members.get("dataSource").is_some_and(|source| !is_known(source)) {
         members.shift_remove("dataSource");
     }
-    if gated == GatedFields::Dropped
-        && members.get("dataSourceRef").is_some_and(|source| !text(source, "namespace").is_empty())
-    {
+    let has_namespace = |source: &Value| text(source, &["namespace"]).is_some_and(|name| !name.is_empty());
+    if gated == GatedFields::Dropped && members.get("dataSourceRef").is_some_and(has_namespace) {
         members.shift_remove("dataSourceRef");
     }
     match (members.get("dataSource").cloned(), members.get("dataSourceRef").cloned()) {

@@ -257,15 +257,10 @@ impl<'a> Context<'a> {
             .with_secrets(Some(self.taint));
     }
 
-    /// Records that Kyverno has put the object into the context a second time: from then on its integers are typed.
-    pub(super) const fn type_object(&mut self) {
+    /// Records that Kyverno has put the object, or both objects, into the context again: then their integers are typed.
+    pub(super) const fn type_objects(&mut self, is_old_typed: bool) {
         self.typed_integers.object = true;
-    }
-
-    /// The same for both objects: they do not come from a request.
-    pub(super) const fn type_objects(&mut self) {
-        self.typed_integers.object = true;
-        self.typed_integers.old_object = true;
+        self.typed_integers.old_object |= is_old_typed;
     }
 
     /// The type in Kyverno of the integers in all variables since the last call.

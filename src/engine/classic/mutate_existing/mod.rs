@@ -8,7 +8,7 @@ use crate::engine::{LookupError, TargetAccess};
 use crate::policy::{ClassicPolicy, Edit, MutateExisting, Operation, Rule, Target, TargetSelector};
 use crate::report::{Outcome, PolicyReport, RuleError, RuleReport, SkipReason};
 use crate::semantics::{Divergence, DivergenceSet, DivergenceTracker, Semantics};
-use crate::value::{ChangeKind, Segment, Text, Value, changes};
+use crate::value::{ChangeKind, Segment, Value, changes};
 use crate::variables::Inline;
 use crate::yaml;
 
@@ -167,7 +167,7 @@ impl Trigger<'_> {
         targets: &mut Targets,
         keeps_changes: bool,
     ) -> UpdateRequestRun {
-        context.type_objects();
+        context.type_objects(true);
         let settings = &self.evaluation.engine.settings;
         let is_kyverno = settings.semantics == Semantics::Kyverno;
         let mut run = UpdateRequestRun::default();
@@ -305,7 +305,9 @@ impl TargetsRun<'_> {
             let selected = self.find(index, target, context, targets);
             match evaluation.not_replayable().map_or(selected, Err) {
                 Ok(selected) => {
-                    missing.extend(selected.missing.clone());
+                    if selected.ids.is_empty() {
+                        missing.push(selected.selector.to_string().into());
+                    }
                     found.push((target, selected));
                 }
                 Err(error) => run.fail_to_find(self.rule, error),
@@ -320,7 +322,7 @@ impl TargetsRun<'_> {
         }
         let trace = context.take_trace();
         let identities = ids().filter_map(|id| targets.identity(*id)).collect();
-        for (target, Selected { selector, ids, .. }) in &found {
+        for (target, Selected { selector, ids }) in &found {
             for id in ids {
                 self.run_target((target, selector), *id, context, targets, run);
             }
@@ -353,21 +355,17 @@ impl TargetsRun<'_> {
             return Err(refused(refusal));
         }
         match targets.find(&selector, engine, (world, taint)) {
-            Ok(ids) if ids.is_empty() => {
-                if targets.has_parent(&selector) {
-                    return Err(no_subresource(&selector));
-                }
-                Ok(Selected { missing: Some(selector.to_string().into()), ids, selector })
-            }
+            Ok(ids) if ids.is_empty() && targets.has_parent(&selector) => Err(no_subresource(&selector)),
             Ok(ids) => {
                 let is_pattern = selector.name.is_empty() || selector.name.contains(['*', '?']);
-                if !selector.kind.subresource.is_empty()
+                if !ids.is_empty()
+                    && !selector.kind.subresource.is_empty()
                     && is_pattern
                     && !context.tracker().documented(Divergence::SubresourceByPattern)
                 {
                     return Err(not_found(&selector));
                 }
-                Ok(Selected { selector, ids, missing: None })
+                Ok(Selected { selector, ids })
             }
             Err(LookupError::NotFound | LookupError::NotGiven) => Err(if targets.has_parent(&selector) {
                 no_subresource(&selector)
@@ -507,6 +505,4 @@ impl TargetsRun<'_> {
 struct Selected {
     selector: TargetSelector,
     ids: Vec<TargetId>,
-    /// A description of the target, if there are none.
-    missing: Option<Text>,
 }

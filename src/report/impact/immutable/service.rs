@@ -2,7 +2,7 @@
 
 use crate::value::{Pointer, Value};
 
-use super::{list, pointer, text};
+use super::{differing, list, pointer, text};
 
 pub(super) fn changed(old: &Value, new: &Value) -> Vec<Pointer> {
     let mut found = Vec::new();
@@ -11,15 +11,11 @@ pub(super) fn changed(old: &Value, new: &Value) -> Vec<Pointer> {
         found.extend(addresses(old, new));
     }
     if was == "LoadBalancer" && is == "LoadBalancer" {
-        let place = ["spec", "loadBalancerClass"];
-        if old.path(&place) != new.path(&place) {
-            found.push(pointer(&place));
-        }
-        let place = ["spec", "healthCheckNodePort"];
+        found.extend(differing(old, new, &[&["spec", "loadBalancerClass"]]));
+        let place: &[&str] = &["spec", "healthCheckNodePort"];
         let is_checked = |service| text(service, &["spec", "externalTrafficPolicy"]) == Some("Local");
-        let is_given = new.path(&place).is_some();
-        if is_checked(old) && is_checked(new) && is_given && old.path(&place) != new.path(&place) {
-            found.push(pointer(&place));
+        if is_checked(old) && is_checked(new) && new.path(place).is_some() {
+            found.extend(differing(old, new, &[place]));
         }
     }
     found
