@@ -67,7 +67,7 @@ impl Reporter {
         let cluster = match error {
             SourceError::Cluster(cluster) => cluster,
             SourceError::Unread { what, in_part, cause } => {
-                let list = if *in_part { &mut self.gaps.in_part } else { &mut self.gaps.unread };
+                let list = if *in_part { &mut self.gaps.partial } else { &mut self.gaps.unreadable };
                 for name in what.iter().map(|name| printable_line(name)) {
                     if !list.contains(&name) {
                         list.push(name);
@@ -76,7 +76,7 @@ impl Reporter {
                 cause
             }
             SourceError::Absent { what, cause } => {
-                self.gaps.absent.push(printable_line(what));
+                self.gaps.not_found.push(printable_line(what));
                 cause
             }
             _ => return self.error(Exit::of(error), error),
@@ -112,7 +112,7 @@ impl Reporter {
 
     /// Takes note of a lookup that failed, so that the result is incomplete.
     pub(super) fn add_gap(&mut self, what: &str) {
-        self.gaps.missed.push(printable_line(what));
+        self.gaps.failed_lookups.push(printable_line(what));
     }
 
     /// Prints the error of policies that could not be read, so that the result is incomplete.

@@ -65,7 +65,7 @@ impl<'a> DryRuns<'a> {
                 ServerDryRun::Accepted { sent, stored }
             }
             Err(error) if error.is_refusal_of_the_object() => ServerDryRun::Refused(words(error)),
-            Err(error) => ServerDryRun::Unanswered(words(error)),
+            Err(error) => ServerDryRun::Failed(words(error)),
         })
     }
 

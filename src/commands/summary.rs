@@ -163,9 +163,9 @@ impl RunSummary {
                 reporter.worsen(Exit::Evaluation);
                 &mut self.more_refused
             }
-            Some(ServerDryRun::Unanswered(_)) => {
+            Some(ServerDryRun::Failed(_)) => {
                 reporter.worsen(Exit::Cluster);
-                if self.tally.server_dry_runs.unanswered <= NAMED_UNANSWERED {
+                if self.tally.server_dry_runs.failed <= NAMED_UNANSWERED {
                     let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
                     reporter.add_gap(&format!("dry run of {name}"));
                 }

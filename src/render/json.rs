@@ -92,7 +92,7 @@ fn dry_run_json(server_dry_run: &ServerDryRun, report: &ObjectReport, object: &M
             ("accepted", "patch", json_patch(&shortest_changes(&shown.before, &shown.after)))
         }
         ServerDryRun::Refused(words) => ("refused", "message", object.message(words).into()),
-        ServerDryRun::Unanswered(words) => ("unanswered", "message", object.message(words).into()),
+        ServerDryRun::Failed(words) => ("unanswered", "message", object.message(words).into()),
     };
     [("verdict", Value::from(verdict)), (name, value)].into_iter().collect()
 }
@@ -176,11 +176,11 @@ fn counts_json<S>(name: &'static str, of: &IndexMap<Text, Counts, S>) -> Value {
 fn gaps_json(gaps: &MissingData) -> Value {
     let names = |names: &[String]| Value::array(names.iter().map(|name| name.as_str().into()).collect());
     let lists = [
-        ("kinds", names(&gaps.unread)),
-        ("inPart", names(&gaps.in_part)),
-        ("objects", names(&gaps.absent)),
+        ("kinds", names(&gaps.unreadable)),
+        ("inPart", names(&gaps.partial)),
+        ("objects", names(&gaps.not_found)),
         ("policies", names(&gaps.policies)),
-        ("lookUps", names(&gaps.missed)),
+        ("lookUps", names(&gaps.failed_lookups)),
     ];
     lists.into_iter().collect()
 }
@@ -232,7 +232,7 @@ pub fn tally_json(tally: &Totals, gaps: &MissingData) -> Value {
             ("accepted", count(server_dry_runs.accepted)),
             ("furtherChanges", count(server_dry_runs.changed)),
             ("refused", count(server_dry_runs.refused)),
-            ("unanswered", count(server_dry_runs.unanswered)),
+            ("unanswered", count(server_dry_runs.failed)),
         ];
         all.insert("serverDryRun", counts.into_iter().collect());
     }

@@ -52,7 +52,7 @@ pub fn dry_run_line(report: &ObjectReport) -> Option<String> {
     let (what, words) = match report.server_dry_run.as_deref()? {
         ServerDryRun::Accepted { .. } => return None,
         ServerDryRun::Refused(words) => ("the API server refuses it", words),
-        ServerDryRun::Unanswered(words) => ("the API server does not say whether it takes it", words),
+        ServerDryRun::Failed(words) => ("the API server does not say whether it takes it", words),
     };
     let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
     let words = mask_of(report, &report.before, &report.after).message(words).replace('\n', "\n  ");

@@ -175,9 +175,9 @@ fn totals(tally: &Totals, gaps: &MissingData) -> String {
         let _ = write!(line, ", {} with errors", tally.errors);
     }
     for (names, [one, more], what) in [
-        (&gaps.absent, ["object", "objects"], "not found"),
-        (&gaps.unread, ["kind", "kinds"], "not readable"),
-        (&gaps.in_part, ["kind", "kinds"], "readable in part"),
+        (&gaps.not_found, ["object", "objects"], "not found"),
+        (&gaps.unreadable, ["kind", "kinds"], "not readable"),
+        (&gaps.partial, ["kind", "kinds"], "readable in part"),
         (&gaps.policies, ["kind", "kinds"], "of policies not readable"),
     ] {
         if !names.is_empty() {
@@ -198,7 +198,7 @@ pub fn dry_runs_line(server_dry_runs: &ServerDryRuns) -> String {
     if server_dry_runs.changed > 0 {
         let _ = write!(line, " ({} with further changes)", server_dry_runs.changed);
     }
-    let more = [(server_dry_runs.refused, "refused"), (server_dry_runs.unanswered, "without answer")];
+    let more = [(server_dry_runs.refused, "refused"), (server_dry_runs.failed, "without answer")];
     for (number, what) in more.into_iter().filter(|(number, _)| *number > 0) {
         let _ = write!(line, ", {number} {what}");
     }
@@ -345,8 +345,8 @@ n000        1         1              0           0
     #[test]
     fn long_tables_are_folded_and_nothing_is_lost_in_their_sums() {
         let gaps = MissingData {
-            unread: vec!["secrets".into()],
-            in_part: vec!["pods".into()],
+            unreadable: vec!["secrets".into()],
+            partial: vec!["pods".into()],
             ..MissingData::default()
         };
         let expected_end = "

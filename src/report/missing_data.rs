@@ -9,25 +9,25 @@ const MAX_LISTED: usize = 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MissingData {
     /// Kinds that could not be read.
-    pub unread: Vec<String>,
+    pub unreadable: Vec<String>,
     /// Kinds of which some objects could be read.
-    pub in_part: Vec<String>,
+    pub partial: Vec<String>,
     /// Named objects that do not exist.
-    pub absent: Vec<String>,
+    pub not_found: Vec<String>,
     /// Kinds of policies that could not be read, so that results may be incomplete or differ.
     pub policies: Vec<String>,
     /// Lookups for an object that failed.
-    pub missed: Vec<String>,
+    pub failed_lookups: Vec<String>,
 }
 
 impl MissingData {
     /// Whether nothing is missing.
     pub const fn is_empty(&self) -> bool {
-        self.unread.is_empty()
-            && self.in_part.is_empty()
-            && self.absent.is_empty()
+        self.unreadable.is_empty()
+            && self.partial.is_empty()
+            && self.not_found.is_empty()
             && self.policies.is_empty()
-            && self.missed.is_empty()
+            && self.failed_lookups.is_empty()
     }
 }
 
@@ -35,11 +35,11 @@ impl MissingData {
 impl fmt::Display for MissingData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lists = [
-            ("not read", &self.unread, usize::MAX),
-            ("read in part", &self.in_part, usize::MAX),
-            ("not found", &self.absent, MAX_LISTED),
+            ("not read", &self.unreadable, usize::MAX),
+            ("read in part", &self.partial, usize::MAX),
+            ("not found", &self.not_found, MAX_LISTED),
             ("policies not read", &self.policies, usize::MAX),
-            ("not looked up", &self.missed, MAX_LISTED),
+            ("not looked up", &self.failed_lookups, MAX_LISTED),
         ];
         let mut separator = "";
         for (what, names, most) in lists.into_iter().filter(|(_, names, _)| !names.is_empty()) {
@@ -62,12 +62,12 @@ mod tests {
     #[test]
     fn all_missing_data_is_on_one_line() {
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-        let mut missing = MissingData { unread: names(&["pods", "secrets"]), ..MissingData::default() };
+        let mut missing = MissingData { unreadable: names(&["pods", "secrets"]), ..MissingData::default() };
         assert_eq!(missing.to_string(), "not read: pods, secrets");
-        missing.in_part = names(&["nodes"]);
-        missing.absent = names(&["pods \"a\" in web"]);
+        missing.partial = names(&["nodes"]);
+        missing.not_found = names(&["pods \"a\" in web"]);
         missing.policies = names(&["policies.kyverno.io"]);
-        missing.missed = (0..12).map(|number| format!("/{number}")).collect();
+        missing.failed_lookups = (0..12).map(|number| format!("/{number}")).collect();
         let all = "not read: pods, secrets; read in part: nodes; not found: pods \"a\" in web; policies not read: policies.kyverno.io; \
                    not looked up: /0, /1, /2, /3, /4, /5, /6, /7, /8, /9 and 2 more";
         assert_eq!(missing.to_string(), all);

@@ -15,7 +15,7 @@ pub enum ServerDryRun {
     /// The server or one of its webhooks refuses it; the server's message.
     Refused(String),
     /// The dry run failed, for example for lack of access; the server's message.
-    Unanswered(String),
+    Failed(String),
 }
 
 impl ServerDryRun {
@@ -35,7 +35,7 @@ pub struct ServerDryRuns {
     /// Objects that would be refused.
     pub refused: usize,
     /// Objects whose dry run failed.
-    pub unanswered: usize,
+    pub failed: usize,
 }
 
 impl ServerDryRuns {
@@ -47,7 +47,7 @@ impl ServerDryRuns {
                 self.changed += usize::from(server_dry_run.is_changed());
             }
             ServerDryRun::Refused(_) => self.refused += 1,
-            ServerDryRun::Unanswered(_) => self.unanswered += 1,
+            ServerDryRun::Failed(_) => self.failed += 1,
         }
     }
 

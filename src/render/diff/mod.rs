@@ -138,7 +138,7 @@ pub fn dry_run_text(report: &ObjectReport, style: &DiffStyle) -> String {
         }
         None | Some(ServerDryRun::Accepted { .. }) => return out,
         Some(ServerDryRun::Refused(words)) => ("refuses it", words),
-        Some(ServerDryRun::Unanswered(words)) => ("does not say whether it takes it", words),
+        Some(ServerDryRun::Failed(words)) => ("does not say whether it takes it", words),
     };
     let shown = mask_of(report, &report.before, &report.after);
     let words = printable(&shown.message(words)).replace('\n', "\n#   ");
