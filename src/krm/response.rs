@@ -70,7 +70,7 @@ pub fn response_text(document: &Document, list: &ResourceList, mut response: Res
     };
     match written.and_then(|written| written.spliced(list, &response, edited.is_some(), &answer)) {
         // It differs for an alias that lost its anchor, for example.
-        Some(text) if yaml::says(&text, &answer) => text,
+        Some(text) if yaml::parses_as(&text, &answer) => text,
         _ => {
             yaml::print(&answer, &mut canonical);
             canonical

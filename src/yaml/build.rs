@@ -4,19 +4,19 @@ use std::ops::Range;
 
 use crate::value::{Entry, Map, Number, Text, Value};
 
-use super::event::{Kind, Scalar, Sink, Stop};
+use super::event::{EventReceiver, Kind, ReadError, Scalar};
 use super::keys::Keys;
 use super::scalar::Resolved;
-use super::{Fault, Limit, Limits};
+use super::{ErrorKind, Limit, Limits};
 
-/// So many faults of one document are listed.
-const MAX_FAULTS: usize = 100;
+/// So many errors of one document are listed.
+const MAX_ERRORS: usize = 100;
 
 /// What happens to a key that stands twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Duplicates {
-    /// It is a fault.
-    Refused,
+    /// It is a error.
+    Rejected,
     /// The last one counts.
     LastWins,
 }
@@ -37,16 +37,16 @@ pub(super) struct Builder<'k> {
     aliased: usize,
     root: Option<Value>,
     /// What is wrong, where reading goes on; a duplicate key as the offset where it first stands.
-    pub(super) faults: Vec<(usize, Finding)>,
+    pub(super) errors: Vec<(usize, Problem)>,
 }
 
-/// A fault that does not end the document.
+/// A error that does not end the document.
 #[derive(Debug)]
-pub(super) enum Finding {
+pub(super) enum Problem {
     /// A key stands twice; its first place.
     Duplicate(Text, usize),
     /// Anything else.
-    Fault(Fault),
+    Other(ErrorKind),
 }
 
 /// The offset of a key that a merge brought.
@@ -102,7 +102,7 @@ impl<'k> Builder<'k> {
             total: 0,
             aliased: 0,
             root: None,
-            faults: Vec::new(),
+            errors: Vec::new(),
         }
     }
 
@@ -112,7 +112,7 @@ impl<'k> Builder<'k> {
     }
 
     /// The place for the key of the innermost mapping, if that is what must come next.
-    fn wants_key(&mut self) -> Option<&mut Key> {
+    fn expects_key(&mut self) -> Option<&mut Key> {
         match self.frames.last_mut() {
             Some(Frame { content: Content::Mapping { key: key @ Key::None, .. }, .. }) => Some(key),
             _ => None,
@@ -120,12 +120,12 @@ impl<'k> Builder<'k> {
     }
 
     fn set_key(&mut self, new: Key) {
-        if let Some(key) = self.wants_key() {
+        if let Some(key) = self.expects_key() {
             *key = new;
         }
     }
 
-    fn add(&mut self, node: Node) -> Result<(), Stop> {
+    fn add(&mut self, node: Node) -> Result<(), ReadError> {
         let Some(frame) = self.frames.last_mut() else {
             self.root = Some(node.value);
             return Ok(());
@@ -141,14 +141,14 @@ impl<'k> Builder<'k> {
                 match std::mem::replace(key, Key::None) {
                     Key::None => {}
                     Key::Merge(offset) => {
-                        merge(members, offsets, &node).map_err(|fault| Stop { offset, fault })?;
+                        merge(members, offsets, &node).map_err(|error| ReadError { offset, error })?;
                     }
                     Key::Name(key, offset) => {
                         let known = insert(members, offsets, key.clone(), node.value, offset);
                         if let Some(known) = known
-                            && self.duplicates == Duplicates::Refused
+                            && self.duplicates == Duplicates::Rejected
                         {
-                            self.note(offset, Finding::Duplicate(key, known))?;
+                            self.note(offset, Problem::Duplicate(key, known))?;
                         }
                     }
                 }
@@ -157,12 +157,12 @@ impl<'k> Builder<'k> {
         Ok(())
     }
 
-    fn note(&mut self, offset: usize, finding: Finding) -> Result<(), Stop> {
-        self.faults.push((offset, finding));
-        if self.faults.len() < MAX_FAULTS {
+    fn note(&mut self, offset: usize, problem: Problem) -> Result<(), ReadError> {
+        self.errors.push((offset, problem));
+        if self.errors.len() < MAX_ERRORS {
             return Ok(());
         }
-        Err(Stop { offset, fault: Fault::Further })
+        Err(ReadError { offset, error: ErrorKind::Further })
     }
 
     fn remember(&mut self, anchor: usize, value: &Value, nodes: usize, height: usize) {
@@ -174,12 +174,12 @@ impl<'k> Builder<'k> {
         }
     }
 
-    fn too_deep(&self, offset: usize, height: usize) -> Result<(), Stop> {
+    fn check_depth(&self, offset: usize, height: usize) -> Result<(), ReadError> {
         let maximum = self.limits.bounded_depth();
         if self.frames.len() + height <= maximum {
             return Ok(());
         }
-        Err(Stop { offset, fault: Fault::Limit { limit: Limit::Depth, maximum } })
+        Err(ReadError { offset, error: ErrorKind::Limit { limit: Limit::Depth, maximum } })
     }
 }
 
@@ -210,14 +210,14 @@ fn insert(members: &mut Map, offsets: Offsets<'_>, key: Text, value: Value, offs
 }
 
 /// Merges in the order of the document, as the YAML library of Kubernetes does: what comes later counts.
-fn merge(members: &mut Map, offsets: Offsets<'_>, node: &Node) -> Result<(), Fault> {
+fn merge(members: &mut Map, offsets: Offsets<'_>, node: &Node) -> Result<(), ErrorKind> {
     let maps: Vec<&Map> = match &node.value {
         Value::Object(map) => vec![map],
         // Of a list the earlier ones count more.
         Value::Array(items) if !node.alias => {
-            items.iter().rev().map(Value::as_object).collect::<Option<_>>().ok_or(Fault::Merge)?
+            items.iter().rev().map(Value::as_object).collect::<Option<_>>().ok_or(ErrorKind::Merge)?
         }
-        _ => return Err(Fault::Merge),
+        _ => return Err(ErrorKind::Merge),
     };
     let Offsets { all, first } = offsets;
     for (key, value) in maps.into_iter().flatten() {
@@ -226,11 +226,11 @@ fn merge(members: &mut Map, offsets: Offsets<'_>, node: &Node) -> Result<(), Fau
     Ok(())
 }
 
-impl Sink for Builder<'_> {
-    fn scalar(&mut self, scalar: Scalar<'_>, anchor: usize, at: Range<usize>) -> Result<(), Stop> {
+impl EventReceiver for Builder<'_> {
+    fn scalar(&mut self, scalar: Scalar<'_>, anchor: usize, at: Range<usize>) -> Result<(), ReadError> {
         self.total += 1;
         let offset = at.start;
-        let as_key = self.wants_key().is_some();
+        let as_key = self.expects_key().is_some();
         if as_key && scalar.is_merge() {
             self.set_key(Key::Merge(offset));
             return Ok(());
@@ -239,9 +239,9 @@ impl Sink for Builder<'_> {
         if self.frames.is_empty() && scalar.plain && at.is_empty() && anchor == 0 {
             return Ok(());
         }
-        let resolved = scalar.resolve().map_err(|fault| Stop { offset, fault })?;
+        let resolved = scalar.resolve().map_err(|error| ReadError { offset, error })?;
         if as_key {
-            let key = self.keys.of(&resolved).map_err(|fault| Stop { offset, fault })?;
+            let key = self.keys.of(&resolved).map_err(|error| ReadError { offset, error })?;
             if anchor > 0 {
                 self.remember(anchor, &value_of(resolved).0, 1, 0);
             }
@@ -250,30 +250,30 @@ impl Sink for Builder<'_> {
         }
         let (value, finite) = value_of(resolved);
         if !finite {
-            self.note(offset, Finding::Fault(Fault::NotFinite))?;
+            self.note(offset, Problem::Other(ErrorKind::NotFinite))?;
         }
         self.remember(anchor, &value, 1, 0);
         self.add(Node { value, height: 0, alias: false })
     }
 
-    fn literal(&mut self, value: Value, _at: Range<usize>) -> Result<(), Stop> {
+    fn literal(&mut self, value: Value, _at: Range<usize>) -> Result<(), ReadError> {
         self.total += 1;
         self.add(Node { value, height: 0, alias: false })
     }
 
-    fn alias(&mut self, anchor: usize, at: Range<usize>) -> Result<(), Stop> {
+    fn alias(&mut self, anchor: usize, at: Range<usize>) -> Result<(), ReadError> {
         let offset = at.start;
         let Some(Some(known)) = self.anchors.get(anchor).cloned() else {
-            return Err(Stop { offset, fault: Fault::AliasOfItself });
+            return Err(ReadError { offset, error: ErrorKind::AliasOfItself });
         };
-        self.too_deep(offset, known.height)?;
+        self.check_depth(offset, known.height)?;
         self.total += 1 + known.nodes;
         self.aliased += known.nodes;
         if !self.limits.allows_aliases(self.aliased, self.total) {
             let maximum = self.limits.alias_nodes;
-            return Err(Stop { offset, fault: Fault::Limit { limit: Limit::AliasNodes, maximum } });
+            return Err(ReadError { offset, error: ErrorKind::Limit { limit: Limit::AliasNodes, maximum } });
         }
-        if self.wants_key().is_none() {
+        if self.expects_key().is_none() {
             return self.add(Node { value: known.value, height: known.height, alias: true });
         }
         let resolved = match known.value {
@@ -281,20 +281,20 @@ impl Sink for Builder<'_> {
             Value::Bool(value) => Ok(Resolved::Bool(value)),
             Value::Number(number) => Ok(Resolved::Number(number)),
             Value::String(text) => Ok(Resolved::Text(text.to_string().into())),
-            Value::Array(_) => Err(Fault::Key("a list")),
-            Value::Object(_) => Err(Fault::Key("a mapping")),
+            Value::Array(_) => Err(ErrorKind::Key("a list")),
+            Value::Object(_) => Err(ErrorKind::Key("a mapping")),
         };
-        let key = resolved.and_then(|key| self.keys.of(&key)).map_err(|fault| Stop { offset, fault })?;
+        let key = resolved.and_then(|key| self.keys.of(&key)).map_err(|error| ReadError { offset, error })?;
         self.set_key(Key::Name(key, offset));
         Ok(())
     }
 
-    fn open(&mut self, kind: Kind, anchor: usize, offset: usize) -> Result<(), Stop> {
-        if self.wants_key().is_some() {
+    fn open(&mut self, kind: Kind, anchor: usize, offset: usize) -> Result<(), ReadError> {
+        if self.expects_key().is_some() {
             let kind = if kind == Kind::List { "a list" } else { "a mapping" };
-            return Err(Stop { offset, fault: Fault::Key(kind) });
+            return Err(ReadError { offset, error: ErrorKind::Key(kind) });
         }
-        self.too_deep(offset, 1)?;
+        self.check_depth(offset, 1)?;
         self.total += 1;
         let content = match kind {
             Kind::List => Content::List(Vec::new()),
@@ -308,7 +308,7 @@ impl Sink for Builder<'_> {
         Ok(())
     }
 
-    fn close(&mut self, _offset: usize) -> Result<(), Stop> {
+    fn close(&mut self, _offset: usize) -> Result<(), ReadError> {
         let Some(frame) = self.frames.pop() else {
             return Ok(());
         };
@@ -328,7 +328,7 @@ impl Sink for Builder<'_> {
         self.frames.clear();
         self.anchors.clear();
         self.key_offsets.clear();
-        self.faults.clear();
+        self.errors.clear();
         (self.total, self.aliased, self.root) = (0, 0, None);
     }
 }

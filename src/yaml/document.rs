@@ -5,14 +5,13 @@ use std::sync::{Arc, OnceLock};
 
 use crate::value::{Pointer, Value};
 
-use super::edit::Trace;
-use super::event::YamlText;
+use super::edit::Layout;
 use super::json::JsonText;
 use super::keys::Keys;
-use super::mark::{Found, Marks, Recorder};
-use super::source::Origin;
+use super::node_index::{Found, IndexRecorder, NodeIndex};
+use super::parser::YamlText;
 use super::split::chunks;
-use super::{Limits, Position, Source, print};
+use super::{Limits, Origin, Position, Source, print};
 
 /// A document: its text, exact, and what it says.
 ///
@@ -20,18 +19,18 @@ use super::{Limits, Position, Source, print};
 #[derive(Debug)]
 pub struct Document {
     pub(super) source: Arc<Source>,
-    pub(super) parts: Parts,
+    pub(super) ranges: DocumentRanges,
     pub(super) origin: Origin,
     pub(super) format: Format,
     pub(super) value: Option<Value>,
-    pub(super) trace: Trace,
+    pub(super) layout: Layout,
     /// Made when first asked for: most documents are never asked.
-    pub(super) marks: OnceLock<Marks>,
+    pub(super) marks: OnceLock<NodeIndex>,
 }
 
 /// Which parts of its source a document is.
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct DocumentRanges {
     /// Everything.
     pub(super) text: Range<usize>,
     /// What stands between its separators.
@@ -50,17 +49,17 @@ pub(super) enum Format {
 impl Document {
     /// The whole text: leading comments, separator, document, end marker.
     pub fn text(&self) -> &str {
-        &self.source.text()[self.parts.text.clone()]
+        &self.source.text()[self.ranges.text.clone()]
     }
 
     /// Where the whole text stands in its source, in bytes.
     pub const fn range(&self) -> &Range<usize> {
-        &self.parts.text
+        &self.ranges.text
     }
 
     /// The text without what separates it from its neighbours.
     pub fn body(&self) -> &str {
-        &self.source.text()[self.parts.body.clone()]
+        &self.source.text()[self.ranges.body.clone()]
     }
 
     /// What the document says; `None` for one of nothing but blanks and comments.
@@ -102,13 +101,13 @@ impl Document {
     pub fn nearest_position(&self, pointer: &Pointer) -> Position {
         // The root needs no second look at the text.
         if pointer.is_root()
-            && let Some(root) = self.trace.root()
+            && let Some(root) = self.layout.root()
         {
             return self.at(root);
         }
         match self.marks().find(pointer) {
             Ok(found) | Err(Some(found)) => self.at(found.key.unwrap_or(found.value).start),
-            Err(None) => self.at(self.parts.body.start),
+            Err(None) => self.at(self.ranges.body.start),
         }
     }
 
@@ -129,7 +128,7 @@ impl Document {
         let text = self.source.text();
         let body = self.body();
         let mut out =
-            text[self.parts.text.start..self.parts.body.start].trim_end_matches([' ', '\t']).to_owned();
+            text[self.ranges.text.start..self.ranges.body.start].trim_end_matches([' ', '\t']).to_owned();
         match self.format {
             Format::Json => {
                 let lead = body.len() - body.trim_start().len();
@@ -146,13 +145,13 @@ impl Document {
                 let mut printed = String::new();
                 print(value, &mut printed);
                 // A file keeps the line ends it has.
-                if text[self.parts.text.clone()].contains("\r\n") {
+                if text[self.ranges.text.clone()].contains("\r\n") {
                     printed = printed.replace('\n', "\r\n");
                 }
                 out.push_str(&printed);
             }
         }
-        out.push_str(&text[self.parts.body.end..self.parts.text.end]);
+        out.push_str(&text[self.ranges.body.end..self.ranges.text.end]);
         out
     }
 
@@ -164,8 +163,8 @@ impl Document {
         self.marks().find(pointer).ok()
     }
 
-    fn marks(&self) -> &Marks {
-        self.marks.get_or_init(|| marks(self.source.text(), self.parts.parsed.clone(), self.format))
+    fn marks(&self) -> &NodeIndex {
+        self.marks.get_or_init(|| marks(self.source.text(), self.ranges.parsed.clone(), self.format))
     }
 }
 
@@ -191,20 +190,20 @@ pub fn element_spans(text: &str, list: &Pointer) -> Option<(Vec<Range<usize>>, u
 }
 
 /// Reads a part of a text again, for the places of its nodes.
-pub(super) fn marks(text: &str, part: Range<usize>, format: Format) -> Marks {
+pub(super) fn marks(text: &str, part: Range<usize>, format: Format) -> NodeIndex {
     let mut keys = Keys::default();
-    let mut recorder = Recorder::new(&mut keys);
+    let mut recorder = IndexRecorder::new(&mut keys);
     // It was read before; should it end early, what was found so far is right.
     let _read = match format {
         Format::Json => {
             let mut json = JsonText::new(text, part);
             json.starts();
-            json.tell(&mut recorder)
+            json.read(&mut recorder)
         }
         Format::Yaml => {
-            let yaml = YamlText { base: part.start, text: &text[part], bare: false };
+            let yaml = YamlText { base: part.start, text: &text[part], as_go: false };
             let limits = Limits { depth: Limits::MAX_DEPTH, ..Limits::default() };
-            yaml.tell(&limits, &mut recorder)
+            yaml.read(&limits, &mut recorder)
         }
     };
     recorder.finish()

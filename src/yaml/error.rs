@@ -1,32 +1,33 @@
-//! What is wrong with a text, and where.
+//! Errors of texts.
 
 use std::fmt;
 
-use super::{Limit, Limits, Position, Source, excerpt};
+use super::position::Position;
+use super::{Limit, Limits};
 
-/// How much of a key is repeated in a message.
-const SHOWN_KEY: usize = 80;
+/// The maximum number of characters of a key in a message.
+const MAX_KEY_CHARS: usize = 80;
 
-/// Why a text cannot be read, at a place.
+/// Why a text cannot be read, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
-    name: Box<str>,
-    position: Position,
-    fault: Fault,
-    excerpt: Box<str>,
+    pub(super) name: Box<str>,
+    pub(super) position: Position,
+    pub(super) kind: ErrorKind,
+    pub(super) excerpt: Box<str>,
 }
 
-/// What is wrong with a text.
+/// Why a text cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum ErrorKind {
     /// The text is neither YAML nor JSON.
     #[error("{0}")]
     Syntax(Box<str>),
     /// The text is not UTF-8.
     #[error("byte {offset} is not UTF-8")]
     Utf8 {
-        /// Where.
+        /// The offset of the byte.
         offset: usize,
     },
     /// The text is UTF-16.
@@ -37,7 +38,7 @@ pub enum Fault {
     DuplicateKey {
         /// The key, cut if it is long.
         key: Box<str>,
-        /// Where it stands first.
+        /// The position of its first occurrence.
         first: Position,
     },
     /// A key that JSON has no form for.
@@ -46,24 +47,24 @@ pub enum Fault {
     /// A number that JSON has no form for.
     #[error("JSON has no form for infinity and NaN; put the value in quotes")]
     NotFinite,
-    /// A value that its tag does not allow.
+    /// A value that does not have the type of its tag.
     #[error("the value is no {0}")]
     Tag(Box<str>),
-    /// A merge of something that has no keys.
+    /// A merge key whose value is no mapping.
     #[error("`<<` merges a mapping or a list of mappings, and this is neither")]
     Merge,
-    /// An alias inside the node it stands for.
+    /// An alias inside the node with its anchor.
     #[error("the alias stands inside its own anchor")]
     AliasOfItself,
-    /// A limit was passed.
+    /// A limit is exceeded.
     #[error("{} ({maximum} at most{})", excess(.limit), more(.limit, .maximum))]
     Limit {
-        /// Which.
+        /// The limit.
         limit: Limit,
-        /// What it is set to.
+        /// Its value.
         maximum: usize,
     },
-    /// There is more wrong than is listed.
+    /// Further errors are not listed.
     #[error("further errors from here on are not listed")]
     Further,
 }
@@ -77,7 +78,7 @@ const fn excess(limit: &Limit) -> &'static str {
     }
 }
 
-/// How the limit can be set, if it can be higher.
+/// How the limit can be raised.
 fn more(limit: &Limit, maximum: &usize) -> String {
     if *limit == Limit::Depth && *maximum >= Limits::MAX_DEPTH {
         return ", which no `--limit` changes".to_owned();
@@ -85,8 +86,8 @@ fn more(limit: &Limit, maximum: &usize) -> String {
     format!("; `--limit {limit}=N` sets another")
 }
 
-impl Fault {
-    /// A fault of the grammar.
+impl ErrorKind {
+    /// A syntax error.
     pub(super) fn syntax(message: impl Into<Box<str>>) -> Self {
         Self::Syntax(message.into())
     }
@@ -94,43 +95,39 @@ impl Fault {
     /// A key that stands twice.
     pub(super) fn duplicate(key: &str, first: Position) -> Self {
         let cut =
-            key.char_indices().nth(SHOWN_KEY).map_or(key.into(), |(end, _)| format!("{}…", &key[..end]));
+            key.char_indices().nth(MAX_KEY_CHARS).map_or(key.into(), |(end, _)| format!("{}…", &key[..end]));
         Self::DuplicateKey { key: cut.into(), first }
     }
 }
 
 impl SyntaxError {
-    pub(super) fn new(source: &Source, position: Position, fault: Fault) -> Self {
-        Self { name: source.name().into(), position, fault, excerpt: excerpt(source, &position).into() }
-    }
-
     /// The name of the text; empty for a text without one.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where.
+    /// The position.
     pub const fn position(&self) -> Position {
         self.position
     }
 
-    /// What is wrong.
-    pub const fn fault(&self) -> &Fault {
-        &self.fault
+    /// The kind of error.
+    pub const fn kind(&self) -> &ErrorKind {
+        &self.kind
     }
 
-    /// What is wrong, as text, without the place.
+    /// The message without the position.
     pub fn message(&self) -> String {
-        self.fault.to_string()
+        self.kind.to_string()
     }
 
-    /// The same place, with the word that it and what follows is not listed.
+    /// The error at the same position that says that further errors are not listed.
     #[must_use]
     pub fn further(self) -> Self {
-        Self { fault: Fault::Further, ..self }
+        Self { kind: ErrorKind::Further, ..self }
     }
 
-    /// The line and the caret.
+    /// The line, and a caret below the column.
     pub fn excerpt(&self) -> &str {
         &self.excerpt
     }
@@ -142,7 +139,7 @@ impl fmt::Display for SyntaxError {
         if !self.name.is_empty() {
             write!(f, "{}:", self.name)?;
         }
-        write!(f, "{}: {}\n{}", self.position, self.fault, self.excerpt)
+        write!(f, "{}: {}\n{}", self.position, self.kind, self.excerpt)
     }
 }
 
@@ -151,13 +148,13 @@ impl std::error::Error for SyntaxError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::source::Origin;
+    use crate::yaml::{Origin, Source};
 
     #[test]
     fn an_error_shows_its_place() {
         let source = Source::new("web.yaml", "a: 1\nb: [\n");
         assert_eq!(
-            source.error(Origin::START, 8, Fault::syntax("unclosed")).to_string(),
+            source.error(Origin::START, 8, ErrorKind::syntax("unclosed")).to_string(),
             "web.yaml:2:4: unclosed\n2 | b: [\n  |    ^"
         );
         assert!(size_of::<SyntaxError>() <= 128);
@@ -165,7 +162,7 @@ mod tests {
 
     #[test]
     fn an_error_says_which_limit_helps() {
-        let text = |limit, maximum| Fault::Limit { limit, maximum }.to_string();
+        let text = |limit, maximum| ErrorKind::Limit { limit, maximum }.to_string();
         assert_eq!(
             text(Limit::Depth, 100),
             "nested too deep (100 at most; `--limit yaml-depth=N` sets another)"

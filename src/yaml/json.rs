@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::value::{EscapeError, Number, Value, json_escape};
 
-use super::Fault;
-use super::event::{Kind, Scalar, Sink, Stop};
+use super::ErrorKind;
+use super::event::{EventReceiver, Kind, ReadError, Scalar};
 
 /// Reads JSON values that follow each other.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ impl<'a> JsonText<'a> {
     }
 
     /// Reads one list or object.
-    pub(super) fn tell(&mut self, sink: &mut impl Sink) -> Result<(), Stop> {
+    pub(super) fn read(&mut self, receiver: &mut impl EventReceiver) -> Result<(), ReadError> {
         let mut open = Vec::new();
         let mut next = Next::Value;
         loop {
@@ -61,51 +61,51 @@ impl<'a> JsonText<'a> {
             let start = self.offset;
             let Some(byte) = self.peek() else {
                 self.offset = self.text[..self.end].trim_end().len();
-                return self.fault("the JSON text ends here, unfinished");
+                return self.error("the JSON text ends here, unfinished");
             };
             next = match (next, byte) {
                 (Next::FirstElement | Next::Comma, b']') if open.last() == Some(&Kind::List) => {
-                    self.close(&mut open, sink)?
+                    self.close(&mut open, receiver)?
                 }
                 (Next::FirstKey | Next::Comma, b'}') if open.last() == Some(&Kind::Mapping) => {
-                    self.close(&mut open, sink)?
+                    self.close(&mut open, receiver)?
                 }
                 (Next::Comma, b',') => {
                     self.offset += 1;
                     if open.last() == Some(&Kind::List) { Next::Value } else { Next::Key }
                 }
-                (Next::Comma, _) => return self.fault("expected `,` or the end of this list or object"),
+                (Next::Comma, _) => return self.error("expected `,` or the end of this list or object"),
                 (Next::FirstKey | Next::Key, b'"') => {
                     let key = self.string()?;
-                    sink.scalar(Scalar::quoted(key), 0, start..self.offset)?;
+                    receiver.scalar(Scalar::quoted(key), 0, start..self.offset)?;
                     self.blanks();
                     if self.peek() != Some(b':') {
-                        return self.fault("expected `:` behind the key");
+                        return self.error("expected `:` behind the key");
                     }
                     self.offset += 1;
                     Next::Value
                 }
-                (Next::FirstKey | Next::Key, _) => return self.fault("expected a key in double quotes"),
+                (Next::FirstKey | Next::Key, _) => return self.error("expected a key in double quotes"),
                 (_, b'{') => {
-                    sink.open(Kind::Mapping, 0, start)?;
+                    receiver.open(Kind::Mapping, 0, start)?;
                     open.push(Kind::Mapping);
                     self.offset += 1;
                     Next::FirstKey
                 }
                 (_, b'[') => {
-                    sink.open(Kind::List, 0, start)?;
+                    receiver.open(Kind::List, 0, start)?;
                     open.push(Kind::List);
                     self.offset += 1;
                     Next::FirstElement
                 }
                 (_, b'"') => {
                     let text = self.string()?;
-                    sink.scalar(Scalar::quoted(text), 0, start..self.offset)?;
+                    receiver.scalar(Scalar::quoted(text), 0, start..self.offset)?;
                     Next::Comma
                 }
                 _ => {
                     let value = self.literal()?;
-                    sink.literal(value, start..self.offset)?;
+                    receiver.literal(value, start..self.offset)?;
                     Next::Comma
                 }
             };
@@ -115,15 +115,15 @@ impl<'a> JsonText<'a> {
         }
     }
 
-    fn close(&mut self, open: &mut Vec<Kind>, sink: &mut impl Sink) -> Result<Next, Stop> {
+    fn close(&mut self, open: &mut Vec<Kind>, receiver: &mut impl EventReceiver) -> Result<Next, ReadError> {
         self.offset += 1;
         open.pop();
-        sink.close(self.offset)?;
+        receiver.close(self.offset)?;
         Ok(Next::Comma)
     }
 
-    fn fault<T>(&self, message: &str) -> Result<T, Stop> {
-        Err(Stop { offset: self.offset, fault: Fault::syntax(message) })
+    fn error<T>(&self, message: &str) -> Result<T, ReadError> {
+        Err(ReadError { offset: self.offset, error: ErrorKind::syntax(message) })
     }
 
     fn peek(&self) -> Option<u8> {
@@ -136,7 +136,7 @@ impl<'a> JsonText<'a> {
         }
     }
 
-    fn literal(&mut self) -> Result<Value, Stop> {
+    fn literal(&mut self) -> Result<Value, ReadError> {
         let rest = &self.text[self.offset..self.end];
         let end = rest
             .find(|c: char| !matches!(c, '0'..='9' | 'a'..='z' | 'E' | '+' | '-' | '.'))
@@ -147,7 +147,7 @@ impl<'a> JsonText<'a> {
             "false" => Value::Bool(false),
             text => match Number::parse(text) {
                 Some(number) => Value::Number(number),
-                None => return self.fault("expected a JSON value"),
+                None => return self.error("expected a JSON value"),
             },
         };
         self.offset += end;
@@ -155,7 +155,7 @@ impl<'a> JsonText<'a> {
     }
 
     /// Reads a string; without escapes it is borrowed.
-    fn string(&mut self) -> Result<Cow<'a, str>, Stop> {
+    fn string(&mut self) -> Result<Cow<'a, str>, ReadError> {
         let opening = self.offset;
         self.offset += 1;
         let mut out = String::new();
@@ -163,7 +163,7 @@ impl<'a> JsonText<'a> {
             let rest = &self.text[self.offset..self.end];
             let Some(end) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\') || byte < b' ') else {
                 self.offset = opening;
-                return self.fault("this string has no end");
+                return self.error("this string has no end");
             };
             let part = &rest[..end];
             self.offset += end + 1;
@@ -179,23 +179,23 @@ impl<'a> JsonText<'a> {
                 }
                 _ => {
                     self.offset -= 1;
-                    return self.fault("a control character in a JSON string");
+                    return self.error("a control character in a JSON string");
                 }
             }
         }
     }
 
-    fn escape(&mut self, out: &mut String) -> Result<(), Stop> {
+    fn escape(&mut self, out: &mut String) -> Result<(), ReadError> {
         match json_escape(&self.text[self.offset..self.end]) {
             Ok((escaped, length)) => {
                 self.offset += length;
                 out.push(escaped);
                 Ok(())
             }
-            Err(EscapeError::Unknown) => self.fault("unknown escape in a JSON string"),
+            Err(EscapeError::Unknown) => self.error("unknown escape in a JSON string"),
             Err(error @ EscapeError::Digits(at)) => {
                 self.offset += at;
-                self.fault(&error.to_string())
+                self.error(&error.to_string())
             }
         }
     }

@@ -4,7 +4,7 @@ use indexmap::IndexSet;
 
 use crate::value::{Number, Text};
 
-use super::Fault;
+use super::ErrorKind;
 use super::scalar::Resolved;
 
 /// Longer keys are rarely met twice.
@@ -34,25 +34,25 @@ impl Keys {
 
     /// The key that a scalar is: numbers and booleans become text as the YAML library of Kubernetes writes
     /// them.
-    pub(super) fn of(&mut self, scalar: &Resolved<'_>) -> Result<Text, Fault> {
+    pub(super) fn of(&mut self, scalar: &Resolved<'_>) -> Result<Text, ErrorKind> {
         match scalar {
             Resolved::Text(text) => Ok(self.share(text)),
             Resolved::Bool(value) => Ok(self.share(if *value { "true" } else { "false" })),
             Resolved::NotFinite(name) => Ok(self.share(name)),
             Resolved::Number(number) => number_key(number).map(|key| self.share(&key)),
-            Resolved::Null => Err(Fault::Key("null")),
+            Resolved::Null => Err(ErrorKind::Key("null")),
         }
     }
 }
 
-fn number_key(number: &Number) -> Result<String, Fault> {
+fn number_key(number: &Number) -> Result<String, ErrorKind> {
     if number.is_written_as_integer() {
         let text = number.to_string();
         if text.parse::<i64>().is_ok() {
             return Ok(text);
         }
         if text.parse::<u64>().is_ok() {
-            return Err(Fault::Key("an integer beyond 63 bits"));
+            return Err(ErrorKind::Key("an integer beyond 63 bits"));
         }
     }
     Ok(short_float(number.as_f64()))
@@ -69,8 +69,8 @@ fn short_float(value: f64) -> String {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if value != 0.0 && !(-4..6).contains(&exponent) {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{mantissa}e{sign}{:02}", exponent.abs());
+        let indicator = if exponent < 0 { '-' } else { '+' };
+        return format!("{mantissa}e{indicator}{:02}", exponent.abs());
     }
     format!("{value}")
 }

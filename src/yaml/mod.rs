@@ -1,8 +1,8 @@
-//! YAML text: reading with positions, printing, and what a YAML 1.1 or 1.2 reader makes of a scalar.
+//! YAML text: reading with positions, printing, and editing in place.
 //!
-//! Reads what the YAML library of Kubernetes reads (YAML 1.1 scalars, merge keys, JSON) and prints what no
-//! reader misreads. Documents keep their text, so that what nobody changed comes out byte for byte.
-//! Knows nothing of files and nothing of what the objects mean.
+//! Reads what the YAML library of Kubernetes reads (YAML 1.1 scalars, merge keys, JSON) and prints what readers of YAML
+//! 1.1 and 1.2 read alike. Documents keep their text, so that edits leave the rest of it byte for byte. Knows neither
+//! files nor the meaning of objects.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod block;
@@ -11,10 +11,13 @@ mod document;
 mod edit;
 mod error;
 mod event;
+mod event_log;
 mod json;
 mod keys;
 mod limits;
-mod mark;
+mod node_index;
+mod parser;
+mod position;
 mod print;
 mod quote;
 mod read;
@@ -25,11 +28,12 @@ mod split;
 mod tabs;
 
 pub use document::{Document, element_spans};
-pub use edit::{Edited, Fallback, says};
-pub use error::{Fault, SyntaxError};
+pub use edit::{Edited, Fallback, parses_as};
+pub use error::{ErrorKind, SyntaxError};
 pub use limits::{Limit, Limits};
+pub use position::{Origin, Position};
 pub use print::{print, print_document};
 pub use read::{MAX_ERRORS, parse_value, read};
 pub use scalar::resolve;
 pub use section::{Section, Sections};
-pub use source::{Origin, Position, Source, excerpt};
+pub use source::{Source, excerpt};

@@ -6,7 +6,7 @@ use crate::value::{Map, MapIter, Number, Value};
 
 use super::quote::{block_header, write_line};
 
-/// Longer keys are set apart by `?`, because readers look no further than 1024 characters for the colon.
+/// Longer keys are set apart by `?`, because readers node_style no further than 1024 characters for the colon.
 pub(super) const MAX_SIMPLE_KEY: usize = 1000;
 
 /// Prints one document, without separator: block style, keys in their order, a final newline.
@@ -186,7 +186,7 @@ fn write_block(text: &str, indent: usize, out: &mut String) {
 }
 
 /// Writes a number so that readers of YAML 1.1 see one too: they want a point before an exponent, and a
-/// sign in it.
+/// indicator in it.
 pub(super) fn write_number(number: &Number, out: &mut String) {
     let text = number.to_string();
     let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else {

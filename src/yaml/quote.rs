@@ -6,7 +6,7 @@ use super::scalar::{Resolved, resolve_plain};
 
 /// How a string on one line is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum ScalarStyle {
     Plain,
     /// What would be syntax.
     Single,
@@ -15,15 +15,15 @@ pub(super) enum Style {
 }
 
 /// The style for a string on one line.
-pub(super) fn style(text: &str) -> Style {
+pub(super) fn scalar_style(text: &str) -> ScalarStyle {
     if is_word(text) {
-        Style::Plain
+        ScalarStyle::Plain
     } else if text.is_empty() || !text.chars().all(is_printable) || is_ambiguous(text) {
-        Style::Double
+        ScalarStyle::Double
     } else if is_syntax(text) {
-        Style::Single
+        ScalarStyle::Single
     } else {
-        Style::Plain
+        ScalarStyle::Plain
     }
 }
 
@@ -42,10 +42,10 @@ fn is_word(text: &str) -> bool {
 
 /// Writes a string on one line.
 pub(super) fn write_line(text: &str, out: &mut String) {
-    match style(text) {
-        Style::Plain => out.push_str(text),
-        Style::Single => write_single(text, out),
-        Style::Double => write_double(text, out),
+    match scalar_style(text) {
+        ScalarStyle::Plain => out.push_str(text),
+        ScalarStyle::Single => write_single(text, out),
+        ScalarStyle::Double => write_double(text, out),
     }
 }
 
@@ -148,7 +148,7 @@ fn is_ambiguous(text: &str) -> bool {
     }
 }
 
-/// Whether this, without sign and underscores, is a number to anyone: of any base, sexagesimal, or too
+/// Whether this, without indicator and underscores, is a number to anyone: of any base, sexagesimal, or too
 /// large for some.
 fn is_number(text: &str) -> bool {
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -168,8 +168,8 @@ fn is_number(text: &str) -> bool {
 /// Whether this starts with a date.
 fn is_date(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let mut parts = text.splitn(3, '-');
-    let (year, month, day) = (parts.next(), parts.next(), parts.next());
+    let mut ranges = text.splitn(3, '-');
+    let (year, month, day) = (ranges.next(), ranges.next(), ranges.next());
     year.is_some_and(|year| year.len() == 4 && digits(year))
         && month.is_some_and(|month| month.len() <= 2 && digits(month))
         && day.is_some_and(|day| day.starts_with(|c: char| c.is_ascii_digit()))

@@ -6,15 +6,15 @@ use rayon::prelude::*;
 
 use crate::value::Value;
 
-use super::build::{Builder, Duplicates, Finding};
-use super::document::{Format, Parts};
-use super::edit::{Trace, Tracer};
-use super::event::{Stop, YamlText};
+use super::build::{Builder, Duplicates, Problem};
+use super::document::{DocumentRanges, Format};
+use super::edit::{Layout, LayoutRecorder};
+use super::event::ReadError;
 use super::json::JsonText;
 use super::keys::Keys;
-use super::source::Origin;
+use super::parser::YamlText;
 use super::split::{Chunk, chunks, chunks_from, has_lone_returns};
-use super::{Document, Fault, Limits, Source, SyntaxError};
+use super::{Document, ErrorKind, Limits, Origin, Source, SyntaxError};
 
 /// So many errors of a stream are listed.
 pub const MAX_ERRORS: usize = 1000;
@@ -75,7 +75,7 @@ pub fn read(source: &Arc<Source>, limits: &Limits) -> Result<Vec<Document>, Vec<
 /// What is wrong with too many documents. JSON values need no separator, so they are counted once they are read.
 pub(super) fn surplus(source: &Source, documents: &[Document], limits: &Limits) -> Option<SyntaxError> {
     let first = documents.get(limits.documents)?;
-    Some(source.too_many(first.origin, first.parts.body.start, limits))
+    Some(source.too_many(first.origin, first.ranges.body.start, limits))
 }
 
 /// What became of some documents that follow each other.
@@ -107,14 +107,14 @@ pub fn parse_value(text: &str) -> Result<Value, SyntaxError> {
     let mut keys = Keys::default();
     let limits = Limits::default();
     let mut builder = Builder::new(&mut keys, &limits, Duplicates::LastWins);
-    let yaml = YamlText { text: &text[chunk.parsed.clone()], base: chunk.parsed.start, bare: true };
-    yaml.tell(&limits, &mut builder)
-        .map(|()| built(builder, Trace::default()))
-        .and_then(|Built { value, faults, .. }| match faults.into_iter().next() {
-            Some((offset, Finding::Fault(fault))) => Err(Stop { offset, fault }),
+    let yaml = YamlText { text: &text[chunk.parsed.clone()], base: chunk.parsed.start, as_go: true };
+    yaml.read(&limits, &mut builder)
+        .map(|()| built(builder, Layout::default()))
+        .and_then(|Built { value, errors, .. }| match errors.into_iter().next() {
+            Some((offset, Problem::Other(error))) => Err(ReadError { offset, error }),
             _ => Ok(value.unwrap_or_default()),
         })
-        .map_err(|Stop { offset, fault }| source.error(source.start(), offset, fault))
+        .map_err(|ReadError { offset, error }| source.error(source.start(), offset, error))
 }
 
 struct Reader<'a> {
@@ -128,8 +128,8 @@ struct Reader<'a> {
 /// What a builder made of a document.
 struct Built {
     value: Option<Value>,
-    trace: Trace,
-    faults: Vec<(usize, Finding)>,
+    layout: Layout,
+    errors: Vec<(usize, Problem)>,
 }
 
 /// One value of a chunk of JSON values.
@@ -148,7 +148,7 @@ impl Reader<'_> {
             Some(Err(json)) => {
                 if let Err(yaml) = self.yaml(chunk) {
                     // What came further in the grammar understood the text better.
-                    let better = json.offset > yaml.offset && matches!(yaml.fault, Fault::Syntax(_));
+                    let better = json.offset > yaml.offset && matches!(yaml.error, ErrorKind::Syntax(_));
                     self.fail(origin, if better { json } else { yaml });
                 }
             }
@@ -159,40 +159,40 @@ impl Reader<'_> {
             }
         }
         if let Some(offset) = chunk.stray {
-            let fault = Fault::syntax("nothing but a comment may follow `...` on its line");
-            self.fail(origin, Stop { offset, fault });
+            let error = ErrorKind::syntax("nothing but a comment may follow `...` on its line");
+            self.fail(origin, ReadError { offset, error });
         }
     }
 
-    fn yaml(&mut self, chunk: &Chunk) -> Result<(), Stop> {
+    fn yaml(&mut self, chunk: &Chunk) -> Result<(), ReadError> {
         let parsed = chunk.parsed.clone();
         let text = &self.source.text()[parsed.clone()];
-        let mut builder = Builder::new(self.keys, self.limits, Duplicates::Refused);
-        let mut tracer = Tracer::new(&mut builder, self.source.text(), parsed.start, false);
-        let read = YamlText { text, base: parsed.start, bare: false }.tell(self.limits, &mut tracer);
-        let trace = tracer.finish();
-        let mut built = built(builder, trace);
+        let mut builder = Builder::new(self.keys, self.limits, Duplicates::Rejected);
+        let mut recorder = LayoutRecorder::new(&mut builder, self.source.text(), parsed.start, false);
+        let read = YamlText { text, base: parsed.start, as_go: false }.read(self.limits, &mut recorder);
+        let layout = recorder.finish();
+        let mut built = built(builder, layout);
         let origin = chunk.origin();
-        self.report(origin, std::mem::take(&mut built.faults));
+        self.report(origin, std::mem::take(&mut built.errors));
         read?;
         let (text, body) = (chunk.text.clone(), chunk.body.clone());
-        self.add(Parts { text, body, parsed }, origin, Format::Yaml, built);
+        self.add(DocumentRanges { text, body, parsed }, origin, Format::Yaml, built);
         Ok(())
     }
 
     /// Reads lists and objects that follow each other.
-    fn json(&mut self, mut json: JsonText<'_>) -> Result<Vec<JsonValue>, Stop> {
+    fn json(&mut self, mut json: JsonText<'_>) -> Result<Vec<JsonValue>, ReadError> {
         let mut values = Vec::new();
         while let Some(start) = json.starts() {
-            let mut builder = Builder::new(self.keys, self.limits, Duplicates::Refused);
-            let mut tracer = Tracer::new(&mut builder, self.source.text(), start, true);
-            json.tell(&mut tracer)?;
-            let trace = tracer.finish();
-            values.push(JsonValue { start, built: built(builder, trace) });
+            let mut builder = Builder::new(self.keys, self.limits, Duplicates::Rejected);
+            let mut recorder = LayoutRecorder::new(&mut builder, self.source.text(), start, true);
+            json.read(&mut recorder)?;
+            let layout = recorder.finish();
+            values.push(JsonValue { start, built: built(builder, layout) });
         }
         match json.rest() {
             None => Ok(values),
-            Some(offset) => Err(Stop { offset, fault: Fault::syntax("text behind the JSON value") }),
+            Some(offset) => Err(ReadError { offset, error: ErrorKind::syntax("text behind the JSON value") }),
         }
     }
 
@@ -202,46 +202,54 @@ impl Reader<'_> {
         for (index, (JsonValue { start, mut built }, end)) in values.into_iter().zip(ends).enumerate() {
             // What stands between two values belongs to the first of them.
             let (text, body) = if index == 0 { (chunk.text.start, chunk.body.start) } else { (start, start) };
-            let parts = Parts {
+            let ranges = DocumentRanges {
                 text: text..end.unwrap_or(chunk.text.end),
                 body: body..end.unwrap_or(chunk.body.end),
                 parsed: start..end.unwrap_or(chunk.parsed.end),
             };
             origin = self.source.origin_from(origin, text);
-            self.report(origin, std::mem::take(&mut built.faults));
-            self.add(parts, origin, Format::Json, built);
+            self.report(origin, std::mem::take(&mut built.errors));
+            self.add(ranges, origin, Format::Json, built);
         }
     }
 
-    fn add(&mut self, parts: Parts, origin: Origin, format: Format, built: Built) {
+    fn add(&mut self, ranges: DocumentRanges, origin: Origin, format: Format, built: Built) {
         let source = Arc::clone(self.source);
-        let Built { value, trace, .. } = built;
-        self.documents.push(Document { source, parts, origin, format, value, trace, marks: OnceLock::new() });
+        let Built { value, layout, .. } = built;
+        self.documents.push(Document {
+            source,
+            ranges,
+            origin,
+            format,
+            value,
+            layout,
+            marks: OnceLock::new(),
+        });
     }
 
-    fn report(&mut self, origin: Origin, findings: Vec<(usize, Finding)>) {
-        for (offset, finding) in findings {
-            let fault = match finding {
-                Finding::Fault(fault) => fault,
-                Finding::Duplicate(key, first) => {
-                    Fault::duplicate(&key, self.source.position_from(origin, first))
+    fn report(&mut self, origin: Origin, problems: Vec<(usize, Problem)>) {
+        for (offset, problem) in problems {
+            let error = match problem {
+                Problem::Other(error) => error,
+                Problem::Duplicate(key, first) => {
+                    ErrorKind::duplicate(&key, self.source.position_from(origin, first))
                 }
             };
-            self.fail(origin, Stop { offset, fault });
+            self.fail(origin, ReadError { offset, error });
         }
     }
 
-    fn fail(&mut self, origin: Origin, stop: Stop) {
+    fn fail(&mut self, origin: Origin, stop: ReadError) {
         // One more than are listed, so that the reader of the stream sees that there are more.
         if self.errors.len() <= MAX_ERRORS {
-            self.errors.push(self.source.error(origin, stop.offset, stop.fault));
+            self.errors.push(self.source.error(origin, stop.offset, stop.error));
         }
     }
 }
 
-fn built(mut builder: Builder<'_>, trace: Trace) -> Built {
-    let faults = std::mem::take(&mut builder.faults);
-    Built { value: builder.finish(), trace, faults }
+fn built(mut builder: Builder<'_>, layout: Layout) -> Built {
+    let errors = std::mem::take(&mut builder.errors);
+    Built { value: builder.finish(), layout, errors }
 }
 
 #[cfg(test)]
@@ -268,9 +276,9 @@ mod tests {
         errors.iter().map(|error| format!("{}: {}", error.position(), error.message())).collect()
     }
 
-    fn fault(text: &str) -> Fault {
+    fn error(text: &str) -> ErrorKind {
         let source = Arc::new(Source::new("t.yaml", text));
-        read(&source, &Limits::default()).unwrap_err()[0].fault().clone()
+        read(&source, &Limits::default()).unwrap_err()[0].kind().clone()
     }
 
     #[test]
@@ -335,7 +343,7 @@ mod tests {
     fn a_key_that_stands_twice_is_refused_with_both_places() {
         let first = Position { line: 2, column: 3, offset: 5 };
         let text = "a:\n  b: 1\n  c: {b: 1}\n  'b': 2\nd: 1\nd: 2\n";
-        assert_eq!(fault(text), Fault::DuplicateKey { key: "b".into(), first });
+        assert_eq!(error(text), ErrorKind::DuplicateKey { key: "b".into(), first });
         assert_eq!(errors(text, &Limits::default()).len(), 2);
         assert_eq!(
             errors("{\"a\": 1,\n \"a\": 2}", &Limits::default()),
@@ -383,16 +391,16 @@ mod tests {
     #[test]
     fn what_json_has_no_form_for_is_refused() {
         for (text, expected) in [
-            ("~: 1", Fault::Key("null")),
-            ("[a]: 1", Fault::Key("a list")),
-            ("a: &x {b: 1}\n*x : 1", Fault::Key("a mapping")),
-            ("18446744073709551615: 1", Fault::Key("an integer beyond 63 bits")),
-            ("a: .inf", Fault::NotFinite),
-            ("a: !!int x", Fault::Tag("!!int".into())),
-            ("<<: 1", Fault::Merge),
-            ("&a [*a]", Fault::AliasOfItself),
+            ("~: 1", ErrorKind::Key("null")),
+            ("[a]: 1", ErrorKind::Key("a list")),
+            ("a: &x {b: 1}\n*x : 1", ErrorKind::Key("a mapping")),
+            ("18446744073709551615: 1", ErrorKind::Key("an integer beyond 63 bits")),
+            ("a: .inf", ErrorKind::NotFinite),
+            ("a: !!int x", ErrorKind::Tag("!!int".into())),
+            ("<<: 1", ErrorKind::Merge),
+            ("&a [*a]", ErrorKind::AliasOfItself),
         ] {
-            assert_eq!(fault(text), expected, "{text}");
+            assert_eq!(error(text), expected, "{text}");
         }
     }
 
@@ -410,7 +418,10 @@ mod tests {
         ] {
             let source = Arc::new(Source::new("t.yaml", text));
             let error = &read(&source, &small).unwrap_err()[0];
-            assert!(matches!(error.fault(), Fault::Limit { limit: found, .. } if *found == limit), "{error}");
+            assert!(
+                matches!(error.kind(), ErrorKind::Limit { limit: found, .. } if *found == limit),
+                "{error}"
+            );
             assert!(error.message().contains(&format!("--limit {limit}=")), "{error}");
         }
         assert_eq!(values("a: {b: [1]}"), [r#"{"a":{"b":[1]}}"#]);
@@ -427,18 +438,18 @@ mod tests {
         let merged: String = (0..2000).map(|key| format!("  k{key}: 1\n")).collect();
         let merges = format!("x: &x\n{merged}y:\n{}", "- {<<: *x}\n".repeat(5000));
         for text in [laughs, merges] {
-            assert!(matches!(fault(&text), Fault::Limit { limit: Limit::AliasNodes, .. }));
+            assert!(matches!(error(&text), ErrorKind::Limit { limit: Limit::AliasNodes, .. }));
         }
         let links = (1..5000).map(|link| format!("- &a{link} [*a{}]\n", link - 1));
         let chain: String = std::iter::once("- &a0 [x]\n".to_owned()).chain(links).collect();
-        assert!(matches!(fault(&chain), Fault::Limit { .. }));
+        assert!(matches!(error(&chain), ErrorKind::Limit { .. }));
         for part in ["[", "- ", "{a: ", "? ", "{\"a\":", "[[{a: [", "!!x ", "&a "] {
             for count in [10_000, 100_000] {
                 errors(&part.repeat(count), &Limits::default());
             }
         }
         let indented: String = (0..5000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
-        assert!(matches!(fault(&indented), Fault::Limit { limit: Limit::Depth, .. }));
+        assert!(matches!(error(&indented), ErrorKind::Limit { limit: Limit::Depth, .. }));
         assert_eq!(documents(&"{} ".repeat(50_000)).len(), 50_000);
     }
 

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::value::{Number, Value};
 
-use super::Fault;
+use super::ErrorKind;
 
 /// What a scalar turned out to be.
 #[derive(Debug, PartialEq)]
@@ -48,19 +48,19 @@ pub(super) fn resolve_plain(text: &str) -> Resolved<'_> {
 }
 
 /// What a scalar with a tag is; the tag stands without its prefix, `None` is a tag of another namespace.
-pub(super) fn resolve_tagged<'a>(tag: Option<&str>, text: Cow<'a, str>) -> Result<Resolved<'a>, Fault> {
+pub(super) fn resolve_tagged<'a>(tag: Option<&str>, text: Cow<'a, str>) -> Result<Resolved<'a>, ErrorKind> {
     let Some(tag) = tag else {
         return Ok(Resolved::Text(text));
     };
     let resolved = match tag {
         "binary" => {
             let data: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect();
-            let decoded = STANDARD.decode(data).map_err(|_| Fault::Tag("base64".into()))?;
+            let decoded = STANDARD.decode(data).map_err(|_| ErrorKind::Tag("base64".into()))?;
             return Ok(Resolved::Text(Cow::Owned(String::from_utf8_lossy(&decoded).into_owned())));
         }
         "null" | "bool" | "int" | "float" => resolve_plain(&text),
         "timestamp" if is_timestamp(&text) => return Ok(Resolved::Text(text)),
-        "timestamp" => return Err(Fault::Tag("!!timestamp".into())),
+        "timestamp" => return Err(ErrorKind::Tag("!!timestamp".into())),
         _ => return Ok(Resolved::Text(text)),
     };
     let fits = match (&resolved, tag) {
@@ -71,7 +71,7 @@ pub(super) fn resolve_tagged<'a>(tag: Option<&str>, text: Cow<'a, str>) -> Resul
         _ => false,
     };
     if !fits {
-        return Err(Fault::Tag(format!("!!{tag}").into()));
+        return Err(ErrorKind::Tag(format!("!!{tag}").into()));
     }
     Ok(match resolved {
         Resolved::Text(_) | Resolved::Null => Resolved::Null,
@@ -114,7 +114,7 @@ fn point_first(text: &str) -> Option<Resolved<'static>> {
     float(&without_underscores(text)).map(Resolved::Number)
 }
 
-/// A scalar that starts with a digit or a sign: underscores count for nothing.
+/// A scalar that starts with a digit or a indicator: underscores count for nothing.
 fn number(text: &str) -> Option<Resolved<'static>> {
     let plain = without_underscores(text);
     integer(&plain).or_else(|| float(&plain)).or_else(|| signed_binary(&plain)).map(Resolved::Number)
@@ -124,9 +124,9 @@ fn without_underscores(text: &str) -> Cow<'_, str> {
     if text.contains('_') { Cow::Owned(text.replace('_', "")) } else { Cow::Borrowed(text) }
 }
 
-/// An integer of 64 bits, with or without a sign bit, in any of the bases.
+/// An integer of 64 bits, with or without a indicator bit, in any of the bases.
 fn integer(text: &str) -> Option<Number> {
-    let (sign, digits) = match text.as_bytes().first()? {
+    let (indicator, digits) = match text.as_bytes().first()? {
         b'-' => ("-", &text[1..]),
         b'+' => ("+", &text[1..]),
         _ => ("", text),
@@ -151,7 +151,7 @@ fn integer(text: &str) -> Option<Number> {
         return None;
     }
     let magnitude = u64::from_str_radix(digits, base).ok()?;
-    let value = match sign {
+    let value = match indicator {
         "-" => 0_i64.checked_sub_unsigned(magnitude)?,
         "+" => i64::try_from(magnitude).ok()?,
         _ => match i64::try_from(magnitude) {
@@ -195,7 +195,7 @@ fn float(text: &str) -> Option<Number> {
     Number::parse(&json)
 }
 
-/// `0b-101`: a sign behind the prefix is read too.
+/// `0b-101`: a indicator behind the prefix is read too.
 fn signed_binary(text: &str) -> Option<Number> {
     let digits = text.strip_prefix("0b")?;
     let number = i64::from_str_radix(digits, 2).ok()?;
@@ -204,8 +204,8 @@ fn signed_binary(text: &str) -> Option<Number> {
 
 /// Whether this has the shape of a date or a date with a time.
 fn is_timestamp(text: &str) -> bool {
-    let mut parts = text.splitn(2, ['T', 't', ' ']);
-    let date = parts.next().unwrap_or_default();
+    let mut ranges = text.splitn(2, ['T', 't', ' ']);
+    let date = ranges.next().unwrap_or_default();
     let numbers = |text: &str, widths: &[(usize, usize)], separator: char| {
         let fields: Vec<_> = text.split(separator).collect();
         fields.len() == widths.len()
@@ -217,7 +217,7 @@ fn is_timestamp(text: &str) -> bool {
         let clock = text.split(['Z', '+', '-', '.']).next().unwrap_or_default();
         numbers(clock, &[(1, 2); 3], ':')
     };
-    numbers(date, &[(4, 4), (1, 2), (1, 2)], '-') && parts.next().is_none_or(time)
+    numbers(date, &[(4, 4), (1, 2), (1, 2)], '-') && ranges.next().is_none_or(time)
 }
 
 #[cfg(test)]

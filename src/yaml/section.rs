@@ -1,12 +1,11 @@
-//! Streams read part by part, so that parts can be read at once and a stream need not be in memory as a whole.
+//! Streams read part by part, so that ranges can be read at once and a stream need not be in memory as a whole.
 
 use std::sync::Arc;
 
 use super::keys::Keys;
 use super::read::{read_batch, surplus};
-use super::source::Origin;
 use super::split::{Chunk, chunks_from, has_lone_returns};
-use super::{Document, Limits, Source, SyntaxError};
+use super::{Document, Limits, Origin, Source, SyntaxError};
 
 /// Some documents of a stream that follow each other, found and not yet read.
 #[derive(Debug)]
@@ -122,8 +121,8 @@ mod tests {
         sections.map(read).collect()
     }
 
-    fn expected(parts: &[&[(&str, usize)]]) -> Vec<Vec<(String, usize)>> {
-        parts
+    fn expected(ranges: &[&[(&str, usize)]]) -> Vec<Vec<(String, usize)>> {
+        ranges
             .iter()
             .map(|part| part.iter().map(|(text, line)| ((*text).to_owned(), *line)).collect())
             .collect()

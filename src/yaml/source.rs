@@ -1,36 +1,17 @@
-//! Named texts and places in them.
+//! Named texts.
 
-use std::fmt;
+use super::{ErrorKind, Limit, Limits, Origin, Position, SyntaxError};
 
-use super::{Fault, Limit, Limits, SyntaxError};
-
-/// How many characters of a line are shown.
-const SHOWN: usize = 120;
+/// The maximum number of characters of an excerpt.
+const MAX_EXCERPT_CHARS: usize = 120;
 
 /// A named text.
 #[derive(Debug)]
 pub struct Source {
     name: String,
     text: String,
-    /// The line it starts on: another than the first for a part of a text.
+    /// The number of its first line: not 1 for a part of a longer text.
     first_line: usize,
-}
-
-/// A place in a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
-    /// The line, from 1.
-    pub line: usize,
-    /// The column in code points, from 1; a byte order mark takes none.
-    pub column: usize,
-    /// The offset in bytes.
-    pub offset: usize,
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.line, self.column)
-    }
 }
 
 impl Source {
@@ -43,14 +24,13 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// Text that is not UTF-8, with the place of the first byte that is not.
+    /// Text that is not UTF-8, at its first invalid byte.
     pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Result<Self, SyntaxError> {
         Self::part_from_bytes(name, bytes, Origin::START)
     }
 
-    /// The same for a part of a longer text, given where in that text it starts.
-    ///
-    /// Offsets are those of the part, lines those of the text; an error names the byte of the text.
+    /// As [`Source::from_bytes`], for the part of a longer text that starts at an origin. Offsets are those of the part,
+    /// lines those of the text; an error names the byte of the text.
     ///
     /// # Errors
     ///
@@ -65,19 +45,19 @@ impl Source {
             Ok(text) => Ok(Self { first_line: start.line, ..Self::new(name, text) }),
             Err(error) => {
                 let offset = error.utf8_error().valid_up_to();
-                let fault = if utf16 && start.offset == 0 {
-                    Fault::Utf16
+                let kind = if utf16 && start.offset == 0 {
+                    ErrorKind::Utf16
                 } else {
-                    Fault::Utf8 { offset: start.offset + offset }
+                    ErrorKind::Utf8 { offset: start.offset + offset }
                 };
                 let text = String::from_utf8_lossy(error.as_bytes());
                 let readable = Self { first_line: start.line, ..Self::new(name, text) };
-                Err(readable.error(readable.start(), offset, fault))
+                Err(readable.error(readable.start(), offset, kind))
             }
         }
     }
 
-    /// What it is called in messages.
+    /// Its name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -87,24 +67,24 @@ impl Source {
         &self.text
     }
 
-    /// The place at an offset. Counts lines from the start of the text.
+    /// The position of an offset. Counts lines from the start of the text.
     pub fn position(&self, offset: usize) -> Position {
         self.position_from(self.start(), offset)
     }
 
-    /// Where it starts.
+    /// Its start.
     pub(super) const fn start(&self) -> Origin {
         Origin { offset: 0, line: self.first_line }
     }
 
-    /// A place whose line is counted from a known one before it.
+    /// The line of an offset, counted from an origin before it.
     pub(super) fn origin_from(&self, origin: Origin, offset: usize) -> Origin {
         let bytes = self.text.as_bytes();
         let breaks = (origin.offset..offset.min(bytes.len())).filter(|index| ends_line(bytes, *index));
         Origin { offset, line: origin.line + breaks.count() }
     }
 
-    /// The place at an offset behind a known one.
+    /// The position of an offset, counted from an origin before it.
     pub(super) fn position_from(&self, origin: Origin, offset: usize) -> Position {
         let offset = self.text.floor_char_boundary(offset);
         let bytes = self.text.as_bytes();
@@ -122,38 +102,23 @@ impl Source {
         Position { line, column: before.chars().count() + 1, offset }
     }
 
-    /// The error of a text that has more bytes than it may have.
+    /// The error for a text of too many bytes.
     pub fn too_large(&self, limits: &Limits) -> SyntaxError {
-        let fault = Fault::Limit { limit: Limit::Bytes, maximum: limits.bytes };
-        self.error(self.start(), 0, fault)
+        self.error(self.start(), 0, ErrorKind::Limit { limit: Limit::Bytes, maximum: limits.bytes })
     }
 
-    /// The error of a stream that has more documents than it may have, at the first of those.
+    /// The error for too many documents, at the first one beyond the limit.
     pub(super) fn too_many(&self, origin: Origin, offset: usize, limits: &Limits) -> SyntaxError {
-        let fault = Fault::Limit { limit: Limit::Documents, maximum: limits.documents };
-        self.error(origin, offset, fault)
+        self.error(origin, offset, ErrorKind::Limit { limit: Limit::Documents, maximum: limits.documents })
     }
 
-    /// An error at an offset; one at the very end is shown behind the last character of the text.
-    pub(super) fn error(&self, origin: Origin, offset: usize, fault: Fault) -> SyntaxError {
+    /// An error at an offset; at the end of the text, after its last character.
+    pub(super) fn error(&self, origin: Origin, offset: usize, kind: ErrorKind) -> SyntaxError {
         let end = self.text.trim_end_matches(['\n', '\r']).len();
         let offset = if offset >= self.text.len() { end } else { offset };
-        SyntaxError::new(self, self.position_from(origin, offset), fault)
+        let position = self.position_from(origin, offset);
+        SyntaxError { name: self.name().into(), position, kind, excerpt: excerpt(self, &position).into() }
     }
-}
-
-/// An offset of a text whose line is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// The offset in bytes.
-    pub offset: usize,
-    /// The line, from 1.
-    pub line: usize,
-}
-
-impl Origin {
-    /// The start of a text.
-    pub const START: Self = Self { offset: 0, line: 1 };
 }
 
 /// Whether a line ends with this byte.
@@ -167,18 +132,18 @@ fn is_break(byte: &u8) -> bool {
 
 /// The line at a position with a caret under its column, without a final newline.
 ///
-/// Long lines are cut around the column; characters that would act on a terminal are replaced.
+/// Long lines are cut around the column, control characters are replaced.
 pub fn excerpt(source: &Source, position: &Position) -> String {
     let text = source.text();
     let offset = text.floor_char_boundary(position.offset);
     let bytes = text.as_bytes();
     let start = bytes[..offset].iter().rposition(is_break).map_or(0, |index| index + 1);
     let end = bytes[offset..].iter().position(is_break).map_or(text.len(), |length| offset + length);
-    let mut before: Vec<char> = text[start..offset].chars().rev().take(SHOWN).collect();
-    let mut after: Vec<char> = text[offset..end].chars().take(SHOWN).collect();
-    if text[start..end].chars().nth(SHOWN).is_some() {
-        before.truncate((SHOWN / 2).max(SHOWN - after.len()));
-        after.truncate(SHOWN - before.len());
+    let mut before: Vec<char> = text[start..offset].chars().rev().take(MAX_EXCERPT_CHARS).collect();
+    let mut after: Vec<char> = text[offset..end].chars().take(MAX_EXCERPT_CHARS).collect();
+    if text[start..end].chars().nth(MAX_EXCERPT_CHARS).is_some() {
+        before.truncate((MAX_EXCERPT_CHARS / 2).max(MAX_EXCERPT_CHARS - after.len()));
+        after.truncate(MAX_EXCERPT_CHARS - before.len());
     }
     let bytes_of = |part: &[char]| part.iter().map(|c| c.len_utf8()).sum::<usize>();
     let head = if bytes_of(&before) < offset - start { "…" } else { "" };
@@ -197,7 +162,7 @@ pub fn excerpt(source: &Source, position: &Position) -> String {
     format!("{}\n{caret}", line.trim_end_matches(' '))
 }
 
-/// A character as a terminal may get it.
+/// A character that a terminal can print.
 fn shown(c: char) -> char {
     match c {
         '\t' => '\t',
@@ -226,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_caret_stands_under_the_column() {
+    fn the_caret_is_below_the_column() {
         let source = Source::new("a.yaml", "x: 1\n\ta: ü b: c\u{1b}[31m\n");
         let at = source.position(source.text().find("b:").unwrap());
         assert_eq!(excerpt(&source, &at), "2 | \ta: ü b: c␛[31m\n  | \t     ^");
@@ -241,12 +206,12 @@ mod tests {
         assert_eq!(line.chars().position(|c| c == '!'), Some(caret.chars().count() - 1));
         for offset in [0, 10, 1990, 2001] {
             let shown = excerpt(&source, &source.position(offset));
-            assert!(shown.lines().all(|line| line.chars().count() <= SHOWN + 8), "{shown}");
+            assert!(shown.lines().all(|line| line.chars().count() <= MAX_EXCERPT_CHARS + 8), "{shown}");
         }
     }
 
     #[test]
-    fn text_that_is_not_utf_8_is_refused_with_its_place() {
+    fn text_that_is_not_utf_8_is_rejected_with_its_position() {
         let error = Source::from_bytes("a.yaml", b"a: 1\nb: \xffx\n".to_vec()).unwrap_err();
         assert_eq!((error.position().line, error.position().column, error.position().offset), (2, 4, 8));
         let error = Source::from_bytes("a.yaml", b"\xff\xfea\0".to_vec()).unwrap_err();

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr2};
 
-use super::source::Origin;
+use super::Origin;
 
 /// One document of a stream, uncut.
 #[derive(Debug, PartialEq)]
@@ -65,7 +65,8 @@ enum Line {
 }
 
 impl Chunks<'_> {
-    /// The end of the line that starts here, with its break.
+    /// The end of the line that starts here, with its line break.
+    #[inline]
     fn line_end(&self, start: usize) -> usize {
         let rest = &self.text.as_bytes()[start..];
         let end = if self.lone_returns { memchr2(b'\n', b'\r', rest) } else { memchr(b'\n', rest) };
@@ -185,6 +186,7 @@ fn bom(text: &str) -> usize {
     if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
 }
 
+#[inline]
 fn kind(line: &str, prefix: bool) -> Line {
     let text = &line[bom(line)..];
     let marker = text.get(..3);
@@ -199,6 +201,7 @@ fn kind(line: &str, prefix: bool) -> Line {
 }
 
 /// Whether a line is empty from here on.
+#[inline]
 fn is_blank_or_comment(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with(['#', '\n', '\r'])
 }

@@ -17,8 +17,6 @@ use crate::source_tree::{SourceTree, attributes, is_for_tests, is_visible};
 const KNOWN: &[&[&str]] = &[
     &["source/batch.rs", "source/manifests.rs"],
     &["source/cluster/live/config.rs", "source/cluster/live/fault.rs", "source/cluster/live/request.rs"],
-    &["yaml/block/mod.rs", "yaml/block/told.rs", "yaml/event.rs"],
-    &["yaml/error.rs", "yaml/source.rs"],
 ];
 
 /// For each file the files that it uses, with what it uses of them.

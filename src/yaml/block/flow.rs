@@ -1,11 +1,11 @@
 //! Lists and mappings in brackets on one line.
 
-use crate::yaml::event::{Form, Kind, Sink};
+use crate::yaml::event::{EventReceiver, Kind, Style};
 
 use super::Reader;
 use super::scalar::Found;
 
-impl<'t, S: Sink> Reader<'t, '_, S> {
+impl<'t, S: EventReceiver> Reader<'t, '_, S> {
     /// Tells the list or mapping whose bracket stands here, and goes behind it.
     pub(super) fn flow(&mut self) -> Option<()> {
         let mut open = Vec::new();
@@ -19,15 +19,15 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
             };
             if let Some(kind) = bracket {
                 self.is_shallow(open.len()).then_some(())?;
-                self.look(Form::Flow);
-                self.sink.open(kind, 0, self.base + self.at).ok()?;
+                self.node_style(Style::FlowCollection);
+                self.receiver.open(kind, 0, self.base + self.at).ok()?;
                 open.push(kind);
                 is_first = true;
                 self.at += 1;
                 self.skip_blanks();
             } else {
                 let scalar = self.flow_scalar()?;
-                self.tell_scalar(scalar)?;
+                self.emit_scalar(scalar)?;
             }
             if !is_first || self.closes(&open) {
                 // Behind a node.
@@ -35,7 +35,7 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
                     self.skip_blanks();
                     if self.closes(&open) {
                         self.at += 1;
-                        self.sink.close(self.base + self.at).ok()?;
+                        self.receiver.close(self.base + self.at).ok()?;
                         open.pop();
                         if open.is_empty() {
                             return Some(());
@@ -65,7 +65,7 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
     /// Tells a key and goes to its value.
     fn flow_key(&mut self) -> Option<()> {
         let key = self.flow_scalar()?;
-        self.tell_key(key)?;
+        self.emit_key(key)?;
         (self.byte()? == b':' && self.bytes.get(self.at + 1) == Some(&b' ')).then_some(())?;
         self.at += 1;
         self.skip_blanks();

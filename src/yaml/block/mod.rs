@@ -1,36 +1,38 @@
 //! The YAML that manifests are written in, read line by line.
 //!
 //! Lists and mappings of lines, plain and quoted scalars, texts below `|` and `>`, brackets on one line: most documents
-//! consist of nothing else, and finding that takes a small part of the time that a parser of the whole language needs.
+//! consist of nothing else, and problem that takes a small part of the time that a parser of the whole language needs.
 //! What is anything else, or wrong, is left to that parser; what is told is what it would tell, offsets included.
 
 mod flow;
 mod scalar;
 mod text;
-mod told;
 
 use std::cmp::Ordering;
 
 use memchr::memchr;
 
 use super::Limits;
-use super::event::{Form, Kind, Look, Scalar, Sink, YamlText};
+use super::event::{EventReceiver, Kind, NodeStyle, Scalar, Style};
 
 use scalar::Lead;
 
-pub(super) use told::Told;
-
 /// Tells the events of a document; `None` if a parser has to, and then they may have been told in part.
-pub(super) fn tell(yaml: &YamlText<'_>, limits: &Limits, sink: &mut impl Sink) -> Option<()> {
-    let bytes = yaml.text.as_bytes();
+pub(super) fn read(
+    text: &str,
+    base: usize,
+    limits: &Limits,
+    receiver: &mut impl EventReceiver,
+) -> Option<()> {
+    let bytes = text.as_bytes();
     if !is_simple(bytes) {
         return None;
     }
     let reader = Reader {
-        text: yaml.text,
+        text,
         bytes,
-        base: yaml.base,
-        sink,
+        base,
+        receiver,
         open: Vec::new(),
         depth: limits.bounded_depth(),
         awaited: None,
@@ -64,7 +66,7 @@ struct Reader<'t, 's, S> {
     bytes: &'t [u8],
     /// Where the text starts in its source.
     base: usize,
-    sink: &'s mut S,
+    receiver: &'s mut S,
     open: Vec<Level>,
     /// So deep a parser may go.
     depth: usize,
@@ -75,7 +77,7 @@ struct Reader<'t, 's, S> {
     line: usize,
 }
 
-impl<'t, S: Sink> Reader<'t, '_, S> {
+impl<'t, S: EventReceiver> Reader<'t, '_, S> {
     fn document(mut self) -> Option<()> {
         let column = self.content()?;
         self.entry(column, true)?;
@@ -85,7 +87,7 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
         }
         self.absent()?;
         while self.open.pop().is_some() {
-            self.sink.close(self.base + self.at).ok()?;
+            self.receiver.close(self.base + self.at).ok()?;
         }
         Some(())
     }
@@ -126,7 +128,7 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
                 (Ordering::Equal, Kind::Mapping, true) => return None,
                 (Ordering::Equal, Kind::List, false) | (Ordering::Less, ..) => {
                     self.open.pop();
-                    self.sink.close(self.base + self.at).ok()?;
+                    self.receiver.close(self.base + self.at).ok()?;
                 }
             }
         }
@@ -135,9 +137,9 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
     /// Tells that the awaited node is not there.
     fn absent(&mut self) -> Option<()> {
         let Some(at) = self.awaited.take() else { return Some(()) };
-        self.look(Form::Absent);
+        self.node_style(Style::Missing);
         let scalar = Scalar { text: "".into(), plain: true, tag: None };
-        self.sink.scalar(scalar, 0, self.base + at..self.base + at).ok()
+        self.receiver.scalar(scalar, 0, self.base + at..self.base + at).ok()
     }
 
     /// Reads an entry of a list or mapping, the first one of a new one or a further one of the innermost.
@@ -170,7 +172,7 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
                 if is_new {
                     self.open(Kind::Mapping, column, key.at.start)?;
                 }
-                self.tell_key(key)?;
+                self.emit_key(key)?;
                 let colon = self.at;
                 self.at += 1;
                 self.skip_blanks();
@@ -201,7 +203,7 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
             }
             Lead::Scalar(scalar) => {
                 let scalar = self.continued(scalar)?;
-                self.tell_scalar(scalar)?;
+                self.emit_scalar(scalar)?;
                 self.end_line()
             }
             Lead::Key(_) => None,
@@ -210,9 +212,9 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
 
     fn open(&mut self, kind: Kind, column: usize, at: usize) -> Option<()> {
         self.is_shallow(0).then_some(())?;
-        self.look(Form::Lines);
+        self.node_style(Style::BlockCollection);
         self.open.push(Level { kind, column });
-        self.sink.open(kind, 0, self.base + at).ok()
+        self.receiver.open(kind, 0, self.base + at).ok()
     }
 
     /// Whether a parser certainly goes so deep, with so many open brackets.
@@ -220,8 +222,8 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
         self.open.len() + brackets + 2 < self.depth
     }
 
-    fn look(&mut self, form: Form) {
-        self.sink.look(Look { form, tagged: false });
+    fn node_style(&mut self, style: Style) {
+        self.receiver.node_style(NodeStyle { style, tagged: false });
     }
 
     fn rest(&self) -> &'t str {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::yaml::event::{Form, Scalar, Sink};
+use crate::yaml::event::{EventReceiver, Scalar, Style};
 
 use super::Reader;
 
@@ -23,7 +23,7 @@ pub(super) enum Lead<'t> {
 #[derive(Debug)]
 pub(super) struct Found<'t> {
     text: Cow<'t, str>,
-    form: Form,
+    style: Style,
     pub(super) at: Range<usize>,
 }
 
@@ -40,7 +40,7 @@ const STOPS: [bool; 256] = {
     stops
 };
 
-impl<'t, S: Sink> Reader<'t, '_, S> {
+impl<'t, S: EventReceiver> Reader<'t, '_, S> {
     /// What starts here, and goes behind it if it is a scalar.
     pub(super) fn lead(&mut self) -> Option<Lead<'t>> {
         let found = match self.byte()? {
@@ -58,18 +58,18 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
         self.open.last().map(|holder| holder.column)
     }
 
-    pub(super) fn tell_key(&mut self, found: Found<'t>) -> Option<()> {
-        let is_line = found.form == Form::Plain || !self.bytes[found.at.clone()].contains(&b'\n');
+    pub(super) fn emit_key(&mut self, found: Found<'t>) -> Option<()> {
+        let is_line = found.style == Style::Plain || !self.bytes[found.at.clone()].contains(&b'\n');
         let is_line = is_line && found.at.len() <= LONGEST_KEY;
         is_line.then_some(())?;
-        self.tell_scalar(found)
+        self.emit_scalar(found)
     }
 
-    pub(super) fn tell_scalar(&mut self, found: Found<'t>) -> Option<()> {
-        let Found { text, form, at } = found;
-        self.look(form);
-        let scalar = Scalar { text, plain: form == Form::Plain, tag: None };
-        self.sink.scalar(scalar, 0, self.base + at.start..self.base + at.end).ok()
+    pub(super) fn emit_scalar(&mut self, found: Found<'t>) -> Option<()> {
+        let Found { text, style, at } = found;
+        self.node_style(style);
+        let scalar = Scalar { text, plain: style == Style::Plain, tag: None };
+        self.receiver.scalar(scalar, 0, self.base + at.start..self.base + at.end).ok()
     }
 
     fn plain(&mut self) -> Option<Found<'t>> {
@@ -104,13 +104,13 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
             return None;
         }
         self.at = at.end;
-        Some(Found { text: Cow::Borrowed(text), form: Form::Plain, at })
+        Some(Found { text: Cow::Borrowed(text), style: Style::Plain, at })
     }
 
     /// A plain scalar with the lines below that continue it.
     pub(super) fn continued(&mut self, found: Found<'t>) -> Option<Found<'t>> {
-        let Found { mut text, form, mut at } = found;
-        if form == Form::Plain
+        let Found { mut text, style, mut at } = found;
+        if style == Style::Plain
             && let Some(column) = self.column()
         {
             while let Some((start, breaks)) = self.next_line(self.at, column)
@@ -126,7 +126,7 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
                 at.end = line.at.end;
             }
         }
-        Some(Found { text, form, at })
+        Some(Found { text, style, at })
     }
 
     /// Where the next line starts that says something, if nothing more stands on this one and if that line stands further
@@ -207,8 +207,8 @@ impl<'t, S: Sink> Reader<'t, '_, S> {
         }
         text += self.text.get(from..at)?;
         self.at = at + 1;
-        let form = if quote == b'"' { Form::Double } else { Form::Single };
-        Some(Found { text, form, at: start..self.at })
+        let style = if quote == b'"' { Style::DoubleQuoted } else { Style::SingleQuoted };
+        Some(Found { text, style, at: start..self.at })
     }
 }
 

@@ -2,17 +2,9 @@
 
 use memchr::memchr;
 
-use crate::yaml::event::{Form, Scalar, Sink};
+use crate::yaml::event::{Chomping, EventReceiver, Scalar, Style};
 
 use super::Reader;
-
-/// What the line breaks at the end of a text become.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Chomping {
-    Strip,
-    Clip,
-    Keep,
-}
 
 /// The lines put together so far.
 #[derive(Debug, Default)]
@@ -26,6 +18,7 @@ struct Lines {
 }
 
 impl Lines {
+    #[inline]
     fn add(&mut self, line: &str) {
         let is_indented = line.starts_with([' ', '\t']);
         match self.last {
@@ -39,6 +32,7 @@ impl Lines {
         self.last = Some(is_indented);
     }
 
+    #[inline]
     fn add_empty(&mut self) {
         self.text.extend(std::iter::repeat_n('\n', std::mem::take(&mut self.empty)));
     }
@@ -54,7 +48,7 @@ impl Lines {
     }
 }
 
-impl<S: Sink> Reader<'_, '_, S> {
+impl<S: EventReceiver> Reader<'_, '_, S> {
     /// Tells the text whose indicator stands here, in a list or mapping at a column.
     pub(super) fn block_scalar(&mut self, column: usize) -> Option<()> {
         let mut lines = Lines { folded: self.byte() == Some(b'>'), ..Lines::default() };
@@ -94,9 +88,9 @@ impl<S: Sink> Reader<'_, '_, S> {
                 break end;
             }
         };
-        self.look(Form::Block);
+        self.node_style(Style::BlockScalar);
         let scalar = Scalar { text: lines.finish(chomping).into(), plain: false, tag: None };
-        self.sink.scalar(scalar, 0, self.base + start..self.base + end).ok()
+        self.receiver.scalar(scalar, 0, self.base + start..self.base + end).ok()
     }
 
     /// Goes to the next line of the text, behind its indentation, and counts empty lines; where the text ends if there is

@@ -6,17 +6,18 @@ use std::sync::Arc;
 
 use crate::value::{Map, Value};
 use crate::yaml::build::written_value;
-use crate::yaml::event::{Kind, Scalar, Sink, Stop, YamlText};
+use crate::yaml::event::{EventReceiver, Kind, ReadError, Scalar};
 use crate::yaml::json::JsonText;
 use crate::yaml::keys::Keys;
+use crate::yaml::parser::YamlText;
 use crate::yaml::scalar::Resolved;
 use crate::yaml::split::chunks;
-use crate::yaml::{Document, Fault, Limits, Source, read};
+use crate::yaml::{Document, ErrorKind, Limits, Source, read};
 
 /// Whether a text, of any size, reads as one document with this value.
 ///
 /// Nothing is built of it unless it has anchors or several forms it may be read in.
-pub fn says(text: &str, value: &Value) -> bool {
+pub fn parses_as(text: &str, value: &Value) -> bool {
     match verdict(text, value) {
         Verdict::Same => true,
         Verdict::Differs => false,
@@ -40,10 +41,10 @@ fn verdict(text: &str, value: &Value) -> Verdict {
         let mut json = JsonText::new(text, chunk.parsed.clone());
         let is_json = json.starts().is_some();
         let read = if is_json {
-            json.tell(&mut comparison).is_ok() && json.rest().is_none()
+            json.read(&mut comparison).is_ok() && json.rest().is_none()
         } else {
-            let yaml = YamlText { text: &text[chunk.parsed.clone()], base: chunk.parsed.start, bare: false };
-            yaml.tell(&Limits::unbounded(), &mut comparison).is_ok()
+            let yaml = YamlText { text: &text[chunk.parsed.clone()], base: chunk.parsed.start, as_go: false };
+            yaml.read(&Limits::unbounded(), &mut comparison).is_ok()
         };
         match comparison.verdict {
             Verdict::Same if read && chunk.stray.is_none() => {}
@@ -126,15 +127,15 @@ impl<'v> Comparison<'v> {
     }
 
     /// Ends the reading.
-    fn end<T>(&mut self, verdict: Verdict, offset: usize) -> Result<T, Stop> {
+    fn end<T>(&mut self, verdict: Verdict, offset: usize) -> Result<T, ReadError> {
         if self.verdict == Verdict::Same {
             self.verdict = verdict;
         }
-        Err(Stop { offset, fault: Fault::Further })
+        Err(ReadError { offset, error: ErrorKind::Further })
     }
 
     /// What the node must be that comes now.
-    fn expected(&mut self, offset: usize) -> Result<&'v Value, Stop> {
+    fn expected(&mut self, offset: usize) -> Result<&'v Value, ReadError> {
         let expected = match self.open.last_mut() {
             Some(Open::List(items)) => items.next(),
             Some(Open::Mapping(members)) => members.value.take(),
@@ -150,7 +151,7 @@ impl<'v> Comparison<'v> {
     }
 
     /// The mapping whose next node is a key.
-    fn wants_key(&mut self) -> Option<&mut Members<'v>> {
+    fn expects_key(&mut self) -> Option<&mut Members<'v>> {
         match self.open.last_mut() {
             Some(Open::Mapping(members)) if members.value.is_none() => Some(members),
             _ => None,
@@ -158,11 +159,11 @@ impl<'v> Comparison<'v> {
     }
 
     /// Goes on if two values are the same.
-    fn hold(&mut self, same: bool, offset: usize) -> Result<(), Stop> {
+    fn hold(&mut self, same: bool, offset: usize) -> Result<(), ReadError> {
         if same { Ok(()) } else { self.end(Verdict::Differs, offset) }
     }
 
-    fn key(&mut self, key: &Resolved<'_>, offset: usize) -> Result<(), Stop> {
+    fn key(&mut self, key: &Resolved<'_>, offset: usize) -> Result<(), ReadError> {
         let shared = match key {
             Resolved::Text(_) => None,
             other => match self.keys.of(other) {
@@ -175,7 +176,7 @@ impl<'v> Comparison<'v> {
             (Resolved::Text(text), None) => &**text,
             (_, None) => return self.end(Verdict::Open, offset),
         };
-        let found = match self.wants_key() {
+        let found = match self.expects_key() {
             Some(members) => {
                 members.value = members.take(name);
                 members.value.is_some()
@@ -186,10 +187,10 @@ impl<'v> Comparison<'v> {
     }
 }
 
-impl Sink for Comparison<'_> {
-    fn scalar(&mut self, scalar: Scalar<'_>, anchor: usize, at: Range<usize>) -> Result<(), Stop> {
+impl EventReceiver for Comparison<'_> {
+    fn scalar(&mut self, scalar: Scalar<'_>, anchor: usize, at: Range<usize>) -> Result<(), ReadError> {
         let offset = at.start;
-        let is_key = self.wants_key().is_some();
+        let is_key = self.expects_key().is_some();
         if is_key && scalar.is_merge() {
             return self.end(Verdict::Open, offset);
         }
@@ -212,17 +213,17 @@ impl Sink for Comparison<'_> {
         self.hold(same, offset)
     }
 
-    fn literal(&mut self, value: Value, at: Range<usize>) -> Result<(), Stop> {
+    fn literal(&mut self, value: Value, at: Range<usize>) -> Result<(), ReadError> {
         let same = self.expected(at.start)? == &value;
         self.hold(same, at.start)
     }
 
-    fn alias(&mut self, _: usize, at: Range<usize>) -> Result<(), Stop> {
+    fn alias(&mut self, _: usize, at: Range<usize>) -> Result<(), ReadError> {
         self.end(Verdict::Open, at.start)
     }
 
-    fn open(&mut self, kind: Kind, _: usize, offset: usize) -> Result<(), Stop> {
-        if self.wants_key().is_some() {
+    fn open(&mut self, kind: Kind, _: usize, offset: usize) -> Result<(), ReadError> {
+        if self.expects_key().is_some() {
             return self.end(Verdict::Differs, offset);
         }
         let open = match (kind, self.expected(offset)?) {
@@ -236,7 +237,7 @@ impl Sink for Comparison<'_> {
         Ok(())
     }
 
-    fn close(&mut self, offset: usize) -> Result<(), Stop> {
+    fn close(&mut self, offset: usize) -> Result<(), ReadError> {
         let is_complete = match self.open.pop() {
             Some(Open::List(mut items)) => items.next().is_none(),
             Some(Open::Mapping(mut members)) => members.is_complete(),
@@ -285,7 +286,7 @@ mod tests {
             let expected = value(text).unwrap_or_default();
             let mut try_out = |broken: &str| {
                 let built = value(broken).as_ref() == Some(&expected);
-                assert_eq!(says(broken, &expected), built, "{broken:?} for {text:?}");
+                assert_eq!(parses_as(broken, &expected), built, "{broken:?} for {text:?}");
                 (same, all) = (same + usize::from(built), all + 1);
             };
             try_out(text);

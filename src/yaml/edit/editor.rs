@@ -4,20 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::value::{Map, Text, Value};
-use crate::yaml::document::Parts;
-use crate::yaml::event::Form;
+use crate::yaml::document::DocumentRanges;
+use crate::yaml::event::{Chomping, Style};
 use crate::yaml::keys::Keys;
 use crate::yaml::parse_value;
 use crate::yaml::scalar::Resolved;
 
 use super::Fallback;
-use super::draft::{Brackets, Setting, is_nested};
-use super::gap::{Below, empty_lines, line_start, skip};
-use super::habit::{Habit, Votes};
+use super::formatting::{Formatting, StyleCounts};
 use super::matching::{Origin, origins};
 use super::order::{Member, placed};
 use super::outline::{Child, Node, Outline, is_bracketed};
-use super::trace::Breaks;
+use super::whitespace::{CommentsBelow, empty_lines, line_start, skip};
+use super::writer::{Context, FlowLayout, is_nested};
 
 /// No mapping of a person merges more.
 const MAX_MERGES: usize = 16;
@@ -34,22 +33,22 @@ pub(super) struct Editor<'a> {
     pub(super) json: bool,
     /// What stands behind a colon in brackets.
     pub(super) blank: &'static str,
-    pub(super) habit: Habit,
+    pub(super) formatting: Formatting,
     pub(super) out: String,
     /// What the line breaks count for that end what is written.
-    pub(super) breaks: Breaks,
+    pub(super) breaks: Chomping,
     /// What the anchors written so far stand for.
     pub(super) anchors: BTreeMap<&'a str, Value>,
     pub(super) expanded: usize,
     /// How many brackets are open that are being written.
     pub(super) depth: usize,
     /// The comments below entries, by the end of their last line.
-    pub(super) below: BTreeMap<usize, Below>,
+    pub(super) below: BTreeMap<usize, CommentsBelow>,
     pub(super) path: Vec<Option<Text>>,
 }
 
 /// An entry of a list or mapping as it becomes.
-pub(super) struct Piece<'v> {
+pub(super) struct PlannedEntry<'v> {
     /// The entry it was, and whether it keeps its place.
     pub(super) origin: Option<(usize, bool)>,
     pub(super) key: Option<&'v Text>,
@@ -59,21 +58,21 @@ pub(super) struct Piece<'v> {
 }
 
 impl<'a> Editor<'a> {
-    pub(super) fn new(text: &'a str, parts: &Parts, json: bool, outline: Outline<'a>) -> Self {
-        let own = &text[parts.text.clone()];
+    pub(super) fn new(text: &'a str, ranges: &DocumentRanges, json: bool, outline: Outline<'a>) -> Self {
+        let own = &text[ranges.text.clone()];
         let crlf = own.find('\n').is_some_and(|at| own[..at].ends_with('\r'));
         let mixed = if crlf { own.replace("\r\n", "").contains('\n') } else { own.contains("\r\n") };
         Self {
             text,
-            limit: parts.body.end,
-            whole: parts.text.clone(),
+            limit: ranges.body.end,
+            whole: ranges.text.clone(),
             mixed,
             outline,
             json,
             blank: if json && is_tight(text, &outline) { "" } else { " " },
-            habit: Votes::of(text, &outline).habit(if crlf { "\r\n" } else { "\n" }),
-            out: String::with_capacity(parts.text.len() + 256),
-            breaks: Breaks::Nothing,
+            formatting: StyleCounts::of(text, &outline).formatting(if crlf { "\r\n" } else { "\n" }),
+            out: String::with_capacity(ranges.text.len() + 256),
+            breaks: Chomping::Strip,
             anchors: BTreeMap::new(),
             expanded: 0,
             depth: 0,
@@ -88,7 +87,7 @@ impl<'a> Editor<'a> {
         if !is_nested(before) || !is_nested(after) || root.list != matches!(after, Value::Array(_)) {
             return Err(Fallback::Root);
         }
-        let end = if root.form == Form::Lines {
+        let end = if root.style == Style::BlockCollection {
             let line = line_start(self.text, root.content);
             let blank = self.text[line..root.content].trim_matches(' ').is_empty();
             // What stands above the first entry is about the whole.
@@ -103,7 +102,7 @@ impl<'a> Editor<'a> {
         };
         self.copy_below(end..self.whole.end);
         // A file without a final line break stays one, unless the break says something.
-        if !self.text[self.whole.clone()].ends_with('\n') && self.breaks == Breaks::Nothing {
+        if !self.text[self.whole.clone()].ends_with('\n') && self.breaks == Chomping::Strip {
             self.out.truncate(self.out.trim_end_matches('\n').trim_end_matches('\r').len());
         }
         Ok(())
@@ -117,19 +116,19 @@ impl<'a> Editor<'a> {
     pub(super) fn copy(&mut self, piece: Range<usize>) {
         if piece.start < piece.end {
             self.out.push_str(&self.text[piece]);
-            self.breaks = Breaks::Nothing;
+            self.breaks = Chomping::Strip;
         }
     }
 
     /// Copies what stands below an entry, without the empty lines that would join the text at its end.
     pub(super) fn copy_below(&mut self, piece: Range<usize>) {
-        let empty = if self.breaks == Breaks::All { empty_lines(&self.text[piece.clone()]) } else { 0 };
+        let empty = if self.breaks == Chomping::Keep { empty_lines(&self.text[piece.clone()]) } else { 0 };
         self.copy(piece.start + empty..piece.end);
     }
 
     /// Writes an empty line, unless one would join the text above.
     pub(super) fn empty_line(&mut self, newline: &str) {
-        if self.breaks != Breaks::All {
+        if self.breaks != Chomping::Keep {
             self.out.push_str(newline);
         }
     }
@@ -137,16 +136,16 @@ impl<'a> Editor<'a> {
     /// Starts a line, unless one has just started.
     pub(super) fn begin_line(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with(['\n', '\u{feff}']) {
-            self.out.push_str(self.habit.newline);
+            self.out.push_str(self.formatting.newline);
         }
     }
 
     /// The name of the anchor of a node, or of the one that an alias stands for.
     pub(super) fn anchor_name(&self, node: &Node) -> Option<&'a str> {
-        let sign = if node.form == Form::Alias { '*' } else { '&' };
-        let end = if node.form == Form::Alias { node.end } else { node.content };
+        let indicator = if node.style == Style::Alias { '*' } else { '&' };
+        let end = if node.style == Style::Alias { node.end } else { node.content };
         let text = self.text.get(node.start..end)?;
-        let name = text.split(['\n', '\r', ' ', '\t']).find_map(|word| word.strip_prefix(sign))?;
+        let name = text.split(['\n', '\r', ' ', '\t']).find_map(|word| word.strip_prefix(indicator))?;
         Some(name).filter(|name| !name.is_empty())
     }
 
@@ -180,32 +179,37 @@ impl<'a> Editor<'a> {
     }
 
     /// The entries of a list or mapping as they become.
-    pub(super) fn pieces<'v>(
+    pub(super) fn planned<'v>(
         &self,
         at: &Node,
         entries: &[Child],
         before: &'v Value,
         after: &'v Value,
-    ) -> Result<Vec<Piece<'v>>, Fallback> {
+    ) -> Result<Vec<PlannedEntry<'v>>, Fallback> {
         match (before, after) {
             (Value::Array(old), Value::Array(new)) if at.list && entries.len() == old.len() => {
-                let pieces = origins(old, new).into_iter().zip(new.iter()).map(|(origin, after)| {
+                let planned = origins(old, new).into_iter().zip(new.iter()).map(|(origin, after)| {
                     let origin = match origin {
                         Origin::Stays(index) => Some((index, true)),
                         Origin::Moved(index) => Some((index, false)),
                         Origin::New => None,
                     };
                     let before = origin.map(|(index, _)| &old[index]);
-                    Piece { origin, key: None, before, after }
+                    PlannedEntry { origin, key: None, before, after }
                 });
-                Ok(pieces.collect())
+                Ok(planned.collect())
             }
             (Value::Object(old), Value::Object(new)) if !at.list => self.members(entries, old, new),
             _ => Err(Fallback::Layout),
         }
     }
 
-    fn members<'v>(&self, entries: &[Child], old: &'v Map, new: &'v Map) -> Result<Vec<Piece<'v>>, Fallback> {
+    fn members<'v>(
+        &self,
+        entries: &[Child],
+        old: &'v Map,
+        new: &'v Map,
+    ) -> Result<Vec<PlannedEntry<'v>>, Fallback> {
         let is_plain = |entry: &Child| entry.key.is_some_and(|key| !key.merge);
         let keeps = |((was, _), (is, _)): ((&Text, _), (&Text, _))| Text::ptr_eq(was, is) || was == is;
         if entries.len() == old.len()
@@ -258,14 +262,19 @@ impl<'a> Editor<'a> {
                     match &names[kept[*index]] {
                         Some(name) => {
                             let (name, before) = old.get_key_value(name)?;
-                            Piece { origin, key: Some(name), before: Some(before), after: new.get(name)? }
+                            PlannedEntry {
+                                origin,
+                                key: Some(name),
+                                before: Some(before),
+                                after: new.get(name)?,
+                            }
                         }
-                        None => Piece { origin, key: None, before: None, after: &Value::Null },
+                        None => PlannedEntry { origin, key: None, before: None, after: &Value::Null },
                     }
                 }
                 Member::New(index) => {
                     let (key, after) = fresh[*index];
-                    Piece { origin: None, key: Some(key), before: None, after }
+                    PlannedEntry { origin: None, key: Some(key), before: None, after }
                 }
             })
         };
@@ -273,7 +282,7 @@ impl<'a> Editor<'a> {
     }
 
     /// The members of a mapping of which none goes; those that are new stand last in the value.
-    fn appended<'v>(&self, old: &'v Map, new: &'v Map) -> Result<Vec<Piece<'v>>, Fallback> {
+    fn appended<'v>(&self, old: &'v Map, new: &'v Map) -> Result<Vec<PlannedEntry<'v>>, Fallback> {
         let count = old.len();
         let order = if new.len() == count {
             (0..count).map(Member::Old).collect()
@@ -289,7 +298,7 @@ impl<'a> Editor<'a> {
             };
             let (key, after) = new.get_index(index)?;
             let before = origin.and_then(|(index, _)| Some(old.get_index(index)?.1));
-            Some(Piece { origin, key: Some(key), before, after })
+            Some(PlannedEntry { origin, key: Some(key), before, after })
         };
         order.into_iter().map(|member| piece(member).ok_or(Fallback::Layout)).collect()
     }
@@ -304,13 +313,13 @@ impl<'a> Editor<'a> {
         let mut keep = true;
         for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| merges(entry)) {
             let value = entry.node;
-            let maps: Vec<Node> = match value.form {
-                Form::Alias => vec![value],
+            let maps: Vec<Node> = match value.style {
+                Style::Alias => vec![value],
                 _ if value.list => self.outline.children(&value)?.iter().map(|child| child.node).collect(),
                 _ => return Err(Fallback::Merge),
             };
             for map in maps.into_iter().rev() {
-                let known = self.anchor_name(&map).filter(|_| map.form == Form::Alias);
+                let known = self.anchor_name(&map).filter(|_| map.style == Style::Alias);
                 match known.and_then(|name| self.anchors.get(name)).and_then(Value::as_object) {
                     Some(map) => {
                         brought.extend(map.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -331,7 +340,7 @@ impl<'a> Editor<'a> {
 
     /// What a key is called.
     fn name(&self, key: &Node) -> Option<Text> {
-        let text = self.text.get(key.start..key.end).filter(|_| key.form != Form::Alias)?;
+        let text = self.text.get(key.start..key.end).filter(|_| key.style != Style::Alias)?;
         let resolved = match parse_value(text).ok()? {
             Value::String(text) => return Some(text),
             Value::Bool(value) => Resolved::Bool(value),
@@ -342,9 +351,9 @@ impl<'a> Editor<'a> {
     }
 
     /// How nodes in brackets are written that have nothing to go by.
-    pub(super) const fn one_line(&self) -> Brackets {
-        let setting = if self.json { Setting::Json } else { Setting::Brackets };
-        Brackets { setting, lines: None, blank: self.blank }
+    pub(super) const fn one_line(&self) -> FlowLayout {
+        let context = if self.json { Context::Json } else { Context::Flow };
+        FlowLayout { context, lines: None, blank: self.blank }
     }
 }
 

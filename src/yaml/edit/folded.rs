@@ -2,7 +2,7 @@
 
 use crate::yaml::quote;
 
-use super::draft::indent;
+use super::writer::indent;
 
 /// The header and the lines of a text that is folded as the one before it was; `None` if only other styles hold it.
 ///

@@ -3,27 +3,27 @@
 //! The new text is made of pieces of the old one; what is new is written as its surroundings are. The result
 //! is read again, and where it does not say what it should the document is printed canonically.
 
-mod brackets;
+mod block;
 mod check;
-mod draft;
 mod editor;
 mod flow;
+mod flow_elements;
 mod folded;
-mod gap;
-mod habit;
-mod lines;
+mod formatting;
+mod layout;
 mod matching;
 mod order;
 mod outline;
 mod replace;
-mod trace;
+mod whitespace;
+mod writer;
 
 use crate::value::Value;
 
 use super::Document;
 
-pub use check::says;
-pub(super) use trace::{Trace, Tracer};
+pub use check::parses_as;
+pub(super) use layout::{Layout, LayoutRecorder};
 
 use editor::Editor;
 use outline::Outline;
@@ -105,7 +105,7 @@ impl Document {
 
     fn edit_and_check(&self, value: &Value) -> Result<(String, usize), Fallback> {
         let (text, expanded) = self.edit(value)?;
-        if says(&text, value) { Ok((text, expanded)) } else { Err(Fallback::Reading) }
+        if parses_as(&text, value) { Ok((text, expanded)) } else { Err(Fallback::Reading) }
     }
 
     fn edit(&self, value: &Value) -> Result<(String, usize), Fallback> {
@@ -117,8 +117,8 @@ impl Document {
         if whole.contains('\r') && whole.replace("\r\n", "").contains('\r') {
             return Err(Fallback::LineBreaks);
         }
-        let outline = Outline::new(self.source.text(), &self.trace, self.is_json());
-        let mut editor = Editor::new(self.source.text(), &self.parts, self.is_json(), outline);
+        let outline = Outline::new(self.source.text(), &self.layout, self.is_json());
+        let mut editor = Editor::new(self.source.text(), &self.ranges, self.is_json(), outline);
         editor.root(before, value)?;
         let (mut text, expanded) = editor.finish();
         if whole.ends_with('\n') && !text.ends_with('\n') {

@@ -1,10 +1,10 @@
 //! How the nodes of a document are written, and where: worked out for those that an edit comes to.
 
-use crate::yaml::event::Form;
+use crate::yaml::event::{Chomping, Style};
 
 use super::Fallback;
-use super::gap::{line_start, skip};
-use super::trace::{Breaks, NOWHERE, Sign, Step, Trace, Turn, is_bracket, prologue, property_end};
+use super::layout::{Expected, Indicator, Layout, LayoutNode, NO_OFFSET, is_bracket, prologue, property_end};
+use super::whitespace::{line_start, skip};
 
 /// The nodes of a document.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Outline<'a> {
     text: &'a str,
     base: usize,
     json: bool,
-    steps: &'a [Step],
+    steps: &'a [LayoutNode],
 }
 
 /// How a node is written.
@@ -20,11 +20,11 @@ pub(super) struct Outline<'a> {
 pub(super) struct Node {
     /// Its number in the order of the text.
     index: usize,
-    pub(super) form: Form,
+    pub(super) style: Style,
     /// Whether it is a list.
     pub(super) list: bool,
-    /// Where its entry starts: the dash of an element, the first sign of a key; of the value of a member
-    /// the colon, [`NOWHERE`] if there is none.
+    /// Where its entry starts: the dash of an element, the first indicator of a key; of the value of a member
+    /// the colon, [`NO_OFFSET`] if there is none.
     pub(super) lead: usize,
     /// Where it starts, its anchor and tag included.
     pub(super) start: usize,
@@ -38,7 +38,7 @@ pub(super) struct Node {
     pub(super) tagged: bool,
     /// Whether an anchor or alias is in it.
     pub(super) shared: bool,
-    /// The column of the entries of a list or mapping of lines; [`NOWHERE`] if blanks do not tell it.
+    /// The column of the entries of a list or mapping of lines; [`NO_OFFSET`] if blanks do not tell it.
     pub(super) column: usize,
     /// Whether it holds nothing.
     pub(super) is_leaf: bool,
@@ -64,19 +64,19 @@ impl Child {
 }
 
 impl<'a> Outline<'a> {
-    pub(super) fn new(text: &'a str, trace: &'a Trace, json: bool) -> Self {
-        Self { text, base: trace.base, json, steps: &trace.steps }
+    pub(super) fn new(text: &'a str, layout: &'a Layout, json: bool) -> Self {
+        Self { text, base: layout.base, json, steps: &layout.steps }
     }
 
     /// All nodes, as they were noted, and where their text starts.
-    pub(super) const fn steps(&self) -> (&'a [Step], usize) {
+    pub(super) const fn steps(&self) -> (&'a [LayoutNode], usize) {
         (self.steps, self.base)
     }
 
     /// The node that holds all others.
     pub(super) fn root(&self) -> Result<Node, Fallback> {
         let start = if self.json { self.base } else { prologue(self.text, self.base) };
-        self.node(0, Sign { lead: NOWHERE, end: start })
+        self.node(0, Indicator { lead: NO_OFFSET, end: start })
     }
 
     /// Whether one of the members of a mapping is a merge.
@@ -95,7 +95,7 @@ impl<'a> Outline<'a> {
 
     /// Some of the nodes right below one, by their numbers in rising order.
     pub(super) fn chosen(&self, holder: &Node, numbers: &[usize]) -> Result<Vec<Child>, Fallback> {
-        let lines = holder.form == Form::Lines;
+        let lines = holder.style == Style::BlockCollection;
         let mut cursor = holder.content + usize::from(is_bracketed(self.text, holder));
         let end = self.step(holder.index)?.next();
         let (mut index, mut number) = (holder.index + 1, 0);
@@ -110,41 +110,42 @@ impl<'a> Outline<'a> {
             if index >= end {
                 return Err(Fallback::Layout);
             }
-            let first = self.node(index, Sign::of(self.text, cursor, Turn::first(holder.list), lines))?;
+            let first =
+                self.node(index, Indicator::of(self.text, cursor, Expected::first(holder.list), lines))?;
             if holder.list {
                 children.push(Child { key: None, node: first });
                 continue;
             }
-            let sign = Sign::of(self.text, first.end, Turn::Value, lines);
-            children.push(Child { key: Some(first), node: self.node(self.step(index)?.next(), sign)? });
+            let indicator = Indicator::of(self.text, first.end, Expected::Value, lines);
+            children.push(Child { key: Some(first), node: self.node(self.step(index)?.next(), indicator)? });
         }
         Ok(children)
     }
 
     /// The nodes right below one.
     pub(super) fn children(&self, holder: &Node) -> Result<Vec<Child>, Fallback> {
-        let lines = holder.form == Form::Lines;
+        let lines = holder.style == Style::BlockCollection;
         let mut cursor = holder.content + usize::from(is_bracketed(self.text, holder));
         let end = self.step(holder.index)?.next();
         let mut index = holder.index + 1;
-        let mut next = |turn: Turn| {
-            let sign = Sign::of(self.text, cursor, turn, lines);
-            if lines && turn == Turn::Element && sign.end == sign.lead {
+        let mut next = |expected: Expected| {
+            let indicator = Indicator::of(self.text, cursor, expected, lines);
+            if lines && expected == Expected::Element && indicator.end == indicator.lead {
                 return Err(Fallback::Layout);
             }
-            let node = self.node(index, sign)?;
+            let node = self.node(index, indicator)?;
             (cursor, index) = (node.end, self.step(index)?.next());
             Ok((node, index < end))
         };
         let mut children = Vec::new();
         let mut more = holder.index + 1 < end;
         while more {
-            let (first, further) = next(Turn::first(holder.list))?;
+            let (first, further) = next(Expected::first(holder.list))?;
             let (node, key);
             if holder.list {
                 (node, key, more) = (first, None, further);
             } else {
-                let (value, further) = next(Turn::Value)?;
+                let (value, further) = next(Expected::Value)?;
                 (node, key, more) = (value, Some(first), further);
             }
             children.push(Child { key, node });
@@ -153,23 +154,23 @@ impl<'a> Outline<'a> {
     }
 
     /// What the line breaks at the end of a node count for, if a text of several lines ends it.
-    pub(super) fn breaks(&self, node: &Node) -> Breaks {
+    pub(super) fn breaks(&self, node: &Node) -> Chomping {
         let last = self.step(node.index).and_then(|step| self.step(step.next().saturating_sub(1)));
-        last.map_or(Breaks::Nothing, Step::breaks)
+        last.map_or(Chomping::Strip, LayoutNode::breaks)
     }
 
-    fn step(&self, index: usize) -> Result<Step, Fallback> {
+    fn step(&self, index: usize) -> Result<LayoutNode, Fallback> {
         self.steps.get(index).copied().ok_or(Fallback::Layout)
     }
 
-    /// A node behind its sign, if the text is what it was taken for.
-    fn node(&self, index: usize, sign: Sign) -> Result<Node, Fallback> {
+    /// A node behind its indicator, if the text is what it was taken for.
+    fn node(&self, index: usize, indicator: Indicator) -> Result<Node, Fallback> {
         let step = self.step(index)?;
         let text = self.text;
         let byte = |at: usize| text.as_bytes().get(at).copied();
         let properties = usize::from(step.is_anchored()) + usize::from(step.is_tagged());
-        let is_there = step.form != Form::Absent;
-        let mut at = sign.end;
+        let is_there = step.style != Style::Missing;
+        let mut at = indicator.end;
         if is_there || properties > 0 {
             at = skip(text, at);
         }
@@ -184,23 +185,25 @@ impl<'a> Outline<'a> {
             }
         }
         let (content, end) = (at, self.base + step.end());
-        let right = match step.form {
-            Form::Absent => content == end,
-            Form::Block => matches!(byte(content), Some(b'|' | b'>')),
-            Form::Lines => true,
-            Form::Plain | Form::Single | Form::Double | Form::Flow | Form::Alias => {
-                self.base + step.start() == content
-            }
+        let right = match step.style {
+            Style::Missing => content == end,
+            Style::BlockScalar => matches!(byte(content), Some(b'|' | b'>')),
+            Style::BlockCollection => true,
+            Style::Plain
+            | Style::SingleQuoted
+            | Style::DoubleQuoted
+            | Style::FlowCollection
+            | Style::Alias => self.base + step.start() == content,
         };
         if !right || end < content {
             return Err(Fallback::Layout);
         }
-        let column = if step.form == Form::Lines { column(text, content) } else { NOWHERE };
+        let column = if step.style == Style::BlockCollection { column(text, content) } else { NO_OFFSET };
         Ok(Node {
             index,
-            form: step.form,
+            style: step.style,
             list: step.is_list(),
-            lead: sign.lead,
+            lead: indicator.lead,
             start,
             content,
             end,
@@ -216,7 +219,7 @@ impl<'a> Outline<'a> {
 
 /// Whether a list or mapping stands in brackets of its own.
 pub(super) fn is_bracketed(text: &str, node: &Node) -> bool {
-    node.form == Form::Flow && is_bracket(text, node.content, node.list)
+    node.style == Style::FlowCollection && is_bracket(text, node.content, node.list)
 }
 
 /// The column of an offset, if only blanks and the signs of entries stand before it on its line.
@@ -227,6 +230,6 @@ pub(super) fn column(text: &str, at: usize) -> usize {
     if lead.bytes().all(|byte| b" -?:".contains(&byte)) && !lead.starts_with("---") {
         lead.len()
     } else {
-        NOWHERE
+        NO_OFFSET
     }
 }

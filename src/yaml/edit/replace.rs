@@ -2,17 +2,16 @@
 
 use crate::value::Value;
 use crate::yaml::Limits;
-use crate::yaml::event::Form;
+use crate::yaml::event::{Chomping, Style};
 
 use super::Fallback;
-use super::draft::{self, Setting, is_nested};
+use super::block::Entry;
 use super::editor::Editor;
 use super::folded::folded;
-use super::gap::{comment, comment_behind, empty_lines, is_blank, line_end, line_start};
-use super::habit::Habit;
-use super::lines::Entry;
+use super::formatting::Formatting;
 use super::outline::{Node, is_bracketed};
-use super::trace::Breaks;
+use super::whitespace::{comment, comment_behind, empty_lines, is_blank, line_end, line_start};
+use super::writer::{self, Context, is_nested};
 
 /// What stands around the old value and stays.
 struct Around<'a> {
@@ -32,14 +31,15 @@ impl<'a> Editor<'a> {
         entry: &Entry,
         after: &Value,
         column: usize,
-        habit: &Habit,
+        formatting: &Formatting,
     ) -> Result<(), Fallback> {
-        let habit = &Habit { newline: self.newline_of(entry.lead).unwrap_or(habit.newline), ..*habit };
+        let formatting =
+            &Formatting { newline: self.newline_of(entry.lead).unwrap_or(formatting.newline), ..*formatting };
         self.bounded(after, column)?;
         let node = &entry.child.node;
-        let sign = self.sign_end(entry)?;
-        let Around { comment, between, rest } = self.around(entry, sign, after)?;
-        self.copy(from..sign);
+        let indicator = self.indicator_end(entry)?;
+        let Around { comment, between, rest } = self.around(entry, indicator, after)?;
+        self.copy(from..indicator);
         let mut anchor = String::new();
         if node.anchored
             && !node.tagged
@@ -47,27 +47,30 @@ impl<'a> Editor<'a> {
         {
             anchor = format!(" &{name}");
         }
-        let newline = habit.newline;
-        let old_column = if node.form == Form::Block { self.block_column(node) } else { None };
+        let newline = formatting.newline;
+        let old_column = if node.style == Style::BlockScalar { self.block_column(node) } else { None };
         let in_brackets = is_bracketed(self.text, node) && !node.is_leaf;
-        let below = self.text[sign..node.start.max(sign)].contains('#');
+        let below = self.text[indicator..node.start.max(indicator)].contains('#');
         let old_column = old_column.filter(|old| *old > column);
-        let new_column = old_column.unwrap_or(column + habit.step);
-        let is_inline = node.form == Form::Double || in_brackets || !between.is_empty() || below;
+        let new_column = old_column.unwrap_or(column + formatting.step);
+        let is_inline = node.style == Style::DoubleQuoted || in_brackets || !between.is_empty() || below;
         let block = if is_inline || self.blanks_follow(rest, new_column) {
             None
         } else {
             let written = &self.text[node.content..node.end];
             let stays = after.as_str().zip(old_column);
             stays
-                .and_then(|(text, at)| folded(text, written, at, habit.newline))
-                .or_else(|| draft::block(after, column, old_column, habit))
+                .and_then(|(text, at)| folded(text, written, at, formatting.newline))
+                .or_else(|| writer::block(after, column, old_column, formatting))
         };
-        let gap = &self.text[sign..node.start.max(sign)];
+        let gap = &self.text[indicator..node.start.max(indicator)];
         if let Some((mut header, lines)) = block {
-            let had = Breaks::of(&self.text[node.content..node.end]);
+            let had = Chomping::of_header(&self.text[node.content..node.end]);
             // Of a text that keeps its line breaks those are counted that it has.
-            if node.form == Form::Block && had == Breaks::All && Breaks::of(&header) == Breaks::First {
+            if node.style == Style::BlockScalar
+                && had == Chomping::Keep
+                && Chomping::of_header(&header) == Chomping::Clip
+            {
                 header.push('+');
             }
             let keeps_gap = anchor.is_empty() && !gap.is_empty() && !gap.contains('\n');
@@ -75,41 +78,43 @@ impl<'a> Editor<'a> {
                 self.out.push_str(part);
             }
             self.out.push_str(&lines);
-            self.breaks = Breaks::of(&header);
+            self.breaks = Chomping::of_header(&header);
         } else if is_nested(after) && !in_brackets {
             self.out.push_str(&anchor);
             let is_element = entry.child.key.is_none();
-            let inner = if is_element { habit.dash } else { draft::inner(after, habit) };
+            let inner = if is_element { formatting.dash } else { writer::inner(after, formatting) };
             if is_element && anchor.is_empty() && comment.is_empty() && between.is_empty() {
-                draft::indent(habit.dash - 1, &mut self.out);
+                writer::indent(formatting.dash - 1, &mut self.out);
             } else {
                 self.out.push_str(comment);
                 self.out.push_str(newline);
                 self.out.push_str(between);
-                draft::indent(column + inner, &mut self.out);
+                writer::indent(column + inner, &mut self.out);
             }
-            draft::entries(after, column + inner, habit, &mut self.out)?;
-            self.breaks = draft::breaks(after);
+            writer::entries(after, column + inner, formatting, &mut self.out)?;
+            self.breaks = writer::breaks(after);
         } else {
-            let keeps_gap = !matches!(node.form, Form::Lines | Form::Block | Form::Absent) && !gap.is_empty();
+            let keeps_gap =
+                !matches!(node.style, Style::BlockCollection | Style::BlockScalar | Style::Missing)
+                    && !gap.is_empty();
             self.out.push_str(&anchor);
             self.out.push_str(if keeps_gap && anchor.is_empty() { gap } else { " " });
             if is_nested(after) {
-                draft::bracketed(after, &self.one_line(), habit, &mut self.out)?;
+                writer::bracketed(after, &self.one_line(), formatting, &mut self.out)?;
             } else {
                 match after.as_str().filter(|text| self.keeps_tag(node, text)) {
                     Some(text) => {
                         self.copy(node.start..node.content);
                         self.out.push_str(text);
                     }
-                    None => draft::scalar(after, node.form, Setting::Lines, habit, &mut self.out),
+                    None => writer::scalar(after, node.style, Context::Block, formatting, &mut self.out),
                 }
             }
             self.out.push_str(comment);
             self.out.push_str(newline);
             self.out.push_str(between);
-            self.breaks = Breaks::Nothing;
-            if !is_nested(after) && node.form == Form::Lines {
+            self.breaks = Chomping::Strip;
+            if !is_nested(after) && node.style == Style::BlockCollection {
                 self.sections(node, entry, after)?;
             }
         }
@@ -117,10 +122,10 @@ impl<'a> Editor<'a> {
         Ok(())
     }
 
-    fn around(&self, entry: &Entry, sign: usize, after: &Value) -> Result<Around<'a>, Fallback> {
+    fn around(&self, entry: &Entry, indicator: usize, after: &Value) -> Result<Around<'a>, Fallback> {
         let node = &entry.child.node;
         let text = self.text;
-        if node.form == Form::Lines {
+        if node.style == Style::BlockCollection {
             let floor = self.floor(entry);
             let body = self.body(node, floor);
             // The comments in it go with it.
@@ -128,16 +133,16 @@ impl<'a> Editor<'a> {
             if !is_blank(&text[line_start(text, node.content)..node.content]) {
                 return Ok(Around { comment: "", between: "", rest });
             }
-            let head = &text[sign..line_end(text, sign, self.limit).min(body)];
+            let head = &text[indicator..line_end(text, indicator, self.limit).min(body)];
             let comment = comment_behind(head);
             let between = &text[floor.min(body)..body];
             return Ok(Around { comment, between: if is_blank(between) { "" } else { between }, rest });
         }
         let rest = line_end(text, node.end, self.limit);
-        if text[sign..node.start.max(sign)].contains('#') {
-            return self.below_comment(node, sign, rest, after);
+        if text[indicator..node.start.max(indicator)].contains('#') {
+            return self.below_comment(node, indicator, rest, after);
         }
-        let comment = if node.form == Form::Block {
+        let comment = if node.style == Style::BlockScalar {
             let header = &text[node.content..line_end(text, node.content, self.limit)];
             comment_behind(header)
         } else {
@@ -150,27 +155,27 @@ impl<'a> Editor<'a> {
     fn below_comment(
         &self,
         node: &Node,
-        sign: usize,
+        indicator: usize,
         rest: usize,
         after: &Value,
     ) -> Result<Around<'a>, Fallback> {
         let text = self.text;
         let own = comment(&text[node.end..rest]);
-        if node.form == Form::Block || node.anchored {
+        if node.style == Style::BlockScalar || node.anchored {
             return Err(Fallback::Comment);
         }
         if !is_nested(after) {
             // The scalar stands where the one before it stood.
             return Ok(Around { comment: own, between: "", rest });
         }
-        let floor = line_end(text, sign, self.limit);
+        let floor = line_end(text, indicator, self.limit);
         let line = line_start(text, node.start);
         if !own.is_empty() || line < floor {
             return Err(Fallback::Comment);
         }
         let between = &text[floor..line];
         let between = if is_blank(between) { "" } else { between };
-        Ok(Around { comment: comment_behind(&text[sign..floor]), between, rest })
+        Ok(Around { comment: comment_behind(&text[indicator..floor]), between, rest })
     }
 
     /// Whether a line of blanks follows that would be one of a text indented below a column.
@@ -184,7 +189,7 @@ impl<'a> Editor<'a> {
         let is_word =
             |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
         node.tagged
-            && node.form == Form::Plain
+            && node.style == Style::Plain
             && is_word(after)
             && self.text[node.start..node.content].trim_end() == "!!str"
     }

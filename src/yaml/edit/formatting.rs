@@ -1,23 +1,23 @@
 //! The habits of a text: how far it indents, how it writes lists, when it quotes.
 
-use crate::yaml::event::Form;
-use crate::yaml::quote::{self, Style};
+use crate::yaml::event::Style;
+use crate::yaml::quote::{self, ScalarStyle};
 
-use super::gap::{is_blank, line_start, skip};
+use super::layout::{Expected, Indicator, LayoutNode, NO_OFFSET, property_end};
 use super::outline::{Outline, column};
-use super::trace::{NOWHERE, Sign, Step, Turn, property_end};
+use super::whitespace::{is_blank, line_start, skip};
 
 /// So many nodes tell the habits of a text.
-const VOTERS: usize = 256;
+const SAMPLED_NODES: usize = 256;
 /// So many are asked where the first ones hold no list.
-const LIST_VOTERS: usize = 16 * VOTERS;
+const MAX_SAMPLED_NODES: usize = 16 * SAMPLED_NODES;
 
 /// How often each way of writing was met.
 #[derive(Debug, Default)]
-pub(super) struct Votes {
-    steps: Tally,
-    list_steps: Tally,
-    dashes: Tally,
+pub(super) struct StyleCounts {
+    steps: WidthCounts,
+    list_steps: WidthCounts,
+    dashes: WidthCounts,
     plain: usize,
     single: usize,
     double: usize,
@@ -27,9 +27,9 @@ pub(super) struct Votes {
 
 /// Counts of small widths.
 #[derive(Debug, Default)]
-struct Tally([usize; 16]);
+struct WidthCounts([usize; 16]);
 
-impl Tally {
+impl WidthCounts {
     fn add(&mut self, width: usize) {
         if let Some(count) = self.0.get_mut(width) {
             *count += 1;
@@ -43,46 +43,47 @@ impl Tally {
     }
 }
 
-impl Votes {
+impl StyleCounts {
     /// How the first nodes of a document are written.
     pub(super) fn of(text: &str, outline: &Outline<'_>) -> Self {
         let (steps, base) = outline.steps();
-        let mut votes = Self::default();
+        let mut counts = Self::default();
         // The lists and mappings of lines that are open: where they end, and their columns.
         let mut open: Vec<(usize, bool, usize)> = Vec::new();
-        for (index, step) in steps.iter().take(LIST_VOTERS).enumerate() {
-            if index >= VOTERS && votes.list_steps.most().is_some() && votes.dashes.most().is_some() {
+        for (index, step) in steps.iter().take(MAX_SAMPLED_NODES).enumerate() {
+            if index >= SAMPLED_NODES && counts.list_steps.most().is_some() && counts.dashes.most().is_some()
+            {
                 break;
             }
             while open.last().is_some_and(|(next, ..)| *next <= index) {
                 open.pop();
             }
             let start = base + step.start();
-            if step.form == Form::Lines {
+            if step.style == Style::BlockCollection {
                 let key = index.checked_sub(1).map(|above| &steps[above]).filter(|above| above.is_key());
                 let own = column(text, first_dash(text, base, key, step).unwrap_or(start));
                 if let Some((_, in_list, holder)) = open.last()
-                    && *holder != NOWHERE
-                    && own != NOWHERE
+                    && *holder != NO_OFFSET
+                    && own != NO_OFFSET
                 {
                     let dash = text.as_bytes().get(line_start(text, start) + holder);
-                    votes.nested(*in_list, step.is_list(), *holder, own, dash != Some(&b'-'));
+                    counts.nested(*in_list, step.is_list(), *holder, own, dash != Some(&b'-'));
                 }
                 open.push((step.next(), step.is_list(), own));
             } else if !step.is_key() {
                 if let Some((_, true, holder)) = open.last()
-                    && *holder != NOWHERE
+                    && *holder != NO_OFFSET
                     && !step.is_anchored()
                     && !step.is_tagged()
                 {
-                    votes.element(text, line_start(text, start) + holder, start);
+                    counts.element(text, line_start(text, start) + holder, start);
                 }
-                if index < VOTERS {
-                    votes.scalar(step.form, text.get(start..base + step.end()).unwrap_or_default());
+                if index < SAMPLED_NODES {
+                    counts.scalar(step.style, text.get(start..base + step.end()).unwrap_or_default());
                 }
             }
         }
-        votes
+        counts
     }
 
     /// A list or mapping of lines in another one.
@@ -107,27 +108,31 @@ impl Votes {
     }
 
     /// A scalar that is no key, as it is written.
-    fn scalar(&mut self, form: Form, text: &str) {
-        match form {
-            Form::Plain => self.plain += usize::from(text.starts_with(|c: char| c.is_alphabetic())),
-            Form::Single => self.single += 1,
-            Form::Double => self.double += 1,
-            Form::Block | Form::Lines | Form::Flow | Form::Alias | Form::Absent => return,
+    fn scalar(&mut self, style: Style, text: &str) {
+        match style {
+            Style::Plain => self.plain += usize::from(text.starts_with(|c: char| c.is_alphabetic())),
+            Style::SingleQuoted => self.single += 1,
+            Style::DoubleQuoted => self.double += 1,
+            Style::BlockScalar
+            | Style::BlockCollection
+            | Style::FlowCollection
+            | Style::Alias
+            | Style::Missing => return,
         }
-        if form != Form::Plain {
+        if style != Style::Plain {
             self.extra += usize::from(has_extra_quotes(text));
         }
     }
 
     /// The habits that follow.
-    pub(super) fn habit(&self, newline: &'static str) -> Habit {
+    pub(super) fn formatting(&self, newline: &'static str) -> Formatting {
         let quotes = match (self.single, self.double) {
             (0, 0) => None,
             (single, double) if single > double => Some(Quote::Single),
             (single, double) if double > single => Some(Quote::Double),
             _ => None,
         };
-        Habit {
+        Formatting {
             step: self.steps.most().filter(|step| *step > 0).unwrap_or(2),
             list_step: self.list_steps.most().unwrap_or(0),
             dash: self.dashes.most().filter(|width| *width > 1).unwrap_or(2),
@@ -141,9 +146,9 @@ impl Votes {
 
 /// Where the first dash of a list stands that is the value of a key: what was noted of one in the column of its key
 /// stands behind it.
-fn first_dash(text: &str, base: usize, key: Option<&Step>, list: &Step) -> Option<usize> {
+fn first_dash(text: &str, base: usize, key: Option<&LayoutNode>, list: &LayoutNode) -> Option<usize> {
     let key = key.filter(|_| list.is_list())?;
-    let mut at = Sign::of(text, base + key.end(), Turn::Value, true).end;
+    let mut at = Indicator::of(text, base + key.end(), Expected::Value, true).end;
     for _ in 0..usize::from(list.is_anchored()) + usize::from(list.is_tagged()) {
         at = property_end(text, skip(text, at));
     }
@@ -154,7 +159,7 @@ fn first_dash(text: &str, base: usize, key: Option<&Step>, list: &Step) -> Optio
 /// Whether a scalar in quotes needs none.
 pub(super) fn has_extra_quotes(written: &str) -> bool {
     let inner = written.get(1..written.len().saturating_sub(1)).unwrap_or_default();
-    !inner.contains(['\\', '\'']) && quote::style(inner) == Style::Plain
+    !inner.contains(['\\', '\'']) && quote::scalar_style(inner) == ScalarStyle::Plain
 }
 
 /// A kind of quotes.
@@ -166,7 +171,7 @@ pub(super) enum Quote {
 
 /// How new text is written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Habit {
+pub(super) struct Formatting {
     /// How far a mapping is indented below its key.
     pub(super) step: usize,
     /// How far a list is.

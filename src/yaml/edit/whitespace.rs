@@ -53,9 +53,9 @@ fn comment_column(line: &str) -> Option<usize> {
 /// The comments below an entry: for each where its line ends, and how far the least indented one up to it is
 /// indented. Comments that change neither are left out.
 #[derive(Debug, Default)]
-pub(super) struct Below(Vec<(usize, usize)>);
+pub(super) struct CommentsBelow(Vec<(usize, usize)>);
 
-impl Below {
+impl CommentsBelow {
     /// Reads the lines of comments and blanks from an offset on.
     pub(super) fn read(text: &str, from: usize, limit: usize) -> Self {
         let mut found: Vec<(usize, usize)> = Vec::new();
@@ -129,7 +129,7 @@ pub(super) fn below_list(text: &str, from: usize, column: usize, is_last: bool, 
     at
 }
 
-/// The comment behind the sign of an entry or the header of a text, with the blanks before it.
+/// The comment behind the indicator of an entry or the header of a text, with the blanks before it.
 pub(super) fn comment_behind(line: &str) -> &str {
     let blank = |at: usize| line[..at].ends_with([' ', '\t']);
     let found = line.match_indices('#').map(|(at, _)| at).find(|at| blank(*at));

@@ -1,49 +1,55 @@
 //! Text of nodes that are new.
 
 use crate::value::{Map, Value};
-use crate::yaml::event::Form;
+use crate::yaml::event::{Chomping, Style};
 use crate::yaml::print::{MAX_SIMPLE_KEY, write_number};
-use crate::yaml::quote::{self, Style, write_double, write_single};
+use crate::yaml::quote::{self, ScalarStyle, write_double, write_single};
 
 use super::Fallback;
-use super::habit::{Habit, Quote};
-use super::trace::Breaks;
+use super::formatting::{Formatting, Quote};
 
 /// What new text may rely on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Setting {
-    /// Lines of YAML.
-    Lines,
-    /// Brackets in YAML.
-    Brackets,
-    /// JSON.
+pub(super) enum Context {
+    Block,
+    Flow,
     Json,
 }
 
 /// Writes the entries of a list or mapping in a column; the first continues the line that is there.
-pub(super) fn entries(value: &Value, column: usize, habit: &Habit, out: &mut String) -> Result<(), Fallback> {
+pub(super) fn entries(
+    value: &Value,
+    column: usize,
+    formatting: &Formatting,
+    out: &mut String,
+) -> Result<(), Fallback> {
     match value {
         Value::Array(items) => items.iter().enumerate().try_for_each(|(index, item)| {
             indent(if index > 0 { column } else { 0 }, out);
-            element(item, column, habit, out)
+            element(item, column, formatting, out)
         }),
         Value::Object(members) => members.iter().enumerate().try_for_each(|(index, (key, value))| {
             indent(if index > 0 { column } else { 0 }, out);
-            member(key, value, column, habit, out)
+            member(key, value, column, formatting, out)
         }),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Err(Fallback::Layout),
     }
 }
 
 /// Writes an element with its dash and its line break.
-pub(super) fn element(item: &Value, column: usize, habit: &Habit, out: &mut String) -> Result<(), Fallback> {
+pub(super) fn element(
+    item: &Value,
+    column: usize,
+    formatting: &Formatting,
+    out: &mut String,
+) -> Result<(), Fallback> {
     out.push('-');
     if is_nested(item) {
-        indent(habit.dash - 1, out);
-        return entries(item, column + habit.dash, habit, out);
+        indent(formatting.dash - 1, out);
+        return entries(item, column + formatting.dash, formatting, out);
     }
-    indent(habit.dash - 1, out);
-    leaf(item, column, habit, out);
+    indent(formatting.dash - 1, out);
+    leaf(item, column, formatting, out);
     Ok(())
 }
 
@@ -52,25 +58,25 @@ pub(super) fn member(
     key: &str,
     value: &Value,
     column: usize,
-    habit: &Habit,
+    formatting: &Formatting,
     out: &mut String,
 ) -> Result<(), Fallback> {
-    write_key(key, Setting::Lines, habit, out)?;
+    write_key(key, Context::Block, formatting, out)?;
     out.push(':');
     if is_nested(value) {
-        out.push_str(habit.newline);
-        let column = column + inner(value, habit);
+        out.push_str(formatting.newline);
+        let column = column + inner(value, formatting);
         indent(column, out);
-        return entries(value, column, habit, out);
+        return entries(value, column, formatting, out);
     }
     out.push(' ');
-    leaf(value, column, habit, out);
+    leaf(value, column, formatting, out);
     Ok(())
 }
 
 /// How far the entries of a value stand behind the key that holds it.
-pub(super) const fn inner(value: &Value, habit: &Habit) -> usize {
-    if matches!(value, Value::Array(_)) { habit.list_step } else { habit.step }
+pub(super) const fn inner(value: &Value, formatting: &Formatting) -> usize {
+    if matches!(value, Value::Array(_)) { formatting.list_step } else { formatting.step }
 }
 
 /// Whether it is a list or mapping with something in it.
@@ -83,33 +89,33 @@ pub(super) fn is_nested(value: &Value) -> bool {
 }
 
 /// What the line breaks count for that end a new entry of lines.
-pub(super) fn breaks(value: &Value) -> Breaks {
+pub(super) fn breaks(value: &Value) -> Chomping {
     let mut value = value;
     loop {
         let last = match value {
             Value::Array(items) => items.last(),
             Value::Object(members) => members.last().map(|(_, member)| member),
             Value::String(text) => {
-                return quote::block_header(text).map_or(Breaks::Nothing, Breaks::of);
+                return quote::block_header(text).map_or(Chomping::Strip, Chomping::of_header);
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => None,
         };
         match last {
             Some(last) => value = last,
-            None => return Breaks::Nothing,
+            None => return Chomping::Strip,
         }
     }
 }
 
-fn leaf(value: &Value, column: usize, habit: &Habit, out: &mut String) {
-    if let Some((header, lines)) = block(value, column, None, habit) {
+fn leaf(value: &Value, column: usize, formatting: &Formatting, out: &mut String) {
+    if let Some((header, lines)) = block(value, column, None, formatting) {
         out.push_str(&header);
-        out.push_str(habit.newline);
+        out.push_str(formatting.newline);
         out.push_str(&lines);
         return;
     }
-    scalar(value, Form::Plain, Setting::Lines, habit, out);
-    out.push_str(habit.newline);
+    scalar(value, Style::Plain, Context::Block, formatting, out);
+    out.push_str(formatting.newline);
 }
 
 /// The header and the lines of a text of several lines, indented below a column.
@@ -117,12 +123,12 @@ pub(super) fn block(
     value: &Value,
     column: usize,
     at: Option<usize>,
-    habit: &Habit,
+    formatting: &Formatting,
 ) -> Option<(String, String)> {
     let text = value.as_str()?;
     let header = quote::block_header(text)?;
     // A header can name a width of one digit only.
-    let width = at.map_or(habit.step, |at| at.saturating_sub(column)).clamp(1, 9);
+    let width = at.map_or(formatting.step, |at| at.saturating_sub(column)).clamp(1, 9);
     let header = header.replace('2', &width.to_string());
     let mut lines = String::with_capacity(text.len() + 64);
     for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
@@ -130,56 +136,73 @@ pub(super) fn block(
             indent(column + width, &mut lines);
             lines.push_str(line);
         }
-        lines.push_str(habit.newline);
+        lines.push_str(formatting.newline);
     }
     Some((header, lines))
 }
 
 /// Writes a scalar or an empty collection on one line, as the one before it was written.
-pub(super) fn scalar(value: &Value, form: Form, setting: Setting, habit: &Habit, out: &mut String) {
+pub(super) fn scalar(
+    value: &Value,
+    style: Style,
+    context: Context,
+    formatting: &Formatting,
+    out: &mut String,
+) {
     let text = match value {
         Value::String(text) => text,
-        Value::Number(number) if setting != Setting::Json => return write_number(number, out),
+        Value::Number(number) if context != Context::Json => return write_number(number, out),
         Value::Null | Value::Bool(_) | Value::Number(_) => return out.push_str(&value.to_json()),
         Value::Array(_) => return out.push_str("[]"),
         Value::Object(_) => return out.push_str("{}"),
     };
-    let wanted = match form {
-        Form::Single => Some(Quote::Single),
-        Form::Double => Some(Quote::Double),
-        Form::Plain | Form::Block | Form::Lines | Form::Flow | Form::Alias | Form::Absent => habit.always,
+    let wanted = match style {
+        Style::SingleQuoted => Some(Quote::Single),
+        Style::DoubleQuoted => Some(Quote::Double),
+        Style::Plain
+        | Style::BlockScalar
+        | Style::BlockCollection
+        | Style::FlowCollection
+        | Style::Alias
+        | Style::Missing => formatting.always,
     };
-    write_text(text, wanted, setting, habit, out);
+    write_text(text, wanted, context, formatting, out);
 }
 
 /// Writes a key.
 pub(super) fn write_key(
     key: &str,
-    setting: Setting,
-    habit: &Habit,
+    context: Context,
+    formatting: &Formatting,
     out: &mut String,
 ) -> Result<(), Fallback> {
     let start = out.len();
-    write_text(key, habit.keys, setting, habit, out);
+    write_text(key, formatting.keys, context, formatting, out);
     if out.len() - start > MAX_SIMPLE_KEY { Err(Fallback::LongKey) } else { Ok(()) }
 }
 
-fn write_text(text: &str, wanted: Option<Quote>, setting: Setting, habit: &Habit, out: &mut String) {
-    if setting == Setting::Json {
+fn write_text(
+    text: &str,
+    wanted: Option<Quote>,
+    context: Context,
+    formatting: &Formatting,
+    out: &mut String,
+) {
+    if context == Context::Json {
         return out.push_str(&Value::from(text).to_json());
     }
-    let style = match quote::style(text) {
-        Style::Plain if setting == Setting::Brackets && text.contains([',', '[', ']', '{', '}', ':']) => {
-            Style::Single
+    let style = match quote::scalar_style(text) {
+        ScalarStyle::Plain if context == Context::Flow && text.contains([',', '[', ']', '{', '}', ':']) => {
+            ScalarStyle::Single
         }
         style => style,
     };
     let printable = text.chars().all(quote::is_printable);
-    let quotes = match (style, wanted, habit.quotes) {
-        (Style::Plain, None, _) => return out.push_str(text),
+    let quotes = match (style, wanted, formatting.quotes) {
+        (ScalarStyle::Plain, None, _) => return out.push_str(text),
         (_, Some(quotes), _) | (_, None, Some(quotes)) => quotes,
-        (Style::Single, None, None) => Quote::Single,
-        (Style::Double, None, None) => Quote::Double,
+        (ScalarStyle::Single, None, None) => Quote::Single,
+        (ScalarStyle::Double, None, None) => Quote::Double,
     };
     match quotes {
         Quote::Single if printable => write_single(text, out),
@@ -189,8 +212,8 @@ fn write_text(text: &str, wanted: Option<Quote>, setting: Setting, habit: &Habit
 
 /// How nodes in brackets are laid out.
 #[derive(Clone, Debug)]
-pub(super) struct Brackets {
-    pub(super) setting: Setting,
+pub(super) struct FlowLayout {
+    pub(super) context: Context,
     /// The indentation of the line that holds the node and the step below it; `None` where all stands on one
     /// line.
     pub(super) lines: Option<(String, String)>,
@@ -201,15 +224,15 @@ pub(super) struct Brackets {
 /// Writes a node in brackets.
 pub(super) fn bracketed(
     value: &Value,
-    brackets: &Brackets,
-    habit: &Habit,
+    brackets: &FlowLayout,
+    formatting: &Formatting,
     out: &mut String,
 ) -> Result<(), Fallback> {
     let (open, close, count) = match value {
         Value::Array(items) if !items.is_empty() => ('[', ']', items.len()),
         Value::Object(members) if !members.is_empty() => ('{', '}', members.len()),
         _ => {
-            scalar(value, Form::Plain, brackets.setting, habit, out);
+            scalar(value, Style::Plain, brackets.context, formatting, out);
             return Ok(());
         }
     };
@@ -219,7 +242,7 @@ pub(super) fn bracketed(
     }
     let break_line = |lines: &Option<(String, String)>, out: &mut String| {
         if let Some((indent, _)) = lines {
-            out.push_str(habit.newline);
+            out.push_str(formatting.newline);
             out.push_str(indent);
         }
     };
@@ -237,14 +260,14 @@ pub(super) fn bracketed(
         break_line(&inside.lines, out);
         let member = match (value, keys.next().flatten()) {
             (Value::Object(members), Some(key)) => {
-                write_key(key, brackets.setting, habit, out)?;
+                write_key(key, brackets.context, formatting, out)?;
                 out.push(':');
                 out.push_str(brackets.blank);
                 members.get_index(index).map(|(_, member)| member)
             }
             _ => value.at(index),
         };
-        bracketed(member.unwrap_or(&Value::Null), &inside, habit, out)?;
+        bracketed(member.unwrap_or(&Value::Null), &inside, formatting, out)?;
     }
     break_line(&brackets.lines, out);
     out.push(close);

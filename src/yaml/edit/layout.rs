@@ -3,36 +3,39 @@
 use std::ops::Range;
 
 use crate::value::Value;
-use crate::yaml::event::{Form, Kind, Look, Scalar, Sink, Stop};
+use crate::yaml::event::{Chomping, EventReceiver, Kind, NodeStyle, ReadError, Scalar, Style};
 
-use super::gap::{line_start, skip};
+use super::whitespace::{line_start, skip};
 
 /// An offset that does not exist.
-pub(super) const NOWHERE: usize = usize::MAX;
+pub(super) const NO_OFFSET: usize = usize::MAX;
 
-/// The nodes of a document in the order of the text, keys and values in turn.
+/// The nodes of a document in the order of the text, keys and values in expected.
 #[derive(Debug, Default)]
-pub(in crate::yaml) struct Trace {
-    pub(super) steps: Vec<Step>,
+pub(in crate::yaml) struct Layout {
+    pub(super) steps: Vec<LayoutNode>,
     /// Where the text starts that the offsets are counted from.
     pub(super) base: usize,
 }
 
-impl Trace {
+impl Layout {
     /// Where the root starts, if it is a list or a mapping.
     pub(in crate::yaml) fn root(&self) -> Option<usize> {
-        let root = self.steps.first().filter(|root| matches!(root.form, Form::Lines | Form::Flow))?;
+        let root = self
+            .steps
+            .first()
+            .filter(|root| matches!(root.style, Style::BlockCollection | Style::FlowCollection))?;
         Some(self.base + root.start())
     }
 }
 
 /// A node, in few bytes: every document that is read has them. Offsets count from the start of its text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct LayoutNode {
     start: u32,
     end: u32,
     next: u32,
-    pub(super) form: Form,
+    pub(super) style: Style,
     marks: u8,
 }
 
@@ -45,7 +48,7 @@ const SHARED: u8 = 1 << 5;
 const CLIPS: u8 = 1 << 6;
 const KEEPS: u8 = 1 << 7;
 
-impl Step {
+impl LayoutNode {
     /// Where a scalar or a bracket starts, behind anchor and tag.
     pub(super) const fn start(self) -> usize {
         self.start as usize
@@ -88,49 +91,24 @@ impl Step {
     }
 
     /// What the line breaks at the end of a text count for.
-    pub(super) const fn breaks(self) -> Breaks {
+    pub(super) const fn breaks(self) -> Chomping {
         match self.marks & (CLIPS | KEEPS) {
-            0 => Breaks::Nothing,
-            CLIPS => Breaks::First,
-            _ => Breaks::All,
-        }
-    }
-}
-
-/// What the line breaks at the end of a text of several lines count for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Breaks {
-    /// Nothing, or there is no such text.
-    #[default]
-    Nothing,
-    /// The first one counts.
-    First,
-    /// All of them count, those of empty lines below, too.
-    All,
-}
-
-impl Breaks {
-    /// What the header of a text says, which stands at the start.
-    pub(super) fn of(header: &str) -> Self {
-        let Some(signs) = header.strip_prefix(['|', '>']) else { return Self::Nothing };
-        let mut signs = signs.chars().take_while(|sign| matches!(sign, '+' | '-' | '0'..='9'));
-        match signs.find(|sign| matches!(sign, '+' | '-')) {
-            Some('+') => Self::All,
-            Some(_) => Self::Nothing,
-            None => Self::First,
+            0 => Chomping::Strip,
+            CLIPS => Chomping::Clip,
+            _ => Chomping::Keep,
         }
     }
 }
 
 /// What comes next in an open list or mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum Expected {
     Element,
     Key,
     Value,
 }
 
-impl Turn {
+impl Expected {
     /// What comes first.
     pub(super) const fn first(list: bool) -> Self {
         if list { Self::Element } else { Self::Key }
@@ -147,42 +125,42 @@ impl Turn {
 
 /// Passes events on, and notes where they stand.
 #[derive(Debug)]
-pub(in crate::yaml) struct Tracer<'t, 's, S> {
-    sink: &'s mut S,
+pub(in crate::yaml) struct LayoutRecorder<'t, 's, S> {
+    receiver: &'s mut S,
     text: &'t str,
     base: usize,
     json: bool,
-    steps: Vec<Step>,
-    open: Vec<(usize, Turn)>,
+    steps: Vec<LayoutNode>,
+    open: Vec<(usize, Expected)>,
     /// Where the last node ended or the innermost one started.
     cursor: usize,
-    look: Option<Look>,
+    node_style: Option<NodeStyle>,
     /// Whether an offset is too large to be noted.
     broken: bool,
 }
 
-impl<'t, 's, S: Sink> Tracer<'t, 's, S> {
+impl<'t, 's, S: EventReceiver> LayoutRecorder<'t, 's, S> {
     /// Notes what starts at an offset of a text.
-    pub(in crate::yaml) fn new(sink: &'s mut S, text: &'t str, base: usize, json: bool) -> Self {
+    pub(in crate::yaml) fn new(receiver: &'s mut S, text: &'t str, base: usize, json: bool) -> Self {
         Self {
-            sink,
+            receiver,
             text,
             base,
             json,
             steps: Vec::new(),
             open: Vec::new(),
             cursor: base,
-            look: None,
+            node_style: None,
             broken: false,
         }
     }
 
     /// What was noted; empty where that is impossible.
-    pub(in crate::yaml) fn finish(mut self) -> Trace {
+    pub(in crate::yaml) fn finish(mut self) -> Layout {
         if self.broken || !self.open.is_empty() {
             self.steps.clear();
         }
-        Trace { steps: self.steps, base: self.base }
+        Layout { steps: self.steps, base: self.base }
     }
 
     fn offset(&mut self, at: usize) -> u32 {
@@ -193,51 +171,56 @@ impl<'t, 's, S: Sink> Tracer<'t, 's, S> {
     }
 
     /// What the node is that comes now.
-    fn turn(&mut self) -> Option<Turn> {
-        let (_, turn) = self.open.last_mut()?;
-        Some(std::mem::replace(turn, turn.next()))
+    fn expected(&mut self) -> Option<Expected> {
+        let (_, expected) = self.open.last_mut()?;
+        Some(std::mem::replace(expected, expected.next()))
     }
 
-    fn push(&mut self, at: Range<usize>, form: Form, marks: u8) {
+    fn push(&mut self, at: Range<usize>, style: Style, marks: u8) {
         let (start, end) = (self.offset(at.start), self.offset(at.end));
         let next = u32::try_from(self.steps.len() + 1).unwrap_or_else(|_| {
             self.broken = true;
             0
         });
-        self.steps.push(Step { start, end, next, form, marks });
+        self.steps.push(LayoutNode { start, end, next, style, marks });
     }
 
-    fn leaf(&mut self, at: Range<usize>, fallback: Form, marks: u8) {
-        let look = self.look.take().unwrap_or(Look { form: fallback, tagged: false });
-        let turn = self.turn();
-        let mut marks = marks | if look.tagged { TAGGED } else { 0 };
-        if turn == Some(Turn::Key) {
+    fn leaf(&mut self, at: Range<usize>, fallback: Style, marks: u8) {
+        let node_style = self.node_style.take().unwrap_or(NodeStyle { style: fallback, tagged: false });
+        let expected = self.expected();
+        let mut marks = marks | if node_style.tagged { TAGGED } else { 0 };
+        if expected == Some(Expected::Key) {
             marks |= KEY;
         } else {
             marks &= !MERGE;
         }
-        let at = match look.form {
-            Form::Absent => {
+        let at = match node_style.style {
+            Style::Missing => {
                 let properties = usize::from(marks & ANCHORED > 0) + usize::from(marks & TAGGED > 0);
-                let end = self.behind_sign(turn, properties);
+                let end = self.behind_sign(expected, properties);
                 end..end
             }
-            Form::Block => {
+            Style::BlockScalar => {
                 let properties = usize::from(marks & ANCHORED > 0) + usize::from(marks & TAGGED > 0);
-                let header = skip(self.text, self.behind_sign(turn, properties));
-                let breaks = Breaks::of(self.text.get(header..).unwrap_or_default());
+                let header = skip(self.text, self.behind_sign(expected, properties));
+                let breaks = Chomping::of_header(self.text.get(header..).unwrap_or_default());
                 marks |= match breaks {
-                    Breaks::Nothing => 0,
-                    Breaks::First => CLIPS,
-                    Breaks::All => KEEPS,
+                    Chomping::Strip => 0,
+                    Chomping::Clip => CLIPS,
+                    Chomping::Keep => KEEPS,
                 };
                 // Only then do empty lines below a text belong to it.
-                at.start..block_end(self.text, at.end, breaks == Breaks::All)
+                at.start..block_end(self.text, at.end, breaks == Chomping::Keep)
             }
-            Form::Plain | Form::Single | Form::Double | Form::Lines | Form::Flow | Form::Alias => at,
+            Style::Plain
+            | Style::SingleQuoted
+            | Style::DoubleQuoted
+            | Style::BlockCollection
+            | Style::FlowCollection
+            | Style::Alias => at,
         };
         self.cursor = at.end;
-        self.push(at, look.form, marks);
+        self.push(at, node_style.style, marks);
         self.share(marks);
     }
 
@@ -250,11 +233,11 @@ impl<'t, 's, S: Sink> Tracer<'t, 's, S> {
         }
     }
 
-    /// Where the sign that leads to the next node ends, and its anchor and tag: where it ends if it is not there.
-    fn behind_sign(&self, turn: Option<Turn>, properties: usize) -> usize {
-        let holder = self.open.last().map(|(holder, _)| self.steps[*holder].form == Form::Lines);
-        let mut at = match (turn, holder) {
-            (Some(turn), Some(lines)) => Sign::of(self.text, self.cursor, turn, lines).end,
+    /// Where the indicator that leads to the next node ends, and its anchor and tag: where it ends if it is not there.
+    fn behind_sign(&self, expected: Option<Expected>, properties: usize) -> usize {
+        let holder = self.open.last().map(|(holder, _)| self.steps[*holder].style == Style::BlockCollection);
+        let mut at = match (expected, holder) {
+            (Some(expected), Some(lines)) => Indicator::of(self.text, self.cursor, expected, lines).end,
             _ => prologue(self.text, self.base),
         };
         for _ in 0..properties {
@@ -264,96 +247,99 @@ impl<'t, 's, S: Sink> Tracer<'t, 's, S> {
     }
 }
 
-impl<S: Sink> Sink for Tracer<'_, '_, S> {
-    fn scalar(&mut self, scalar: Scalar<'_>, anchor: usize, at: Range<usize>) -> Result<(), Stop> {
-        let fallback = if self.json { Form::Double } else { Form::Plain };
+impl<S: EventReceiver> EventReceiver for LayoutRecorder<'_, '_, S> {
+    fn scalar(&mut self, scalar: Scalar<'_>, anchor: usize, at: Range<usize>) -> Result<(), ReadError> {
+        let fallback = if self.json { Style::DoubleQuoted } else { Style::Plain };
         let mut marks = if anchor > 0 { ANCHORED | SHARED } else { 0 };
         if scalar.text == "<<" && scalar.is_merge() {
             marks |= MERGE;
         }
         self.leaf(at.clone(), fallback, marks);
-        self.sink.scalar(scalar, anchor, at)
+        self.receiver.scalar(scalar, anchor, at)
     }
 
-    fn literal(&mut self, value: Value, at: Range<usize>) -> Result<(), Stop> {
-        self.leaf(at.clone(), Form::Plain, 0);
-        self.sink.literal(value, at)
+    fn literal(&mut self, value: Value, at: Range<usize>) -> Result<(), ReadError> {
+        self.leaf(at.clone(), Style::Plain, 0);
+        self.receiver.literal(value, at)
     }
 
-    fn alias(&mut self, anchor: usize, at: Range<usize>) -> Result<(), Stop> {
-        self.look = Some(Look { form: Form::Alias, tagged: false });
-        self.leaf(at.clone(), Form::Alias, SHARED);
-        self.sink.alias(anchor, at)
+    fn alias(&mut self, anchor: usize, at: Range<usize>) -> Result<(), ReadError> {
+        self.node_style = Some(NodeStyle { style: Style::Alias, tagged: false });
+        self.leaf(at.clone(), Style::Alias, SHARED);
+        self.receiver.alias(anchor, at)
     }
 
-    fn open(&mut self, kind: Kind, anchor: usize, offset: usize) -> Result<(), Stop> {
-        let look = self.look.take().unwrap_or(Look { form: Form::Flow, tagged: false });
-        let turn = self.turn();
+    fn open(&mut self, kind: Kind, anchor: usize, offset: usize) -> Result<(), ReadError> {
+        let node_style =
+            self.node_style.take().unwrap_or(NodeStyle { style: Style::FlowCollection, tagged: false });
+        let expected = self.expected();
         let list = kind == Kind::List;
         let marks = if list { LIST } else { 0 }
             | if anchor > 0 { ANCHORED | SHARED } else { 0 }
-            | if look.tagged { TAGGED } else { 0 };
-        self.cursor = if look.form == Form::Lines {
-            self.behind_sign(turn, usize::from(anchor > 0) + usize::from(look.tagged))
+            | if node_style.tagged { TAGGED } else { 0 };
+        self.cursor = if node_style.style == Style::BlockCollection {
+            self.behind_sign(expected, usize::from(anchor > 0) + usize::from(node_style.tagged))
         } else {
             // A pair in a list has no brackets of its own.
             offset + usize::from(is_bracket(self.text, offset, list))
         };
-        self.push(offset..offset, look.form, marks);
-        self.open.push((self.steps.len() - 1, Turn::first(list)));
-        self.sink.open(kind, anchor, offset)
+        self.push(offset..offset, node_style.style, marks);
+        self.open.push((self.steps.len() - 1, Expected::first(list)));
+        self.receiver.open(kind, anchor, offset)
     }
 
-    fn close(&mut self, offset: usize) -> Result<(), Stop> {
+    fn close(&mut self, offset: usize) -> Result<(), ReadError> {
         if let Some((index, _)) = self.open.pop() {
             let step = self.steps[index];
-            if step.form == Form::Flow && is_bracket(self.text, self.base + step.start(), step.is_list()) {
+            if step.style == Style::FlowCollection
+                && is_bracket(self.text, self.base + step.start(), step.is_list())
+            {
                 self.cursor = offset;
             }
             let (end, next) = (self.offset(self.cursor), u32::try_from(self.steps.len()).unwrap_or(0));
-            self.steps[index] = Step { end, next, ..step };
+            self.steps[index] = LayoutNode { end, next, ..step };
             self.share(step.marks);
         }
-        self.sink.close(offset)
+        self.receiver.close(offset)
     }
 
     fn restart(&mut self) {
         self.steps.clear();
         self.open.clear();
-        self.look = None;
+        self.node_style = None;
         self.cursor = self.base;
-        self.sink.restart();
+        self.receiver.restart();
     }
 
-    fn look(&mut self, look: Look) {
-        self.look = Some(look);
-        self.sink.look(look);
+    fn node_style(&mut self, node_style: NodeStyle) {
+        self.node_style = Some(node_style);
+        self.receiver.node_style(node_style);
     }
 }
 
-/// The sign that leads to a node: a dash, a question mark, a colon, or nothing but the comma before it.
+/// The indicator that leads to a node: a dash, a question mark, a colon, or nothing but the comma before it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sign {
-    /// Where the entry starts; [`NOWHERE`] for a value without a colon.
+pub(super) struct Indicator {
+    /// Where the entry starts; [`NO_OFFSET`] for a value without a colon.
     pub(super) lead: usize,
     pub(super) end: usize,
 }
 
-impl Sign {
-    /// The sign behind an offset at which the node before ended.
-    pub(super) fn of(text: &str, from: usize, turn: Turn, lines: bool) -> Self {
+impl Indicator {
+    /// The indicator behind an offset at which the node before ended.
+    pub(super) fn of(text: &str, from: usize, expected: Expected, lines: bool) -> Self {
         let byte = |at: usize| text.as_bytes().get(at).copied();
         let at = skip(text, from);
-        if turn == Turn::Value {
+        if expected == Expected::Value {
             return match byte(at) {
                 Some(b':') => Self { lead: at, end: at + 1 },
-                _ => Self { lead: NOWHERE, end: from },
+                _ => Self { lead: NO_OFFSET, end: from },
             };
         }
         let lead = if !lines && byte(at) == Some(b',') { skip(text, at + 1) } else { at };
         let blank = |at: usize| byte(at).is_none_or(|byte| b" \t\r\n".contains(&byte));
-        let signed = match turn {
-            Turn::Element => lines && byte(lead) == Some(b'-'),
+        let signed = match expected {
+            Expected::Element => lines && byte(lead) == Some(b'-'),
             _ => byte(lead) == Some(b'?') && blank(lead + 1),
         };
         Self { lead, end: lead + usize::from(signed) }

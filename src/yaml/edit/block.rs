@@ -3,17 +3,17 @@
 use std::ops::Range;
 
 use crate::value::{Text, Value};
-use crate::yaml::event::Form;
+use crate::yaml::event::{Chomping, Style};
 
 use super::Fallback;
-use super::draft;
-use super::editor::{Editor, Piece};
-use super::flow::Flow;
-use super::gap::{Below, below_list, empty_lines, is_blank, line_end, line_start, top};
-use super::habit::{Habit, Quote, has_extra_quotes};
+use super::editor::{Editor, PlannedEntry};
+use super::flow_elements::FlowElements;
+use super::formatting::{Formatting, Quote, has_extra_quotes};
+use super::layout::NO_OFFSET;
 use super::matching::{Origin, origins};
 use super::outline::{Child, Node, is_bracketed};
-use super::trace::{Breaks, NOWHERE};
+use super::whitespace::{CommentsBelow, below_list, empty_lines, is_blank, line_end, line_start, top};
+use super::writer;
 
 /// So many entries show how their neighbours are written.
 const NEIGHBOURS: usize = 16;
@@ -34,7 +34,7 @@ pub(super) struct Entry {
 /// An entry that stays where it is and gets another value.
 struct Kept {
     entry: Entry,
-    habit: Habit,
+    formatting: Formatting,
 }
 
 /// A child by its number, its key, what it was and what it is.
@@ -67,11 +67,11 @@ impl Editor<'_> {
     ) -> Result<usize, Fallback> {
         let entries = self.entries(at, floor)?;
         let children: Vec<_> = entries.iter().map(|entry| entry.child).collect();
-        let mut pieces = self.pieces(at, &children, before, after)?;
+        let mut planned = self.planned(at, &children, before, after)?;
         if entries.first().is_some_and(|entry| entry.inline) {
-            keep_first(&mut pieces);
+            keep_first(&mut planned);
         }
-        let (column, mut habit) = (at.column, self.neighbours(at, &children));
+        let (column, mut formatting) = (at.column, self.neighbours(at, &children));
         let gap = |index: usize| match index {
             0 => 0..0,
             index => entries[index - 1].tail..entries[index].top,
@@ -81,13 +81,13 @@ impl Editor<'_> {
         let spaced = entries.len() > 1 && (1..entries.len()).all(is_empty_line);
         let mut kept = vec![false; entries.len()];
         let mut moved = vec![false; entries.len()];
-        for (index, stays) in pieces.iter().filter_map(|piece| piece.origin) {
+        for (index, stays) in planned.iter().filter_map(|piece| piece.origin) {
             kept[index] = stays;
             moved[index] = !stays;
         }
         let flow = if at.list { self.flow(&children) } else { None };
         let mut next_gap = 0;
-        for (slot, piece) in pieces.iter().enumerate() {
+        for (slot, piece) in planned.iter().enumerate() {
             let mut joins = slot == 0 && entries.first().is_some_and(|entry| entry.inline);
             let mut behind = 0..0;
             match piece.origin {
@@ -112,7 +112,7 @@ impl Editor<'_> {
                 }
                 None if spaced && slot > 0 => {
                     self.begin_line();
-                    self.empty_line(habit.newline);
+                    self.empty_line(formatting.newline);
                 }
                 Some(_) | None => {}
             }
@@ -120,15 +120,15 @@ impl Editor<'_> {
             match piece.origin {
                 Some((index, _)) => {
                     // What is new below it ends as it does.
-                    habit.newline = self.newline_of(entries[index].lead).unwrap_or(habit.newline);
-                    self.kept(&entries[index], piece, joins, column, &habit)?;
+                    formatting.newline = self.newline_of(entries[index].lead).unwrap_or(formatting.newline);
+                    self.kept(&entries[index], piece, joins, column, &formatting)?;
                 }
-                None => self.fresh(piece, joins, column, &habit, flow.as_ref())?,
+                None => self.fresh(piece, joins, column, &formatting, flow.as_ref())?,
             }
             self.path.pop();
             self.copy_below(behind);
             if slot == 0 && piece.origin.is_none() && spaced {
-                self.empty_line(habit.newline);
+                self.empty_line(formatting.newline);
             }
         }
         self.gaps(&entries, next_gap..entries.len(), &mut false);
@@ -168,11 +168,12 @@ impl Editor<'_> {
     /// Writes entries of which some have another value; what stands between these is copied.
     fn in_place(&mut self, at: &Node, changed: &[Changed<'_>], floor: usize) -> Result<usize, Fallback> {
         let mut cursor = self.body(at, floor);
-        for (Kept { entry, habit }, (_, key, was, is)) in self.kept_in_place(at, changed)?.iter().zip(changed)
+        for (Kept { entry, formatting }, (_, key, was, is)) in
+            self.kept_in_place(at, changed)?.iter().zip(changed)
         {
             self.copy_below(cursor..entry.lead);
             self.path.push(key.cloned());
-            self.entry(entry.lead, entry, was, is, at.column, habit)?;
+            self.entry(entry.lead, entry, was, is, at.column, formatting)?;
             self.path.pop();
             cursor = entry.tail;
         }
@@ -182,7 +183,7 @@ impl Editor<'_> {
     /// The entries that get another value, and how those are written.
     fn kept_in_place(&mut self, at: &Node, changed: &[Changed<'_>]) -> Result<Vec<Kept>, Fallback> {
         let (text, column) = (self.text, at.column);
-        if column == NOWHERE {
+        if column == NO_OFFSET {
             return Err(Fallback::Indentation);
         }
         let numbers: Vec<usize> = changed.iter().map(|(number, ..)| *number).collect();
@@ -198,13 +199,13 @@ impl Editor<'_> {
             }
             let tail = self.tail(line_end(text, child.end(), self.limit), column);
             let is_followed = !child.node.is_leaf && Self::continues(&child.node, was, is);
-            let habit = match known {
+            let formatting = match known {
                 // Its own entries tell how they are written.
-                _ if is_followed => self.habit,
+                _ if is_followed => self.formatting,
                 Some(known) => known,
                 None => *known.insert(self.neighbours(at, &self.outline.children(at)?)),
             };
-            kept.push(Kept { entry: Entry { child, top: lead, lead, tail, inline }, habit });
+            kept.push(Kept { entry: Entry { child, top: lead, lead, tail, inline }, formatting });
         }
         Ok(kept)
     }
@@ -239,16 +240,16 @@ impl Editor<'_> {
     fn kept(
         &mut self,
         entry: &Entry,
-        piece: &Piece<'_>,
+        piece: &PlannedEntry<'_>,
         joins: bool,
         column: usize,
-        habit: &Habit,
+        formatting: &Formatting,
     ) -> Result<(), Fallback> {
         let line = line_start(self.text, entry.lead);
         let from = if entry.inline {
             if !joins {
                 self.begin_line();
-                draft::indent(column, &mut self.out);
+                writer::indent(column, &mut self.out);
             }
             entry.lead
         } else if !joins {
@@ -262,7 +263,7 @@ impl Editor<'_> {
             entry.top
         };
         match piece.before {
-            Some(before) => self.entry(from, entry, before, piece.after, column, habit),
+            Some(before) => self.entry(from, entry, before, piece.after, column, formatting),
             None => {
                 self.copy_entry(from, entry);
                 Ok(())
@@ -286,32 +287,32 @@ impl Editor<'_> {
 
     fn fresh(
         &mut self,
-        piece: &Piece<'_>,
+        piece: &PlannedEntry<'_>,
         joins: bool,
         column: usize,
-        habit: &Habit,
-        flow: Option<&Flow>,
+        formatting: &Formatting,
+        flow: Option<&FlowElements>,
     ) -> Result<(), Fallback> {
         if !joins {
             self.begin_line();
-            draft::indent(column, &mut self.out);
+            writer::indent(column, &mut self.out);
         }
         self.bounded(piece.after, column)?;
         if let Some(element) =
-            flow.map(|flow| flow.element(piece.after, column + habit.dash)).transpose()?.flatten()
+            flow.map(|flow| flow.element(piece.after, column + formatting.dash)).transpose()?.flatten()
         {
             self.out.push('-');
-            draft::indent(habit.dash - 1, &mut self.out);
+            writer::indent(formatting.dash - 1, &mut self.out);
             self.out.push_str(&element);
-            self.out.push_str(habit.newline);
-            self.breaks = Breaks::Nothing;
+            self.out.push_str(formatting.newline);
+            self.breaks = Chomping::Strip;
             return Ok(());
         }
         match piece.key {
-            Some(key) => draft::member(key, piece.after, column, habit, &mut self.out)?,
-            None => draft::element(piece.after, column, habit, &mut self.out)?,
+            Some(key) => writer::member(key, piece.after, column, formatting, &mut self.out)?,
+            None => writer::element(piece.after, column, formatting, &mut self.out)?,
         }
-        self.breaks = draft::breaks(piece.after);
+        self.breaks = writer::breaks(piece.after);
         Ok(())
     }
 
@@ -323,7 +324,7 @@ impl Editor<'_> {
         before: &Value,
         after: &Value,
         column: usize,
-        habit: &Habit,
+        formatting: &Formatting,
     ) -> Result<(), Fallback> {
         let node = &entry.child.node;
         self.remember_key(&entry.child);
@@ -331,7 +332,7 @@ impl Editor<'_> {
             self.copy_entry(from, entry);
             return Ok(());
         }
-        if node.form == Form::Lines && Self::continues(node, before, after) {
+        if node.style == Style::BlockCollection && Self::continues(node, before, after) {
             let floor = self.floor(entry);
             let body = self.body(node, floor);
             self.copy(from..body);
@@ -346,34 +347,34 @@ impl Editor<'_> {
             let end = self.brackets(node, before, after)?;
             self.remember(node, after);
             self.copy(end..entry.tail);
-        } else if node.form == Form::Alias && self.stands(node, after) {
+        } else if node.style == Style::Alias && self.stands(node, after) {
             self.copy(from..entry.tail);
-        } else if node.form == Form::Alias {
+        } else if node.style == Style::Alias {
             self.expanded += 1;
-            self.replace(from, entry, after, column, habit)?;
+            self.replace(from, entry, after, column, formatting)?;
         } else if before == after {
             self.copy_entry(from, entry);
             self.remember(node, after);
         } else {
-            self.replace(from, entry, after, column, habit)?;
+            self.replace(from, entry, after, column, formatting)?;
             self.remember(node, after);
         }
         Ok(())
     }
 
-    /// Where the sign of an entry ends: behind its dash or its colon.
-    pub(super) fn sign_end(&self, entry: &Entry) -> Result<usize, Fallback> {
+    /// Where the indicator of an entry ends: behind its dash or its colon.
+    pub(super) fn indicator_end(&self, entry: &Entry) -> Result<usize, Fallback> {
         match entry.child.key {
             None => Ok(entry.lead + 1),
-            Some(_) if entry.child.node.lead == NOWHERE => Err(Fallback::Layout),
+            Some(_) if entry.child.node.lead == NO_OFFSET => Err(Fallback::Layout),
             Some(_) => Ok(entry.child.node.lead + 1),
         }
     }
 
     /// The line behind the one on which an entry starts.
     pub(super) fn floor(&self, entry: &Entry) -> usize {
-        let sign = self.sign_end(entry).unwrap_or(entry.lead);
-        line_end(self.text, sign, self.limit)
+        let indicator = self.indicator_end(entry).unwrap_or(entry.lead);
+        line_end(self.text, indicator, self.limit)
     }
 
     /// Where the entries of a list or mapping of lines start.
@@ -394,13 +395,13 @@ impl Editor<'_> {
         }
         // All entries that end with this line ask for the same comments.
         let (text, limit) = (self.text, self.limit);
-        self.below.entry(from).or_insert_with(|| Below::read(text, from, limit)).tail(from, column)
+        self.below.entry(from).or_insert_with(|| CommentsBelow::read(text, from, limit)).tail(from, column)
     }
 
     /// The entries of a list or mapping of lines.
     pub(super) fn entries(&mut self, holder: &Node, floor: usize) -> Result<Vec<Entry>, Fallback> {
         let column = holder.column;
-        if column == NOWHERE {
+        if column == NO_OFFSET {
             return Err(Fallback::Indentation);
         }
         let mut entries: Vec<Entry> = Vec::new();
@@ -432,12 +433,12 @@ impl Editor<'_> {
     }
 
     /// How the entries of a list or mapping are written.
-    pub(super) fn neighbours(&self, holder: &Node, children: &[Child]) -> Habit {
-        let mut habit = self.habit;
-        let in_lines = holder.form == Form::Lines;
+    pub(super) fn neighbours(&self, holder: &Node, children: &[Child]) -> Formatting {
+        let mut formatting = self.formatting;
+        let in_lines = holder.style == Style::BlockCollection;
         let first = children.first().filter(|_| in_lines);
         if let Some(newline) = first.and_then(|child| self.newline_of(child.first().lead)) {
-            habit.newline = newline;
+            formatting.newline = newline;
         }
         let (mut plain, mut quoted) = (false, None);
         let (mut plain_keys, mut quoted_keys) = (false, None);
@@ -445,15 +446,15 @@ impl Editor<'_> {
             let (node, lead) = (&child.node, child.first().lead);
             let same_line = in_lines && !self.text[lead..node.content].contains('\n');
             let width = |offset: usize| offset.checked_sub(holder.column).filter(|width| *width < 16);
-            if node.form == Form::Lines && node.column != NOWHERE {
+            if node.style == Style::BlockCollection && node.column != NO_OFFSET {
                 match width(node.column) {
-                    Some(width) if holder.list && same_line && width > 1 => habit.dash = width,
-                    Some(width) if !holder.list && node.list => habit.list_step = width,
-                    Some(width) if !holder.list && width > 0 => habit.step = width,
+                    Some(width) if holder.list && same_line && width > 1 => formatting.dash = width,
+                    Some(width) if !holder.list && node.list => formatting.list_step = width,
+                    Some(width) if !holder.list && width > 0 => formatting.step = width,
                     _ => {}
                 }
-            } else if holder.list && same_line && node.form != Form::Absent {
-                habit.dash = (node.start - lead).clamp(2, 16);
+            } else if holder.list && same_line && node.style != Style::Missing {
+                formatting.dash = (node.start - lead).clamp(2, 16);
             }
             match self.quotes(node) {
                 Written::Plain => plain = true,
@@ -466,13 +467,13 @@ impl Editor<'_> {
                 Some(Written::Otherwise) | None => {}
             }
         }
-        habit.always = match (plain, quoted) {
+        formatting.always = match (plain, quoted) {
             (true, _) => None,
             (false, Some(quote)) => Some(quote),
-            (false, None) => habit.always,
+            (false, None) => formatting.always,
         };
-        habit.keys = quoted_keys.filter(|_| !plain_keys);
-        habit
+        formatting.keys = quoted_keys.filter(|_| !plain_keys);
+        formatting
     }
 
     /// What ends the line of an offset, where there are lines of both kinds.
@@ -486,26 +487,26 @@ impl Editor<'_> {
 
     fn quotes(&self, node: &Node) -> Written {
         let text = &self.text[node.content..node.end];
-        match node.form {
-            Form::Plain
+        match node.style {
+            Style::Plain
                 if text.starts_with(|c: char| c.is_alphabetic()) && text != "true" && text != "false" =>
             {
                 Written::Plain
             }
-            Form::Single if has_extra_quotes(text) => Written::Extra(Quote::Single),
-            Form::Double if has_extra_quotes(text) => Written::Extra(Quote::Double),
+            Style::SingleQuoted if has_extra_quotes(text) => Written::Extra(Quote::Single),
+            Style::DoubleQuoted if has_extra_quotes(text) => Written::Extra(Quote::Double),
             _ => Written::Otherwise,
         }
     }
 }
 
 /// Leaves the member behind a dash where it is: what is new in front of it would change its line, too.
-fn keep_first(pieces: &mut [Piece<'_>]) {
-    let first = pieces.iter().position(|piece| piece.origin.is_some());
-    if let Some(first) = first.filter(|first| pieces[*first].origin == Some((0, true)))
-        && pieces[first].key.is_some()
+fn keep_first(planned: &mut [PlannedEntry<'_>]) {
+    let first = planned.iter().position(|piece| piece.origin.is_some());
+    if let Some(first) = first.filter(|first| planned[*first].origin == Some((0, true)))
+        && planned[first].key.is_some()
     {
-        pieces[..=first].rotate_right(1);
+        planned[..=first].rotate_right(1);
     }
 }
 

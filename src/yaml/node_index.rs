@@ -5,13 +5,13 @@ use std::ops::Range;
 
 use crate::value::{Pointer, Segment, Text, Value};
 
-use super::event::{Kind, Scalar, Sink, Stop};
+use super::event::{EventReceiver, Kind, ReadError, Scalar};
 use super::keys::Keys;
 
-/// The nodes of a document in the order of the text, keys and values in turn.
+/// The nodes of a document in the order of the text, keys and values in expected.
 #[derive(Debug, Default)]
-pub(super) struct Marks {
-    all: Vec<Mark>,
+pub(super) struct NodeIndex {
+    all: Vec<IndexedNode>,
     /// The elements of long lists, whose places would else be counted out again and again.
     long: BTreeMap<usize, Vec<usize>>,
 }
@@ -20,7 +20,7 @@ pub(super) struct Marks {
 const LONG: usize = 32;
 
 #[derive(Debug)]
-struct Mark {
+struct IndexedNode {
     node: Node,
     start: usize,
     end: usize,
@@ -49,8 +49,8 @@ pub(super) struct Found {
     pub(super) key: Option<Range<usize>>,
 }
 
-impl Marks {
-    fn new(all: Vec<Mark>) -> Self {
+impl NodeIndex {
+    fn new(all: Vec<IndexedNode>) -> Self {
         let marks = Self { all, long: BTreeMap::new() };
         let is_list = |index: &usize| matches!(marks.all[*index].node, Node::List);
         let lists = (0..marks.all.len()).filter(is_list);
@@ -89,7 +89,7 @@ impl Marks {
             let Some((key, value)) = step else {
                 return Err(Some(found));
             };
-            let range = |mark: &Mark| mark.start..mark.end;
+            let range = |mark: &IndexedNode| mark.start..mark.end;
             found = Found { value: range(&self.all[value]), key: key.map(|key| range(&self.all[key])) };
             at = value;
         }
@@ -113,22 +113,22 @@ impl Marks {
     fn member(&self, mapping: usize, name: &str) -> Option<(usize, usize)> {
         // A mapping that was searched in vain need not be searched again, however often it is merged.
         let mut searched = BTreeSet::new();
-        let mut waiting = vec![Step::Mapping(mapping)];
+        let mut waiting = vec![LayoutNode::Mapping(mapping)];
         while let Some(step) = waiting.pop() {
             match step {
-                Step::Entry(key, value) => {
+                LayoutNode::Entry(key, value) => {
                     if matches!(&self.all[key].node, Node::Scalar(Some(text)) if &**text == name) {
                         return Some((key, value));
                     }
                     match self.all[key].node {
-                        Node::Merge => waiting.push(Step::Mapping(value)),
+                        Node::Merge => waiting.push(LayoutNode::Mapping(value)),
                         Node::Alias(target) if self.key_text(target) == Some(name) => {
                             return Some((key, value));
                         }
                         _ => {}
                     }
                 }
-                Step::Mapping(at) => {
+                LayoutNode::Mapping(at) => {
                     let at = self.target(at);
                     if !searched.insert(at) {
                         continue;
@@ -138,11 +138,12 @@ impl Marks {
                         // What is pushed last is looked at first.
                         Node::Mapping => {
                             let children: Vec<_> = children.collect();
-                            waiting
-                                .extend(children.chunks_exact(2).map(|pair| Step::Entry(pair[0], pair[1])));
+                            waiting.extend(
+                                children.chunks_exact(2).map(|pair| LayoutNode::Entry(pair[0], pair[1])),
+                            );
                         }
                         Node::List => {
-                            let items: Vec<_> = children.map(Step::Mapping).collect();
+                            let items: Vec<_> = children.map(LayoutNode::Mapping).collect();
                             waiting.extend(items.into_iter().rev());
                         }
                         _ => {}
@@ -164,29 +165,29 @@ impl Marks {
     }
 }
 
-enum Step {
+enum LayoutNode {
     Mapping(usize),
     Entry(usize, usize),
 }
 
 /// Notes where nodes stand.
 #[derive(Debug)]
-pub(super) struct Recorder<'k> {
+pub(super) struct IndexRecorder<'k> {
     keys: &'k mut Keys,
-    marks: Vec<Mark>,
+    marks: Vec<IndexedNode>,
     /// The open nodes, and for a mapping whether a key comes next.
     open: Vec<(usize, Option<bool>)>,
     /// The mark of the node with an anchor, by number.
     anchors: Vec<usize>,
 }
 
-impl<'k> Recorder<'k> {
+impl<'k> IndexRecorder<'k> {
     pub(super) const fn new(keys: &'k mut Keys) -> Self {
         Self { keys, marks: Vec::new(), open: Vec::new(), anchors: Vec::new() }
     }
 
-    pub(super) fn finish(self) -> Marks {
-        Marks::new(self.marks)
+    pub(super) fn finish(self) -> NodeIndex {
+        NodeIndex::new(self.marks)
     }
 
     fn push(&mut self, node: Node, anchor: usize, at: Range<usize>) {
@@ -196,11 +197,11 @@ impl<'k> Recorder<'k> {
             }
             self.anchors[anchor] = self.marks.len();
         }
-        self.marks.push(Mark { node, start: at.start, end: at.end, next: self.marks.len() + 1 });
+        self.marks.push(IndexedNode { node, start: at.start, end: at.end, next: self.marks.len() + 1 });
     }
 
     /// Whether the node to come is a key; the one after it is then its value.
-    fn turn(&mut self) -> bool {
+    fn expected(&mut self) -> bool {
         match self.open.last_mut() {
             Some((_, Some(key))) => {
                 *key = !*key;
@@ -211,9 +212,9 @@ impl<'k> Recorder<'k> {
     }
 }
 
-impl Sink for Recorder<'_> {
-    fn scalar(&mut self, scalar: Scalar<'_>, anchor: usize, at: Range<usize>) -> Result<(), Stop> {
-        let key = self.turn();
+impl EventReceiver for IndexRecorder<'_> {
+    fn scalar(&mut self, scalar: Scalar<'_>, anchor: usize, at: Range<usize>) -> Result<(), ReadError> {
+        let key = self.expected();
         let node = if key && scalar.is_merge() {
             Node::Merge
         } else if key || anchor > 0 {
@@ -225,22 +226,22 @@ impl Sink for Recorder<'_> {
         Ok(())
     }
 
-    fn literal(&mut self, _: Value, at: Range<usize>) -> Result<(), Stop> {
-        self.turn();
+    fn literal(&mut self, _: Value, at: Range<usize>) -> Result<(), ReadError> {
+        self.expected();
         self.push(Node::Scalar(None), 0, at);
         Ok(())
     }
 
-    fn alias(&mut self, anchor: usize, at: Range<usize>) -> Result<(), Stop> {
-        self.turn();
+    fn alias(&mut self, anchor: usize, at: Range<usize>) -> Result<(), ReadError> {
+        self.expected();
         let target = self.anchors.get(anchor).copied().filter(|target| *target < self.marks.len());
         // Anchored aliases do not exist, so this target is no alias itself.
         self.push(target.map_or(Node::Scalar(None), Node::Alias), 0, at);
         Ok(())
     }
 
-    fn open(&mut self, kind: Kind, anchor: usize, offset: usize) -> Result<(), Stop> {
-        self.turn();
+    fn open(&mut self, kind: Kind, anchor: usize, offset: usize) -> Result<(), ReadError> {
+        self.expected();
         let index = self.marks.len();
         match kind {
             Kind::List => {
@@ -255,7 +256,7 @@ impl Sink for Recorder<'_> {
         Ok(())
     }
 
-    fn close(&mut self, offset: usize) -> Result<(), Stop> {
+    fn close(&mut self, offset: usize) -> Result<(), ReadError> {
         if let Some((index, _)) = self.open.pop() {
             let next = self.marks.len();
             let mark = &mut self.marks[index];
