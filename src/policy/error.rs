@@ -5,31 +5,30 @@ use std::fmt;
 use crate::semantics::Divergence;
 use crate::value::{Pointer, Segment, Text, Value};
 
-/// The characters of a message.
-const LONGEST_MESSAGE: usize = 1000;
+/// The longest message; a policy may have names of any length.
+const MAX_MESSAGE_CHARS: usize = 1000;
 
 /// One reason why a policy is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyError {
-    /// The wrong field; for a missing field, the one that should hold it.
+    /// The field that is wrong; for a missing field its parent.
     pub pointer: Pointer,
-    /// The name of the rule it stands in, if it stands in one that has a name.
+    /// The name of the rule, if it is in a rule with a name.
     pub rule: Option<Text>,
     /// What is wrong.
     pub message: String,
     /// The nearest valid name or value.
     pub suggestion: Option<String>,
-    /// Whether the field itself is unknown, so that others may only seem to be missing beside it.
+    /// Whether the field is unknown: it may be a misspelt one that seems to be missing.
     pub(super) is_unknown_field: bool,
-    /// The divergence that decided it, where only one of the two semantics refuses the policy.
+    /// The divergence, if only one of the two semantics refuses the policy.
     pub divergence: Option<Divergence>,
 }
 
 impl PolicyError {
     pub(super) fn new(pointer: Pointer, message: impl Into<String>) -> Self {
         let mut message = message.into();
-        // A policy may have names of any length.
-        if let Some((end, _)) = message.char_indices().nth(LONGEST_MESSAGE) {
+        if let Some((end, _)) = message.char_indices().nth(MAX_MESSAGE_CHARS) {
             message.truncate(end);
             message.push('…');
         }
@@ -65,30 +64,13 @@ impl fmt::Display for PolicyError {
     }
 }
 
-/// Names the rules that errors stand in.
-pub(super) fn name_rules(document: &Value, errors: &mut [PolicyError]) {
-    const LONGEST_SHOWN: usize = 63;
-    for error in errors {
-        let [Segment::Key(spec), Segment::Key(rules), Segment::Index(index), ..] = error.pointer.segments()
-        else {
-            continue;
-        };
-        if (&**spec, &**rules) != ("spec", "rules") {
-            continue;
-        }
-        let rule = document.path(&["spec", "rules"]).and_then(|rules| rules.at(*index));
-        let name = rule.and_then(|rule| rule.get("name")).and_then(Value::as_text);
-        error.rule = name.filter(|name| !name.is_empty() && name.chars().count() <= LONGEST_SHOWN).cloned();
-    }
-}
-
-/// Puts errors in the order of the document and drops repetitions.
+/// Sorts errors by their place in the document and removes repeated ones.
 pub(super) fn in_document_order(document: &Value, errors: &mut Vec<PolicyError>) {
     errors.sort_by_cached_key(|error| position(document, &error.pointer));
     errors.dedup();
 }
 
-/// The place of each step among its siblings.
+/// The index of each segment among its siblings.
 fn position(document: &Value, pointer: &Pointer) -> Vec<usize> {
     let mut node = Some(document);
     let mut places = Vec::new();

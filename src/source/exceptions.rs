@@ -34,7 +34,7 @@ impl LoadedExceptions {
         let pairs = self.exceptions.iter().zip(&self.origins);
         let misses = pairs.flat_map(|(exception, origin)| {
             let name = exception.full_name();
-            let misses = exception.misses(policies).into_iter();
+            let misses = exception.unmatched_names(policies).into_iter();
             misses.map(move |miss| format!("{origin}: exception {name}: {miss}"))
         });
         misses.collect()

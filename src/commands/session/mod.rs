@@ -249,7 +249,7 @@ impl Session {
     /// The API calls of policies that no input answers: the manifests do, as with Kyverno's command line.
     fn asked<'a>(&'a self, options: &'a RunOptions) -> Asked<'a> {
         let rules = self.engine.policies().classic_rules();
-        let paths: Vec<String> = rules.flat_map(|rule| rule.asked_paths(Asked::VARIABLE)).collect();
+        let paths: Vec<String> = rules.flat_map(|rule| rule.api_call_paths(Asked::VARIABLE)).collect();
         self.objects.asked(&paths, options.namespace_or_default(), &self.kinds)
     }
 

@@ -27,7 +27,7 @@ impl Exemption<'_> {
     pub(super) fn from_rule(&self, rule: &Rule, context: &mut Context<'_>) -> Option<SkipReason> {
         let mut applied = Vec::new();
         for exception in self.exceptions.of(self.policy, &rule.name) {
-            if !exception.takes(&self.candidate, context.tracker()) {
+            if !exception.selects(&self.candidate, context.tracker()) {
                 context.trace_exception(exception, || exception.mismatch(&self.candidate));
                 continue;
             }

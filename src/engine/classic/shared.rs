@@ -41,7 +41,7 @@ impl Evaluation<'_> {
         self.note_rule_needs(rule);
         let exceptions = || self.engine.settings.exceptions.of(policy, &rule.name);
         if self.taint.is_replay()
-            && rule.may_take(self.kind, self.subresource)
+            && rule.may_match(self.kind, self.subresource)
             && (rule.uses_labels() || exceptions().any(PolicyException::uses_labels))
         {
             for field in ["labels", "annotations"] {
@@ -63,7 +63,7 @@ impl Evaluation<'_> {
     /// with an empty filter in `exclude` adds nothing to it, and sees only requests that another rule needs.
     pub(super) fn reaches(&self, policy: &ClassicPolicy, rule: &Rule, candidate: &Candidate<'_>) -> bool {
         let is_existing = rule.existing().is_some();
-        !rule.asks_for_nothing() || {
+        !rule.has_no_webhook() || {
             let mut classic =
                 self.policies.all().filter_map(|(other, parts)| Some((other.as_classic()?, parts)));
             classic.any(|(other, parts)| {
@@ -72,7 +72,7 @@ impl Evaluation<'_> {
                     && parts
                         .iter()
                         .filter_map(|part| other.rules.get(*part))
-                        .any(|rule| rule.existing().is_some() == is_existing && rule.asks_for(candidate))
+                        .any(|rule| rule.existing().is_some() == is_existing && rule.is_in_webhook(candidate))
             })
         }
     }

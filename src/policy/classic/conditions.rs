@@ -5,15 +5,16 @@ use crate::semantics::Semantics;
 use crate::value::{Pointer, Value};
 use crate::variables::Template;
 
+use super::findings::Findings;
 use crate::policy::error::PolicyError;
 
-/// Reads the block at a place of a rule; `None` where there is none, or where it is wrong.
+/// Reads the block at a place of a rule; `None` if there is none or it is wrong.
 pub(super) fn read(
     rule: &Value,
     below: &Pointer,
     at: &Pointer,
     semantics: Semantics,
-    errors: &mut Vec<PolicyError>,
+    findings: &mut Findings,
 ) -> Option<Conditions<Template>> {
     let block = rule.pointed(below).filter(|block| !block.is_null())?;
     let at = at.join(below);
@@ -22,7 +23,7 @@ pub(super) fn read(
             Some(conditions.map(|_, pointer| Template::prepare_side(rule, &below.join(pointer), semantics)))
         }
         Err(found) => {
-            errors.extend(found.into_iter().map(|error| PolicyError {
+            findings.errors.extend(found.into_iter().map(|error| PolicyError {
                 suggestion: error.suggestion,
                 ..PolicyError::new(at.join(&error.pointer), error.message)
             }));
@@ -36,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operations_that_never_come_are_errors() {
+    fn values_that_no_operation_has_are_errors() {
         for (key, value, expected) in [
             ("{{request.operation}}", r#""CREATE""#, 0),
             ("{{ request.operation }}", r#"["CREATE","UPDATE"]"#, 0),
@@ -51,11 +52,11 @@ mod tests {
             let rule = format!(
                 r#"{{"preconditions":{{"all":[{{"key":"{key}","operator":"AnyIn","value":{value}}}]}}}}"#
             );
-            let mut errors = Vec::new();
+            let mut findings = Findings::default();
             let below = Pointer::ROOT.key("preconditions");
             let rule = Value::from_json(&rule).unwrap();
-            let conditions = read(&rule, &below, &Pointer::ROOT, Semantics::Documented, &mut errors);
-            assert_eq!(errors.len(), expected, "{key} {value}: {errors:?}");
+            let conditions = read(&rule, &below, &Pointer::ROOT, Semantics::Documented, &mut findings);
+            assert_eq!(findings.errors.len(), expected, "{key} {value}: {findings:?}");
             assert_eq!(conditions.is_some(), expected == 0);
         }
     }

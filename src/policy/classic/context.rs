@@ -6,14 +6,14 @@ use crate::semantics::Semantics;
 use crate::value::{Pointer, Text, Value};
 use crate::variables::{Query, Template, holds_variable};
 
+use super::findings::Findings;
 use super::schema::CONTEXT_KINDS;
-use crate::policy::error::PolicyError;
-use crate::policy::fields::is_blank;
+use crate::policy::fields::{filled, given, is_blank};
 
 /// One entry of a `context`, compiled.
 #[derive(Clone, Debug)]
 pub struct ContextEntry {
-    /// The name that variables know it by.
+    /// The name of its variable.
     pub name: Text,
     /// Where its value comes from.
     pub source: ContextSource,
@@ -21,8 +21,8 @@ pub struct ContextEntry {
     pub whole: Template,
 }
 
-/// Where the value of a context entry comes from. Each part is a document of its own for its references and
-/// for the places that errors name, as in Kyverno.
+/// Where the value of a context entry comes from. As in Kyverno, each template is a document of its own for its
+/// references and for the places in errors.
 #[derive(Clone, Debug)]
 pub enum ContextSource {
     /// An expression over the rest of the context, a value, or an expression over a value.
@@ -31,7 +31,7 @@ pub enum ContextSource {
         value: Option<Template>,
         /// The expression.
         jmes_path: Option<Template>,
-        /// What stands in where the expression has no value.
+        /// The value if the expression has none.
         default: Option<Template>,
     },
     /// A `ConfigMap`.
@@ -45,92 +45,78 @@ pub enum ContextSource {
     ApiCall {
         /// The call: `urlPath`, `method`, `data`, `service`, `jmesPath`.
         call: Template,
-        /// The answer where the call fails.
+        /// The value if the call fails.
         default: Option<Value>,
     },
     /// The metadata of an image.
     ImageRegistry {
         /// The image.
         reference: Template,
-        /// What is taken of it.
+        /// The expression over the metadata.
         jmes_path: Option<Template>,
     },
     /// A global context entry.
     GlobalReference {
         /// Its name.
         name: Template,
-        /// What is taken of it.
+        /// The expression over its data.
         jmes_path: Option<Template>,
     },
 }
 
-/// Names that entries cannot take.
-const TAKEN: &[&str] =
+/// Names that entries cannot have.
+const RESERVED_NAMES: &[&str] =
     &["request", "images", "element", "elementIndex", "serviceAccountName", "serviceAccountNamespace"];
 
 /// Reads the entries at a place of a rule.
 pub(super) fn read(rule: &Value, at: &Pointer, semantics: Semantics) -> Vec<Arc<ContextEntry>> {
-    let entries = rule.pointed(at).and_then(Value::as_array).unwrap_or_default().iter().enumerate();
-    entries
-        .filter_map(|(index, entry)| {
-            let name = entry.get("name")?.as_text()?.clone();
-            let whole = Template::prepare_at(rule, &at.index(index), semantics);
-            Some(Arc::new(ContextEntry { name, source: source(entry, semantics)?, whole }))
-        })
-        .collect()
+    let read = |(index, entry): (usize, &Value)| {
+        let name = entry.get("name")?.as_text()?.clone();
+        let whole = Template::prepare_at(rule, &at.index(index), semantics);
+        Some(Arc::new(ContextEntry { name, source: source(entry, semantics)?, whole }))
+    };
+    entries(rule.pointed(at)).iter().enumerate().filter_map(read).collect()
+}
+
+fn entries(list: Option<&Value>) -> &[Value] {
+    list.and_then(Value::as_array).unwrap_or_default()
 }
 
 fn source(entry: &Value, semantics: Semantics) -> Option<ContextSource> {
     let prepare = |value: &Value| Template::prepare(value, semantics);
-    let part = |kind: &Value, name: &str| kind.get(name).filter(|part| !part.is_null()).map(prepare);
-    let text = |kind: &Value, name: &str| part(kind, name).unwrap_or_else(|| prepare(&Value::from("")));
-    let path = |kind: &Value| {
-        let path = kind.get("jmesPath").filter(|path| !is_blank(path))?;
-        Some(prepare(path))
-    };
-    CONTEXT_KINDS.into_iter().find_map(|field| {
-        let kind = entry.get(field).filter(|kind| !kind.is_null())?;
-        Some(match field {
-            "configMap" => {
-                ContextSource::ConfigMap { name: text(kind, "name"), namespace: text(kind, "namespace") }
-            }
-            "apiCall" => {
-                let mut call = kind.clone();
-                let default = call.remove("default").filter(|default| !default.is_null());
-                ContextSource::ApiCall { call: prepare(&call), default }
-            }
-            "imageRegistry" => {
-                ContextSource::ImageRegistry { reference: text(kind, "reference"), jmes_path: path(kind) }
-            }
-            "globalReference" => {
-                ContextSource::GlobalReference { name: text(kind, "name"), jmes_path: path(kind) }
-            }
-            _ => ContextSource::Variable {
-                value: part(kind, "value"),
-                jmes_path: path(kind),
-                default: part(kind, "default"),
-            },
-        })
+    let (kind, fields) = CONTEXT_KINDS.into_iter().find_map(|kind| Some((kind, given(entry, kind)?)))?;
+    let template = |name: &str| given(fields, name).map(prepare);
+    let text = |name: &str| template(name).unwrap_or_else(|| prepare(&Value::from("")));
+    let jmes_path = filled(fields, "jmesPath").map(prepare);
+    Some(match kind {
+        "configMap" => ContextSource::ConfigMap { name: text("name"), namespace: text("namespace") },
+        "apiCall" => {
+            let mut call = fields.clone();
+            let default = call.remove("default").filter(|default| !default.is_null());
+            ContextSource::ApiCall { call: prepare(&call), default }
+        }
+        "imageRegistry" => ContextSource::ImageRegistry { reference: text("reference"), jmes_path },
+        "globalReference" => ContextSource::GlobalReference { name: text("name"), jmes_path },
+        _ => ContextSource::Variable { value: template("value"), jmes_path, default: template("default") },
     })
 }
 
-/// Checks that entries come from one place each.
-pub(super) fn check_kinds(list: Option<&Value>, at: &Pointer, errors: &mut Vec<PolicyError>) {
-    for (index, entry) in list.and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
-        let Some(members) = entry.as_object() else { continue };
-        let given = |field: &&str| members.get(field).is_some_and(|part| !part.is_null());
-        if CONTEXT_KINDS.iter().filter(|kind| given(kind)).count() != 1 {
+/// Checks that each entry has one source.
+pub(super) fn check_kinds(list: Option<&Value>, at: &Pointer, findings: &mut Findings) {
+    for (index, entry) in entries(list).iter().enumerate() {
+        let sources = CONTEXT_KINDS.iter().filter(|kind| given(entry, kind).is_some());
+        if entry.as_object().is_some() && sources.count() != 1 {
             let message = format!("exactly one of {} is needed", CONTEXT_KINDS.join(", "));
-            errors.push(PolicyError::new(at.index(index), message));
+            findings.error(at.index(index), message);
         }
     }
 }
 
-/// Checks the entries of a rule; those of a foreach and of targets Kyverno checks less.
-pub(super) fn check(list: Option<&Value>, at: &Pointer, semantics: Semantics, errors: &mut Vec<PolicyError>) {
-    check_kinds(list, at, errors);
-    for (index, entry) in list.and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
-        EntryCheck { entry, at: at.index(index), semantics, errors: &mut *errors }.run();
+/// Checks the entries of a rule. Kyverno checks less in those of foreach and targets.
+pub(super) fn check(list: Option<&Value>, at: &Pointer, semantics: Semantics, findings: &mut Findings) {
+    check_kinds(list, at, findings);
+    for (index, entry) in entries(list).iter().enumerate() {
+        EntryCheck { entry, at: at.index(index), semantics, findings: &mut *findings }.run();
     }
 }
 
@@ -138,40 +124,40 @@ struct EntryCheck<'a> {
     entry: &'a Value,
     at: Pointer,
     semantics: Semantics,
-    errors: &'a mut Vec<PolicyError>,
+    findings: &'a mut Findings,
 }
 
 impl EntryCheck<'_> {
     fn error(&mut self, below: &[&str], message: impl Into<String>) {
         let at = below.iter().fold(self.at.clone(), |at, key| at.key(*key));
-        self.errors.push(PolicyError::new(at, message));
+        self.findings.error(at, message);
     }
 
-    fn part(&self, kind: &str, field: &str) -> Option<&Value> {
-        self.entry.path(&[kind, field]).filter(|part| !part.is_null())
+    fn field(&self, kind: &str, name: &str) -> Option<&Value> {
+        given(self.entry.get(kind)?, name)
     }
 
     fn is_map(&self, kind: &str) -> bool {
-        self.entry.get(kind).is_some_and(|part| part.as_object().is_some())
+        self.entry.get(kind).is_some_and(|fields| fields.as_object().is_some())
     }
 
     fn run(&mut self) {
         self.name();
         if self.is_map("configMap") {
-            for field in ["name", "namespace"] {
-                // A name that is missing is reported by the field table.
-                let found = self.part("configMap", field);
-                if found.is_some_and(is_blank) || (found.is_none() && field == "namespace") {
-                    self.error(&["configMap"], format!("a {field} is required for configMap context entry"));
+            for name in ["name", "namespace"] {
+                // The schema reports a missing name.
+                let found = self.field("configMap", name);
+                if found.is_some_and(is_blank) || (found.is_none() && name == "namespace") {
+                    self.error(&["configMap"], format!("a {name} is required for configMap context entry"));
                 }
             }
         }
-        let computed = ["value", "jmesPath"].into_iter().any(|field| self.part("variable", field).is_some());
-        if self.is_map("variable") && !computed {
+        let is_computed = ["value", "jmesPath"].iter().any(|name| self.field("variable", name).is_some());
+        if self.is_map("variable") && !is_computed {
             self.error(&["variable"], "a variable must define a value or a jmesPath expression");
         }
-        let calls_cluster = self.part("apiCall", "urlPath").is_some_and(|path| !is_blank(path));
-        if calls_cluster && self.part("apiCall", "service").is_some() {
+        let calls_cluster = self.field("apiCall", "urlPath").is_some_and(|path| !is_blank(path));
+        if calls_cluster && self.field("apiCall", "service").is_some() {
             self.error(&["apiCall"], "a URLPath cannot be used for service API calls");
         }
         for kind in CONTEXT_KINDS {
@@ -184,7 +170,7 @@ impl EntryCheck<'_> {
         let first = name.split('.').next().unwrap_or_default();
         if name.is_empty() {
             self.error(&["name"], "a name is required for context entries");
-        } else if TAKEN.contains(&first) {
+        } else if RESERVED_NAMES.contains(&first) {
             let message =
                 format!("entry name {name} is invalid as it conflicts with a pre-defined variable {first}");
             self.error(&["name"], message);
@@ -192,8 +178,8 @@ impl EntryCheck<'_> {
     }
 
     fn expression(&mut self, kind: &str) {
-        let Some(text) = self.part(kind, "jmesPath").and_then(Value::as_str) else { return };
-        // With variables inside the expression is known only later.
+        let Some(text) = self.field(kind, "jmesPath").and_then(Value::as_str) else { return };
+        // The values of variables are part of the expression.
         if text.is_empty() || holds_variable(text) {
             return;
         }
@@ -208,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_need_a_free_name_and_one_kind() {
+    fn entries_need_a_name_and_one_source() {
         for (entry, expected) in [
             (r#"{"name":"c","variable":{"value":"x"}}"#, None),
             (r#"{"name":"requests","variable":{"jmesPath":"request.object.x"}}"#, None),
@@ -231,9 +217,9 @@ mod tests {
             (r#"{"name":1,"variable":[]}"#, None),
         ] {
             let list = Value::array(vec![Value::from_json(entry).unwrap()]);
-            let mut errors = Vec::new();
-            check(Some(&list), &Pointer::ROOT, Semantics::Documented, &mut errors);
-            let found: Vec<_> = errors.iter().map(|error| error.message.as_str()).collect();
+            let mut findings = Findings::default();
+            check(Some(&list), &Pointer::ROOT, Semantics::Documented, &mut findings);
+            let found: Vec<_> = findings.errors.iter().map(|error| error.message.as_str()).collect();
             match expected {
                 None => assert_eq!(found, [""; 0], "{entry}"),
                 Some(text) => assert!(found.len() == 1 && found[0].contains(text), "{entry}: {found:?}"),
@@ -242,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_read_with_their_kind() {
+    fn entries_are_read_with_their_source() {
         let rule =
             Value::from_json(r#"{"context":[{"name":"c","configMap":{"name":"x"}},{"name":1},7]}"#).unwrap();
         let read = read(&rule, &Pointer::ROOT.key("context"), Semantics::Documented);

@@ -1,14 +1,16 @@
-//! `PolicyException`: which objects a rule leaves alone although it selects them.
+//! `PolicyException`: objects that a rule leaves alone although it selects them.
 
 use crate::pattern::{self, Conditions};
 use crate::semantics::{DivergenceTracker, Semantics};
-use crate::value::{GroupVersionKind, MAX_DEPTH, Pointer, Text, Value};
+use crate::value::{GroupVersionKind, Pointer, Text, Value};
 use crate::variables::Template;
 
+use super::findings::Findings;
+use super::load::check_depth;
 use super::selection::Selection;
-use super::{conditions, refuse, schema};
-use crate::policy::error::{PolicyError, in_document_order};
-use crate::policy::fields::{is_blank, texts};
+use super::{conditions, match_checks, schema};
+use crate::policy::error::PolicyError;
+use crate::policy::fields::{filled, list, text, texts};
 use crate::policy::{Candidate, Note, Policy};
 
 /// An exception from classic policies, compiled.
@@ -18,7 +20,7 @@ pub struct PolicyException {
     pub name: Text,
     /// Its namespace, if it names one.
     pub namespace: Option<Text>,
-    /// What must hold besides.
+    /// Its `conditions`.
     pub conditions: Option<Conditions<Template>>,
     /// What its author may want to know.
     pub notes: Vec<Note>,
@@ -26,11 +28,11 @@ pub struct PolicyException {
     matching: Selection,
 }
 
-/// The rules of a policy that an exception is from.
+/// Rules of a policy.
 #[derive(Clone, Debug)]
 struct Exempted {
     policy: Text,
-    /// Patterns for the names of rules, generated ones included.
+    /// Patterns of the names of rules, generated ones included.
     rules: Vec<Text>,
 }
 
@@ -39,53 +41,42 @@ impl PolicyException {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it, in the order of the document: unknown and ill-typed fields, and what
-    /// Kyverno refuses when an exception is installed.
+    /// Everything that is wrong with it, in the order of the document: unknown and ill-typed fields, and what Kyverno
+    /// refuses when an exception is installed.
     pub fn parse(document: &Value, semantics: Semantics) -> Result<Self, Vec<PolicyError>> {
-        if document.depth() > MAX_DEPTH {
-            return Err(vec![PolicyError::new(
-                Pointer::ROOT,
-                format!("nested deeper than {MAX_DEPTH} levels"),
-            )]);
-        }
-        let mut errors = Vec::new();
-        let mut notes = Vec::new();
-        schema::check_exception(document, &mut errors);
+        check_depth(document)?;
+        let mut findings = Findings::default();
+        schema::check_exception(document, &mut findings.errors);
         let at = Pointer::ROOT.key("spec");
         let empty = Value::empty_object();
         let spec = document.get("spec").filter(|spec| spec.as_object().is_some()).unwrap_or(&empty);
         let background = spec.get("background").and_then(Value::as_bool).unwrap_or(true);
-        refuse::check_exception(spec, &at, background, &mut errors, &mut notes);
+        match_checks::check_exception(spec, &at, background, &mut findings);
         let below = Pointer::ROOT.key("conditions");
-        let conditions = if spec.get("conditions").is_some_and(|block| block.as_object().is_some()) {
-            conditions::read(spec, &below, &at, semantics, &mut errors)
-        } else {
-            None
-        };
-        let exempted = exempted(spec, &at, &mut errors);
-        if spec.get("podSecurity").is_some_and(|controls| !is_blank(controls)) {
-            notes.push(Note::new("podSecurity concerns validate rules only, and is left aside"));
+        let conditions = spec.get("conditions").filter(|block| block.as_object().is_some());
+        let conditions =
+            conditions.and_then(|_| conditions::read(spec, &below, &at, semantics, &mut findings));
+        let exempted = exempted(spec, &at, &mut findings);
+        if filled(spec, "podSecurity").is_some() {
+            let text = "podSecurity concerns validate rules only, and is left aside";
+            findings.notes.push(Note::new(text));
         }
-        let block = spec.get("match").cloned().unwrap_or_default();
-        if ["any", "all"].iter().all(|branch| block.get(branch).is_none_or(is_blank)) {
-            notes.push(Note::new("its match has no filter, so that it is for no object at all"));
+        let block = spec.get("match").unwrap_or(&Value::Null);
+        if filled(block, "any").or_else(|| filled(block, "all")).is_none() {
+            findings.notes.push(Note::new("its match has no filter, so that it is for no object at all"));
         }
-        if !errors.is_empty() {
-            in_document_order(document, &mut errors);
-            return Err(errors);
-        }
-        let text = |field| document.path(&["metadata", field]).and_then(Value::as_text).cloned();
+        let metadata = document.get("metadata").unwrap_or(&Value::Null);
         Ok(Self {
-            name: text("name").unwrap_or_default(),
-            namespace: text("namespace").filter(|namespace| !namespace.is_empty()),
+            name: text(metadata, "name"),
+            namespace: Some(text(metadata, "namespace")).filter(|namespace| !namespace.is_empty()),
             conditions,
-            notes,
             exempted,
-            matching: Selection::read(&block),
+            matching: Selection::read(block),
+            notes: findings.finish(document)?,
         })
     }
 
-    /// The name that reports use: `namespace/name`, or the name alone where no namespace is named.
+    /// The name in reports: `namespace/name`, or the name alone.
     pub fn full_name(&self) -> Text {
         match &self.namespace {
             Some(namespace) => format!("{namespace}/{}", self.name).into(),
@@ -93,35 +84,35 @@ impl PolicyException {
         }
     }
 
-    /// The policies that it is from, by the names it gives.
+    /// The policies that it names.
     pub fn policies(&self) -> impl Iterator<Item = &Text> {
         self.exempted.iter().map(|exempted| &exempted.policy)
     }
 
-    /// Whether it is from a rule of a policy. A namespaced policy is named with its namespace, a generated
-    /// rule by its generated name.
-    pub fn is_from(&self, policy: &str, rule: &str) -> bool {
-        self.exempted.iter().any(|exempted| exempted.is_from(policy, rule))
+    /// Whether it names a rule of a policy. A namespaced policy has its namespace in its name, a generated rule its
+    /// generated name.
+    pub fn names(&self, policy: &str, rule: &str) -> bool {
+        self.exempted.iter().any(|exempted| exempted.names(policy, rule))
     }
 
-    /// What it names that none of these policies has: a line for each, with what may have been meant.
-    pub fn misses(&self, policies: &[Policy]) -> Vec<String> {
+    /// The policies and rules that it names and that do not exist: a line for each, with the nearest name.
+    pub fn unmatched_names(&self, policies: &[Policy]) -> Vec<String> {
         if self.exempted.is_empty() {
             return vec!["it names no rule at all".to_owned()];
         }
-        self.exempted.iter().flat_map(|exempted| exempted.misses(policies)).collect()
+        self.exempted.iter().flat_map(|exempted| exempted.unmatched_names(policies)).collect()
     }
 
-    /// Whether its `match` takes an object, as it comes to the policy.
-    pub fn takes(&self, candidate: &Candidate<'_>, tracker: &DivergenceTracker) -> bool {
+    /// Whether its `match` selects an object, as it was before the policy.
+    pub fn selects(&self, candidate: &Candidate<'_>, tracker: &DivergenceTracker) -> bool {
         self.matching.exempts(candidate, tracker)
     }
 
-    /// Why its `match` does not take an object, in words.
+    /// Why its `match` does not select an object.
     pub fn mismatch(&self, candidate: &Candidate<'_>) -> Vec<String> {
-        let missed = self.matching.misses(candidate);
-        if !missed.is_empty() {
-            return missed;
+        let details = self.matching.mismatch_details(candidate);
+        if !details.is_empty() {
+            return details;
         }
         vec![if self.uses_user_info() {
             "its match asks who sends the request, and nobody said (`--userinfo` does)".to_owned()
@@ -130,33 +121,33 @@ impl PolicyException {
         }]
     }
 
-    /// Whether it may ask for the labels of an object's namespace.
+    /// Whether the labels of an object's namespace may decide.
     pub fn uses_namespace_labels(&self) -> bool {
         self.matching.uses_namespace_labels()
     }
 
-    /// Whether it may ask for the labels of the namespace of objects of this kind.
+    /// Whether the labels of their namespace may decide for objects of this kind.
     pub fn needs_namespace_labels(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
         self.matching.needs_namespace_labels(kind, subresource)
     }
 
-    /// Whether it selects objects by their labels or annotations.
+    /// Whether the labels or annotations of an object may decide.
     pub fn uses_labels(&self) -> bool {
         self.matching.uses_labels()
     }
 
-    /// Whether it may ask who sends the request.
+    /// Whether the user who sends the request may decide.
     pub fn uses_user_info(&self) -> bool {
         self.matching.uses_user_info()
     }
 }
 
 impl Exempted {
-    fn is_from(&self, policy: &str, rule: &str) -> bool {
+    fn names(&self, policy: &str, rule: &str) -> bool {
         *self.policy == *policy && self.rules.iter().any(|pattern| pattern::matches(pattern, rule))
     }
 
-    fn misses(&self, policies: &[Policy]) -> Vec<String> {
+    fn unmatched_names(&self, policies: &[Policy]) -> Vec<String> {
         let wanted = &self.policy;
         let mut named = policies.iter().filter(|policy| *policy.full_name() == **wanted).peekable();
         if named.peek().is_none() {
@@ -178,8 +169,9 @@ impl Exempted {
             let others = policies.iter().flat_map(|policy| &policy.meta().not_evaluated);
             mutating.chain(others.filter_map(|other| other.rule.as_ref()))
         };
-        let missed = self.rules.iter().filter(|pattern| !rules().any(|rule| pattern::matches(pattern, rule)));
-        missed
+        let unmatched =
+            self.rules.iter().filter(|pattern| !rules().any(|rule| pattern::matches(pattern, rule)));
+        unmatched
             .map(|pattern| {
                 let nearest = pattern::nearest(pattern, rules().map(|rule| &**rule));
                 let meant = nearest.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));
@@ -189,17 +181,16 @@ impl Exempted {
     }
 }
 
-fn exempted(spec: &Value, at: &Pointer, errors: &mut Vec<PolicyError>) -> Vec<Exempted> {
-    let list = spec.get("exceptions").and_then(Value::as_array).unwrap_or_default();
-    let entries = list.iter().enumerate().map(|(index, entry)| {
+fn exempted(spec: &Value, at: &Pointer, findings: &mut Findings) -> Vec<Exempted> {
+    let read = |(index, entry): (usize, &Value)| {
         let policy = entry.get("policyName").and_then(Value::as_text);
         if policy.is_some_and(|policy| policy.is_empty()) {
             let at = at.key("exceptions").index(index).key("policyName");
-            errors.push(PolicyError::new(at, "An exception requires a policy name"));
+            findings.error(at, "An exception requires a policy name");
         }
         Exempted { policy: policy.cloned().unwrap_or_default(), rules: texts(entry.get("ruleNames")) }
-    });
-    entries.collect()
+    };
+    list(spec, "exceptions").iter().enumerate().map(read).collect()
 }
 
 #[cfg(test)]
@@ -230,23 +221,23 @@ mod tests {
             ("ns/q", "r", true),
             ("ns/p", "add", false),
         ] {
-            assert_eq!(exception.is_from(policy, rule), expected, "{policy} {rule}");
+            assert_eq!(exception.names(policy, rule), expected, "{policy} {rule}");
         }
         assert_eq!(&*exception.full_name(), "ns/e");
         assert_eq!(
-            exception.misses(&[]),
+            exception.unmatched_names(&[]),
             ["there is no policy `p`", "there is no policy `ns/q`"].map(str::to_owned)
         );
     }
 
     #[test]
-    fn naming_no_rule_is_a_miss() {
+    fn an_exception_without_rules_is_noted() {
         let exception = parse(&format!(r#"{{"exceptions":[],{MATCH}}}"#)).unwrap();
-        assert_eq!(exception.misses(&[]), ["it names no rule at all"]);
+        assert_eq!(exception.unmatched_names(&[]), ["it names no rule at all"]);
     }
 
     #[test]
-    fn everything_that_is_wrong_is_named_with_its_place() {
+    fn all_errors_have_their_place() {
         for (spec, expected) in [
             (
                 format!(r#"{{"exceptions":[{{"policyname":"p","ruleNames":["r"]}}],{MATCH}}}"#),

@@ -6,7 +6,7 @@ use crate::value::Text;
 
 use super::PolicyException;
 
-/// Exceptions in the order they are asked, with an index from the policies they name.
+/// Exceptions in the order in which they apply, with an index by the policies they name.
 #[derive(Clone, Debug, Default)]
 pub struct PolicyExceptions {
     exceptions: Vec<PolicyException>,
@@ -35,12 +35,12 @@ impl PolicyExceptions {
         &self.exceptions
     }
 
-    /// The exceptions from a rule of a policy, named as reports name it.
+    /// The exceptions from a rule of a policy with this full name.
     pub fn of<'a>(&'a self, policy: &str, rule: &'a str) -> impl Iterator<Item = &'a PolicyException> {
         let named = self.by_policy.get_key_value(policy);
         named.into_iter().flat_map(move |(policy, places)| {
             let exceptions = places.iter().filter_map(|index| self.exceptions.get(*index));
-            exceptions.filter(move |exception| exception.is_from(policy, rule))
+            exceptions.filter(move |exception| exception.names(policy, rule))
         })
     }
 }

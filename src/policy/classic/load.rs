@@ -1,19 +1,22 @@
-//! The way from a document to a policy.
+//! From a document to a policy.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::slice;
+use std::collections::BTreeSet;
 
 use crate::semantics::{Dialect, Divergence, DivergenceTracker, LegacyMode, Semantics};
 use crate::value::{MAX_DEPTH, Pointer, Value};
 
-use super::autogen;
+use super::autogen::{self, Generated};
+use super::findings::{Findings, name_rules};
 use super::rule::Source;
-use super::{ApplyRules, ClassicPolicy, Rule, allowed, context, overlay_labels, refuse, schema};
-use crate::policy::error::{PolicyError, in_document_order, name_rules};
-use crate::policy::fields::{filled, is_blank};
+use super::written::{WrittenRule, mutates, targets};
+use super::{
+    ApplyRules, ClassicPolicy, Rule, context, match_checks, overlay_labels, schema, variable_checks,
+};
+use crate::policy::error::PolicyError;
+use crate::policy::fields::{filled, given, is_blank, string, text};
 use crate::policy::{FailurePolicy, Meta, NotEvaluated, Note, Why};
 
-/// The operations that a rule may have, each with why it is not evaluated.
+/// The operations of rules, with the reason why some are not evaluated.
 const OPERATIONS: [(&str, Option<Why>); 4] = [
     ("mutate", None),
     ("validate", Some(Why::Validate)),
@@ -21,387 +24,349 @@ const OPERATIONS: [(&str, Option<Why>); 4] = [
     ("verifyImages", Some(Why::VerifyImages)),
 ];
 
+const ON_POLICY_UPDATE: &str = "mutateExistingOnPolicyUpdate";
+
 /// The longest name of a rule, in characters.
-const LONGEST_NAME: usize = 63;
+const MAX_NAME_CHARS: usize = 63;
 
 /// Reads a classic policy strictly and compiles it.
 ///
 /// # Errors
 ///
-/// Everything that is wrong with it, in the order of the document: unknown and ill-typed fields, and what
-/// Kyverno refuses when a policy is installed, unless these semantics accept it.
+/// Everything that is wrong with it, in the order of the document: unknown and ill-typed fields, and what Kyverno
+/// refuses when a policy is installed, unless these semantics accept it.
 pub(in crate::policy) fn parse(
     document: &Value,
     dialect: impl Into<Dialect>,
 ) -> Result<ClassicPolicy, Vec<PolicyError>> {
-    let Dialect { semantics, legacy } = dialect.into();
+    check_depth(document)?;
+    let mut findings = Findings::default();
+    schema::check(document, &mut findings.errors);
+    let mut loader = Loader { document, dialect: dialect.into(), policy: policy(document), findings };
+    let rules = loader.written_rules();
+    loader.check_policy(&rules);
+    loader.rules(rules);
+    let Loader { mut policy, findings, .. } = loader;
+    policy.meta.notes = findings.finish(document)?;
+    Ok(policy)
+}
+
+pub(super) fn check_depth(document: &Value) -> Result<(), Vec<PolicyError>> {
     if document.depth() > MAX_DEPTH {
-        return Err(vec![PolicyError::new(Pointer::ROOT, format!("nested deeper than {MAX_DEPTH} levels"))]);
+        let message = format!("nested deeper than {MAX_DEPTH} levels");
+        return Err(vec![PolicyError::new(Pointer::ROOT, message)]);
     }
-    let mut errors = Vec::new();
-    schema::check(document, &mut errors);
-    let policy = Loader { document, semantics, legacy, errors: &mut errors, notes: Vec::new() }.policy();
-    if errors.is_empty() {
-        return Ok(policy);
+    Ok(())
+}
+
+/// The fields of `spec`, in documents of any shape.
+fn spec<'v>(document: &'v Value, field: &str) -> Option<&'v Value> {
+    given(document.get("spec")?, field)
+}
+
+/// The policy without its rules.
+fn policy(document: &Value) -> ClassicPolicy {
+    let metadata = document.get("metadata").unwrap_or(&Value::Null);
+    let webhook = |field: &str| document.path(&["spec", "webhookConfiguration", field]);
+    let kind = if string(document, "kind") == "Policy" { "Policy" } else { "ClusterPolicy" };
+    let mut meta = Meta::new(kind, text(metadata, "name"));
+    if kind == "Policy" {
+        let namespace = text(metadata, "namespace");
+        meta.namespace = Some(if namespace.is_empty() { "default".into() } else { namespace });
     }
-    name_rules(document, &mut errors);
-    in_document_order(document, &mut errors);
-    Err(errors)
+    let failure_policy = webhook("failurePolicy").or_else(|| spec(document, "failurePolicy"));
+    if failure_policy.and_then(Value::as_str) == Some("Ignore") {
+        meta.failure_policy = FailurePolicy::Ignore;
+    }
+    if webhook("matchConditions").and_then(Value::as_array).is_some_and(|conditions| !conditions.is_empty()) {
+        meta.not_evaluated.push(NotEvaluated {
+            rule: None,
+            pointer: Pointer::ROOT.key("spec").key("webhookConfiguration").key("matchConditions"),
+            why: Why::MatchConditions,
+        });
+    }
+    ClassicPolicy {
+        meta,
+        rules: Vec::new(),
+        controller_only_rules: Vec::new(),
+        apply_rules: match spec(document, "applyRules").and_then(Value::as_str) {
+            Some("One") => ApplyRules::One,
+            _ => ApplyRules::All,
+        },
+        on_policy_update: is_true(spec(document, ON_POLICY_UPDATE)),
+        no_autogen: None,
+    }
+}
+
+fn is_true(flag: Option<&Value>) -> bool {
+    flag.and_then(Value::as_bool) == Some(true)
 }
 
 struct Loader<'a> {
     document: &'a Value,
-    semantics: Semantics,
-    legacy: LegacyMode,
-    errors: &'a mut Vec<PolicyError>,
-    notes: Vec<Note>,
+    dialect: Dialect,
+    policy: ClassicPolicy,
+    findings: Findings,
 }
 
 impl Loader<'_> {
-    fn spec(&self, field: &str) -> Option<&Value> {
-        self.document.path(&["spec", field]).filter(|value| !value.is_null())
+    fn written_rules(&self) -> Vec<WrittenRule> {
+        let rules = spec(self.document, "rules").and_then(Value::as_array).unwrap_or_default();
+        let rule =
+            |(index, rule): (usize, &Value)| WrittenRule::new(rule.clone(), index, self.dialect.semantics);
+        rules.iter().enumerate().map(rule).collect()
     }
 
-    fn error(&mut self, pointer: Pointer, message: impl Into<String>) {
-        self.errors.push(PolicyError::new(pointer, message));
-    }
-
-    fn policy(mut self) -> ClassicPolicy {
-        let text = |path: &[&str]| self.document.path(path).and_then(Value::as_text).cloned();
-        let is_namespaced = self.document.get("kind").and_then(Value::as_str) == Some("Policy");
-        let namespace = text(&["metadata", "namespace"]).filter(|namespace| !namespace.is_empty());
-        if let Some(namespace) = namespace.as_ref().filter(|_| !is_namespaced) {
+    /// Checks what concerns the policy as a whole.
+    fn check_policy(&mut self, rules: &[WrittenRule]) {
+        let namespace =
+            self.document.path(&["metadata", "namespace"]).and_then(Value::as_str).unwrap_or_default();
+        if self.policy.meta.namespace.is_none() && !namespace.is_empty() {
             // kustomize writes one into every kind that it does not know.
-            self.notes.push(Note::new(format!(
+            self.findings.notes.push(Note::new(format!(
                 "a ClusterPolicy lives in no namespace: the API server drops `metadata.namespace: {namespace}`, and the \
                  policy is for all namespaces"
             )));
         }
-        let namespace = is_namespaced.then(|| namespace.unwrap_or_else(|| "default".into()));
-        let name = text(&["metadata", "name"]).unwrap_or_default();
-        let written: Vec<Value> =
-            self.spec("rules").and_then(Value::as_array).map(<[Value]>::to_vec).unwrap_or_default();
-        self.whole(&written);
-        let is_webhook = |field: &str| self.document.path(&["spec", "webhookConfiguration", field]);
-        let failure_policy = is_webhook("failurePolicy").or_else(|| self.spec("failurePolicy"));
-        let match_conditions = is_webhook("matchConditions").and_then(Value::as_array).unwrap_or_default();
-        let kind = if is_namespaced { "Policy" } else { "ClusterPolicy" };
-        let failure_policy = match failure_policy.and_then(Value::as_str) {
-            Some("Ignore") => FailurePolicy::Ignore,
-            _ => FailurePolicy::Fail,
-        };
-        let mut policy = ClassicPolicy {
-            meta: Meta { namespace, failure_policy, ..Meta::new(kind, name) },
-            rules: Vec::new(),
-            controller_only_rules: Vec::new(),
-            apply_rules: match self.spec("applyRules").and_then(Value::as_str) {
-                Some("One") => ApplyRules::One,
-                _ => ApplyRules::All,
-            },
-            on_policy_update: self
-                .spec("mutateExistingOnPolicyUpdate")
-                .and_then(Value::as_bool)
-                .unwrap_or_default(),
-            no_autogen: None,
-        };
-        if !match_conditions.is_empty() {
-            policy.meta.not_evaluated.push(NotEvaluated {
-                rule: None,
-                pointer: Pointer::ROOT.key("spec").key("webhookConfiguration").key("matchConditions"),
-                why: Why::MatchConditions,
-            });
-        }
-        self.rules(written, &mut policy);
-        policy.meta.notes = self.notes;
-        policy
-    }
-
-    /// Checks what concerns the policy as a whole.
-    fn whole(&mut self, rules: &[Value]) {
-        let spec = Pointer::ROOT.key("spec");
-        let mutates = rules.iter().any(mutates);
-        if self.spec("admission").and_then(Value::as_bool) == Some(false) && mutates {
+        let at = Pointer::ROOT.key("spec");
+        let admission = spec(self.document, "admission").and_then(Value::as_bool);
+        if admission == Some(false) && rules.iter().any(|rule| mutates(&rule.value)) {
             let message = "disabling admission processing is only allowed with validation policies";
-            self.error(spec.key("admission"), message);
+            self.findings.error(at.key("admission"), message);
         }
-        let webhook = spec.key("webhookConfiguration").key("timeoutSeconds");
-        for at in [spec.key("webhookTimeoutSeconds"), webhook] {
+        let webhook = at.key("webhookConfiguration").key("timeoutSeconds");
+        for at in [at.key("webhookTimeoutSeconds"), webhook] {
             let seconds = self.document.pointed(&at).and_then(Value::as_number);
             if seconds
                 .and_then(|seconds| seconds.as_i64())
                 .is_some_and(|seconds| !(1..=30).contains(&seconds))
             {
-                self.error(at, "the timeout value must be between 1 and 30 seconds");
+                self.findings.error(at, "the timeout value must be between 1 and 30 seconds");
             }
         }
         let annotation = Pointer::ROOT.key("metadata").key("annotations").key(autogen::ANNOTATION);
         if self.document.pointed(&annotation).and_then(Value::as_str) == Some("all") {
-            self.error(
+            self.findings.error(
                 annotation,
                 "Autogen annotation does not support 'all' anymore, remove the annotation or set it to a valid value",
             );
         }
-        let mut names: BTreeMap<&str, usize> = BTreeMap::new();
-        for (index, rule) in rules.iter().enumerate() {
-            let Some(name) = rule.get("name").and_then(Value::as_str) else { continue };
-            let at = spec.key("rules").index(index).key("name");
-            if name.chars().count() > LONGEST_NAME {
-                self.errors.push(PolicyError::new(
-                    at.clone(),
-                    format!("a rule name has at most {LONGEST_NAME} characters"),
-                ));
+        let mut names = BTreeSet::new();
+        for rule in rules {
+            let Some(name) = rule.value.get("name").and_then(Value::as_str) else { continue };
+            let at = rule.at.key("name");
+            if name.chars().count() > MAX_NAME_CHARS {
+                let message = format!("a rule name has at most {MAX_NAME_CHARS} characters");
+                self.findings.error(at.clone(), message);
             }
-            if names.insert(name, index).is_some() {
-                let shown: String = name.chars().take(LONGEST_NAME).collect();
-                self.errors.push(PolicyError::new(at, format!("Duplicate rule name: '{shown}'")));
+            if !names.insert(name) {
+                let shown: String = name.chars().take(MAX_NAME_CHARS).collect();
+                self.findings.error(at, format!("Duplicate rule name: '{shown}'"));
             }
         }
     }
 
-    fn rules(&mut self, mut written: Vec<Value>, policy: &mut ClassicPolicy) {
-        let background = self.spec("background").and_then(Value::as_bool).unwrap_or(true);
-        let direct = self.document.get("apiVersion").and_then(Value::as_str) != Some("kyverno.io/v2beta1");
-        let filters = refuse::Setting { namespaced: policy.meta.namespace.is_some(), background, direct };
-        let targets = written
-            .iter()
-            .any(|rule| rule.path(&["mutate", "targets"]).is_some_and(|targets| !targets.is_null()));
-        let variables = allowed::Setting { semantics: self.semantics, background, targets };
-        let places: Vec<Pointer> =
-            (0..written.len()).map(|index| Pointer::ROOT.key("spec").key("rules").index(index)).collect();
-        let readings: Vec<DivergenceTracker> =
-            written.iter().map(|_| DivergenceTracker::new(self.semantics)).collect();
-        let misspelt: BTreeSet<Pointer> = self.errors.iter().filter_map(holder_of_unknown_field).collect();
-        for ((rule, at), tracker) in written.iter_mut().zip(&places).zip(&readings) {
-            refuse::check(rule, at, filters, self.errors, &mut self.notes);
-            self.operation(rule, at, misspelt.contains(at), policy);
-            if !mutates(rule) {
-                continue;
-            }
-            overlay_labels::as_texts(rule, at, tracker, self.errors);
-            if self.legacy == LegacyMode::Later {
-                overlay_labels::legacy_as_texts(rule, at, tracker, self.errors);
-            }
-            allowed::check(rule, at, variables, self.errors);
-            self.targets(rule, at, policy);
-            self.versions_of_targets(rule, at, policy);
-            self.early(rule, at, tracker, policy);
+    fn rules(&mut self, mut rules: Vec<WrittenRule>) {
+        self.check_rules(&mut rules);
+        let autogen = autogen::generate(self.document, &rules);
+        self.policy.no_autogen = autogen.stopped;
+        let namespace = self.policy.meta.namespace.clone();
+        let source = Source {
+            namespace: namespace.as_ref(),
+            pointer: &Pointer::ROOT,
+            generated_from: None,
+            legacy: self.dialect.legacy,
+        };
+        // Generated rules replace a written one with such a name.
+        let is_replaced = |rule: &Value| {
+            autogen.generated.iter().any(|generated| !generated.controller_only)
+                && string(rule, "name").starts_with("autogen-")
+        };
+        for rule in rules.iter().filter(|rule| mutates(&rule.value) && !is_replaced(&rule.value)) {
+            let source = Source { pointer: &rule.at, ..source };
+            let compiled = Rule::read(&rule.value, &source, &rule.tracker, &mut self.findings);
+            self.policy.rules.extend(compiled);
         }
-        // What only the generated rules come through is not for their sources.
-        let carried: Vec<DivergenceTracker> =
-            written.iter().map(|_| DivergenceTracker::new(self.semantics)).collect();
-        let made = autogen::generate(self.document, &written, &carried);
-        policy.no_autogen.clone_from(&made.stopped);
-        let mut rules = Vec::new();
-        for ((rule, at), tracker) in written.iter().zip(&places).zip(&readings) {
-            let dropped = made.generated.iter().any(|generated| !generated.controller_only_rules)
-                && autogen::is_generated_name(rule);
-            if dropped || !mutates(rule) {
-                continue;
-            }
-            let source = Source {
-                namespace: policy.meta.namespace.as_ref(),
-                pointer: at,
-                generated_from: None,
-                legacy: self.legacy,
-            };
-            rules.extend(Rule::read(rule, &source, tracker, self.errors, &mut self.notes));
+        self.findings.notes.extend(autogen.notes);
+        for generated in &autogen.generated {
+            self.generated_rule(generated, &rules[generated.source], source);
         }
-        self.notes.extend(made.notes);
-        for generated in made.generated {
-            let (Some(at), Some(source)) = (places.get(generated.source), written.get(generated.source))
-            else {
-                continue;
-            };
-            let made = self.generated(&generated.rule, source, at, policy);
-            if generated.controller_only_rules {
-                policy.controller_only_rules.extend(made);
-                continue;
-            }
-            rules.extend(made.map(|mut rule| {
-                for tracker in
-                    [readings.get(generated.source), carried.get(generated.source)].into_iter().flatten()
-                {
-                    rule.divergences.extend(tracker.reached());
-                }
-                rule
-            }));
+        // Of a policy that a cluster refuses, the other rules do not run either.
+        let meta = &mut self.policy.meta;
+        if !meta.refused.is_empty() && self.dialect.legacy == LegacyMode::Documented {
+            self.policy.rules.retain(|rule| rule.not_evaluated().is_some());
         }
-        // Of a policy that no cluster has, the other rules do not run either.
-        if !policy.meta.refused.is_empty() && self.legacy == LegacyMode::Documented {
-            rules.retain(|rule| rule.not_evaluated().is_some());
+        name_rules(self.document, &mut meta.refused);
+        for rule in &self.policy.rules {
+            meta.divergences.extend(rule.divergences);
+            meta.not_evaluated.extend(rule.as_not_evaluated());
         }
         for rule in &rules {
-            policy.meta.divergences.extend(rule.divergences);
-            policy.meta.not_evaluated.extend(rule.as_not_evaluated());
+            meta.divergences.extend(rule.tracker.reached());
+            meta.divergences.extend(rule.autogen_tracker.reached());
         }
-        for tracker in readings.iter().chain(&carried) {
-            policy.meta.divergences.extend(tracker.reached());
-        }
-        policy.rules = rules;
     }
 
-    fn generated(
-        &mut self,
-        rule: &Value,
-        source: &Value,
-        at: &Pointer,
-        policy: &ClassicPolicy,
-    ) -> Option<Rule> {
-        let name = source.get("name").and_then(Value::as_text);
-        let source = Source {
-            namespace: policy.meta.namespace.as_ref(),
-            pointer: at,
-            generated_from: name,
-            legacy: self.legacy,
-        };
-        let own = DivergenceTracker::new(self.semantics);
-        let mut errors = Vec::new();
-        let read = Rule::read(rule, &source, &own, &mut errors, &mut Vec::new());
-        // What is wrong with the source is reported there.
-        if self.errors.is_empty() && !errors.is_empty() {
-            let name = rule.get("name").and_then(Value::as_str).unwrap_or_default();
-            self.errors.extend(errors.into_iter().map(|error| PolicyError {
-                pointer: at.clone(),
+    fn generated_rule(&mut self, generated: &Generated, written: &WrittenRule, source: Source<'_>) {
+        let generated_from = written.value.get("name").and_then(Value::as_text);
+        let source = Source { pointer: &written.at, generated_from, ..source };
+        let tracker = DivergenceTracker::new(self.dialect.semantics);
+        let mut findings = Findings::default();
+        let rule = Rule::read(&generated.rule, &source, &tracker, &mut findings);
+        // What is wrong with the written rule is reported there.
+        if self.findings.errors.is_empty() {
+            let name = string(&generated.rule, "name");
+            self.findings.errors.extend(findings.errors.into_iter().map(|error| PolicyError {
+                pointer: written.at.clone(),
                 message: format!("the generated rule `{name}` is at fault: {error}"),
                 ..error
             }));
         }
-        read
+        let Some(mut rule) = rule else { return };
+        if generated.controller_only {
+            return self.policy.controller_only_rules.push(rule);
+        }
+        rule.divergences.extend(written.tracker.reached());
+        rule.divergences.extend(written.autogen_tracker.reached());
+        self.policy.rules.push(rule);
     }
 
-    /// A rule does one thing. `misspelt` says that a field of it is unknown.
-    fn operation(&mut self, rule: &Value, at: &Pointer, misspelt: bool, policy: &mut ClassicPolicy) {
+    fn check_rules(&mut self, rules: &mut [WrittenRule]) {
+        let background = spec(self.document, "background").and_then(Value::as_bool).unwrap_or(true);
+        let match_settings = match_checks::Settings {
+            namespaced: self.policy.meta.namespace.is_some(),
+            background,
+            direct: string(self.document, "apiVersion") != "kyverno.io/v2beta1",
+        };
+        let variable_settings = variable_checks::Settings {
+            semantics: self.dialect.semantics,
+            background,
+            targets: rules.iter().any(|rule| targets(&rule.value).is_some()),
+        };
+        let unknown_fields = self.findings.errors.iter().filter(|error| error.is_unknown_field);
+        let misspelt: BTreeSet<Pointer> = unknown_fields.map(|error| error.pointer.parent()).collect();
+        for WrittenRule { value: rule, at, tracker, .. } in rules {
+            match_checks::check(rule, at, match_settings, &mut self.findings);
+            self.check_operation(rule, at, misspelt.contains(at));
+            if !mutates(rule) {
+                continue;
+            }
+            overlay_labels::as_texts(rule, at, tracker, &mut self.findings.errors);
+            if self.dialect.legacy == LegacyMode::Later {
+                overlay_labels::legacy_as_texts(rule, at, tracker, &mut self.findings.errors);
+            }
+            variable_checks::check(rule, at, variable_settings, &mut self.findings);
+            self.check_targets(rule, at);
+            self.check_target_versions(rule, at);
+            self.check_legacy(rule, at, tracker);
+        }
+    }
+
+    /// Checks that a rule has one operation. `misspelt` says that a field of it is unknown.
+    fn check_operation(&mut self, rule: &Value, at: &Pointer, misspelt: bool) {
         if rule.as_object().is_none() {
             return;
         }
-        let name = rule.get("name").and_then(Value::as_text).cloned().unwrap_or_default();
-        let found: Vec<_> = OPERATIONS.into_iter().filter(|(operation, _)| has(rule, operation)).collect();
-        let listed = OPERATIONS.map(|(operation, _)| operation).join(", ");
-        match found.as_slice() {
-            // A misspelt operation was reported already.
+        let is_operation = |(name, _): &(&str, _)| match *name {
+            "mutate" => mutates(rule),
+            name => filled(rule, name).is_some(),
+        };
+        let operations: Vec<_> = OPERATIONS.into_iter().filter(is_operation).collect();
+        let names = |operations: &[(&'static str, _)]| {
+            operations.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+        };
+        let name = text(rule, "name");
+        match operations.as_slice() {
+            // The schema reported the misspelt operation.
             [] if misspelt => {}
-            [] => self.error(
+            [] => self.findings.error(
                 at.clone(),
-                format!("No operation defined in the rule '{name}' (supported operations: {listed})"),
+                format!(
+                    "No operation defined in the rule '{name}' (supported operations: {})",
+                    names(&OPERATIONS)
+                ),
             ),
-            [(_, why)] => policy.meta.not_evaluated.extend(why.map(|why| NotEvaluated {
+            [(_, why)] => self.policy.meta.not_evaluated.extend(why.map(|why| NotEvaluated {
                 rule: Some(name),
                 pointer: at.clone(),
                 why,
             })),
             several => {
-                let several: Vec<_> = several.iter().map(|(operation, _)| *operation).collect();
-                self.error(
+                let several = names(several);
+                self.findings.error(
                     at.clone(),
                     format!(
-                        "Multiple operations defined in the rule '{name}', only one is allowed: {}",
-                        several.join(", ")
+                        "Multiple operations defined in the rule '{name}', only one is allowed: {several}"
                     ),
                 );
             }
         }
-        if mutates(rule) {
-            if filled(rule, "celPreconditions").is_some() {
-                self.error(at.key("celPreconditions"), "celPrecondition can only be used with validate.cel");
-            }
-            if filled(rule, "imageExtractors").is_some() {
-                let message = "imageExtractors can only be defined for verifyImages rule";
-                self.error(at.key("imageExtractors"), message);
+        for (field, message) in [
+            ("celPreconditions", "celPrecondition can only be used with validate.cel"),
+            ("imageExtractors", "imageExtractors can only be defined for verifyImages rule"),
+        ] {
+            if mutates(rule) && filled(rule, field).is_some() {
+                self.findings.error(at.key(field), message);
             }
         }
     }
 
-    /// Checks the rules about targets.
-    fn targets(&mut self, rule: &Value, at: &Pointer, policy: &ClassicPolicy) {
+    fn check_targets(&mut self, rule: &Value, at: &Pointer) {
         let mutate = at.key("mutate");
-        let flag = rule
-            .path(&["mutate", "mutateExistingOnPolicyUpdate"])
-            .filter(|flag| !flag.is_null())
-            .or_else(|| self.spec("mutateExistingOnPolicyUpdate"));
-        let targets = rule.path(&["mutate", "targets"]).filter(|targets| !targets.is_null());
-        if flag.and_then(Value::as_bool) == Some(true) && targets.is_none_or(is_blank) {
+        let targets = targets(rule);
+        let flag = rule.get("mutate").and_then(|mutate| given(mutate, ON_POLICY_UPDATE));
+        let flag = flag.or_else(|| spec(self.document, ON_POLICY_UPDATE));
+        if is_true(flag) && targets.is_none_or(is_blank) {
             let message = "targets has to be specified when mutateExistingOnPolicyUpdate is set";
-            self.error(mutate.clone(), message);
+            self.findings.error(mutate.clone(), message);
         }
         for (index, target) in targets.and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
-            let at = mutate.key("targets").index(index).key("context");
-            context::check_kinds(target.get("context"), &at, self.errors);
-            if target.get("uid").and_then(Value::as_str).is_some_and(|uid| !uid.is_empty()) {
+            let at = mutate.key("targets").index(index);
+            context::check_kinds(target.get("context"), &at.key("context"), &mut self.findings);
+            if !string(target, "uid").is_empty() {
                 let text = format!(
                     "the `uid` of targets[{index}] selects nothing: Kyverno looks at the other fields"
                 );
-                self.notes.push(Note::of_rule(rule, text));
+                self.findings.note(rule, text);
             }
-        }
-        let Some(namespace) = &policy.meta.namespace else { return };
-        for (index, target) in targets.and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
-            let named = target.get("namespace").and_then(Value::as_str).filter(|named| !named.is_empty());
-            if named.is_some_and(|named| named != &**namespace) {
-                self.error(
-                    mutate.key("targets").index(index).key("namespace"),
-                    "a namespaced policy has targets in its own namespace alone",
-                );
+            let named = string(target, "namespace");
+            let own = self.policy.meta.namespace.as_deref();
+            if !named.is_empty() && own.is_some_and(|own| own != named) {
+                let message = "a namespaced policy has targets in its own namespace alone";
+                self.findings.error(at.key("namespace"), message);
             }
         }
     }
 
-    /// Clusters look up the kinds of targets, to see whether they may be changed, and find none without a version.
-    /// Rules with loops they do not look at.
-    fn versions_of_targets(&self, rule: &Value, at: &Pointer, policy: &mut ClassicPolicy) {
-        if self.semantics == Semantics::Documented
-            || rule.path(&["mutate", "foreach"]).is_some_and(|loops| !is_blank(loops))
+    /// A cluster looks up the kinds of targets, to check access, and finds none without a version. It does not look at
+    /// rules with a foreach.
+    fn check_target_versions(&mut self, rule: &Value, at: &Pointer) {
+        if self.dialect.semantics == Semantics::Documented
+            || rule.path(&["mutate", "foreach"]).is_some_and(|entries| !is_blank(entries))
         {
             return;
         }
-        let targets = rule.path(&["mutate", "targets"]).and_then(Value::as_array).unwrap_or_default();
+        let targets = targets(rule).and_then(Value::as_array).unwrap_or_default();
         for (index, target) in targets.iter().enumerate() {
-            let text = |field: &str| target.get(field).and_then(Value::as_str).unwrap_or_default();
-            let kind = text("kind");
-            if text("apiVersion").is_empty() && !kind.contains("{{") {
+            let kind = string(target, "kind");
+            if string(target, "apiVersion").is_empty() && !kind.contains("{{") {
                 let message = format!("a cluster refuses this policy: failed to get GVR for kind /{kind}");
                 let at = at.key("mutate").key("targets").index(index);
-                policy
-                    .meta
-                    .refused
-                    .push(PolicyError::new(at, message).because_of(Divergence::TargetWithoutVersion));
+                let error = PolicyError::new(at, message).because_of(Divergence::TargetWithoutVersion);
+                self.policy.meta.refused.push(error);
             }
         }
-        name_rules(self.document, &mut policy.meta.refused);
     }
 
-    /// Clusters refuse the early syntax.
-    fn early(&self, rule: &Value, at: &Pointer, tracker: &DivergenceTracker, policy: &mut ClassicPolicy) {
+    /// A cluster refuses the legacy syntax.
+    fn check_legacy(&mut self, rule: &Value, at: &Pointer, tracker: &DivergenceTracker) {
         for field in ["overlay", "patches"] {
-            if rule.path(&["mutate", field]).is_some_and(|value| !value.is_null())
-                && !tracker.documented(Divergence::LegacySyntax)
-            {
+            let is_given = rule.get("mutate").is_some_and(|mutate| given(mutate, field).is_some());
+            if is_given && !tracker.documented(Divergence::LegacySyntax) {
                 let message = format!("a cluster refuses this policy: unknown field \"{field}\"");
-                let mut error = PolicyError::new(at.key("mutate").key(field), message);
-                name_rules(self.document, slice::from_mut(&mut error));
-                policy.meta.refused.push(error.because_of(Divergence::LegacySyntax));
+                let error = PolicyError::new(at.key("mutate").key(field), message);
+                self.policy.meta.refused.push(error.because_of(Divergence::LegacySyntax));
             }
         }
-    }
-}
-
-/// The node that an unknown field stands in, if that is what is wrong.
-fn holder_of_unknown_field(error: &PolicyError) -> Option<Pointer> {
-    error.is_unknown_field.then(|| error.pointer.parent())
-}
-
-/// Whether a rule has an operation.
-fn has(rule: &Value, operation: &str) -> bool {
-    if operation == "mutate" { mutates(rule) } else { filled(rule, operation).is_some() }
-}
-
-/// Whether a rule mutates: a block of empty texts counts as none.
-fn mutates(rule: &Value) -> bool {
-    match rule.get("mutate") {
-        None | Some(Value::Null) => false,
-        Some(Value::Object(members)) => {
-            members.values().any(|member| !member.is_null() && member.as_str() != Some(""))
-        }
-        // Of a wrong type, which the field table reports.
-        Some(_) => true,
     }
 }

@@ -1,21 +1,25 @@
 //! Classic policies: `ClusterPolicy` and `Policy` of `kyverno.io`.
 
-mod allowed;
-mod asked;
+mod api_call_paths;
 mod autogen;
 mod conditions;
 mod context;
 mod exception;
 mod exceptions;
+mod filter;
+mod findings;
 mod load;
-mod misses;
+mod match_checks;
+
 mod mutation;
 mod overlay_labels;
-mod refuse;
+
 mod rule;
 mod schema;
 mod selection;
 mod subject;
+mod variable_checks;
+mod written;
 
 #[cfg(test)]
 mod tests;
@@ -28,12 +32,12 @@ pub use context::{ContextEntry, ContextSource};
 pub use exception::PolicyException;
 pub use exceptions::PolicyExceptions;
 pub(super) use load::parse;
-pub use misses::other_namespace;
+
 pub use mutation::{
     Edit, ForeachEntry, LegacyMutation, LegacyPart, MutateExisting, Mutation, Order, Patch, Target,
 };
 pub use overlay_labels::labels_as_texts;
-pub use rule::{Mismatch, Rule};
+pub use rule::{Mismatch, Rule, other_namespace};
 pub use selection::Selection;
 
 /// How many rules of a policy may apply to one object.
@@ -137,7 +141,7 @@ impl PolicyFamily for ClassicPolicy {
         };
         self.rules
             .iter()
-            .any(|rule| rule.may_take(parent, subresource) || rule.existing().is_some_and(is_target))
+            .any(|rule| rule.may_match(parent, subresource) || rule.existing().is_some_and(is_target))
     }
 
     fn uses_namespace_labels(&self) -> bool {
@@ -156,7 +160,7 @@ impl PolicyFamily for ClassicPolicy {
         rules.any(|rule| {
             let mut excepted = exceptions.of(&name, &rule.name);
             rule.needs_namespace_labels(kind, subresource)
-                || rule.may_take(kind, subresource)
+                || rule.may_match(kind, subresource)
                     && excepted.any(|exception| exception.needs_namespace_labels(kind, subresource))
         })
     }

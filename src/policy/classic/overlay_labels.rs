@@ -1,11 +1,11 @@
-//! Labels and annotations in overlays: Kyverno wants texts there.
+//! Labels and annotations in overlays, which must be strings.
 
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Map, Pointer, Value};
 
 use crate::policy::error::PolicyError;
 
-/// Where labels and annotations are looked for.
+/// Where overlays may have labels and annotations.
 const PLACES: [&[&str]; 4] = [
     &["metadata", "labels"],
     &["metadata", "annotations"],
@@ -16,8 +16,8 @@ const PLACES: [&[&str]; 4] = [
 const MESSAGE: &str =
     "labels and annotations supports only string values, \"use double quotes around the non string values\"";
 
-/// Makes the labels and annotations that a rule writes into texts, where the documented side has it so, and
-/// reports the others.
+/// Makes the labels and annotations of a rule's overlay into strings on the documented side, and reports what cannot be
+/// one.
 pub(super) fn as_texts(
     rule: &mut Value,
     at: &Pointer,
@@ -29,7 +29,7 @@ pub(super) fn as_texts(
     if let Some(overlay) = mutate.get_mut("patchStrategicMerge") {
         overlay_as_texts(overlay, &at.key("patchStrategicMerge"), tracker, errors);
     } else if let Some(entries) = mutate.get_mut("foreach").and_then(Value::as_array_mut) {
-        // Kyverno looks at the first overlay of a foreach alone.
+        // Kyverno checks only the first overlay of a foreach.
         let first = entries
             .iter_mut()
             .enumerate()
@@ -41,7 +41,7 @@ pub(super) fn as_texts(
     }
 }
 
-/// The same for the early `overlay`, where it is read as a strategic merge patch.
+/// The same for a legacy `overlay` that is read as a strategic merge patch.
 pub(super) fn legacy_as_texts(
     rule: &mut Value,
     at: &Pointer,
@@ -64,7 +64,7 @@ fn overlay_as_texts(
     errors: &mut Vec<PolicyError>,
 ) {
     for place in PLACES {
-        // Found before it is changed: a change copies what is shared.
+        // Checked first: a change copies what is shared.
         if !overlay.path(place).is_some_and(has_other_than_texts) {
             continue;
         }
@@ -87,8 +87,8 @@ fn overlay_as_texts(
     }
 }
 
-/// Makes the labels and annotations of an overlay into texts after its variables were replaced: a number or
-/// boolean that a variable gave is no label. Kyverno writes it as it is.
+/// Makes the labels and annotations of an overlay into strings after its variables were replaced. Kyverno writes a
+/// number or a boolean from a variable as it is.
 pub fn labels_as_texts(overlay: &mut Value, tracker: &DivergenceTracker) {
     let mut errors = Vec::new();
     if tracker.semantics() == Semantics::Documented {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn scalars_become_texts_or_are_refused() {
+    fn scalars_become_strings_or_errors() {
         for (overlay, expected) in [
             (
                 r#"{"metadata":{"labels":{"a":1.50,"+(b)":true,"c":"x"}}}"#,
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_text_is_refused_by_both() {
+    fn other_values_are_errors_on_both_sides() {
         for semantics in [Semantics::Documented, Semantics::Kyverno] {
             for value in ["null", "{}", "[]"] {
                 let (_, errors, _) = run(
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn other_places_are_not_looked_at() {
+    fn other_places_are_not_checked() {
         for overlay in [
             r#"{"metadata":{"+(labels)":{"a":1},"annotations":null}}"#,
             r#"{"metadata":{"labels":"a","annotations":[1]}}"#,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_overlay_of_a_foreach_is_looked_at() {
+    fn the_first_overlay_of_a_foreach_is_checked() {
         let entry = r#"{"list":"x","patchStrategicMerge":{"metadata":{"labels":{"a":1}}}}"#;
         let mutate = format!(r#"{{"foreach":[{{"patchesJson6902":"x"}},{entry},{entry}]}}"#);
         let (_, errors, _) = run(&mutate, Semantics::Kyverno);

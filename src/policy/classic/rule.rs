@@ -7,13 +7,14 @@ use crate::semantics::{DivergenceSet, DivergenceTracker, LegacyMode};
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
 use crate::variables::{Template, broken_references};
 
-use super::misses::other_namespace;
+use super::filter::namespace_of;
+use super::findings::Findings;
 use super::mutation::Reader;
 use super::selection::Selection;
 use super::{ContextEntry, Edit, LegacyMutation, MutateExisting, Mutation, Patch, conditions, context};
-use crate::policy::error::PolicyError;
+use crate::policy::fields::{given, text};
 use crate::policy::index::IndexKey;
-use crate::policy::{Candidate, NotEvaluated, Note, Operation, Why};
+use crate::policy::{Candidate, NotEvaluated, Operation, Why};
 
 /// A mutate rule, as written or generated for pod controllers.
 #[derive(Clone, Debug)]
@@ -24,17 +25,17 @@ pub struct Rule {
     pub generated_from: Option<Text>,
     /// The place in the policy of the rule as written, or of the one it was generated from.
     pub pointer: Pointer,
-    /// The objects it takes.
+    /// The objects it selects.
     pub matching: Selection,
-    /// The objects it leaves out of these.
+    /// The objects it excludes.
     pub exclude: Option<Selection>,
-    /// What must hold besides.
+    /// Its `preconditions`.
     pub preconditions: Option<Conditions<Template>>,
-    /// What it loads before it is evaluated.
+    /// Its `context`.
     pub context: Vec<Arc<ContextEntry>>,
-    /// What it does.
+    /// Its `mutate`.
     pub mutation: Mutation,
-    /// The whole rule as written or generated, labels and annotations made into texts.
+    /// The whole rule as written or generated, labels and annotations made into strings.
     pub raw: Value,
     /// The divergences that the rule itself reaches, whatever the object.
     pub divergences: DivergenceSet,
@@ -42,17 +43,19 @@ pub struct Rule {
     namespace: Option<Text>,
 }
 
-/// Why a rule does not take an object.
+/// Why a rule does not select an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The reasons, in Kyverno's words.
+    /// The reasons, in the words of Kyverno.
     pub reasons: Vec<String>,
-    /// The same with the places in the rule, what stands there and what the object has instead.
+    /// The reasons with the places in the rule and the values that it requires and the object has.
     pub details: Vec<String>,
 }
 
-/// What the rules of one policy share.
+/// Where a rule comes from.
+#[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
+    /// The namespace of the policy.
     pub(super) namespace: Option<&'a Text>,
     pub(super) pointer: &'a Pointer,
     pub(super) generated_from: Option<&'a Text>,
@@ -60,38 +63,34 @@ pub(super) struct Source<'a> {
 }
 
 impl Rule {
-    /// Compiles a mutate rule; what is wrong is left out and reported.
+    /// Compiles a mutate rule without the fields that are wrong.
     pub(super) fn read(
         rule: &Value,
         source: &Source<'_>,
         tracker: &DivergenceTracker,
-        errors: &mut Vec<PolicyError>,
-        notes: &mut Vec<Note>,
+        findings: &mut Findings,
     ) -> Option<Self> {
         let at = source.pointer;
-        // The engine of the early syntax knows no references.
+        // The legacy syntax has no references.
         let is_legacy = ["overlay", "patches"].iter().any(|field| rule.path(&["mutate", field]).is_some());
         if !is_legacy {
-            let references = broken_references(rule).into_iter();
-            errors.extend(
-                references.map(|(below, error)| PolicyError::new(at.join(&below), error.to_string())),
-            );
+            for (below, error) in broken_references(rule) {
+                findings.error(at.join(&below), error.to_string());
+            }
         }
-        let mutation =
-            Reader { rule, at, tracker, legacy: source.legacy, errors: &mut *errors, notes }.read();
+        let mutation = Reader { rule, at, tracker, legacy: source.legacy, findings: &mut *findings }.read();
         let semantics = tracker.semantics();
-        let preconditions =
-            conditions::read(rule, &Pointer::ROOT.key("preconditions"), at, semantics, errors);
-        context::check(rule.get("context"), &at.key("context"), semantics, errors);
-        let block = |name| rule.get(name).filter(|block| !block.is_null());
+        let root = Pointer::ROOT;
+        let preconditions = conditions::read(rule, &root.key("preconditions"), at, semantics, findings);
+        context::check(rule.get("context"), &at.key("context"), semantics, findings);
         Some(Self {
-            name: rule.get("name").and_then(Value::as_text).cloned().unwrap_or_default(),
+            name: text(rule, "name"),
             generated_from: source.generated_from.cloned(),
             pointer: at.clone(),
-            matching: Selection::read(block("match").unwrap_or(&Value::Null)),
-            exclude: block("exclude").map(Selection::read).filter(|exclude| !exclude.is_empty()),
+            matching: Selection::read(given(rule, "match").unwrap_or(&Value::Null)),
+            exclude: given(rule, "exclude").map(Selection::read).filter(|exclude| !exclude.is_empty()),
             preconditions,
-            context: context::read(rule, &Pointer::ROOT.key("context"), semantics),
+            context: context::read(rule, &root.key("context"), semantics),
             mutation: mutation?,
             raw: rule.clone(),
             divergences: tracker.reached(),
@@ -104,90 +103,90 @@ impl Rule {
         self.generated_from.as_ref().unwrap_or(&self.name)
     }
 
-    /// Whether the rule takes an object.
+    /// Whether the rule selects an object.
     pub fn selects(&self, candidate: &Candidate<'_>) -> bool {
         !is_empty(candidate.object)
             && self.namespace.as_deref().is_none_or(|namespace| namespace == candidate.namespace)
-            && self.matching.includes(candidate, None)
+            && self.matching.includes(candidate)
             && self.exclude.as_ref().is_none_or(|exclude| exclude.excludes(candidate).is_none())
     }
 
-    /// Index keys of which one holds of every object that the rule takes; `None` where none is known.
+    /// Index keys of which one holds for every object that the rule selects; `None` if there are none.
     pub(super) fn index_keys(&self) -> Option<Vec<IndexKey<'_>>> {
         self.matching.index_keys()
     }
 
-    /// Whether a filter of `exclude` without content takes back all that the rule makes a cluster send to Kyverno.
-    pub fn asks_for_nothing(&self) -> bool {
+    /// Whether a filter of `exclude` without content removes the rule from the webhook that Kyverno registers.
+    pub fn has_no_webhook(&self) -> bool {
         self.exclude.as_ref().is_some_and(Selection::has_blank)
     }
 
-    /// Whether the rule by itself makes a cluster send requests such as this one to Kyverno.
-    pub fn asks_for(&self, candidate: &Candidate<'_>) -> bool {
-        self.matching.asks_for(candidate) && !self.asks_for_nothing()
+    /// Whether the webhook that Kyverno registers for this rule is for requests like this one.
+    pub fn is_in_webhook(&self, candidate: &Candidate<'_>) -> bool {
+        self.matching.is_in_webhook(candidate) && !self.has_no_webhook()
     }
 
-    /// Why the rule does not take an object; `None` if it does.
+    /// Why the rule does not select an object; `None` if it does.
     pub fn mismatch(&self, candidate: &Candidate<'_>) -> Option<Mismatch> {
         let one = |reason: &str, details| Some(Mismatch { reasons: vec![reason.to_owned()], details });
         if is_empty(candidate.object) {
             return one("resource is empty", vec!["the object is empty".to_owned()]);
         }
-        if let Some(namespace) =
-            self.namespace.as_deref().filter(|namespace| *namespace != candidate.namespace)
-        {
-            return one(
-                "policy and resource namespaces mismatch",
-                vec![other_namespace(namespace, candidate)],
-            );
+        if let Some(namespace) = self.namespace.as_deref().filter(|own| *own != candidate.namespace) {
+            let details = vec![other_namespace(namespace, candidate)];
+            return one("policy and resource namespaces mismatch", details);
         }
-        let mut reasons = Vec::new();
-        if !self.matching.includes(candidate, Some(&mut reasons)) {
-            return Some(Mismatch { reasons, details: self.matching.misses(candidate) });
+        if !self.matching.includes(candidate) {
+            let (reasons, details) =
+                (self.matching.mismatches(candidate), self.matching.mismatch_details(candidate));
+            return Some(Mismatch { reasons, details });
         }
         let exclude = self.exclude.as_ref()?;
-        one(exclude.excludes(candidate)?, exclude.hits(candidate))
+        one(exclude.excludes(candidate)?, exclude.exclusions(candidate))
     }
 
-    /// Whether the rule may ask for the labels of an object's namespace.
+    /// Whether `match` or `exclude` has a property.
+    fn any_block(&self, has: impl Fn(&Selection) -> bool) -> bool {
+        has(&self.matching) || self.exclude.as_ref().is_some_and(has)
+    }
+
+    /// Whether the labels of an object's namespace may decide.
     pub fn uses_namespace_labels(&self) -> bool {
-        self.matching.uses_namespace_labels()
-            || self.exclude.as_ref().is_some_and(Selection::uses_namespace_labels)
+        self.any_block(Selection::uses_namespace_labels)
     }
 
-    /// Whether the rule may ask for the labels of the namespace of objects of this kind.
+    /// Whether the labels of their namespace may decide for objects of this kind.
     pub fn needs_namespace_labels(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
-        let needs = |block: &Selection| block.needs_namespace_labels(kind, subresource);
-        (needs(&self.matching) || self.exclude.as_ref().is_some_and(needs))
-            && self.may_take(kind, subresource)
+        self.any_block(|block| block.needs_namespace_labels(kind, subresource))
+            && self.may_match(kind, subresource)
     }
 
-    /// Whether the rule can take objects of this kind.
-    pub fn may_take(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
-        self.matching.may_take(kind, subresource)
+    /// Whether the rule can select objects of this kind.
+    pub fn may_match(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
+        self.matching.may_match(kind, subresource)
     }
 
-    /// Whether the rule selects objects by their labels or annotations.
+    /// Whether the labels or annotations of an object may decide.
     pub fn uses_labels(&self) -> bool {
-        self.matching.uses_labels() || self.exclude.as_ref().is_some_and(Selection::uses_labels)
+        self.any_block(Selection::uses_labels)
     }
 
-    /// Whether the rule may ask who sends the request.
+    /// Whether the user who sends the request may decide.
     pub fn uses_user_info(&self) -> bool {
-        self.matching.uses_user_info() || self.exclude.as_ref().is_some_and(Selection::uses_user_info)
+        self.any_block(Selection::uses_user_info)
     }
 
-    /// What the rule does to other objects than the one it takes, if that is its work.
+    /// Its targets, if it is a mutate existing rule.
     pub const fn existing(&self) -> Option<&MutateExisting> {
         if let Mutation::MutateExisting(existing) = &self.mutation { Some(existing) } else { None }
     }
 
-    /// Whether some filter of `match` names this operation.
+    /// Whether a filter of `match` names this operation.
     pub fn names_operation(&self, operation: Operation) -> bool {
         self.matching.names_operation(operation)
     }
 
-    /// How the rule changes the object it takes, or each of its targets.
+    /// How the rule changes the object, or each of its targets.
     pub const fn edit(&self) -> &Edit {
         match &self.mutation {
             Mutation::Standard(edit) => edit,
@@ -195,7 +194,7 @@ impl Rule {
         }
     }
 
-    /// What of the rule this version does not evaluate; the rule is then not run at all.
+    /// Why the rule does not run, if it does not.
     pub const fn not_evaluated(&self) -> Option<Why> {
         match self.edit() {
             Edit::Patch(Patch::Legacy(LegacyMutation::Refused)) => Some(Why::LegacySyntax),
@@ -207,6 +206,11 @@ impl Rule {
         let why = self.not_evaluated()?;
         Some(NotEvaluated { rule: Some(self.name.clone()), pointer: self.pointer.clone(), why })
     }
+}
+
+/// Why a policy of one namespace does not select an object of another.
+pub fn other_namespace(policy: &str, candidate: &Candidate<'_>) -> String {
+    format!("the policy is for namespace `{policy}`, and {}", namespace_of(candidate))
 }
 
 fn is_empty(object: &Value) -> bool {

@@ -22,7 +22,7 @@ pub(super) fn run(
 ) -> Result<Patched, RuleError> {
     match legacy {
         LegacyMutation::Refused => Err(RuleError::new("a cluster refuses the early syntax")),
-        LegacyMutation::Own { tracker: behavior, overlay, patches } => {
+        LegacyMutation::Own { behavior, overlay, patches } => {
             let mut after = object.clone();
             if let Some(part) = overlay {
                 match apply_overlay(part, *behavior, object, context, merge_context)? {

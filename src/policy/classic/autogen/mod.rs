@@ -1,9 +1,9 @@
-//! Rules for Pods, carried over to the controllers that make Pods.
+//! Autogen: rules for Pods, applied to the controllers of Pods.
 
 use std::collections::BTreeSet;
 
-use crate::policy::classic::refuse::blocks;
-use crate::policy::fields::{is_blank, texts};
+use super::written::{WrittenRule, filters, kinds, targets};
+use crate::policy::fields::{filled, given, is_blank, list, string};
 use crate::policy::{KindSelector, Note};
 use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Map, Text, Value};
@@ -11,7 +11,7 @@ use crate::value::{Map, Text, Value};
 /// The annotation that names the controllers.
 pub(super) const ANNOTATION: &str = "pod-policies.kyverno.io/autogen-controllers";
 
-/// The controllers of Kubernetes but `CronJob`, with the selectors of their kinds.
+/// The controllers of Kubernetes except `CronJob`, with their kind selectors.
 const CONTROLLERS: &[(&str, &str)] = &[
     ("DaemonSet", "apps/v1/DaemonSet"),
     ("Deployment", "apps/v1/Deployment"),
@@ -22,113 +22,84 @@ const CONTROLLERS: &[(&str, &str)] = &[
 ];
 const CRON_JOB: (&str, &str) = ("CronJob", "batch/v1/CronJob");
 
-/// The most bytes that the name of a rule may have.
-const LONGEST_NAME: usize = 63;
+/// The longest name of a generated rule.
+const MAX_NAME_BYTES: usize = 63;
 
-/// A rule made from a rule for Pods.
+/// A rule generated from a rule for Pods.
 #[derive(Debug)]
 pub(super) struct Generated {
-    /// The index of the source among the rules of the policy.
+    /// The index of the rule for Pods among the rules of the policy.
     pub(super) source: usize,
     /// The rule as it could have been written.
     pub(super) rule: Value,
-    /// Whether only Kyverno generates it.
-    pub(super) controller_only_rules: bool,
+    /// Whether only Kyverno's controllers generate it.
+    pub(super) controller_only: bool,
 }
 
-/// What came of the rules of a policy.
+/// The generated rules of a policy.
 #[derive(Debug, Default)]
 pub(super) struct Autogen {
     pub(super) generated: Vec<Generated>,
     pub(super) notes: Vec<Note>,
-    /// Why nothing is generated for anything.
+    /// Why there are none, for any rule.
     pub(super) stopped: Option<String>,
 }
 
-/// Carries the mutate rules of a policy over to controllers.
-///
-/// `readings` are those of the rules, in the same order: a rule that comes through a divergence is marked.
-pub(super) fn generate(policy: &Value, rules: &[Value], readings: &[DivergenceTracker]) -> Autogen {
+/// Generates rules for controllers from the mutate rules of a policy.
+pub(super) fn generate(policy: &Value, rules: &[WrittenRule]) -> Autogen {
     let annotation = policy.path(&["metadata", "annotations", ANNOTATION]).and_then(Value::as_str);
     let requested = Requested::read(annotation);
-    let mut made = Autogen::default();
+    let mut autogen = Autogen::default();
     if requested.is_empty() {
-        made.stopped = Some(format!("the annotation `{ANNOTATION}` names no controllers"));
-        return made;
+        autogen.stopped = Some(format!("the annotation `{ANNOTATION}` names no controllers"));
+        return autogen;
     }
-    if !names_workloads(rules) {
-        return made;
+    if !rules.iter().any(names_workload) {
+        return autogen;
     }
-    let pod_rules: Vec<(usize, &Value)> = rules
-        .iter()
-        .enumerate()
-        .filter(|(_, rule)| rule.get("mutate").is_some() && is_for_pods(rule))
-        .collect();
-    let pairs = || rules.iter().zip(readings);
-    let stopped = pairs().find_map(|(rule, tracker)| Some((rule, stopper(rule, tracker)?)));
-    if let Some((rule, reason)) = stopped {
-        let name = rule.get("name").and_then(Value::as_str).unwrap_or_default();
-        made.stopped = Some(format!("no rule of the policy is generated, because the rule {name} {reason}"));
-        let deprived = pod_rules.iter().any(|(index, rule)| {
-            readings.get(*index).is_some_and(|tracker| stopper(rule, tracker).is_none() && !has_targets(rule))
-        });
-        if deprived || (annotation.is_some() && !pod_rules.is_empty()) {
-            made.notes.push(Note::of_rule(
-                rule,
-                format!("no rule is generated for pod controllers, because this one {reason}"),
-            ));
+    let pod_rules = || rules.iter().enumerate().filter(|(_, rule)| mutates_pods(&rule.value));
+    if let Some((rule, reason)) = rules.iter().find_map(|rule| Some((&rule.value, stopper(rule)?))) {
+        let name = string(rule, "name");
+        autogen.stopped =
+            Some(format!("no rule of the policy is generated, because the rule {name} {reason}"));
+        let is_deprived = |rule: &WrittenRule| stopper(rule).is_none() && targets(&rule.value).is_none();
+        let is_deprived = pod_rules().any(|(_, rule)| is_deprived(rule));
+        if is_deprived || (annotation.is_some() && pod_rules().next().is_some()) {
+            let text = format!("no rule is generated for pod controllers, because this one {reason}");
+            autogen.notes.push(Note::of_rule(rule, text));
         }
-        return made;
+        return autogen;
     }
-    if !pod_rules.is_empty() {
-        made.notes.extend(requested.ignored.iter().map(|name| {
+    if pod_rules().next().is_some() {
+        autogen.notes.extend(requested.ignored.iter().map(|name| {
             Note::new(format!(
                 "the annotation `{ANNOTATION}` names `{name}`, which is ignored beside known controllers"
             ))
         }));
     }
-    let patches_admitted = rules.iter().any(|rule| {
-        rule.get("verifyImages").is_some() || (rule.get("mutate").is_some() && !has_targets(rule))
+    // Kyverno's webhook is for the controllers only if a rule of the policy patches what is admitted.
+    let forms: Vec<Form> = requested.forms().collect();
+    let patches_admitted = rules.iter().any(|WrittenRule { value: rule, .. }| {
+        rule.get("verifyImages").is_some() || (rule.get("mutate").is_some() && targets(rule).is_none())
     });
-    for (source, rule) in pod_rules {
-        let Some(tracker) = readings.get(source) else { continue };
-        // Nobody asks Kyverno about the controllers unless a rule of the policy patches what is admitted.
-        if has_targets(rule) && !patches_admitted {
+    for (source, WrittenRule { value: rule, autogen_tracker: tracker, .. }) in pod_rules() {
+        let has_targets = targets(rule).is_some();
+        if has_targets && !patches_admitted {
             continue;
         }
-        let controller_only_rules = has_targets(rule) && tracker.documented(Divergence::AutogenTargets);
-        let mut make = |form: &Form<'_>| {
-            made.generated.push(Generated { source, rule: form.carry(rule, tracker), controller_only_rules });
-        };
-        if !requested.controllers.is_empty() {
-            make(&Form {
-                prefix: "autogen-",
-                path: &["spec", "template"],
-                kinds: &requested.controllers,
-                every: false,
-            });
-        }
-        if requested.cron_job {
-            make(&Form {
-                prefix: "autogen-cronjob-",
-                path: &["spec", "jobTemplate", "spec", "template"],
-                kinds: &[CRON_JOB.1.into()],
-                every: true,
-            });
+        let controller_only = has_targets && tracker.documented(Divergence::AutogenTargets);
+        for form in &forms {
+            let rule = form.generate(rule, tracker);
+            autogen.generated.push(Generated { source, rule, controller_only });
         }
     }
-    made
+    autogen
 }
 
-/// Whether the name of a rule is one that generated rules have.
-pub(super) fn is_generated_name(rule: &Value) -> bool {
-    rule.get("name").and_then(Value::as_str).is_some_and(|name| name.starts_with("autogen-"))
-}
-
-/// The controllers a policy wants rules for.
+/// The controllers that the annotation of a policy names.
 #[derive(Debug, Default)]
 struct Requested {
-    /// The selectors of their kinds, `CronJob` apart.
+    /// Their kind selectors, except that of `CronJob`.
     controllers: Vec<Text>,
     cron_job: bool,
     ignored: Vec<String>,
@@ -149,7 +120,7 @@ impl Requested {
         let is_known = |name: &str| name == CRON_JOB.0 || CONTROLLERS.iter().any(|known| known.0 == name);
         let others = names.into_iter().filter(|name| !is_known(name));
         if controllers.is_empty() {
-            // As in Kyverno, unknown names count only where no known controller stands beside them.
+            // As in Kyverno, unknown names count only without known controllers.
             Self { controllers: others.map(Text::from).collect(), cron_job, ignored: Vec::new() }
         } else {
             Self { controllers, cron_job, ignored: others.map(str::to_owned).collect() }
@@ -159,116 +130,119 @@ impl Requested {
     const fn is_empty(&self) -> bool {
         self.controllers.is_empty() && !self.cron_job
     }
+
+    fn forms(self) -> impl Iterator<Item = Form> {
+        let controllers = (!self.controllers.is_empty()).then(|| Form {
+            prefix: "autogen-",
+            path: &["spec", "template"],
+            kinds: Value::array(self.controllers.into_iter().map(Value::String).collect()),
+            every: false,
+        });
+        let cron_job = self.cron_job.then(|| Form {
+            prefix: "autogen-cronjob-",
+            path: &["spec", "jobTemplate", "spec", "template"],
+            kinds: vec![CRON_JOB.1.into()].into(),
+            every: true,
+        });
+        controllers.into_iter().chain(cron_job)
+    }
 }
 
-/// Whether a kind selector means Pods, in whatever version, and be it for a subresource.
-fn is_pod(selector: &str) -> bool {
+/// Whether a kind selector is for Pods of any version, or for a subresource of them.
+fn is_pod(selector: &Text) -> bool {
     &*KindSelector::parse(selector).kind == "Pod"
 }
 
-/// Whether a policy asks for its rules to be carried over: some block of some rule names `Pod` or one of the
-/// controllers, exactly so.
-fn names_workloads(rules: &[Value]) -> bool {
+/// Whether a filter of a rule names exactly `Pod` or one of the controllers.
+fn names_workload(rule: &WrittenRule) -> bool {
     let is_named = |kind: &Text| {
-        let known = CONTROLLERS.iter().map(|(name, _)| *name).chain([CRON_JOB.0, "Pod"]);
-        known.into_iter().any(|name| name == &**kind)
+        let mut known = CONTROLLERS.iter().map(|(name, _)| *name).chain([CRON_JOB.0, "Pod"]);
+        known.any(|name| name == &**kind)
     };
-    rules.iter().any(|rule| {
-        ["match", "exclude"].into_iter().any(|block| {
-            blocks(rule, block)
-                .any(|(_, filter)| texts(filter.path(&["resources", "kinds"])).iter().any(is_named))
-        })
-    })
+    let mut filters = ["match", "exclude"].into_iter().flat_map(|block| filters(&rule.value, block));
+    filters.any(|(_, filter)| kinds(filter).iter().any(is_named))
 }
 
-/// Whether a rule takes Pods, and excludes, if any kinds, Pods too.
-fn is_for_pods(rule: &Value) -> bool {
-    let kinds = |block| -> Vec<Text> {
-        blocks(rule, block).flat_map(|(_, filter)| texts(filter.path(&["resources", "kinds"]))).collect()
-    };
-    let names_pod = |kinds: &[Text]| kinds.iter().any(|kind| is_pod(kind));
+/// Whether a rule mutates Pods. One that excludes kinds, but not Pods, counts as not doing so.
+fn mutates_pods(rule: &Value) -> bool {
+    rule.get("mutate").is_some() && matches_pods(rule)
+}
+
+fn matches_pods(rule: &Value) -> bool {
+    let kinds = |block| filters(rule, block).flat_map(|(_, filter)| kinds(filter)).collect::<Vec<_>>();
     let excluded = kinds("exclude");
-    names_pod(&kinds("match")) && (excluded.is_empty() || names_pod(&excluded))
+    kinds("match").iter().any(is_pod) && (excluded.is_empty() || excluded.iter().any(is_pod))
 }
 
-fn has_targets(rule: &Value) -> bool {
-    rule.path(&["mutate", "targets"]).is_some_and(|targets| !targets.is_null())
-}
-
-/// Why a rule keeps its whole policy from being carried over.
-fn stopper(rule: &Value, tracker: &DivergenceTracker) -> Option<&'static str> {
-    let given = |value: Option<&Value>| value.is_some_and(|value| !is_blank(value));
-    if given(rule.get("generate")) {
+/// Why no rules are generated for a policy with this rule.
+fn stopper(WrittenRule { value: rule, autogen_tracker: tracker, .. }: &WrittenRule) -> Option<&'static str> {
+    if filled(rule, "generate").is_some() {
         return Some("generates objects");
     }
-    for block in ["match", "exclude"] {
-        for (_, filter) in blocks(rule, block) {
-            let part = |name| filter.path(&["resources", name]);
-            if given(part("name")) || given(part("names")) {
-                return Some("selects by name");
-            }
-            if part("selector").is_some_and(|selector| !selector.is_null()) {
-                return Some("selects by label");
-            }
-            if given(part("annotations")) {
-                return Some("selects by annotation");
-            }
-            let kinds = texts(part("kinds"));
-            if kinds.len() > 1 && kinds.iter().any(|kind| &**kind == "Pod") {
-                return Some("names other kinds beside Pod in one filter");
-            }
+    let empty = Value::Null;
+    for (_, filter) in ["match", "exclude"].into_iter().flat_map(|block| filters(rule, block)) {
+        let resources = filter.get("resources").unwrap_or(&empty);
+        if filled(resources, "name").or_else(|| filled(resources, "names")).is_some() {
+            return Some("selects by name");
+        }
+        if given(resources, "selector").is_some() {
+            return Some("selects by label");
+        }
+        if filled(resources, "annotations").is_some() {
+            return Some("selects by annotation");
+        }
+        let kinds = kinds(filter);
+        if kinds.len() > 1 && kinds.iter().any(|kind| &**kind == "Pod") {
+            return Some("names other kinds beside Pod in one filter");
         }
     }
-    let mutate = |name| rule.path(&["mutate", name]);
-    if given(mutate("patchesJson6902")) {
+    let mutate = rule.get("mutate").unwrap_or(&empty);
+    if filled(mutate, "patchesJson6902").is_some() {
         return Some("has `patchesJson6902`");
     }
-    if given(mutate("patches")) {
+    if filled(mutate, "patches").is_some() {
         return Some("has `patches`");
     }
-    let entries = mutate("foreach").and_then(Value::as_array).unwrap_or_default();
-    if entries.iter().any(|entry| given(entry.get("patchesJson6902"))) {
+    let entries = list(mutate, "foreach");
+    if entries.iter().any(|entry| filled(entry, "patchesJson6902").is_some()) {
         return Some("has `patchesJson6902` in a foreach");
     }
-    // Below the first level Kyverno does not look; it then makes a rule that deletes the pod template.
-    let nested = entries.iter().filter_map(|entry| entry.get("foreach"));
-    if is_for_pods(rule)
-        && nested.into_iter().any(has_json_leaf)
-        && tracker.documented(Divergence::AutogenForeach)
-    {
+    // Kyverno does not look below the first level; it then generates a rule that deletes the pod template.
+    let is_nested = entries.iter().any(|entry| list(entry, "foreach").iter().any(has_json_patch));
+    if matches_pods(rule) && is_nested && tracker.documented(Divergence::AutogenForeach) {
         return Some("has `patchesJson6902` in a nested foreach");
     }
     None
 }
 
-fn has_json_leaf(entries: &Value) -> bool {
-    entries.as_array().unwrap_or_default().iter().any(|entry| {
-        entry.get("patchesJson6902").is_some_and(|patch| !is_blank(patch))
-            || entry.get("foreach").is_some_and(has_json_leaf)
-    })
+fn has_json_patch(entry: &Value) -> bool {
+    filled(entry, "patchesJson6902").is_some() || list(entry, "foreach").iter().any(has_json_patch)
 }
 
-/// One of the two forms a rule is carried into.
-struct Form<'a> {
+/// How a rule for Pods becomes one for controllers.
+struct Form {
+    /// The prefix of the rule's name.
     prefix: &'static str,
-    /// The way from the controller to its pod template.
+    /// The path of the pod template in a controller.
     path: &'static [&'static str],
-    kinds: &'a [Text],
-    /// Whether also filters that do not name Pod get the kinds.
+    /// The kind selectors of the controllers, as a list.
+    kinds: Value,
+    /// Whether filters without Pods get the kinds as well.
     every: bool,
 }
 
-impl Form<'_> {
-    fn carry(&self, rule: &Value, tracker: &DivergenceTracker) -> Value {
-        let mut carried = rule.clone();
-        let name = rule.get("name").and_then(Value::as_str).unwrap_or_default();
-        carried.insert("name", Value::from(cut(&format!("{}{name}", self.prefix), LONGEST_NAME)));
+impl Form {
+    fn generate(&self, rule: &Value, tracker: &DivergenceTracker) -> Value {
+        let mut generated = rule.clone();
+        let name = format!("{}{}", self.prefix, string(rule, "name"));
+        let end = name.floor_char_boundary(MAX_NAME_BYTES);
+        generated.insert("name", Value::from(name.get(..end).unwrap_or(&name)));
         for block in ["match", "exclude"] {
-            if let Some(filters) = member(&mut carried, block) {
+            if let Some(filters) = member(&mut generated, block) {
                 self.set_kinds(filters, block == "exclude");
             }
         }
-        if let Some(mutate) = member(&mut carried, "mutate") {
+        if let Some(mutate) = member(&mut generated, "mutate") {
             mutate.remove("targets");
             mutate.remove("mutateExistingOnPolicyUpdate");
             for overlay in ["patchStrategicMerge", "overlay"] {
@@ -277,37 +251,34 @@ impl Form<'_> {
                 }
             }
             if let Some(entries) = member(mutate, "foreach") {
-                self.carry_foreach(entries, true, tracker);
+                self.wrap_foreach(entries, true, tracker);
             }
         }
-        self.rewrite(&carried)
+        self.rewrite(&generated)
     }
 
     /// Points the filters of a block at the controllers.
     fn set_kinds(&self, block: &mut Value, exclude: bool) {
-        let branch =
-            ["any", "all"].into_iter().find(|branch| block.get(branch).is_some_and(|list| !is_blank(list)));
-        let kinds = || Value::array(self.kinds.iter().cloned().map(Value::String).collect());
+        let branch = ["any", "all"].into_iter().find(|branch| filled(block, branch).is_some());
         let Some(branch) = branch else {
             let given = block.path(&["resources", "kinds"]).is_some_and(|kinds| !is_blank(kinds));
             if (given || !exclude)
                 && let Some(resources) = member(block, "resources")
             {
-                resources.insert("kinds", kinds());
+                resources.insert("kinds", self.kinds.clone());
             }
             return;
         };
         let filters = member(block, branch).and_then(Value::as_array_mut).into_iter().flatten();
         for filter in filters {
-            let pods = texts(filter.path(&["resources", "kinds"])).iter().any(|kind| is_pod(kind));
-            if !pods && !self.every {
+            if !self.every && !kinds(filter).iter().any(is_pod) {
                 continue;
             }
             if filter.get("resources").and_then(Value::as_object).is_none() {
                 filter.insert("resources", Value::empty_object());
             }
             if let Some(resources) = member(filter, "resources") {
-                resources.insert("kinds", kinds());
+                resources.insert("kinds", self.kinds.clone());
             }
         }
     }
@@ -319,12 +290,12 @@ impl Form<'_> {
             .fold(overlay, |inner, key| Value::object(Map::from_iter([(Text::from(*key), inner)])))
     }
 
-    fn carry_foreach(&self, entries: &mut Value, first: bool, tracker: &DivergenceTracker) {
+    fn wrap_foreach(&self, entries: &mut Value, first: bool, tracker: &DivergenceTracker) {
         for entry in entries.as_array_mut().into_iter().flatten() {
             let nested = entry.get("foreach").is_some_and(|nested| !nested.is_null());
             let ascending = entry.get("order").and_then(Value::as_str) == Some("Ascending");
             if first && (nested || ascending) && !tracker.documented(Divergence::AutogenForeach) {
-                // Kyverno copies neither the order nor the nested entries, and wraps the overlay it misses.
+                // Kyverno copies neither the order nor the nested entries, and wraps the overlay that is not there.
                 entry.remove("foreach");
                 entry.remove("order");
                 if nested {
@@ -336,20 +307,20 @@ impl Form<'_> {
                 *overlay = self.wrapped(overlay.clone());
             }
             if let Some(nested) = member(entry, "foreach") {
-                self.carry_foreach(nested, false, tracker);
+                self.wrap_foreach(nested, false, tracker);
             }
         }
     }
 
-    /// Makes every text that speaks of the Pod speak of the pod template, keys included.
+    /// Replaces the paths of Pods in all strings and keys by those of the pod template.
     fn rewrite(&self, value: &Value) -> Value {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
             Value::String(text) => Value::String(self.rewritten(text)),
             Value::Array(items) => Value::array(items.iter().map(|item| self.rewrite(item)).collect()),
             Value::Object(members) => {
-                let carried = members.iter().map(|(key, value)| (self.rewritten(key), self.rewrite(value)));
-                Value::object(carried.collect())
+                let generated = members.iter().map(|(key, value)| (self.rewritten(key), self.rewrite(value)));
+                Value::object(generated.collect())
             }
         }
     }
@@ -360,7 +331,7 @@ impl Form<'_> {
         }
         let template = self.path.join(".");
         let mut text = text.to_string();
-        // The fields of the Pod come first: the new path of its metadata begins with `spec` itself.
+        // `spec` first: the new path of the metadata begins with `spec` as well.
         for field in ["spec", "metadata"] {
             for object in ["request.object", "request.oldObject"] {
                 text = text.replace(&format!("{object}.{field}"), &format!("{object}.{template}.{field}"));
@@ -372,11 +343,6 @@ impl Form<'_> {
 
 fn member<'v>(value: &'v mut Value, name: &str) -> Option<&'v mut Value> {
     value.as_object_mut()?.get_mut(name)
-}
-
-/// At most so many bytes of a text, whole characters.
-fn cut(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
 
 #[cfg(test)]

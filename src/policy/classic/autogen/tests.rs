@@ -14,26 +14,26 @@ fn pod_rule(fields: &str) -> Value {
 
 const OVERLAY: &str = r#""mutate":{"patchStrategicMerge":{"spec":{"x":1}}}"#;
 
-fn made(
-    annotation: Option<&str>,
-    rules: &[Value],
-    semantics: Semantics,
-) -> (Autogen, Vec<DivergenceTracker>) {
+fn made(annotation: Option<&str>, rules: &[Value], semantics: Semantics) -> (Autogen, Vec<WrittenRule>) {
     let mut annotations = Value::empty_object();
     if let Some(annotation) = annotation {
         annotations.insert(ANNOTATION, Value::from(annotation));
     }
     let policy = Value::from_iter([("metadata", Value::from_iter([("annotations", annotations)]))]);
-    let readings: Vec<_> = rules.iter().map(|_| DivergenceTracker::new(semantics)).collect();
-    (generate(&policy, rules, &readings), readings)
+    let rules: Vec<_> = rules.iter().map(|rule| WrittenRule::new(rule.clone(), 0, semantics)).collect();
+    (generate(&policy, &rules), rules)
 }
 
 fn rules(annotation: Option<&str>, rules: &[Value]) -> Vec<Value> {
     made(annotation, rules, Semantics::Documented).0.generated.into_iter().map(|made| made.rule).collect()
 }
 
-fn kinds(rule: &Value) -> Vec<Text> {
-    blocks(rule, "match").flat_map(|(_, filter)| texts(filter.path(&["resources", "kinds"]))).collect()
+/// The kinds of `match`, separated by spaces.
+fn kinds(rule: &Value) -> String {
+    let kinds: Vec<_> = filters(rule, "match")
+        .flat_map(|(_, filter)| crate::policy::classic::written::kinds(filter))
+        .collect();
+    kinds.join(" ")
 }
 
 #[test]
@@ -42,10 +42,10 @@ fn a_rule_for_pods_is_carried_to_all_controllers() {
     let names: Vec<_> = made.iter().map(|rule| rule.get("name").unwrap().as_str().unwrap()).collect();
     assert_eq!(names, ["autogen-r", "autogen-cronjob-r"]);
     assert_eq!(
-        kinds(&made[0]).join(" "),
+        kinds(&made[0]),
         "apps/v1/DaemonSet apps/v1/Deployment batch/v1/Job apps/v1/ReplicaSet v1/ReplicationController apps/v1/StatefulSet"
     );
-    assert_eq!(kinds(&made[1]).join(" "), "batch/v1/CronJob");
+    assert_eq!(kinds(&made[1]), "batch/v1/CronJob");
     assert_eq!(
         made[0].get("mutate").unwrap().to_json(),
         r#"{"patchStrategicMerge":{"spec":{"template":{"spec":{"x":1}}}}}"#
@@ -72,7 +72,7 @@ fn the_annotation_names_the_controllers() {
         ("CloneSet,CronJob", &["CloneSet", "batch/v1/CronJob"]),
     ] {
         let made = rules(Some(annotation), &[pod_rule(OVERLAY)]);
-        let found: Vec<_> = made.iter().map(|rule| kinds(rule).join(" ")).collect();
+        let found: Vec<_> = made.iter().map(kinds).collect();
         assert_eq!(found, expected, "{annotation}");
     }
     assert_eq!(rules(Some("all"), &[pod_rule(OVERLAY)]).len(), 2);
@@ -141,8 +141,8 @@ fn filters_that_do_not_name_pod_are_set_only_for_cron_jobs() {
             "exclude":{{"any":[{{"subjects":[{{"kind":"User","name":"x"}}]}}]}},{OVERLAY}}}"#
     ));
     let made = rules(Some("Deployment,CronJob"), &[rule]);
-    assert_eq!(kinds(&made[0]).join(" "), "apps/v1/Deployment Service");
-    assert_eq!(kinds(&made[1]).join(" "), "batch/v1/CronJob batch/v1/CronJob");
+    assert_eq!(kinds(&made[0]), "apps/v1/Deployment Service");
+    assert_eq!(kinds(&made[1]), "batch/v1/CronJob batch/v1/CronJob");
     assert!(made[0].path(&["exclude", "any"]).unwrap().at(0).unwrap().get("resources").is_none());
     let excluded = made[1].path(&["exclude", "any"]).unwrap().at(0).unwrap();
     assert_eq!(excluded.get("resources").unwrap().to_json(), r#"{"kinds":["batch/v1/CronJob"]}"#);
@@ -186,18 +186,15 @@ fn rules_with_targets_stay_as_they_are() {
         r#""mutate":{"targets":[],"mutateExistingOnPolicyUpdate":true,"patchStrategicMerge":{"a":1}}"#,
     );
     for semantics in [Semantics::Documented, Semantics::Kyverno] {
-        let (alone, readings) = made(None, std::slice::from_ref(&rule), semantics);
-        assert!(alone.generated.is_empty() && readings[0].reached().is_empty());
+        let (alone, rules) = made(None, std::slice::from_ref(&rule), semantics);
+        assert!(alone.generated.is_empty() && rules[0].autogen_tracker.reached().is_empty());
     }
     let beside = [rule, pod_rule(OVERLAY)];
-    let (documented, readings) = made(None, &beside, Semantics::Documented);
+    let (documented, rules) = made(None, &beside, Semantics::Documented);
     assert!(
-        documented
-            .generated
-            .iter()
-            .all(|generated| generated.controller_only_rules == (generated.source == 0))
+        documented.generated.iter().all(|generated| generated.controller_only == (generated.source == 0))
     );
-    assert!(readings[0].reached().contains(Divergence::AutogenTargets));
+    assert!(rules[0].autogen_tracker.reached().contains(Divergence::AutogenTargets));
     let (kyverno, _) = made(None, &beside, Semantics::Kyverno);
     assert_eq!(
         kyverno.generated[0].rule.get("mutate").unwrap().to_json(),
@@ -217,8 +214,8 @@ fn foreach_keeps_its_order_and_its_nested_entries() {
         r#""mutate":{"foreach":[{"list":"x","foreach":[{"list":"element","patchesJson6902":"- op: add"}]}]}"#,
     );
     let foreach = |rule: &Value, semantics| {
-        let (made, readings) = made(Some("Job"), std::slice::from_ref(rule), semantics);
-        assert!(readings[0].reached().contains(Divergence::AutogenForeach));
+        let (made, rules) = made(Some("Job"), std::slice::from_ref(rule), semantics);
+        assert!(rules[0].autogen_tracker.reached().contains(Divergence::AutogenForeach));
         made.generated.first().map(|made| made.rule.path(&["mutate", "foreach"]).unwrap().to_json())
     };
     let template = r#"{"spec":{"template":{"a":1}}}"#;

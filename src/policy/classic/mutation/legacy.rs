@@ -1,4 +1,4 @@
-//! The early syntax of rules: `overlay` and `patches`, which releases before 1.2 had.
+//! The legacy syntax: `overlay` and `patches`, the fields of Kyverno before 1.2.
 
 use crate::patch::{JsonPatch, LegacyBehavior, LegacyOverlay, LegacyPatches, PatchError};
 use crate::pattern::nearest;
@@ -7,46 +7,45 @@ use crate::value::{Pointer, Value};
 use crate::variables::{Template, holds_variable};
 
 use super::{Patch, Reader};
-use crate::policy::Note;
 use crate::policy::classic::schema::found;
 use crate::policy::error::PolicyError;
 use crate::policy::fields::given;
 
-/// The early fields of a rule, compiled.
+/// The legacy fields of a rule, compiled.
 #[derive(Clone, Debug)]
 pub enum LegacyMutation {
-    /// A cluster refuses them, and no other reading was asked for.
+    /// Not evaluated: a cluster refuses them.
     Refused,
-    /// Read by code of their own: the overlay first, then the patches.
+    /// Evaluated by the rules of their time: the overlay first, then the patches.
     Own {
-        /// Which of the two readings.
-        tracker: LegacyBehavior,
+        /// By the documentation or by the engine of the time.
+        behavior: LegacyBehavior,
         /// `overlay`.
         overlay: Option<Box<LegacyPart<LegacyOverlay>>>,
         /// `patches`.
         patches: Option<Box<LegacyPart<LegacyPatches>>>,
     },
-    /// Read as what came later, one after the other.
+    /// Evaluated like the fields that replaced them, one after the other.
     Later(Vec<Patch>),
 }
 
-/// One early field.
+/// One legacy field.
 #[derive(Clone, Debug)]
 pub struct LegacyPart<T> {
     /// Its value with its variables.
     pub template: Template,
-    /// The value compiled, where nothing in it varies.
+    /// The value compiled, if it has no variables.
     pub prepared: Option<T>,
 }
 
-/// The operations of the early syntax.
+/// The operations of `patches`.
 const OPERATIONS: [&str; 3] = ["add", "replace", "remove"];
 /// The fields of an operation.
 const FIELDS: [&str; 3] = ["path", "op", "value"];
 
 impl Reader<'_> {
-    /// Reads the early fields of a `mutate` block.
-    pub(super) fn early(&mut self, mutate: &Value, at: &Pointer) -> Patch {
+    /// Reads the legacy fields of a `mutate` block.
+    pub(super) fn legacy(&mut self, mutate: &Value, at: &Pointer) -> Patch {
         let (overlay, patches) = (given(mutate, "overlay"), given(mutate, "patches"));
         let spellings = [
             (overlay, "`overlay` is the spelling of Kyverno before 1.2, today it is `patchStrategicMerge`"),
@@ -57,36 +56,36 @@ impl Reader<'_> {
             ),
         ];
         for (_, text) in spellings.iter().filter(|(field, _)| field.is_some()) {
-            self.notes.push(Note::of_rule(self.rule, *text));
+            self.note(*text);
         }
-        let tracker = match (self.legacy, self.tracker.semantics()) {
+        let behavior = match (self.legacy, self.tracker.semantics()) {
             (LegacyMode::Documented, Semantics::Kyverno) => return Patch::Legacy(LegacyMutation::Refused),
             (LegacyMode::Documented, Semantics::Documented) => LegacyBehavior::Documented,
             (LegacyMode::Native, _) => LegacyBehavior::Native,
             (LegacyMode::Later, _) => return self.later(overlay, patches, at),
         };
         let overlay =
-            overlay.map(|overlay| Box::new(self.legacy_overlay(overlay, &at.key("overlay"), tracker)));
+            overlay.map(|overlay| Box::new(self.legacy_overlay(overlay, &at.key("overlay"), behavior)));
         let patches =
-            patches.map(|patches| Box::new(self.legacy_patches(patches, &at.key("patches"), tracker)));
-        Patch::Legacy(LegacyMutation::Own { tracker, overlay, patches })
+            patches.map(|patches| Box::new(self.legacy_patches(patches, &at.key("patches"), behavior)));
+        Patch::Legacy(LegacyMutation::Own { behavior, overlay, patches })
     }
 
     fn legacy_overlay(
         &mut self,
         overlay: &Value,
         below: &Pointer,
-        tracker: LegacyBehavior,
+        behavior: LegacyBehavior,
     ) -> LegacyPart<LegacyOverlay> {
         let template = self.template(below);
         let fixed = template.fixed();
         let mut prepared = None;
-        // What varies is compiled once its variables have values; its keys are known now. A whole overlay
-        // may come from a variable.
+        // With variables it is compiled once they have values; its keys can be checked now. A whole overlay may come from
+        // a variable.
         if fixed.is_some() || overlay.as_object().is_some() {
-            match LegacyOverlay::prepare(fixed.unwrap_or(overlay), tracker) {
+            match LegacyOverlay::prepare(fixed.unwrap_or(overlay), behavior) {
                 Ok(overlay) => {
-                    if tracker == LegacyBehavior::Documented {
+                    if behavior == LegacyBehavior::Documented {
                         self.note_empty_lists(&overlay);
                     }
                     prepared = fixed.is_some().then_some(overlay);
@@ -102,7 +101,7 @@ impl Reader<'_> {
     fn note_empty_lists(&mut self, overlay: &LegacyOverlay) {
         for at in overlay.empty_lists() {
             let text = format!("the empty list at `{at}` of the overlay changes no list of the object");
-            self.notes.push(Note::of_rule(self.rule, text));
+            self.note(text);
         }
     }
 
@@ -117,32 +116,32 @@ impl Reader<'_> {
             _ => (Pointer::ROOT, None),
         };
         let error = PolicyError::new(self.at.join(&below.join(&at)), error.to_string());
-        self.errors.push(error.suggesting(suggestion.as_deref()));
+        self.findings.errors.push(error.suggesting(suggestion.as_deref()));
     }
 
     fn legacy_patches(
         &mut self,
         patches: &Value,
         below: &Pointer,
-        tracker: LegacyBehavior,
+        behavior: LegacyBehavior,
     ) -> LegacyPart<LegacyPatches> {
         let template = self.template(below);
         let Some(operations) = patches.as_array() else {
             self.error(below, format!("expected a list of operations, found {}", found(patches)));
             return LegacyPart { template, prepared: None };
         };
-        let before = self.errors.len();
+        let before = self.findings.errors.len();
         for (index, operation) in operations.iter().enumerate() {
             self.legacy_operation(operation, &below.index(index));
         }
-        // The engine of the time put no values into patches.
-        let fixed = match tracker {
+        // The engine of the time did not substitute variables in patches.
+        let fixed = match behavior {
             LegacyBehavior::Native => Some(patches),
             LegacyBehavior::Documented => template.fixed(),
         };
         let mut prepared = None;
-        if let (Some(fixed), true) = (fixed, self.errors.len() == before) {
-            match LegacyPatches::from_value(fixed, tracker) {
+        if let (Some(fixed), true) = (fixed, self.findings.errors.len() == before) {
+            match LegacyPatches::from_value(fixed, behavior) {
                 Ok(patches) => prepared = Some(patches),
                 Err(error) => self.error(below, error.to_string()),
             }
@@ -152,7 +151,7 @@ impl Reader<'_> {
 
     fn legacy_operation(&mut self, operation: &Value, below: &Pointer) {
         let mut error = |at: Pointer, message: String, suggestion: Option<&str>| {
-            self.errors.push(PolicyError::new(self.at.join(&at), message).suggesting(suggestion));
+            self.findings.errors.push(PolicyError::new(self.at.join(&at), message).suggesting(suggestion));
         };
         let Some(members) = operation.as_object() else {
             return error(below.clone(), format!("expected an object, found {}", found(operation)), None);
@@ -184,7 +183,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the fields as what came later.
+    /// Reads the fields like those that replaced them.
     fn later(&mut self, overlay: Option<&Value>, patches: Option<&Value>, at: &Pointer) -> Patch {
         let mut parts = Vec::new();
         if let Some(overlay) = overlay {
@@ -196,7 +195,7 @@ impl Reader<'_> {
         if let Some(patches) = patches {
             let below = at.key("patches");
             let patch = self.template(&below);
-            let before = self.errors.len();
+            let before = self.findings.errors.len();
             match patches.as_array() {
                 Some(operations) => {
                     for (index, operation) in operations.iter().enumerate() {
@@ -207,7 +206,7 @@ impl Reader<'_> {
                     self.error(&below, format!("expected a list of operations, found {}", found(patches)));
                 }
             }
-            let fixed = patch.fixed().filter(|_| self.errors.len() == before);
+            let fixed = patch.fixed().filter(|_| self.findings.errors.len() == before);
             let mut prepared = None;
             match fixed.map(JsonPatch::from_value) {
                 Some(Ok(patch)) => prepared = Some(patch),
@@ -223,7 +222,7 @@ impl Reader<'_> {
     }
 
     fn later_operation(&mut self, operation: &Value, index: usize, below: &Pointer) {
-        /// No path of a policy is likely to hold this.
+        /// A text that no path is likely to have.
         const WORD: &str = "kyv-variable";
         let path = operation.get("path").and_then(Value::as_str);
         if !path.is_some_and(holds_variable) {

@@ -12,22 +12,22 @@ use crate::value::{Pointer, Value};
 use crate::variables::{Query, Template, replace_variables};
 use crate::yaml;
 
-use super::allowed::MAX_ROUNDS;
+use super::findings::Findings;
 use super::schema::found;
+use super::variable_checks::MAX_NESTING;
 use super::{ContextEntry, conditions, context};
-use crate::policy::Note;
 use crate::policy::error::PolicyError;
-use crate::policy::fields::{filled, given};
+use crate::policy::fields::{filled, given, string};
 
 pub use legacy::{LegacyMutation, LegacyPart};
 pub use targets::{MutateExisting, Target};
 
-/// What a rule does.
+/// The `mutate` block of a rule.
 #[derive(Clone, Debug)]
 pub enum Mutation {
-    /// It changes the object that it takes.
+    /// It changes the object that it selects.
     Standard(Edit),
-    /// `targets`: it changes other objects than those that trigger the rule.
+    /// It has `targets`, and changes them.
     MutateExisting(MutateExisting),
 }
 
@@ -37,27 +37,27 @@ pub enum Mutation {
 pub enum Edit {
     /// By one patch.
     Patch(Patch),
-    /// `foreach`: by its entries, one after the other.
+    /// By `foreach`: its entries, one after the other.
     Foreach(Vec<ForeachEntry>),
 }
 
 /// One patch.
 #[derive(Clone, Debug)]
 pub enum Patch {
-    /// `patchStrategicMerge`. A rule without any patch is one with an overlay of `null`.
+    /// `patchStrategicMerge`. A rule without a patch has an overlay of `null`.
     StrategicMerge {
         /// The overlay with its variables.
         overlay: Template,
-        /// The overlay compiled, where nothing in it varies.
+        /// The overlay compiled, if it has no variables.
         prepared: Option<Overlay>,
     },
     /// `patchesJson6902`.
     Json6902 {
         /// The text of the patch with its variables.
         patch: Template,
-        /// The patch compiled, where nothing in it varies.
+        /// The patch compiled, if it has no variables.
         prepared: Option<JsonPatch>,
-        /// The patch read, where variables are words inside of its strings.
+        /// The patch parsed, if its variables are inside strings.
         open: Option<JsonPatchTemplate>,
     },
     /// The legacy fields `overlay` and `patches`.
@@ -65,7 +65,7 @@ pub enum Patch {
 }
 
 impl Edit {
-    /// Whether it merges, so that the schema of an object decides how lists are changed.
+    /// Whether it has a strategic merge patch, so that the schema of an object decides how lists are merged.
     pub fn merges(&self) -> bool {
         match self {
             Self::Patch(patch) => patch.merges(),
@@ -75,8 +75,7 @@ impl Edit {
 }
 
 impl Patch {
-    /// A JSON patch, compiled where nothing in it varies.
-    pub(super) fn json_patch(patch: Template, prepared: Option<JsonPatch>) -> Self {
+    fn json_patch(patch: Template, prepared: Option<JsonPatch>) -> Self {
         let texts = if prepared.is_none() { patch.literals() } else { None };
         let open = texts.and_then(|texts| JsonPatchTemplate::parse(&texts));
         Self::Json6902 { patch, prepared, open }
@@ -92,22 +91,22 @@ impl Patch {
     }
 }
 
-/// One loop of a `foreach`.
+/// One entry of a `foreach`.
 #[derive(Clone, Debug)]
 pub struct ForeachEntry {
-    /// What gives the elements.
+    /// The expression for the elements.
     pub list: Query,
-    /// In which order they come; the kind of patch decides where none is written.
+    /// The order of the elements; if not written the kind of patch decides.
     pub order: Option<Order>,
-    /// What it loads for each element.
+    /// The `context` of each element.
     pub context: Vec<Arc<ContextEntry>>,
-    /// What must hold for an element.
+    /// The `preconditions` of each element.
     pub preconditions: Option<Conditions<Template>>,
-    /// What is done for an element: a patch, or loops inside this one.
+    /// A patch, or a nested foreach.
     pub body: Edit,
 }
 
-/// The order in which a loop takes its elements.
+/// The order of the elements of a foreach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// From the first to the last.
@@ -117,8 +116,8 @@ pub enum Order {
 }
 
 impl ForeachEntry {
-    /// Whether the last element comes first. With an overlay it does unless an order is written: each
-    /// element that is touched moves to the front, so that all of them end in their old order.
+    /// Whether the last element comes first. With an overlay it does by default: each patched element moves to the
+    /// front, so that the old order is kept.
     pub const fn is_descending(&self) -> bool {
         match self.order {
             Some(order) => matches!(order, Order::Descending),
@@ -127,12 +126,10 @@ impl ForeachEntry {
     }
 }
 
-/// The message for two patches where one is allowed.
 const ONE_OF_TWO: &str = "only one of `patchStrategicMerge` or `patchesJson6902` is allowed";
-/// The same where a foreach is there too.
 const ONE_OF_THREE: &str = "only one of `foreach`, `patchStrategicMerge`, or `patchesJson6902` is allowed";
 
-/// The names of the operations of JSON patches.
+/// The operations of JSON patches.
 const OPERATIONS: [&str; 6] = ["add", "remove", "replace", "move", "copy", "test"];
 
 /// Reads the `mutate` block of a rule whose place in the policy is `at`.
@@ -142,20 +139,23 @@ pub(super) struct Reader<'a> {
     pub(super) at: &'a Pointer,
     pub(super) tracker: &'a DivergenceTracker,
     pub(super) legacy: LegacyMode,
-    pub(super) errors: &'a mut Vec<PolicyError>,
-    pub(super) notes: &'a mut Vec<Note>,
+    pub(super) findings: &'a mut Findings,
 }
 
 impl Reader<'_> {
-    pub(super) fn error(&mut self, below: &Pointer, message: impl Into<String>) {
-        self.errors.push(PolicyError::new(self.at.join(below), message));
+    fn error(&mut self, below: &Pointer, message: impl Into<String>) {
+        self.findings.error(self.at.join(below), message);
     }
 
-    /// Reads the block; `None` where it is none.
+    fn note(&mut self, text: impl Into<String>) {
+        self.findings.note(self.rule, text);
+    }
+
+    /// Reads the block; `None` if there is none.
     pub(super) fn read(&mut self) -> Option<Mutation> {
         let mutate = self.rule.get("mutate").filter(|mutate| mutate.as_object().is_some())?;
         let at = Pointer::ROOT.key("mutate");
-        let early = given(mutate, "overlay").is_some() || given(mutate, "patches").is_some();
+        let is_legacy = given(mutate, "overlay").is_some() || given(mutate, "patches").is_some();
         let overlay = given(mutate, "patchStrategicMerge");
         let patch = filled(mutate, "patchesJson6902");
         let foreach = filled(mutate, "foreach");
@@ -164,10 +164,10 @@ impl Reader<'_> {
         } else if overlay.is_some() && patch.is_some() {
             self.error(&at, ONE_OF_TWO);
         }
-        if early && (overlay.is_some() || patch.is_some() || foreach.is_some()) {
+        if is_legacy && (overlay.is_some() || patch.is_some() || foreach.is_some()) {
             self.error(&at, "the early fields `overlay` and `patches` cannot stand beside the later ones");
         }
-        if early && given(mutate, "targets").is_some() {
+        if is_legacy && given(mutate, "targets").is_some() {
             self.error(&at, "the early fields `overlay` and `patches` know no targets");
         }
         let entries = foreach.map(|entries| self.foreach(entries, &at.key("foreach")));
@@ -177,8 +177,8 @@ impl Reader<'_> {
             overlay.map(|overlay| self.overlay(overlay, &at.key("patchStrategicMerge"), &overlay_template));
         let prepared_patch =
             patch.map(|patch| self.json_patch(patch, &at.key("patchesJson6902"), &patch_template, false));
-        let body = if early {
-            Edit::Patch(self.early(mutate, &at))
+        let body = if is_legacy {
+            Edit::Patch(self.legacy(mutate, &at))
         } else if given(mutate, "foreach").is_some() && overlay.is_none() && patch.is_none() {
             Edit::Foreach(entries.unwrap_or_default())
         } else if patch.is_some() && overlay.is_none() {
@@ -187,13 +187,12 @@ impl Reader<'_> {
             let prepared = prepared_overlay.flatten();
             Edit::Patch(Patch::StrategicMerge { overlay: overlay_template, prepared })
         };
-        let has_targets = given(mutate, "targets").is_some() && !early;
+        let has_targets = given(mutate, "targets").is_some() && !is_legacy;
         Some(if has_targets { self.existing(mutate, body) } else { Mutation::Standard(body) })
     }
 
-    /// Reads the targets of a patch.
     fn existing(&mut self, mutate: &Value, body: Edit) -> Mutation {
-        let targets = targets::read(self.rule, self.at, self.tracker.semantics(), self.errors);
+        let targets = targets::read(self.rule, self.at, self.tracker.semantics(), self.findings);
         let kinds = targets::kinds(&targets);
         if kinds.len() > 1 && self.tracker.semantics() == Semantics::Documented {
             let text = format!(
@@ -201,23 +200,18 @@ impl Reader<'_> {
                  its own",
                 kinds.join(", ")
             );
-            self.notes.push(Note::of_rule(self.rule, text));
+            self.note(text);
         }
         let on_policy_update = mutate.get("mutateExistingOnPolicyUpdate").and_then(Value::as_bool);
         Mutation::MutateExisting(MutateExisting { targets, body, on_policy_update })
     }
 
-    pub(super) fn template(&self, below: &Pointer) -> Template {
+    fn template(&self, below: &Pointer) -> Template {
         Template::prepare_at(self.rule, below, self.tracker.semantics())
     }
 
-    /// Compiles an overlay in which nothing varies.
-    pub(super) fn overlay(
-        &mut self,
-        overlay: &Value,
-        below: &Pointer,
-        template: &Template,
-    ) -> Option<Overlay> {
+    /// Checks an overlay, and compiles it if it has no variables.
+    fn overlay(&mut self, overlay: &Value, below: &Pointer, template: &Template) -> Option<Overlay> {
         let fixed = template.fixed();
         if fixed.is_none() && overlay.as_object().is_none() {
             if overlay.as_str().is_none() {
@@ -226,7 +220,7 @@ impl Reader<'_> {
             return None;
         }
         let before = self.tracker.reached();
-        // What varies is compiled once its variables have values; its keys and directives are known now.
+        // With variables it is compiled once they have values; keys and directives can be checked now.
         match Overlay::prepare(fixed.unwrap_or(overlay), self.tracker) {
             Ok(prepared) => fixed.is_some().then_some(prepared),
             Err(error) => {
@@ -242,7 +236,7 @@ impl Reader<'_> {
                     _ => return None,
                 };
                 let error = PolicyError::new(self.at.join(&below.join(&at)), error.to_string());
-                self.errors.push(match divergence.filter(|reached| !before.contains(*reached)) {
+                self.findings.errors.push(match divergence.filter(|reached| !before.contains(*reached)) {
                     Some(divergence) => error.because_of(divergence),
                     None => error,
                 });
@@ -251,36 +245,36 @@ impl Reader<'_> {
         }
     }
 
-    /// Checks a JSON patch as Kyverno does when the policy is installed, with a word in the place of each
-    /// variable, and compiles it where nothing in it varies. In a loop paths may hold variables.
+    /// Checks a JSON patch as Kyverno does when the policy is installed, with a word in place of each variable, and
+    /// compiles it if it has none. In a foreach paths may have variables.
     fn json_patch(
         &mut self,
         patch: &Value,
         below: &Pointer,
         template: &Template,
-        in_loop: bool,
+        in_foreach: bool,
     ) -> Option<JsonPatch> {
-        /// No text of a patch is likely to hold this.
+        /// A text that no patch is likely to have.
         const WORD: &str = "kyv-variable";
-        // What is no text is reported by the field table.
+        // The schema reports what is no string.
         let text = patch.as_str()?;
         let mut stable = text.to_owned();
         let mut varies = false;
-        // Deeper nesting is a error of its own.
-        for _ in 0..MAX_ROUNDS {
+        // Deeper nesting is an error of its own.
+        for _ in 0..MAX_NESTING {
             let Some(next) = replace_variables(&stable, |_| WORD.into()) else { break };
             stable = next;
             varies = true;
         }
-        let before = self.errors.len();
-        // In a loop whole operations may come from the elements.
-        let open = in_loop && varies;
+        let before = self.findings.errors.len();
+        // In a foreach whole operations may come from the elements.
+        let open = in_foreach && varies;
         match read_operations(&stable) {
             Err(_) if open => {}
             Err(message) => self.error(below, format!("failed to decode patches: {message}")),
             Ok(operations) => {
                 for (index, operation) in operations.as_array().unwrap_or_default().iter().enumerate() {
-                    self.operation(operation, index + 1, below, varies.then_some(WORD), in_loop);
+                    self.operation(operation, index + 1, below, varies.then_some(WORD), in_foreach);
                 }
                 if operations.as_array().is_none() && !open {
                     let message = format!(
@@ -291,11 +285,11 @@ impl Reader<'_> {
                 }
             }
         }
-        if self.errors.len() > before {
+        if self.findings.errors.len() > before {
             return None;
         }
         match JsonPatch::parse(&stable) {
-            // Brackets around YAML are read when the patch is applied.
+            // Brackets around YAML are parsed when the patch is applied.
             Err(PatchError::Syntax { .. }) if stable.starts_with('[') => None,
             Ok(prepared) => {
                 let undocumented = prepared
@@ -307,12 +301,12 @@ impl Reader<'_> {
                     let text = format!(
                         "the JSON patch operation `{kind}` works, though Kyverno's documentation does not name it"
                     );
-                    self.notes.push(Note::of_rule(self.rule, text));
+                    self.note(text);
                 }
                 let fixed = template.fixed().is_some_and(|fixed| fixed == patch);
                 fixed.then_some(prepared)
             }
-            // A path whose text is known later may be anything.
+            // A path with variables may be anything.
             Err(_) if open => None,
             Err(error) => {
                 self.error(below, error.to_string());
@@ -321,31 +315,31 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn operation(
+    fn operation(
         &mut self,
         operation: &Value,
         number: usize,
         below: &Pointer,
         word: Option<&str>,
-        in_loop: bool,
+        in_foreach: bool,
     ) {
         let text = |name| operation.get(name).and_then(Value::as_str);
         let mut error = |message: String, suggestion| {
             let error =
                 PolicyError::new(self.at.join(below), format!("invalid operation {number}: {message}"));
-            self.errors.push(error.suggesting(suggestion));
+            self.findings.errors.push(error.suggesting(suggestion));
         };
-        let comes_later = |text: Option<&str>| {
-            in_loop && text.is_some_and(|text| word.is_some_and(|word| text.contains(word)))
+        let is_variable = |text: Option<&str>| {
+            in_foreach && text.is_some_and(|text| word.is_some_and(|word| text.contains(word)))
         };
         if operation.as_object().is_none() {
-            if comes_later(operation.as_str()) {
+            if is_variable(operation.as_str()) {
                 return;
             }
             return error(format!("expected an object, found {}", found(operation)), None);
         }
         match text("op") {
-            op if comes_later(op) => {}
+            op if is_variable(op) => {}
             Some(op) if OPERATIONS.contains(&op) => {
                 if matches!(op, "add" | "replace" | "test") && operation.get("value").is_none() {
                     error(format!("missing value field of `{op}`"), None);
@@ -364,9 +358,9 @@ impl Reader<'_> {
         }
         match text("path") {
             None => error("missing path field".into(), None),
-            Some(path) if in_loop && word.is_some_and(|word| path.starts_with(word)) => {}
-            Some(path) if !in_loop && word.is_some_and(|word| path.contains(word)) => {
-                let rule = self.rule.get("name").and_then(Value::as_str).unwrap_or_default();
+            Some(path) if in_foreach && word.is_some_and(|word| path.starts_with(word)) => {}
+            Some(path) if !in_foreach && word.is_some_and(|word| path.contains(word)) => {
+                let rule = string(self.rule, "name");
                 let message =
                     format!("rule \"{rule}\" should not have variables in patchesJSON6902 path section");
                 self.error(below, message);
@@ -397,7 +391,7 @@ impl Reader<'_> {
                 }
                 Edit::Patch(self.patch_of_entry(overlay, patch, &at))
             };
-            context::check_kinds(entry.get("context"), &self.at.join(&at.key("context")), self.errors);
+            context::check_kinds(entry.get("context"), &self.at.join(&at.key("context")), self.findings);
             let list = self.foreach_list(entry, &at);
             let preconditions = self.foreach_conditions(entry, &at.key("preconditions"));
             let order = match entry.get("order").and_then(Value::as_str) {
@@ -411,7 +405,7 @@ impl Reader<'_> {
         read
     }
 
-    /// The patch of an entry. Its variables and references see the patch alone.
+    /// The patch of an entry, a document of its own for variables and references.
     fn patch_of_entry(&mut self, overlay: Option<&Value>, patch: Option<&Value>, at: &Pointer) -> Patch {
         let whole = Value::from_iter([
             ("patchStrategicMerge", overlay.cloned().unwrap_or_default()),
@@ -434,14 +428,14 @@ impl Reader<'_> {
         }
     }
 
-    /// The old list form is for rules alone.
+    /// The list form is for rules only.
     fn foreach_conditions(&mut self, entry: &Value, at: &Pointer) -> Option<Conditions<Template>> {
         match given(entry, "preconditions") {
             Some(list @ Value::Array(_)) => {
                 self.error(at, format!("expected an object, found {}", found(list)));
                 None
             }
-            _ => conditions::read(self.rule, at, self.at, self.tracker.semantics(), self.errors),
+            _ => conditions::read(self.rule, at, self.at, self.tracker.semantics(), self.findings),
         }
     }
 
@@ -459,19 +453,19 @@ impl Reader<'_> {
             && self.tracker.documented(Divergence::ForeachBadList)
         {
             let error = PolicyError::new(self.at.join(at), message);
-            self.errors.push(error.because_of(Divergence::ForeachBadList));
+            self.findings.errors.push(error.because_of(Divergence::ForeachBadList));
         }
         Query::new(list, self.tracker.semantics())
     }
 }
 
-/// The text of a JSON patch as a value: JSON where it begins with a bracket, else YAML.
+/// Parses the text of a JSON patch: as JSON if it begins with a bracket, else as YAML.
 fn read_operations(text: &str) -> Result<Value, String> {
     if text.starts_with('[')
         && let Ok(operations) = Value::from_json(text)
     {
         return Ok(operations);
     }
-    // A list in brackets that is no JSON, or not before its variables have values, is YAML here as it is to Kyverno.
+    // As in Kyverno, a list in brackets that is no JSON is YAML.
     yaml::parse_value(text).map_err(|error| error.to_string())
 }

@@ -434,9 +434,9 @@ fn the_early_syntax_runs_and_clusters_refuse_it() {
     let documented = load(&document);
     assert!(documented.meta.refused.is_empty() && documented.meta.not_evaluated.is_empty());
     let own = |policy: &ClassicPolicy| match policy.rules[0].edit() {
-        Edit::Patch(Patch::Legacy(LegacyMutation::Own { tracker, overlay: Some(part), patches: None })) => {
+        Edit::Patch(Patch::Legacy(LegacyMutation::Own { behavior, overlay: Some(part), patches: None })) => {
             assert!(part.prepared.is_some());
-            Some(*tracker)
+            Some(*behavior)
         }
         _ => None,
     };

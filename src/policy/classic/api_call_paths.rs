@@ -11,7 +11,7 @@ const MOST_ROUNDS: usize = 16;
 impl Rule {
     /// The paths that the rule's context entries, those of its loops and targets too, ask the API server
     /// for by GET. In place of each variable stands the given text.
-    pub fn asked_paths(&self, variable: &str) -> Vec<String> {
+    pub fn api_call_paths(&self, variable: &str) -> Vec<String> {
         let mut paths = Vec::new();
         let mut open = vec![&self.raw];
         while let Some(node) = open.pop() {

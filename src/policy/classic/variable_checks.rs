@@ -1,4 +1,4 @@
-//! Which variables a rule may name, and whether they are expressions at all.
+//! Which variables a rule may use, and whether they are valid expressions.
 
 use std::sync::LazyLock;
 
@@ -9,31 +9,34 @@ use crate::semantics::{Divergence, Semantics};
 use crate::value::{Pointer, Segment, Text, Value};
 use crate::variables::{Query, replace_variables};
 
+use super::findings::Findings;
+use super::written::targets;
 use crate::policy::error::PolicyError;
+use crate::policy::fields::{given, list};
 
-/// What every variable must hold somewhere.
-static PARTS: LazyLock<Regex> = LazyLock::new(|| {
+/// What every variable must contain.
+static NAMES: LazyLock<Regex> = LazyLock::new(|| {
     expression(
         r"request|serviceAccountName|serviceAccountNamespace|element|elementIndex|@|images|image|([a-z_0-9]+\()[^{}]",
     )
 });
 
-/// The same for a policy that is also for background scans.
-static BACKGROUND_PARTS: LazyLock<Regex> =
+/// The same for a policy that also runs in background scans.
+static BACKGROUND_NAMES: LazyLock<Regex> =
     LazyLock::new(|| expression(r"request\.|element|elementIndex|@|images|image\.|([a-z_0-9]+\()[^{}]"));
 
 /// The same for rules with targets.
-static TARGET_PARTS: LazyLock<Regex> = LazyLock::new(|| {
+static TARGET_NAMES: LazyLock<Regex> = LazyLock::new(|| {
     expression(
         r"request\.|serviceAccountName|serviceAccountNamespace|element|elementIndex|@|images|image\.|target\.|([a-z_0-9]+\()[^{}]",
     )
 });
 
-/// The fields of a target that say which object it is, by a name or a pattern.
-const NAMING: [&str; 5] = ["apiVersion", "kind", "namespace", "name", "uid"];
+/// The fields of a target that name the object.
+const TARGET_FIELDS: [&str; 5] = ["apiVersion", "kind", "namespace", "name", "uid"];
 
-/// What is known only of a request that a user sends.
-static USER_PARTS: LazyLock<Regex> = LazyLock::new(|| {
+/// What only a request of a user has.
+static USER_NAMES: LazyLock<Regex> = LazyLock::new(|| {
     expression(
         r"(?:^|[^.])(?:serviceAccountName|serviceAccountNamespace|request\.userInfo|request\.roles|request\.clusterRoles)",
     )
@@ -44,32 +47,38 @@ fn expression(text: &str) -> Regex {
 }
 
 /// The deepest that variables may be nested in one another.
-pub(super) const MAX_ROUNDS: usize = 32;
+pub(super) const MAX_NESTING: usize = 32;
 
-/// What the check needs to know of the policy.
+/// What the check depends on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Setting {
+pub(super) struct Settings {
     pub(super) semantics: Semantics,
-    /// Whether the policy is also for background scans.
+    /// Whether the policy also runs in background scans.
     pub(super) background: bool,
-    /// Whether some rule of the policy has targets, which lets users' data in.
+    /// Whether a rule of the policy has targets, which allows variables about users.
     pub(super) targets: bool,
 }
 
 /// Checks all variables of a mutate rule outside `match` and `exclude`.
-pub(super) fn check(rule: &Value, at: &Pointer, setting: Setting, errors: &mut Vec<PolicyError>) {
-    let mut names = Vec::new();
-    declared(rule.get("context"), &mut names);
-    let legacy_names = names.clone();
+pub(super) fn check(rule: &Value, at: &Pointer, settings: Settings, findings: &mut Findings) {
+    let mut rule_context = Vec::new();
+    declared(rule, &mut rule_context);
+    let mut names = rule_context.clone();
     if let Some(mutate) = rule.get("mutate") {
-        foreach_names(mutate.get("foreach"), &mut names);
-        for target in mutate.get("targets").and_then(Value::as_array).unwrap_or_default() {
-            declared(target.get("context"), &mut names);
-        }
+        foreach_names(mutate, &mut names);
+        list(mutate, "targets").iter().for_each(|target| declared(target, &mut names));
     }
-    let targets = rule.path(&["mutate", "targets"]).is_some_and(|targets| !targets.is_null());
-    let mut check =
-        Check { root: at, at: Pointer::ROOT, setting, names, legacy_names, targets, foreach: false, errors };
+    let has_targets = targets(rule).is_some();
+    let mut check = Check {
+        root: at,
+        at: Pointer::ROOT,
+        settings,
+        names,
+        rule_context,
+        has_targets,
+        in_foreach: false,
+        findings,
+    };
     for (key, member) in rule.as_object().into_iter().flat_map(|members| members.iter()) {
         if !matches!(&**key, "match" | "exclude" | "name") {
             check.at.push_key(key.clone());
@@ -79,13 +88,13 @@ pub(super) fn check(rule: &Value, at: &Pointer, setting: Setting, errors: &mut V
     }
 }
 
-/// The patterns that the entries of a `context` allow.
-fn declared(context: Option<&Value>, names: &mut Vec<String>) {
-    for entry in context.and_then(Value::as_array).unwrap_or_default() {
+/// Adds the patterns of the variables that the `context` of a rule, target or foreach declares.
+fn declared(block: &Value, names: &mut Vec<String>) {
+    for entry in list(block, "context") {
         let Some(name) = entry.get("name").and_then(Value::as_str) else { continue };
-        if entry.get("configMap").is_some_and(|map| !map.is_null()) {
-            for part in ["data", "metadata"] {
-                names.extend([format!("{name}.{part}"), format!("{name}.{part}.*")]);
+        if given(entry, "configMap").is_some() {
+            for field in ["data", "metadata"] {
+                names.extend([format!("{name}.{field}"), format!("{name}.{field}.*")]);
             }
         } else {
             names.push(format!("{name}*"));
@@ -93,24 +102,25 @@ fn declared(context: Option<&Value>, names: &mut Vec<String>) {
     }
 }
 
-fn foreach_names(entries: Option<&Value>, names: &mut Vec<String>) {
-    for entry in entries.and_then(Value::as_array).unwrap_or_default() {
-        declared(entry.get("context"), names);
-        foreach_names(entry.get("foreach"), names);
+fn foreach_names(block: &Value, names: &mut Vec<String>) {
+    for entry in list(block, "foreach") {
+        declared(entry, names);
+        foreach_names(entry, names);
     }
 }
 
 struct Check<'a> {
     root: &'a Pointer,
-    /// The place below the rule.
+    /// The place in the rule.
     at: Pointer,
-    setting: Setting,
+    settings: Settings,
+    /// Patterns of all variables that the rule declares.
     names: Vec<String>,
-    /// Those of the rule itself.
-    legacy_names: Vec<String>,
-    targets: bool,
-    foreach: bool,
-    errors: &'a mut Vec<PolicyError>,
+    /// Patterns of those in the `context` of the rule itself.
+    rule_context: Vec<String>,
+    has_targets: bool,
+    in_foreach: bool,
+    findings: &'a mut Findings,
 }
 
 impl Check<'_> {
@@ -129,20 +139,20 @@ impl Check<'_> {
                 for (key, member) in members.iter() {
                     self.at.push_key(key.clone());
                     self.text(key);
-                    let outside = !self.foreach && self.at.segments().len() == 2 && &**key == "foreach";
-                    self.foreach |= outside;
+                    let enters = !self.in_foreach && self.at.segments().len() == 2 && &**key == "foreach";
+                    self.in_foreach |= enters;
                     self.value(member);
-                    self.foreach &= !outside;
+                    self.in_foreach &= !enters;
                     self.at.pop();
                 }
             }
         }
     }
 
-    /// Checks the variables of a text, from the inside out; what is nested counts as `null` further out.
+    /// Checks the variables of a string from the inside out. An inner variable counts as `null` in the outer one.
     fn text(&mut self, text: &Text) {
         let mut rest = text.to_string();
-        for _ in 0..MAX_ROUNDS {
+        for _ in 0..MAX_NESTING {
             let mut found = Vec::new();
             let Some(next) = replace_variables(&rest, |expression| {
                 found.push(expression.to_owned());
@@ -155,69 +165,57 @@ impl Check<'_> {
             }
             rest = next;
         }
-        self.error(format!("variables are nested deeper than {MAX_ROUNDS} levels"), None);
+        self.error(format!("variables are nested deeper than {MAX_NESTING} levels"));
     }
 
-    fn error(&mut self, message: String, divergence: Option<Divergence>) {
-        let error = PolicyError::new(self.root.join(&self.at), message);
-        self.errors.push(match divergence {
-            Some(divergence) => error.because_of(divergence),
-            None => error,
-        });
+    fn error(&mut self, message: String) {
+        self.findings.error(self.root.join(&self.at), message);
     }
 
     fn expression(&mut self, expression: &str) {
         let shown = shortened(expression);
         let path = self.at.to_json_pointer();
-        if expression.starts_with("element") && !self.foreach {
-            return self.error(format!("variable '{shown}' present outside of foreach at path {path}"), None);
-        }
-        if self.setting.background && !self.setting.targets && USER_PARTS.is_match(expression) {
-            return self.error(
-                format!(
-                    "only select variables are allowed in background mode, set spec.background=false: \
-                     variable {{{{ {shown} }}}} is not allowed"
-                ),
-                None,
-            );
-        }
-        let query = Query::new(expression, self.setting.semantics);
-        if let Err(error) = query.expression() {
-            let kyverno = Query::new(expression, Semantics::Kyverno);
-            let divergence = (self.setting.semantics == Semantics::Documented
-                && kyverno.expression().is_ok())
-            .then_some(Divergence::MissingComma);
-            return self.error(format!("failed to resolve {shown} at path {path}: {error}"), divergence);
-        }
-        if self.is_before_targets() {
+        let semantics = self.settings.semantics;
+        let background = self.settings.background && !self.settings.targets;
+        if expression.starts_with("element") && !self.in_foreach {
+            self.error(format!("variable '{shown}' present outside of foreach at path {path}"));
+        } else if background && USER_NAMES.is_match(expression) {
+            self.error(format!(
+                "only select variables are allowed in background mode, set spec.background=false: variable \
+                 {{{{ {shown} }}}} is not allowed"
+            ));
+        } else if let Err(error) = Query::new(expression, semantics).expression() {
+            let message = format!("failed to resolve {shown} at path {path}: {error}");
+            let mut error = PolicyError::new(self.root.join(&self.at), message);
+            if semantics == Semantics::Documented
+                && Query::new(expression, Semantics::Kyverno).expression().is_ok()
+            {
+                error = error.because_of(Divergence::MissingComma);
+            }
+            self.findings.errors.push(error);
+        } else if self.is_before_targets() {
             if !self.allows_before_targets(expression) {
-                self.error(
-                    format!(
-                        "variable {shown} is not known before a target is: it is neither part of request, images or \
-                         @, nor a call of a function, nor declared in the context of the rule"
-                    ),
-                    None,
-                );
+                self.error(format!(
+                    "variable {shown} is not known before a target is: it is neither part of request, images or @, \
+                     nor a call of a function, nor declared in the context of the rule"
+                ));
             }
         } else if !self.allows(expression) {
-            self.error(
-                format!(
-                    "variable {shown} is neither part of request, images, element or @, nor a call of a function, \
-                     nor declared in context"
-                ),
-                None,
-            );
+            self.error(format!(
+                "variable {shown} is neither part of request, images, element or @, nor a call of a function, nor \
+                 declared in context"
+            ));
         }
     }
 
-    /// Whether the text is needed to find the targets of the rule.
+    /// Whether the string is evaluated before the targets are known.
     fn is_before_targets(&self) -> bool {
         let key = |segment: &Segment, name: &str| matches!(segment, Segment::Key(key) if **key == *name);
-        self.targets
+        self.has_targets
             && match self.at.segments() {
                 [context, ..] if key(context, "context") => true,
                 [mutate, targets, Segment::Index(_), Segment::Key(field)] => {
-                    key(mutate, "mutate") && key(targets, "targets") && NAMING.contains(&&**field)
+                    key(mutate, "mutate") && key(targets, "targets") && TARGET_FIELDS.contains(&&**field)
                 }
                 _ => false,
             }
@@ -225,28 +223,28 @@ impl Check<'_> {
 
     fn allows_before_targets(&self, expression: &str) -> bool {
         let expression = expression.replace('"', "");
-        let parts = if self.setting.background { &*BACKGROUND_PARTS } else { &*PARTS };
-        parts.is_match(&expression)
-            || self.legacy_names.iter().any(|name| pattern::matches(name, &expression))
+        let known = if self.settings.background { &*BACKGROUND_NAMES } else { &*NAMES };
+        known.is_match(&expression)
+            || self.rule_context.iter().any(|name| pattern::matches(name, &expression))
     }
 
     fn allows(&self, expression: &str) -> bool {
         let expression = expression.replace('"', "");
-        let parts = match (self.setting.background, self.targets) {
-            (true, _) => &*BACKGROUND_PARTS,
-            (false, true) => &*TARGET_PARTS,
-            (false, false) => &*PARTS,
+        let known = match (self.settings.background, self.has_targets) {
+            (true, _) => &*BACKGROUND_NAMES,
+            (false, true) => &*TARGET_NAMES,
+            (false, false) => &*NAMES,
         };
-        parts.is_match(&expression)
-            || self.targets && expression.contains("target.")
+        known.is_match(&expression)
+            || self.has_targets && expression.contains("target.")
             || self.names.iter().any(|name| pattern::matches(name, &expression))
     }
 }
 
 /// The start of an expression, for a message.
 fn shortened(expression: &str) -> String {
-    const LONGEST: usize = 80;
-    match expression.char_indices().nth(LONGEST) {
+    const MAX_CHARS: usize = 80;
+    match expression.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", expression.get(..end).unwrap_or_default()),
         None => expression.to_owned(),
     }
@@ -258,10 +256,10 @@ mod tests {
 
     fn errors(rule: &Value, background: bool) -> Vec<String> {
         let targets = rule.path(&["mutate", "targets"]).is_some();
-        let setting = Setting { semantics: Semantics::Documented, background, targets };
-        let mut errors = Vec::new();
-        check(rule, &Pointer::ROOT, setting, &mut errors);
-        errors.iter().map(|error| error.message.clone()).collect()
+        let settings = Settings { semantics: Semantics::Documented, background, targets };
+        let mut findings = Findings::default();
+        check(rule, &Pointer::ROOT, settings, &mut findings);
+        findings.errors.iter().map(|error| error.message.clone()).collect()
     }
 
     fn label(text: &str) -> Value {
@@ -270,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_request_holds_may_be_named() {
+    fn only_known_names_are_allowed() {
         for (text, background, expected) in [
             ("{{ foo }}", true, false),
             ("{{ foo.bar }}", false, false),
@@ -317,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn context_entries_may_be_named() {
+    fn context_entries_are_allowed() {
         for (entry, variable, expected) in [
             (r#"{"name":"c","variable":{"value":"x"}}"#, "c", true),
             (r#"{"name":"c","variable":{"value":"x"}}"#, "cx.y", true),
@@ -343,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_belong_to_foreach_and_targets_to_rules_with_targets() {
+    fn elements_are_for_foreach_and_targets_for_rules_with_targets() {
         let foreach = r#"{"mutate":{"foreach":[{"list":"x","patchStrategicMerge":{"a":"{{ element0 }}"}}]},
             "preconditions":{"all":[{"key":"{{ element }}"}]}}"#;
         assert_eq!(
@@ -356,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_target_names_it() {
+    fn fields_that_name_a_target_do_not_use_it() {
         let of_target = "{{ target.metadata.name }}";
         for (entry, background, expected) in [
             (format!(r#""name":"{of_target}""#), true, false),
@@ -391,13 +389,13 @@ mod tests {
     #[test]
     fn a_missing_comma_is_a_divergence() {
         let rule = label("{{ join('-' request.object.x) }}");
-        let setting = Setting { semantics: Semantics::Documented, background: true, targets: false };
-        let mut found = Vec::new();
-        check(&rule, &Pointer::ROOT, setting, &mut found);
-        assert_eq!(found[0].divergence, Some(Divergence::MissingComma));
-        found.clear();
-        check(&rule, &Pointer::ROOT, Setting { semantics: Semantics::Kyverno, ..setting }, &mut found);
-        assert_eq!(found, []);
+        let settings = Settings { semantics: Semantics::Documented, background: true, targets: false };
+        let mut found = Findings::default();
+        check(&rule, &Pointer::ROOT, settings, &mut found);
+        assert_eq!(found.errors[0].divergence, Some(Divergence::MissingComma));
+        found.errors.clear();
+        check(&rule, &Pointer::ROOT, Settings { semantics: Semantics::Kyverno, ..settings }, &mut found);
+        assert_eq!(found.errors, []);
     }
 
     #[test]
