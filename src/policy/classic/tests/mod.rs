@@ -1,4 +1,4 @@
-//! The room as a whole: what is refused, what is taken, what never panics.
+//! Policies as a whole: what is refused, what is selected, and that nothing panics.
 
 mod refusals;
 mod robustness;
@@ -7,26 +7,38 @@ mod selection;
 use crate::policy::PolicyError;
 use crate::semantics::Semantics;
 use crate::value::Value;
+use crate::yaml;
 
 use super::{ClassicPolicy, parse};
 
-/// A cluster policy whose `spec` holds these fields.
+/// A cluster policy with these fields of `spec`.
 fn policy(spec: &str) -> Value {
-    json(&format!(
-        r#"{{"apiVersion":"kyverno.io/v1","kind":"ClusterPolicy","metadata":{{"name":"p"}},"spec":{{{spec}}}}}"#
+    value(&format!(
+        "{{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {{name: p}}, spec: {{{spec}}}}}"
     ))
 }
 
-const MATCH: &str = r#""match":{"any":[{"resources":{"kinds":["ConfigMap"]}}]}"#;
-const PATCH: &str = r#""mutate":{"patchStrategicMerge":{"data":{"a":"b"}}}"#;
+const MATCH: &str = "match: {any: [{resources: {kinds: [ConfigMap]}}]}";
+const PATCH: &str = "mutate: {patchStrategicMerge: {data: {a: b}}}";
 
-/// A cluster policy of one rule `r` with these further fields.
+/// A cluster policy with one rule `r` for ConfigMaps, with these further fields.
 fn with_rule(fields: &str) -> Value {
-    policy(&format!(r#""rules":[{{"name":"r",{MATCH},{fields}}}]"#))
+    policy(&format!("rules: [{{name: r, {MATCH}, {fields}}}]"))
 }
 
-fn json(text: &str) -> Value {
-    Value::from_json(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+/// Parses JSON or YAML.
+fn value(text: &str) -> Value {
+    yaml::parse_value(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// The lines of a table, with columns between `=>`.
+fn rows<const COLUMNS: usize>(table: &str) -> impl Iterator<Item = [&str; COLUMNS]> {
+    table.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| {
+        let mut columns = line.split("=>").map(str::trim);
+        let row = std::array::from_fn(|_| columns.next().unwrap_or_else(|| panic!("too short: {line}")));
+        assert_eq!(columns.next(), None, "too long: {line}");
+        row
+    })
 }
 
 fn load(document: &Value) -> ClassicPolicy {

@@ -18,33 +18,21 @@ fn refused(document: &Value, place: &str, words: &str) {
     }
 }
 
+/// Fields of `spec`, the place of the error and words in it. RULE is a rule without errors.
+const SPECS: &str = "
+    admission: false, rules: [RULE] => spec.admission => disabling admission
+    webhookTimeoutSeconds: 31, rules: [RULE] => spec.webhookTimeoutSeconds => between 1 and 30
+    webhookConfiguration: {timeoutSeconds: 0}, rules: [RULE] => spec.webhookConfiguration.timeoutSeconds => between 1 and 30
+    rules: [RULE, RULE] => spec.rules[1].name => Duplicate rule name: 'r'
+    mutateExistingOnPolicyUpdate: true, rules: [RULE] => spec.rules[0].mutate => targets has to be specified when mutateExistingOnPolicyUpdate is set
+    rules: [LONG] => spec.rules[0].name => at most 63
+";
+
 #[test]
 fn policies_are_refused_as_a_whole() {
-    let rule = format!(r#"{{"name":"r",{MATCH},{PATCH}}}"#);
-    for (spec, place, words) in [
-        (format!(r#""admission":false,"rules":[{rule}]"#), "spec.admission", "disabling admission"),
-        (
-            format!(r#""webhookTimeoutSeconds":31,"rules":[{rule}]"#),
-            "spec.webhookTimeoutSeconds",
-            "between 1 and 30",
-        ),
-        (
-            format!(r#""webhookConfiguration":{{"timeoutSeconds":0}},"rules":[{rule}]"#),
-            "spec.webhookConfiguration.timeoutSeconds",
-            "between 1 and 30",
-        ),
-        (format!(r#""rules":[{rule},{rule}]"#), "spec.rules[1].name", "Duplicate rule name: 'r'"),
-        (
-            format!(r#""mutateExistingOnPolicyUpdate":true,"rules":[{rule}]"#),
-            "spec.rules[0].mutate",
-            "targets has to be specified when mutateExistingOnPolicyUpdate is set",
-        ),
-        (
-            format!(r#""rules":[{}]"#, rule.replace(r#""r""#, &format!("{:?}", "x".repeat(64)))),
-            "spec.rules[0].name",
-            "at most 63",
-        ),
-    ] {
+    let rule = |name: &str| format!("{{name: {name}, {MATCH}, {PATCH}}}");
+    for [spec, place, words] in rows(SPECS) {
+        let spec = spec.replace("RULE", &rule("r")).replace("LONG", &rule(&"x".repeat(64)));
         refused(&policy(&spec), place, words);
     }
     let mut document = with_rule(PATCH);
@@ -52,7 +40,7 @@ fn policies_are_refused_as_a_whole() {
     let notes = load(&document).meta.notes;
     assert!(notes[0].text.contains("drops `metadata.namespace: x`"), "{notes:?}");
     let mut document = with_rule(PATCH);
-    let annotations = json(r#"{"pod-policies.kyverno.io/autogen-controllers":"all"}"#);
+    let annotations = value(r#"{"pod-policies.kyverno.io/autogen-controllers":"all"}"#);
     document.as_object_mut().unwrap()["metadata"].insert("annotations", annotations);
     refused(
         &document,
@@ -61,85 +49,37 @@ fn policies_are_refused_as_a_whole() {
     );
 }
 
+/// Fields of a rule, the place of the error in the rule and words in it.
+const RULES: &str = r#"
+    context: [] => rule => No operation defined in the rule 'r'
+    mutate: {} => rule => No operation defined
+    mutate: {patchStrategicMerge: null, patchesJson6902: ''} => rule => No operation defined
+    mutate: {patchesJson6902: '', patchStrategicMerge: {a: 1}}, validate: {message: x} => rule => Multiple operations defined in the rule 'r', only one is allowed: mutate, validate
+    mutate: {patchStrategicMerge: {}, patchesJson6902: '[]'} => mutate => only one of `patchStrategicMerge` or `patchesJson6902` is allowed
+    mutate: {patchStrategicMerge: {}, foreach: [{list: request.object.x, patchStrategicMerge: {}}]} => mutate => only one of `foreach`,
+    mutate: {patchStrategicMerge: [1]} => mutate.patchStrategicMerge => must be an object
+    mutate: {foreach: [{list: request.object.x}]} => mutate.foreach[0] => only one of
+    mutate: {foreach: [{list: request.object.x, foreach: [{list: element, patchStrategicMerge: {}}], context: [{name: c, variable: {value: 1}}]}]} => mutate.foreach[0] => a nested foreach cannot contain other declarations
+    mutate: {foreach: [{list: request.object.x, foreach: [{list: element}]}]} => mutate.foreach[0].foreach[0] => only one of
+    mutate: {foreach: [{list: request.object.x, patchStrategicMerge: {}, preconditions: []}]} => mutate.foreach[0].preconditions => expected an object
+    mutate: {foreach: [{list: request.object.x, patchStrategicMerge: {}, preconditions: {all: [{key: a, operator: Foo, value: 1}]}}]} => mutate.foreach[0].preconditions.all[0].operator => unknown operator
+    mutate: {mutateExistingOnPolicyUpdate: true, patchStrategicMerge: {}} => mutate => targets has to be specified
+    celPreconditions: [{name: a, expression: 'true'}], mutate: {patchStrategicMerge: {}} => celPreconditions => celPrecondition can only be used with validate.cel
+    imageExtractors: {ConfigMap: [{path: /x}]}, mutate: {patchStrategicMerge: {}} => imageExtractors => only be defined for verifyImages
+    preconditions: x, mutate: {patchStrategicMerge: {}} => preconditions => expected
+    context: [{name: request, variable: {value: 1}}], mutate: {patchStrategicMerge: {}} => context[0].name => conflicts with a pre-defined variable
+"#;
+
 #[test]
 fn rules_do_one_thing() {
-    for (fields, place, words) in [
-        (r#""context":[]"#, "spec.rules[0]", "No operation defined in the rule 'r'"),
-        (r#""mutate":{}"#, "spec.rules[0]", "No operation defined"),
-        (
-            r#""mutate":{"patchStrategicMerge":null,"patchesJson6902":""}"#,
-            "spec.rules[0]",
-            "No operation defined",
-        ),
-        (
-            r#""mutate":{"patchesJson6902":"","patchStrategicMerge":{"a":1}},"validate":{"message":"x"}"#,
-            "spec.rules[0]",
-            "Multiple operations defined in the rule 'r', only one is allowed: mutate, validate",
-        ),
-        (
-            r#""mutate":{"patchStrategicMerge":{},"patchesJson6902":"[]"}"#,
-            "spec.rules[0].mutate",
-            "only one of `patchStrategicMerge` or `patchesJson6902` is allowed",
-        ),
-        (
-            r#""mutate":{"patchStrategicMerge":{},"foreach":[{"list":"request.object.x","patchStrategicMerge":{}}]}"#,
-            "spec.rules[0].mutate",
-            "only one of `foreach`,",
-        ),
-        (r#""mutate":{"patchStrategicMerge":[1]}"#, "spec.rules[0].mutate.patchStrategicMerge", ""),
-        (
-            r#""mutate":{"foreach":[{"list":"request.object.x"}]}"#,
-            "spec.rules[0].mutate.foreach[0]",
-            "only one of",
-        ),
-        (
-            r#""mutate":{"foreach":[{"list":"request.object.x","foreach":[{"list":"element","patchStrategicMerge":{}}],"context":[{"name":"c","variable":{"value":1}}]}]}"#,
-            "spec.rules[0].mutate.foreach[0]",
-            "a nested foreach cannot contain other declarations",
-        ),
-        (
-            r#""mutate":{"foreach":[{"list":"request.object.x","foreach":[{"list":"element"}]}]}"#,
-            "spec.rules[0].mutate.foreach[0].foreach[0]",
-            "only one of",
-        ),
-        (
-            r#""mutate":{"foreach":[{"list":"request.object.x","patchStrategicMerge":{},"preconditions":[]}]}"#,
-            "spec.rules[0].mutate.foreach[0].preconditions",
-            "expected an object",
-        ),
-        (
-            r#""mutate":{"foreach":[{"list":"request.object.x","patchStrategicMerge":{},"preconditions":{"all":[{"key":"a","operator":"Foo","value":1}]}}]}"#,
-            "spec.rules[0].mutate.foreach[0].preconditions.all[0].operator",
-            "",
-        ),
-        (
-            r#""mutate":{"mutateExistingOnPolicyUpdate":true,"patchStrategicMerge":{}}"#,
-            "spec.rules[0].mutate",
-            "targets has to be specified",
-        ),
-        (
-            r#""celPreconditions":[{"name":"a","expression":"true"}],"mutate":{"patchStrategicMerge":{}}"#,
-            "spec.rules[0].celPreconditions",
-            "celPrecondition can only be used with validate.cel",
-        ),
-        (
-            r#""imageExtractors":{"ConfigMap":[{"path":"/x"}]},"mutate":{"patchStrategicMerge":{}}"#,
-            "spec.rules[0].imageExtractors",
-            "only be defined for verifyImages",
-        ),
-        (r#""preconditions":"x","mutate":{"patchStrategicMerge":{}}"#, "spec.rules[0].preconditions", ""),
-        (
-            r#""context":[{"name":"request","variable":{"value":1}}],"mutate":{"patchStrategicMerge":{}}"#,
-            "spec.rules[0].context[0].name",
-            "conflicts with a pre-defined variable",
-        ),
-    ] {
-        refused(&with_rule(fields), place, words);
+    for [fields, place, words] in rows(RULES) {
+        let place = if place == "rule" { String::new() } else { format!(".{place}") };
+        refused(&with_rule(fields), &format!("spec.rules[0]{place}"), words);
     }
 }
 
 #[test]
-fn json_patches_are_checked_with_their_variables_set_aside() {
+fn json_patches_are_checked_without_their_variables() {
     for (patch, words) in [
         ("- {op: merge, path: /data/a, value: x}", "unsupported operation `merge`"),
         ("- {op: Add, path: /data/a, value: x}", "unsupported operation `Add`"),
@@ -177,7 +117,7 @@ fn json_patches_are_checked_with_their_variables_set_aside() {
 
 #[test]
 fn all_errors_are_listed_in_the_order_of_the_document() {
-    let document = json(
+    let document = value(
         r#"{"apiVersion":"kyverno.io/v1","kind":"ClusterPolicy","metadata":{"name":"p"},
             "spec":{"failurePolicie":"Ignore","rules":[
                 {"name":"r","match":{"any":[{"resources":{"kinds":"Pod"}}]},"mutate":{"patchStrategicMerg":{}}},
@@ -201,194 +141,101 @@ fn all_errors_are_listed_in_the_order_of_the_document() {
     assert!(found[5].ends_with("did you mean `add`?"), "{}", found[5]);
 }
 
+/// `match` and `exclude` of a rule, whether its policy runs in background scans, the place of the error in the rule and
+/// words in it.
+const FILTERS: &str = r#"
+    match: {} => true => match => at least one element must be specified in a kind block
+    match: {any: [{}]} => true => match.any[0] => at least one element
+    match: {any: [{resources: {names: [a]}}]} => true => match.any[0].resources => at least one element
+    match: {resources: {kinds: []}} => true => match.resources => at least one element
+    match: {any: [{resources: {kinds: [Pod]}}], all: [{resources: {kinds: [Pod]}}]} => true => match => Can't specify any and all together
+    match: {any: [{resources: {kinds: [Pod]}}], resources: {kinds: [Pod]}} => true => match => can't specify any/all together with match resources
+    match: {any: [{resources: {kinds: [ConfigMap], name: a, names: [b]}}]} => true => match.any[0].resources => only one of `name` and `names`
+    match: {any: [{resources: {kinds: [ConfigMap], selector: {}}}]} => true => match.any[0].resources.selector => The requirements are not specified in selector
+    match: {any: [{resources: {kinds: [ConfigMap], selector: {matchLabels: {a b: c}}}}]} => true => match.any[0].resources.selector => cannot be used
+    match: {any: [{resources: {kinds: [ConfigMap], selector: {matchExpressions: [{key: a, operator: In}]}}}]} => true => match.any[0].resources.selector => cannot be used
+    match: {any: [{resources: {kinds: [ConfigMap], selector: {matchExpressions: [{key: a, operator: in, values: [b]}]}}}]} => true => match.any[0].resources.selector.matchExpressions[0].operator => unsupported value
+    match: {any: [{resources: {kinds: [ConfigMap], operations: [create]}}]} => true => match.any[0].resources.operations[0] => expected `CREATE`
+    match: {any: [{resources: {kinds: [ConfigMap], names: ['{{ request.object.metadata.name }}']}}]} => true => match.any[0].resources.names[0] => rule "r" should not have variables in match section
+    match: {any: [{resources: {kinds: ['*', Pod]}}]} => false => match.any[0].resources.kinds => must be the only one
+    match: {any: [{resources: {kinds: ['*']}}]} => true => match.any[0].resources.kinds => background mode
+
+    match: {any: [{resources: {kinds: [ConfigMap]}, roles: ['a:b']}]} => true => match.any[0].roles => invalid variable used at path: spec/rules[0]/match/any[0]/roles
+    match: {any: [{resources: {kinds: [ConfigMap]}, clusterRoles: [a]}]} => true => match.any[0].clusterRoles => background
+    match: {any: [{resources: {kinds: [ConfigMap]}, subjects: [{kind: User, name: a}]}]} => true => match.any[0].subjects => background
+    match: {any: [{resources: {kinds: [ConfigMap]}, roles: [edit]}]} => false => match.any[0].roles[0] => namespace:name
+    match: {any: [{resources: {kinds: [ConfigMap]}, roles: ['a:b:c']}]} => false => match.any[0].roles[0] => namespace:name
+    match: {any: [{resources: {kinds: [ConfigMap]}, subjects: [{kind: Robot, name: a}]}]} => false => match.any[0].subjects[0].kind => `Robot`
+    match: {any: [{resources: {kinds: [ConfigMap]}, subjects: [{kind: User, name: ''}]}]} => false => match.any[0].subjects[0] => needs a name
+    match: {any: [{resources: {kinds: [ConfigMap]}, subjects: [{kind: User}]}]} => false => match.any[0].subjects[0] => required field `name` is missing
+    match: {any: [{resources: {kinds: [ConfigMap]}, subjects: [{kind: ServiceAccount, name: a}]}]} => false => match.any[0].subjects[0] => namespace
+
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}, exclude: {any: [{subjects: [{kind: User, name: a}]}]} => true => exclude.any[0].subjects => spec/rules[0]/exclude/any[0]/subjects
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}, exclude: {any: [{resources: {selector: {}}}]} => true => exclude.any[0].resources.selector => The requirements
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}, exclude: {any: [{resources: {namespaces: ['{{ request.namespace }}']}}]} => true => exclude.any[0].resources.namespaces[0] => variables in exclude section
+"#;
+
 #[test]
 fn filters_are_checked() {
-    let any = |filter: &str| format!(r#"{{"any":[{filter}]}}"#);
-    let resources = |more: &str| any(&format!(r#"{{"resources":{{"kinds":["ConfigMap"]{more}}}}}"#));
-    let users = |more: &str| any(&format!(r#"{{"resources":{{"kinds":["ConfigMap"]}},{more}}}"#));
-    for (block, background, below, words) in [
-        ("{}".to_owned(), true, "", "at least one element must be specified in a kind block"),
-        (any("{}"), true, ".any[0]", "at least one element"),
-        (any(r#"{"resources":{"names":["a"]}}"#), true, ".any[0].resources", "at least one element"),
-        (r#"{"resources":{"kinds":[]}}"#.into(), true, ".resources", "at least one element"),
-        (
-            r#"{"any":[{"resources":{"kinds":["Pod"]}}],"all":[{"resources":{"kinds":["Pod"]}}]}"#.into(),
-            true,
-            "",
-            "Can't specify any and all together",
-        ),
-        (
-            r#"{"any":[{"resources":{"kinds":["Pod"]}}],"resources":{"kinds":["Pod"]}}"#.into(),
-            true,
-            "",
-            "can't specify any/all together with match resources",
-        ),
-        (
-            resources(r#","name":"a","names":["b"]"#),
-            true,
-            ".any[0].resources",
-            "only one of `name` and `names`",
-        ),
-        (
-            resources(r#","selector":{}"#),
-            true,
-            ".any[0].resources.selector",
-            "The requirements are not specified in selector",
-        ),
-        (
-            resources(r#","selector":{"matchLabels":{"a b":"c"}}"#),
-            true,
-            ".any[0].resources.selector",
-            "cannot be used",
-        ),
-        (
-            resources(r#","selector":{"matchExpressions":[{"key":"a","operator":"In"}]}"#),
-            true,
-            ".any[0].resources.selector",
-            "cannot be used",
-        ),
-        (
-            resources(r#","selector":{"matchExpressions":[{"key":"a","operator":"in","values":["b"]}]}"#),
-            true,
-            ".any[0].resources.selector.matchExpressions[0].operator",
-            "unsupported value",
-        ),
-        (
-            resources(r#","operations":["create"]"#),
-            true,
-            ".any[0].resources.operations[0]",
-            "expected `CREATE`",
-        ),
-        (
-            resources(r#","names":["{{ request.object.metadata.name }}"]"#),
-            true,
-            ".any[0].resources.names[0]",
-            "rule \"r\" should not have variables in match section",
-        ),
-        (
-            any(r#"{"resources":{"kinds":["*","Pod"]}}"#),
-            false,
-            ".any[0].resources.kinds",
-            "must be the only one",
-        ),
-        (any(r#"{"resources":{"kinds":["*"]}}"#), true, ".any[0].resources.kinds", "background mode"),
-        (
-            users(r#""roles":["a:b"]"#),
-            true,
-            ".any[0].roles",
-            "invalid variable used at path: spec/rules[0]/match/any[0]/roles",
-        ),
-        (users(r#""clusterRoles":["a"]"#), true, ".any[0].clusterRoles", "background"),
-        (users(r#""subjects":[{"kind":"User","name":"a"}]"#), true, ".any[0].subjects", "background"),
-        (users(r#""roles":["edit"]"#), false, ".any[0].roles[0]", "namespace:name"),
-        (users(r#""roles":["a:b:c"]"#), false, ".any[0].roles[0]", "namespace:name"),
-        (users(r#""subjects":[{"kind":"Robot","name":"a"}]"#), false, ".any[0].subjects[0].kind", "`Robot`"),
-        (users(r#""subjects":[{"kind":"User","name":""}]"#), false, ".any[0].subjects[0]", "needs a name"),
-        (
-            users(r#""subjects":[{"kind":"User"}]"#),
-            false,
-            ".any[0].subjects[0]",
-            "required field `name` is missing",
-        ),
-        (
-            users(r#""subjects":[{"kind":"ServiceAccount","name":"a"}]"#),
-            false,
-            ".any[0].subjects[0]",
-            "namespace",
-        ),
-    ] {
+    for [blocks, background, place, words] in rows(FILTERS) {
         let document = policy(&format!(
-            r#""background":{background},"rules":[{{"name":"r","match":{block},"mutate":{{"patchStrategicMerge":{{"metadata":{{"labels":{{"a":"b"}}}}}}}}}}]"#
+            "background: {background}, rules: [{{name: r, {blocks}, \
+              mutate: {{patchStrategicMerge: {{metadata: {{labels: {{a: b}}}}}}}}}}]"
         ));
-        refused(&document, &format!("spec.rules[0].match{below}"), words);
+        refused(&document, &format!("spec.rules[0].{place}"), words);
     }
-    // The same holds for `exclude`, which needs no kinds.
-    for (block, below, words) in [
-        (
-            r#"{"any":[{"subjects":[{"kind":"User","name":"a"}]}]}"#,
-            "any[0].subjects",
-            "spec/rules[0]/exclude/any[0]/subjects",
-        ),
-        (r#"{"any":[{"resources":{"selector":{}}}]}"#, "any[0].resources.selector", "The requirements"),
-        (
-            r#"{"any":[{"resources":{"namespaces":["{{ request.namespace }}"]}}]}"#,
-            "any[0].resources.namespaces[0]",
-            "variables in exclude section",
-        ),
-    ] {
-        refused(
-            &with_rule(&format!(r#"{PATCH},"exclude":{block}"#)),
-            &format!("spec.rules[0].exclude.{below}"),
-            words,
-        );
-    }
-    load(&with_rule(&format!(r#"{PATCH},"exclude":{{"any":[{{}}]}}"#)));
-    load(&with_rule(&format!(r#"{PATCH},"exclude":{{"any":[{{"resources":{{"names":["a"]}}}}]}}"#)));
+    // Filters of `exclude` need no kinds.
+    load(&with_rule(&format!("{PATCH}, exclude: {{any: [{{}}]}}")));
+    load(&with_rule(&format!("{PATCH}, exclude: {{any: [{{resources: {{names: [a]}}}}]}}")));
 }
 
 #[test]
 fn a_rule_for_every_kind_may_write_metadata_alone() {
     let document = |overlay: &str| {
         policy(&format!(
-            r#""background":false,"rules":[{{"name":"r","match":{{"any":[{{"resources":{{"kinds":["*"]}}}}]}},
-                "mutate":{{"patchStrategicMerge":{overlay}}}}}]"#
+            "background: false, rules: [{{name: r, match: {{any: [{{resources: {{kinds: ['*']}}}}]}}, \
+              mutate: {{patchStrategicMerge: {overlay}}}}}]"
         ))
     };
-    refused(
-        &document(r#"{"spec":{"a":"b"}}"#),
-        "spec.rules[0].mutate.patchStrategicMerge",
-        "can only deal with the metadata field",
-    );
-    load(&document(r#"{"metadata":{"labels":{"a":"b"}}}"#));
+    let place = "spec.rules[0].mutate.patchStrategicMerge";
+    refused(&document("{spec: {a: b}}"), place, "can only deal with the metadata field");
+    load(&document("{metadata: {labels: {a: b}}}"));
 }
+
+/// Fields of a rule, the place of the error in the rule and words in it.
+const NAMESPACED: &str = "
+    match: {any: [{resources: {kinds: [Pod], namespaces: [x]}}]}, PATCH => match.any[0].resources.namespaces => namespace
+    MATCH, exclude: {any: [{resources: {namespaces: [x]}}]}, PATCH => exclude.any[0].resources.namespaces => namespace
+    match: {any: [{resources: {kinds: [v1/Namespace]}}]}, PATCH => match.any[0].resources.kinds[0] => `Namespace`
+    MATCH, mutate: {targets: [{apiVersion: v1, kind: Secret, namespace: 'y'}], patchStrategicMerge: {}} => mutate.targets[0].namespace => its own namespace
+";
 
 #[test]
 fn a_namespaced_policy_keeps_to_its_namespace() {
     let document = |rule: &str| {
-        json(&format!(
-            r#"{{"apiVersion":"kyverno.io/v1","kind":"Policy","metadata":{{"name":"p","namespace":"x"}},"spec":{{"rules":[{{"name":"r",{rule}}}]}}}}"#
+        let rule = rule.replace("MATCH", MATCH).replace("PATCH", PATCH);
+        value(&format!(
+            "{{apiVersion: kyverno.io/v1, kind: Policy, metadata: {{name: p, namespace: x}}, \
+              spec: {{rules: [{{name: r, {rule}}}]}}}}"
         ))
     };
-    for (rule, place, words) in [
-        (
-            format!(r#""match":{{"any":[{{"resources":{{"kinds":["Pod"],"namespaces":["x"]}}}}]}},{PATCH}"#),
-            "match.any[0].resources.namespaces",
-            "namespace",
-        ),
-        (
-            format!(r#"{MATCH},"exclude":{{"any":[{{"resources":{{"namespaces":["x"]}}}}]}},{PATCH}"#),
-            "exclude.any[0].resources.namespaces",
-            "namespace",
-        ),
-        (
-            format!(r#""match":{{"any":[{{"resources":{{"kinds":["v1/Namespace"]}}}}]}},{PATCH}"#),
-            "match.any[0].resources.kinds[0]",
-            "`Namespace`",
-        ),
-        (
-            format!(
-                r#"{MATCH},"mutate":{{"targets":[{{"apiVersion":"v1","kind":"Secret","namespace":"y"}}],"patchStrategicMerge":{{}}}}"#
-            ),
-            "mutate.targets[0].namespace",
-            "its own namespace",
-        ),
-    ] {
-        refused(&document(&rule), &format!("spec.rules[0].{place}"), words);
+    for [rule, place, words] in rows(NAMESPACED) {
+        refused(&document(rule), &format!("spec.rules[0].{place}"), words);
     }
-    assert_eq!(load(&document(&format!("{MATCH},{PATCH}"))).meta.full_name().as_ref(), "x/p");
+    assert_eq!(load(&document("MATCH, PATCH")).meta.full_name().as_ref(), "x/p");
 }
 
 #[test]
 fn the_later_version_knows_no_direct_match() {
     let mut document =
-        policy(&format!(r#""rules":[{{"name":"r","match":{{"resources":{{"kinds":["Pod"]}}}},{PATCH}}}]"#));
+        policy(&format!("rules: [{{name: r, match: {{resources: {{kinds: [Pod]}}}}, {PATCH}}}]"));
     load(&document);
     document.insert("apiVersion", Value::from("kyverno.io/v2beta1"));
     refused(&document, "spec.rules[0].match.resources", "unknown field `resources`");
 }
 
 #[test]
-fn typed_labels_are_texts_or_refused() {
+fn typed_labels_are_strings_or_refused() {
     let document = with_rule(r#""mutate":{"patchStrategicMerge":{"metadata":{"labels":{"a":true}}}}"#);
     let policy = load(&document);
     assert_eq!(policy.meta.divergences.iter().collect::<Vec<_>>(), [Divergence::TypedLabel]);
@@ -402,7 +249,7 @@ fn typed_labels_are_texts_or_refused() {
 }
 
 #[test]
-fn anchors_and_directives_without_meaning_are_refused_at_their_key() {
+fn unknown_anchors_and_directives_are_refused_at_their_key() {
     for (overlay, place, divergence) in [
         (r#"{"data":{"=(k)":"v"}}"#, "data.=(k)", Divergence::ForeignAnchor),
         (r#"{"data":{"=(k)":"{{ request.object.metadata.name }}"}}"#, "data.=(k)", Divergence::ForeignAnchor),
@@ -429,7 +276,7 @@ fn a_foreach_needs_a_plain_list() {
 }
 
 #[test]
-fn the_early_syntax_runs_and_clusters_refuse_it() {
+fn the_legacy_syntax_runs_and_clusters_refuse_it() {
     let document = with_rule(r#""mutate":{"overlay":{"metadata":{"labels":{"a":"b"}}}}"#);
     let documented = load(&document);
     assert!(documented.meta.refused.is_empty() && documented.meta.not_evaluated.is_empty());
@@ -500,7 +347,7 @@ fn what_is_not_evaluated_is_listed() {
 }
 
 #[test]
-fn only_what_does_not_vary_is_prepared() {
+fn only_fixed_patches_are_prepared() {
     for (mutate, expected) in [
         (r#"{"patchStrategicMerge":{"data":{"a":"b"}}}"#, true),
         (r#"{"patchStrategicMerge":{"data":{"a":"{{ request.object.metadata.name }}"}}}"#, false),
@@ -554,7 +401,7 @@ fn generated_rules_follow_the_written_ones() {
 }
 
 #[test]
-fn notes_tell_what_is_probably_not_meant() {
+fn notes_are_about_probable_mistakes() {
     let note = |document: &Value| {
         load(document).meta.notes.iter().map(|note| note.text.clone()).collect::<Vec<_>>().join("; ")
     };

@@ -1,11 +1,11 @@
-//! Whatever stands wherever: an answer, never a panic.
+//! Whatever a policy contains: errors or a policy, never a panic.
 
 use crate::semantics::{Dialect, LegacyMode};
 use crate::value::{Pointer, Segment};
 
 use super::*;
 
-/// A policy that uses every part of the format.
+/// A policy that uses every field.
 const RICH: &str = r#"{
   "apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy",
   "metadata": {"name": "p", "labels": {"a": "b"}, "annotations": {"pod-policies.kyverno.io/autogen-controllers": "Deployment,CronJob"}},
@@ -55,8 +55,8 @@ const RICH: &str = r#"{
 #[test]
 fn a_policy_with_everything_loads() {
     for semantics in [Semantics::Documented, Semantics::Kyverno] {
-        let policy = load_as(&json(RICH), semantics);
-        // A cluster refuses a policy with early fields as a whole.
+        let policy = load_as(&value(RICH), semantics);
+        // A cluster refuses a policy with legacy fields as a whole.
         let expected: &[_] = match semantics {
             Semantics::Documented => &["one", "two", "three", "four", "five"],
             Semantics::Kyverno => &["five"],
@@ -90,7 +90,7 @@ fn legacy_fields_may_be_anything() {
 
 #[test]
 fn every_node_may_be_anything() {
-    let document = json(RICH);
+    let document = value(RICH);
     let others = [
         Value::Null,
         Value::from(true),
@@ -98,10 +98,10 @@ fn every_node_may_be_anything() {
         Value::from(""),
         Value::from("{{ x"),
         Value::from("{{ request.object.x }}"),
-        json("[]"),
-        json(r#"[null,1,"a",[],{}]"#),
-        json("{}"),
-        json(r#"{"":null,"{{ a }}":[{}]}"#),
+        value("[]"),
+        value(r#"[null,1,"a",[],{}]"#),
+        value("{}"),
+        value(r#"{"":null,"{{ a }}":[{}]}"#),
     ];
     let mut places = Vec::new();
     all_places(&document, &mut Pointer::default(), &mut places);
@@ -111,7 +111,7 @@ fn every_node_may_be_anything() {
         for other in &others {
             let mut changed = document.clone();
             *node(&mut changed, place) = other.clone();
-            // Both ways of reading in turn: where they part they do so by few lines.
+            // Each side in turn: they share most of the code.
             let semantics = if refused % 2 == 0 { Semantics::Documented } else { Semantics::Kyverno };
             if let Err(errors) = parse(&changed, semantics) {
                 assert!(!errors.is_empty() && errors.iter().all(|error| !error.message.is_empty()));
@@ -124,7 +124,7 @@ fn every_node_may_be_anything() {
 
 #[test]
 fn every_member_may_be_missing() {
-    let document = json(RICH);
+    let document = value(RICH);
     let mut places = Vec::new();
     all_places(&document, &mut Pointer::default(), &mut places);
     for place in &places {
@@ -141,7 +141,7 @@ fn every_member_may_be_missing() {
 #[test]
 fn an_error_in_each_of_many_rules_is_found_in_time() {
     let mut document = with_rule(PATCH);
-    let rules: Vec<Value> = (0..10_000).map(|_| json(r#"{"name":"r","mutat":{}}"#)).collect();
+    let rules: Vec<Value> = (0..10_000).map(|_| value(r#"{"name":"r","mutat":{}}"#)).collect();
     *node(&mut document, &Pointer::ROOT.key("spec").key("rules")) = rules.into();
     assert!(errors(&document, Semantics::Documented).len() > 10_000);
 }
@@ -153,7 +153,7 @@ fn deep_documents_are_refused() {
     document.insert("status", deep);
     let found = errors(&document, Semantics::Documented);
     assert!(found[0].message.contains("nested deeper than"));
-    // Taken apart level by level: the destructor of a nested value uses the stack.
+    // Dropped level by level: the destructor of a nested value uses the stack.
     let mut rest = document.remove("status").unwrap();
     while let Some(inner) = rest.as_array_mut().and_then(Vec::pop) {
         rest = inner;
