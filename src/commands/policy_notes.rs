@@ -42,7 +42,8 @@ pub(super) fn policy_notes(loaded: &LoadedPolicies, reporter: &mut Reporter) -> 
     }
     for (policy, origin) in loaded.policies.iter().zip(&loaded.origins) {
         let name = policy.full_name();
-        for skipped in policy.meta().not_evaluated.iter().filter(|skipped| !skipped.why.spoils_the_result()) {
+        for skipped in policy.meta().not_evaluated.iter().filter(|skipped| !skipped.why.changes_the_result())
+        {
             notes.push((NoteKind::Omission, not_evaluated(policy, origin, skipped)));
         }
         for note in &policy.meta().notes {
@@ -74,7 +75,7 @@ pub(super) fn unsupported(loaded: &LoadedPolicies) -> Vec<String> {
     });
     let mut errors: Vec<String> = kinds.collect();
     for (policy, origin) in loaded.policies.iter().zip(&loaded.origins) {
-        let spoiling = policy.meta().not_evaluated.iter().filter(|skipped| skipped.why.spoils_the_result());
+        let spoiling = policy.meta().not_evaluated.iter().filter(|skipped| skipped.why.changes_the_result());
         errors.extend(spoiling.map(|skipped| not_evaluated(policy, origin, skipped)));
         errors.extend(policy.meta().refused.iter().map(|fault| {
             let difference = fault.divergence.map_or_else(String::new, |number| format!(" ({number})"));

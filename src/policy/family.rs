@@ -1,35 +1,33 @@
-//! What a family of policies provides.
+//! What a policy family implements.
 
 use crate::value::{GroupVersionKind, Text};
 
 use super::{Candidate, FailurePolicy, Meta, Part, PolicyExceptions, Why};
 
-/// What the policies of a family answer about themselves. [`super::Policy`] passes each question on.
+/// A policy of one family.
 pub trait PolicyFamily {
     /// Kind, name, namespace, failure policy, notes.
     fn meta(&self) -> &Meta;
 
-    /// The rules, in the order they run. A policy without rules of its own is one rule with its name.
+    /// The rules, in the order in which they run. A policy without rules of its own is one rule with its name.
     fn rules(&self) -> Vec<RuleSummary<'_>>;
 
-    /// The parts of the policy that select objects by themselves, such as rules. Elsewhere a part is known by its
-    /// place in this list.
+    /// The parts of the policy that each select objects, such as rules. Other methods get them by their index here.
     fn parts(&self) -> Vec<Part<'_>>;
 
-    /// Whether one of these parts takes an object.
+    /// Whether one of these parts selects an object.
     fn concerns(&self, parts: &[usize], candidate: &Candidate<'_>) -> bool;
 
-    /// Whether the policy may take objects of a kind, or change them as targets. `parent` is the kind that matching
-    /// uses: for a subresource that of its parent.
+    /// Whether the policy may change objects of a kind, also as targets. `matched` is the kind that `match` is compared
+    /// with: for a subresource that of its parent, with the subresource.
     fn may_change(&self, kind: &GroupVersionKind, matched: (&GroupVersionKind, &str)) -> bool;
 
-    /// Whether some decision depends on the labels of a namespace.
+    /// Whether the labels of a namespace may decide anything.
     fn uses_namespace_labels(&self) -> bool {
         false
     }
 
-    /// Whether what these parts do with objects of a kind may depend on the labels of their namespace, the
-    /// exceptions from them included.
+    /// Whether the labels of their namespace may decide anything for objects of a kind, exceptions included.
     fn needs_namespace_labels(
         &self,
         _parts: &[usize],
@@ -39,24 +37,24 @@ pub trait PolicyFamily {
         self.uses_namespace_labels()
     }
 
-    /// The failure policy of the webhook through which every request for objects of its kinds reaches the policy,
-    /// whether or not a part takes the object. `None` where that makes no difference to other policies.
+    /// The failure policy of the webhook by which every request for objects of its kinds reaches the policy, whether or
+    /// not a part selects the object. `None` if that makes no difference to other policies.
     fn sees_all_requests(&self) -> Option<FailurePolicy> {
         None
     }
 
-    /// Whether the policy changes other objects than the one that triggers it.
+    /// Whether the policy changes other objects than its trigger.
     fn has_targets(&self) -> bool {
         false
     }
 }
 
-/// A rule as reports and test suites know it.
+/// A rule in reports and test suites.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleSummary<'p> {
     /// Its name.
     pub name: &'p Text,
-    /// The name of the written rule that it was generated from; its own where it was not generated.
+    /// The name of the written rule that it was generated from, else its own.
     pub source: &'p Text,
     /// Whether it was generated from another.
     pub is_generated: bool,

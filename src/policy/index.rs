@@ -1,38 +1,37 @@
-//! Index keys: what an object must have for a part of a policy to take it, and what is found by that.
+//! Index keys: what an object must have for a part of a policy to select it.
 
 use crate::value::{Map, Text, Value};
 
 use super::Candidate;
 
-/// How the index finds a part of a policy. A part selects objects by itself: a rule of a classic policy, or the
-/// whole of a policy that has no rules.
+/// A part of a policy that selects objects by itself: a rule of a classic policy, or a whole policy without rules.
 #[derive(Clone, Debug)]
 pub struct Part<'p> {
-    /// What it takes by kind.
+    /// The kinds of the objects.
     pub kinds: KindKeys<'p>,
-    /// Keys of which one holds for every object that the part takes, or that a report on it may mention; `None`
-    /// where none is known.
+    /// Keys of which one holds for every object that the part selects, or that a report on it may mention; `None` if
+    /// there are none.
     pub keys: Option<Vec<IndexKey<'p>>>,
 }
 
-/// The kinds of objects that a part of a policy may take.
+/// The kinds of objects that a part of a policy may select.
 #[derive(Clone, Debug)]
 pub enum KindKeys<'p> {
     /// Any.
     Any,
-    /// Those of these names, of any group and version.
+    /// These kinds, of any group and version.
     Kinds(Vec<&'p Text>),
-    /// Those of resources with these plurals, of any group and version.
+    /// The resources with these plurals, of any group and version.
     Resources(Vec<&'p Text>),
 }
 
-/// Something that an object has if a part of a policy takes it.
+/// Something that an object has if a part of a policy selects it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IndexKey<'a> {
-    /// A name that fits a pattern, which begins with plain text.
+    /// A name that matches a pattern, which begins with plain text.
     Name(&'a Text),
-    /// A namespace that fits a pattern, which begins with plain text; for a Namespace its name.
+    /// A namespace that matches a pattern, which begins with plain text; for a Namespace its name.
     Namespace(&'a Text),
     /// This namespace.
     InNamespace(&'a Text),
@@ -41,7 +40,7 @@ pub enum IndexKey<'a> {
 }
 
 impl IndexKey<'_> {
-    /// Whether a pattern can be a key: a leading wildcard fits texts with any beginning.
+    /// Whether a pattern can be a key: a leading wildcard matches any beginning.
     pub(super) fn is_pattern(pattern: &str) -> bool {
         !pattern.starts_with(WILDCARDS)
     }
@@ -49,7 +48,7 @@ impl IndexKey<'_> {
 
 const WILDCARDS: [char; 2] = ['*', '?'];
 
-/// The numbers of policies, found by index keys in time that does not grow with the policies that are not found.
+/// Numbers of policies by index keys. Finding some takes no longer with more that are not found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PolicyIndex {
     /// Numbers without a key.
@@ -60,28 +59,28 @@ pub(super) struct PolicyIndex {
     labels: Map<Label>,
 }
 
-/// Numbers found by a label.
+/// Numbers by the value of a label.
 #[derive(Clone, Debug, Default)]
 struct Label {
     of_any_value: Vec<usize>,
     of_value: Texts,
 }
 
-/// Numbers found by a whole text.
+/// Numbers by a whole string.
 #[derive(Clone, Debug, Default)]
 struct Texts(Map<Vec<usize>>);
 
-/// Numbers found by the beginning of a text.
+/// Numbers by the beginning of a string.
 #[derive(Clone, Debug, Default)]
 struct Prefixes {
-    /// By patterns without wildcards, which are whole texts.
+    /// Those of patterns without wildcards.
     whole: Texts,
-    /// By what patterns have before their first wildcard, grouped by its length in bytes.
-    parts: Vec<(usize, Texts)>,
+    /// Those of patterns up to the first wildcard, by the length of that in bytes.
+    prefixes: Vec<(usize, Texts)>,
 }
 
 impl PolicyIndex {
-    /// Adds a number greater than the earlier ones, found where one of the keys holds; `None` is always found.
+    /// Adds a number greater than the earlier ones. With `None` as keys it is always found.
     pub(super) fn add(&mut self, number: usize, keys: Option<&[IndexKey<'_>]>) {
         let Some(keys) = keys else { return self.always.push(number) };
         for key in keys {
@@ -100,7 +99,7 @@ impl PolicyIndex {
         }
     }
 
-    /// Finds the numbers with a key that may hold for a candidate, as ascending lists.
+    /// Finds the numbers with a key that holds for a candidate, as ascending lists.
     pub(super) fn find<'s>(&'s self, candidate: &Candidate<'_>, found: &mut Vec<&'s [usize]>) {
         push(&self.always, found);
         self.in_namespaces.find(candidate.namespace, found);
@@ -109,7 +108,7 @@ impl PolicyIndex {
         self.find_labeled(labels(candidate), None, found);
     }
 
-    /// Finds the numbers with a key that may hold for a candidate and did not before the object was changed.
+    /// Finds the numbers with a key that holds for a candidate and did not before the object was changed.
     pub(super) fn find_gained<'s>(
         &'s self,
         before: &Candidate<'_>,
@@ -125,7 +124,7 @@ impl PolicyIndex {
         self.find_labeled(labels(candidate), labels(before), found);
     }
 
-    /// Finds numbers by labels, without those labels that `others` have as well.
+    /// Finds numbers by labels that are not among the `others`.
     fn find_labeled<'s>(&'s self, labels: Option<&Map>, others: Option<&Map>, found: &mut Vec<&'s [usize]>) {
         let is_same = labels.zip(others).is_some_and(|(labels, others)| std::ptr::eq(labels, others));
         if self.labels.is_empty() || is_same {
@@ -149,7 +148,7 @@ fn labels<'a>(candidate: &Candidate<'a>) -> Option<&'a Map> {
     candidate.object.path(&["metadata", "labels"]).and_then(Value::as_object)
 }
 
-/// Adds a number to an ascending list, once: the parts of a policy may share a key.
+/// Adds a number to an ascending list once. The parts of a policy may share a key.
 fn add(numbers: &mut Vec<usize>, number: usize) {
     if numbers.last() != Some(&number) {
         numbers.push(number);
@@ -175,23 +174,22 @@ impl Texts {
 impl Prefixes {
     fn add(&mut self, pattern: &Text, number: usize) {
         let Some(length) = pattern.find(WILDCARDS) else { return self.whole.add(pattern.clone(), number) };
-        let place = self.parts.iter().position(|(other, _)| *other == length).unwrap_or_else(|| {
-            self.parts.push((length, Texts::default()));
-            self.parts.len() - 1
+        let place = self.prefixes.iter().position(|(other, _)| *other == length).unwrap_or_else(|| {
+            self.prefixes.push((length, Texts::default()));
+            self.prefixes.len() - 1
         });
-        self.parts[place].1.add(pattern[..length].into(), number);
+        self.prefixes[place].1.add(pattern[..length].into(), number);
     }
 
     fn is_empty(&self) -> bool {
-        self.whole.0.is_empty() && self.parts.is_empty()
+        self.whole.0.is_empty() && self.prefixes.is_empty()
     }
 
     fn find<'s>(&'s self, text: &str, found: &mut Vec<&'s [usize]>) {
         self.whole.find(text, found);
-        for (length, parts) in &self.parts {
-            // A text that ends sooner, or has a character across, begins otherwise.
-            if let Some(part) = text.get(..*length) {
-                parts.find(part, found);
+        for (length, prefixes) in &self.prefixes {
+            if let Some(prefix) = text.get(..*length) {
+                prefixes.find(prefix, found);
             }
         }
     }
@@ -204,9 +202,9 @@ mod tests {
 
     use super::*;
 
-    /// What is found of an object, and what it gained when it was another before.
+    /// What is found for an object, or for the change from another.
     fn found(index: &PolicyIndex, before: Option<&str>, object: &str) -> Vec<usize> {
-        let kind = GroupVersionKind { group: "".into(), version: "v1".into(), kind: "Pod".into() };
+        let kind = GroupVersionKind::new("v1", "Pod");
         let read = |text: &str| Value::from_json(text).unwrap();
         let object = read(object);
         let candidate = Candidate::new(&object, &kind, Operation::Create);

@@ -1,4 +1,4 @@
-//! What every policy says of itself, whatever its family.
+//! What policies of all families have.
 
 use std::fmt;
 
@@ -7,29 +7,29 @@ use crate::value::{Pointer, Text, Value};
 
 use super::{Candidate, PolicyError};
 
-/// What every policy says of itself.
+/// What policies of all families have.
 #[derive(Clone, Debug)]
 pub struct Meta {
     /// Its kind, such as `ClusterPolicy`.
     pub kind: &'static str,
     /// Its name.
     pub name: Text,
-    /// Its namespace; `None` for a policy of the whole cluster.
+    /// Its namespace; `None` for a cluster-scoped policy.
     pub namespace: Option<Text>,
-    /// What happens to a request when a rule cannot be evaluated.
+    /// What happens to a request if a rule fails.
     pub failure_policy: FailurePolicy,
-    /// What of the policy is not evaluated.
+    /// The parts of it that are not evaluated.
     pub not_evaluated: Vec<NotEvaluated>,
     /// What its author may want to know.
     pub notes: Vec<Note>,
-    /// The divergences that the policy itself reaches, whatever the objects: those of all its rules.
+    /// The divergences that the policy itself reaches, whatever the objects.
     pub divergences: DivergenceSet,
-    /// Why a cluster refuses the policy although it is loaded here: it cannot be evaluated.
+    /// Why a cluster refuses the policy, which is loaded here nonetheless.
     pub refused: Vec<PolicyError>,
 }
 
 impl Meta {
-    /// A policy of the whole cluster without anything special.
+    /// Those of a cluster-scoped policy without anything special.
     pub fn new(kind: &'static str, name: Text) -> Self {
         Self {
             kind,
@@ -43,7 +43,7 @@ impl Meta {
         }
     }
 
-    /// The name that reports use: `namespace/name`, or the name alone for a policy of the whole cluster.
+    /// The name in reports: `namespace/name`, or the name alone.
     pub fn full_name(&self) -> Text {
         match &self.namespace {
             Some(namespace) => format!("{namespace}/{}", self.name).into(),
@@ -51,26 +51,26 @@ impl Meta {
         }
     }
 
-    /// Whether an object is in the scope of the policy: a namespaced policy concerns only objects of its namespace.
+    /// Whether the policy may concern an object: a namespaced policy is for its namespace.
     pub fn admits(&self, candidate: &Candidate<'_>) -> bool {
         self.namespace.as_deref().is_none_or(|namespace| namespace == candidate.namespace)
     }
 }
 
-/// What happens to a request when a rule cannot be evaluated.
+/// What happens to a request if a rule fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FailurePolicy {
     /// It is denied.
     #[default]
     Fail,
-    /// It is let through unchanged.
+    /// It is admitted unchanged.
     Ignore,
 }
 
-/// Something about a policy that is not wrong, and that its author may want to know.
+/// Something that the author of a policy may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// The rule it is about, if it is about one.
+    /// The rule, if it is about one.
     pub rule: Option<Text>,
     /// The text.
     pub text: String,
@@ -86,18 +86,18 @@ impl Note {
     }
 }
 
-/// Something that is not evaluated.
+/// A part of a policy that is not evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotEvaluated {
     /// The rule; `None` for the whole policy.
     pub rule: Option<Text>,
     /// Its place in the document.
     pub pointer: Pointer,
-    /// What it is.
+    /// Why.
     pub why: Why,
 }
 
-/// What is not evaluated.
+/// Why a part of a policy is not evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Why {
@@ -114,9 +114,8 @@ pub enum Why {
 }
 
 impl Why {
-    /// Whether the result of the policy differs from that of a cluster: a mutate rule is left out, or what decides
-    /// where the policy applies.
-    pub const fn spoils_the_result(self) -> bool {
+    /// Whether the result differs from that of a cluster: a mutate rule, or a condition, is missing.
+    pub const fn changes_the_result(self) -> bool {
         match self {
             Self::LegacySyntax | Self::MatchConditions => true,
             Self::Validate | Self::Generate | Self::VerifyImages => false,

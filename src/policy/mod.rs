@@ -1,18 +1,17 @@
-//! Policies, compiled: what they say of themselves and which objects they concern.
+//! Policies, compiled, and which objects they concern.
 //!
-//! [`parse`] reads a document strictly and lists everything that is wrong with it. What comes out is a
-//! [`Policy`] of one of several families. A [`PolicySet`] keeps policies in the order they run and finds by index
-//! those that may concern an object; it knows no rule of any family. Knows nothing of files and evaluates no rules.
+//! [`parse`] reads a document strictly and lists everything that is wrong with it. A [`PolicySet`] keeps policies in the
+//! order in which they run, and finds by index those that may concern an object. It knows no rules of any family. Nothing
+//! here knows files or evaluates rules.
 //!
-//! # Adding a family of policies
+//! # Adding a policy family
 //!
-//! The test family in `fixed_label.rs`, here and in `engine`, is the smallest example. A family provides
+//! The test family in `fixed_label.rs`, here and in `engine`, is the smallest example. A family has
 //!
-//! 1. a type that holds a [`Meta`] and implements [`PolicyFamily`], whose methods say what is needed and what may
-//!    be left to its default;
-//! 2. a row in the table of `document.rs`: its kinds, and the function that reads them;
+//! 1. a type with a [`Meta`] that implements [`PolicyFamily`];
+//! 2. a row in the table of `document.rs`: its kinds and its parser;
 //! 3. a variant of [`Policy`], with an arm in the macro `each_family`;
-//! 4. an arm in each function of `engine/family.rs`: how a policy runs on one object, and when it leaves it alone.
+//! 4. an arm in each function of `engine/family.rs`, which evaluates a policy on an object.
 //!
 //! Nothing in the folder of another family changes.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -65,7 +64,7 @@ pub use user::UserInfo;
 pub enum Policy {
     /// A `ClusterPolicy` or `Policy` of `kyverno.io`.
     Classic(ClassicPolicy),
-    /// The smallest family there can be.
+    /// The test family.
     #[cfg(test)]
     FixedLabel(FixedLabelPolicy),
 }
@@ -81,67 +80,64 @@ macro_rules! each_family {
     };
 }
 
+/// The methods of [`PolicyFamily`], and shortcuts.
 impl Policy {
-    /// What the policy says of itself.
+    /// See [`PolicyFamily::meta`].
     pub fn meta(&self) -> &Meta {
         each_family!(self, policy => policy.meta())
     }
 
-    /// The name that reports use: `namespace/name`, or the name alone for a policy of the whole cluster.
+    /// See [`Meta::full_name`].
     pub fn full_name(&self) -> Text {
         self.meta().full_name()
     }
 
-    /// The rules of the policy, in the order they run.
+    /// See [`PolicyFamily::rules`].
     pub fn rules(&self) -> Vec<RuleSummary<'_>> {
         each_family!(self, policy => policy.rules())
     }
 
-    /// The parts by which the index finds the policy.
+    /// See [`PolicyFamily::parts`].
     pub fn parts(&self) -> Vec<Part<'_>> {
         each_family!(self, policy => policy.parts())
     }
 
-    /// Whether these parts of the policy take an object.
+    /// See [`PolicyFamily::concerns`].
     pub fn concerns(&self, parts: &[usize], candidate: &Candidate<'_>) -> bool {
         each_family!(self, policy => policy.concerns(parts, candidate))
     }
 
-    /// Whether the policy may take objects of a kind, or change them as targets.
-    pub fn may_change(
-        &self,
-        kind: &GroupVersionKind,
-        (parent, subresource): (&GroupVersionKind, &str),
-    ) -> bool {
-        each_family!(self, policy => policy.may_change(kind, (parent, subresource)))
+    /// See [`PolicyFamily::may_change`].
+    pub fn may_change(&self, kind: &GroupVersionKind, matched: (&GroupVersionKind, &str)) -> bool {
+        each_family!(self, policy => policy.may_change(kind, matched))
     }
 
-    /// Whether some decision of the policy depends on the labels of a namespace.
+    /// See [`PolicyFamily::uses_namespace_labels`].
     pub fn uses_namespace_labels(&self) -> bool {
         each_family!(self, policy => policy.uses_namespace_labels())
     }
 
-    /// Whether what these parts do with objects of a kind may depend on the labels of their namespace.
+    /// See [`PolicyFamily::needs_namespace_labels`].
     pub fn needs_namespace_labels(
         &self,
         parts: &[usize],
-        (kind, subresource): (&GroupVersionKind, &str),
+        matched: (&GroupVersionKind, &str),
         exceptions: &PolicyExceptions,
     ) -> bool {
-        each_family!(self, policy => policy.needs_namespace_labels(parts, (kind, subresource), exceptions))
+        each_family!(self, policy => policy.needs_namespace_labels(parts, matched, exceptions))
     }
 
-    /// The failure policy of the webhook through which every request for objects of its kinds reaches the policy.
+    /// See [`PolicyFamily::sees_all_requests`].
     pub fn sees_all_requests(&self) -> Option<FailurePolicy> {
         each_family!(self, policy => policy.sees_all_requests())
     }
 
-    /// Whether the policy changes other objects than the one that triggers it.
+    /// See [`PolicyFamily::has_targets`].
     pub fn has_targets(&self) -> bool {
         each_family!(self, policy => policy.has_targets())
     }
 
-    /// The policy if it is a classic one.
+    /// The policy, if it is a classic one.
     pub const fn as_classic(&self) -> Option<&ClassicPolicy> {
         match self {
             Self::Classic(policy) => Some(policy),

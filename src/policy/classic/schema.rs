@@ -1,4 +1,4 @@
-//! The fields of classic policies and of exceptions from them: their names and types.
+//! The schema of classic policies and exceptions.
 
 use crate::pattern::nearest;
 use crate::value::{Pointer, Value};
@@ -9,7 +9,7 @@ use crate::policy::fields::any_of;
 /// What a field may hold.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
-    /// Anything, looked into elsewhere or not at all.
+    /// Anything, checked elsewhere or not at all.
     Any,
     Text,
     /// One of these texts.
@@ -17,7 +17,7 @@ enum Shape {
     Flag,
     Integer,
     List(&'static Self),
-    /// A map with keys of the user's.
+    /// A map with any keys.
     Map(&'static Self),
     /// A map with known fields.
     Fields(&'static Fields),
@@ -28,7 +28,7 @@ enum Shape {
 struct Fields {
     known: &'static [(&'static str, Shape)],
     required: &'static [&'static str],
-    /// Whether other fields are let through.
+    /// Whether other fields are allowed.
     open: bool,
 }
 
@@ -43,6 +43,8 @@ impl Fields {
 }
 
 const TEXTS: Shape = Shape::List(&Shape::Text);
+const FILTERS: Shape = Shape::List(&Shape::Fields(&FILTER));
+const SUBJECTS: Shape = Shape::List(&Shape::Fields(&SUBJECT));
 const TEXT_MAP: Shape = Shape::Map(&Shape::Text);
 
 static POLICY: Fields = Fields::of(&[
@@ -74,10 +76,7 @@ static EXCEPTION_SPEC: Fields = Fields::of(&[
 static EXEMPTED: Fields =
     Fields::of(&[("policyName", Shape::Text), ("ruleNames", TEXTS)]).requiring(&["policyName", "ruleNames"]);
 
-static EXCEPTION_MATCH: Fields = Fields::of(&[
-    ("any", Shape::List(&Shape::Fields(&FILTER))),
-    ("all", Shape::List(&Shape::Fields(&FILTER))),
-]);
+static EXCEPTION_MATCH: Fields = Fields::of(&[("any", FILTERS), ("all", FILTERS)]);
 
 static METADATA: Fields = Fields {
     known: &[
@@ -154,19 +153,19 @@ static IMAGE_EXTRACTOR: Fields = Fields::of(&[
 .requiring(&["path"]);
 
 static MATCH: Fields = Fields::of(&[
-    ("any", Shape::List(&Shape::Fields(&FILTER))),
-    ("all", Shape::List(&Shape::Fields(&FILTER))),
+    ("any", FILTERS),
+    ("all", FILTERS),
     ("resources", Shape::Fields(&RESOURCES)),
     ("roles", TEXTS),
     ("clusterRoles", TEXTS),
-    ("subjects", Shape::List(&Shape::Fields(&SUBJECT))),
+    ("subjects", SUBJECTS),
 ]);
 
 static FILTER: Fields = Fields::of(&[
     ("resources", Shape::Fields(&RESOURCES)),
     ("roles", TEXTS),
     ("clusterRoles", TEXTS),
-    ("subjects", Shape::List(&Shape::Fields(&SUBJECT))),
+    ("subjects", SUBJECTS),
 ]);
 
 static RESOURCES: Fields = Fields::of(&[
@@ -206,7 +205,7 @@ static MUTATE: Fields = Fields::of(&[
     ("patchStrategicMerge", Shape::Any),
     ("patchesJson6902", Shape::Text),
     ("targets", Shape::List(&Shape::Fields(&TARGET))),
-    // The early syntax, which later releases dropped.
+    // The legacy syntax.
     ("overlay", Shape::Any),
     ("patches", Shape::Any),
 ]);
@@ -304,10 +303,9 @@ pub(super) fn check_exception(document: &Value, errors: &mut Vec<PolicyError>) {
     Check { at: Pointer::ROOT, errors }.fields(&EXCEPTION, document);
 }
 
-/// How much of an unsupported value is shown.
-const LONGEST_SHOWN: usize = 63;
+/// The length to which messages shorten an unsupported value.
+const MAX_SHOWN_CHARS: usize = 63;
 
-/// The walk over a document and its table.
 struct Check<'f> {
     at: Pointer,
     errors: &'f mut Vec<PolicyError>,
@@ -324,7 +322,7 @@ impl Check<'_> {
             }
             (Shape::OneOf(known), Value::String(text)) => {
                 if !known.contains(&&**text) {
-                    let shown: String = text.chars().take(LONGEST_SHOWN).collect();
+                    let shown: String = text.chars().take(MAX_SHOWN_CHARS).collect();
                     let message = format!("unsupported value `{shown}`, expected {}", any_of(known));
                     let error = PolicyError::new(self.at.clone(), message);
                     self.errors.push(error.suggesting(nearest(text, known.iter().copied())));
@@ -358,7 +356,7 @@ impl Check<'_> {
         for (key, value) in members {
             self.at.push_key(key.clone());
             match fields.known.iter().find(|(name, _)| *name == &**key) {
-                // As for every typed field of a cluster, `null` is as good as nothing.
+                // As in an API server, `null` counts as absent.
                 Some(_) if value.is_null() => {}
                 Some((_, shape)) => self.value(shape, value),
                 None if fields.open => {}
@@ -429,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_field_is_named_with_its_neighbour() {
+    fn an_unknown_field_has_a_suggestion() {
         assert_eq!(
             in_rule(r#""mutate":{"patchStrategicMerg":{}}"#),
             [
@@ -457,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_as_good_as_nothing_and_required_fields_are_required() {
+    fn null_counts_as_absent_and_required_fields_are_required() {
         assert_eq!(in_rule(r#""exclude":null,"context":null"#), [""; 0]);
         assert_eq!(
             in_rule(r#""context":[{"name":null,"variable":{}}]"#),
