@@ -73,7 +73,7 @@ divergences! {
     MissingMergeKey = 11, "patch element without the merge key",
         "an error",
         "the list is emptied";
-    LegacySyntax = 12, "early `overlay` and `patches`",
+    LegacySyntax = 12, "legacy `overlay` and `patches`",
         "the rule runs",
         "a cluster refuses the policy";
     FailedRule = 13, "rules after a failed one",
@@ -181,7 +181,7 @@ divergences! {
     RepeatedKey = 48, "one key with and without an anchor in a map",
         "the conditions decide, the plain value is merged",
         "whichever of them is left when the anchors have been removed";
-    LegacyBroadcast = 50, "map of an early overlay over a list",
+    LegacyBroadcast = 50, "map of a legacy overlay over a list",
         "the map is applied to each element of the list",
         "a condition never holds, and other content is an error";
     SpoiltEntry = 55, "global context entry of a call with a projection that fails",
