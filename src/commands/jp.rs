@@ -238,7 +238,7 @@ fn shown(expression: &str, error: &ParseError) -> String {
     let source = Source::new("expression", expression);
     let excerpt = excerpt(&source, &source.position(error.offset.min(expression.len())));
     let decided = error
-        .difference
+        .divergence
         .map_or_else(String::new, |difference| format!(" ({difference} {})", difference.title()));
     format!("{error}{decided}\n{excerpt}")
 }

@@ -18,12 +18,12 @@ pub struct ParseError {
     /// Where in the text, in bytes.
     pub offset: usize,
     /// Set if Kyverno's controllers accept the text.
-    pub difference: Option<Divergence>,
+    pub divergence: Option<Divergence>,
 }
 
 impl ParseError {
     pub(super) fn new(message: impl Into<String>, offset: usize) -> Self {
-        Self { message: message.into(), offset, difference: None }
+        Self { message: message.into(), offset, divergence: None }
     }
 
     pub(super) fn syntax(message: impl fmt::Display, offset: usize) -> Self {
@@ -93,12 +93,12 @@ pub enum EvalError {
         text: String,
     },
     /// The evaluation exceeded a limit.
-    #[error("the evaluation passes the limit `{limit}` of {most}")]
+    #[error("the evaluation passes the limit `{limit}` of {max}")]
     Limit {
         /// The limit.
         limit: Limit,
         /// Its value.
-        most: u64,
+        max: u64,
     },
 }
 

@@ -328,15 +328,15 @@ impl Fields {
 
 /// Skips the literal text between elements. The error is the rest of the text at the mismatch.
 fn skip<'v>(mut value: &'v [u8], mut prefix: &[u8]) -> Result<&'v [u8], &'v [u8]> {
-    while let Some((wanted, after)) = prefix.split_first() {
-        if *wanted == b' ' {
+    while let Some((expected, after)) = prefix.split_first() {
+        if *expected == b' ' {
             if value.first().is_some_and(|byte| *byte != b' ') {
                 return Err(value);
             }
             prefix = trimmed(prefix);
             value = trimmed(value);
         } else {
-            value = value.strip_prefix(&[*wanted]).ok_or(value)?;
+            value = value.strip_prefix(&[*expected]).ok_or(value)?;
             prefix = after;
         }
     }

@@ -120,9 +120,9 @@ impl<'a> Lexer<'a> {
         &self.text[self.offset..]
     }
 
-    fn take(&mut self, wanted: char) -> bool {
-        let found = self.rest().starts_with(wanted);
-        self.offset += if found { wanted.len_utf8() } else { 0 };
+    fn take(&mut self, expected: char) -> bool {
+        let found = self.rest().starts_with(expected);
+        self.offset += if found { expected.len_utf8() } else { 0 };
         found
     }
 

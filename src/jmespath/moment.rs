@@ -65,11 +65,11 @@ impl Moment {
         self.nanos
     }
 
-    /// The time from another moment to this one, at most the longest duration.
+    /// The time from another moment to this one, at limit the longest duration.
     pub(super) fn since(self, other: Self) -> GoDuration {
         let nanos = self.nanos - other.nanos;
-        let most = if nanos < 0 { i64::MIN } else { i64::MAX };
-        GoDuration::from_nanos(i64::try_from(nanos).unwrap_or(most))
+        let limit = if nanos < 0 { i64::MIN } else { i64::MAX };
+        GoDuration::from_nanos(i64::try_from(nanos).unwrap_or(limit))
     }
 
     pub(super) fn plus(self, span: GoDuration) -> Self {

@@ -81,7 +81,7 @@ pub struct Limits {
 
 impl Limits {
     const fn too_large(&self) -> EvalError {
-        EvalError::Limit { limit: Limit::ResultBytes, most: self.result_bytes as u64 }
+        EvalError::Limit { limit: Limit::ResultBytes, max: self.result_bytes as u64 }
     }
 }
 
@@ -153,7 +153,7 @@ impl<'a> Runtime<'a> {
         let spent = self.spent.get().saturating_add(steps);
         self.spent.set(spent);
         if spent > self.limits.steps {
-            return Err(EvalError::Limit { limit: Limit::Steps, most: self.limits.steps });
+            return Err(EvalError::Limit { limit: Limit::Steps, max: self.limits.steps });
         }
         Ok(())
     }
@@ -269,8 +269,8 @@ impl Size<'_> {
             return Err(self.limits.too_large());
         }
         if depth > self.limits.result_depth {
-            let most = self.limits.result_depth as u64;
-            return Err(EvalError::Limit { limit: Limit::ResultDepth, most });
+            let max = self.limits.result_depth as u64;
+            return Err(EvalError::Limit { limit: Limit::ResultDepth, max });
         }
         match value {
             Value::Array(items) => items.iter().try_for_each(|item| self.add(item, depth + 1)),

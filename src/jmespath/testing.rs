@@ -35,7 +35,7 @@ pub(super) fn search_with(document: &str, expression: &str, semantics: Semantics
 
 /// Checks a table of expressions and their results on [`DOCUMENT`]: JSON, or `error: ` and the start of the message.
 pub(super) fn check(table: &[(&str, &str)]) {
-    let mut faults = Vec::new();
+    let mut failures = Vec::new();
     for (expression, expected) in table {
         let found = search(DOCUMENT, expression);
         let same = match expected.strip_prefix("error:") {
@@ -43,10 +43,10 @@ pub(super) fn check(table: &[(&str, &str)]) {
             None => Value::from_json(&found).ok() == Some(Value::from_json(expected).expect(expected)),
         };
         if !same {
-            faults.push(format!("{expression}\n    gives {found}\n    not   {expected}"));
+            failures.push(format!("{expression}\n    is  {found}\n    not {expected}"));
         }
     }
-    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
 }
 
 /// Checks expressions whose results differ between the two semantics, and that both report the divergence.

@@ -22,10 +22,10 @@ fn edit_distance(from: &str, to: &str) -> usize {
     let mut before = None;
     for (row, letter) in from.chars().enumerate() {
         let mut this = vec![row + 1];
-        for (column, wanted) in to.iter().enumerate() {
-            let change = last[column] + usize::from(letter != *wanted);
+        for (column, expected) in to.iter().enumerate() {
+            let change = last[column] + usize::from(letter != *expected);
             let mut best = change.min(last[column + 1] + 1).min(this[column] + 1);
-            if column > 0 && before == Some(*wanted) && to[column - 1] == letter {
+            if column > 0 && before == Some(*expected) && to[column - 1] == letter {
                 best = best.min(older[column - 1] + 1);
             }
             this.push(best);

@@ -20,17 +20,17 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     if pattern == "*" || pattern == text {
         return true;
     }
-    let is_other = |wanted: &u8, found: &u8| wanted != found && !matches!(wanted, b'*' | b'?');
+    let is_other = |expected: &u8, found: &u8| expected != found && !matches!(expected, b'*' | b'?');
     match (pattern.as_bytes(), text.as_bytes()) {
-        ([wanted, ..], [found, ..]) if is_other(wanted, found) => false,
-        ([.., wanted], [.., found]) if is_other(wanted, found) => false,
+        ([expected, ..], [found, ..]) if is_other(expected, found) => false,
+        ([.., expected], [.., found]) if is_other(expected, found) => false,
         _ => matches_wildcards(pattern, text),
     }
 }
 
 fn matches_wildcards(pattern: &str, text: &str) -> bool {
     // Up to the first wildcard both must be equal.
-    let is_same = |(wanted, found): &(&u8, &u8)| wanted == found && !matches!(wanted, b'*' | b'?');
+    let is_same = |(expected, found): &(&u8, &u8)| expected == found && !matches!(expected, b'*' | b'?');
     let same = pattern.as_bytes().iter().zip(text.as_bytes()).take_while(is_same).count();
     if !matches!(pattern.as_bytes().get(same), Some(b'*' | b'?')) {
         return same == pattern.len() && same == text.len();
@@ -50,7 +50,7 @@ fn matches_wildcards(pattern: &str, text: &str) -> bool {
                 }
                 continue;
             }
-            (Some(wanted), Some(found)) if wanted == '?' || wanted == found => {
+            (Some(expected), Some(found)) if expected == '?' || expected == found => {
                 pattern = ahead;
                 text.next();
                 continue;

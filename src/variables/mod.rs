@@ -54,7 +54,7 @@ impl Query {
         }
         self.expression
             .as_ref()
-            .map_err(|fault| QueryError::Syntax { expression: self.text.clone(), fault: fault.clone() })
+            .map_err(|error| QueryError::Syntax { expression: self.text.clone(), error: error.clone() })
     }
 }
 
@@ -100,12 +100,12 @@ pub enum QueryError {
     #[error("invalid query (nil)")]
     Empty,
     /// The text is no JMESPath.
-    #[error("incorrect query {}: {fault}", quoted(expression))]
+    #[error("incorrect query {}: {error}", quoted(expression))]
     Syntax {
         /// The expression as written.
         expression: Text,
         /// The error.
-        fault: ParseError,
+        error: ParseError,
     },
     /// The evaluation failed.
     #[error("JMESPath query failed: {0}")]
@@ -120,12 +120,12 @@ pub enum QueryError {
 #[non_exhaustive]
 pub enum LoadError {
     /// An expression exceeded a limit. The chain of entries that led to it is omitted.
-    #[error("the evaluation passes the limit `{limit}` of {most}, in the context entry {entry}")]
+    #[error("the evaluation passes the limit `{limit}` of {max}, in the context entry {entry}")]
     Limit {
         /// The limit.
         limit: Limit,
         /// Its value.
-        most: u64,
+        max: u64,
         /// The entry with the expression.
         entry: Text,
     },

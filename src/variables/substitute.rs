@@ -203,7 +203,7 @@ impl<'a> Substituter<'a> {
     fn node(&mut self, node: &Node) -> Result<Value, SubstitutionError> {
         match node {
             Node::Fixed(value) => Ok(value.clone()),
-            Node::Broken(fault) => Err(fault.clone()),
+            Node::Broken(error) => Err(error.clone()),
             Node::Text(text) => self.text(text),
             Node::List(items) => {
                 let mut values = Vec::with_capacity(items.len());
@@ -386,9 +386,9 @@ impl<'a> Substituter<'a> {
         };
         self.scope.query(query).map_err(|cause| {
             // Expressions in policies are parsed when they are loaded; this one comes from a value.
-            if let QueryError::Syntax { fault: ParseError { difference: Some(difference), .. }, .. } = &cause
+            if let QueryError::Syntax { error: ParseError { divergence: Some(divergence), .. }, .. } = &cause
             {
-                self.settings.tracker.reach(*difference);
+                self.settings.tracker.reach(*divergence);
             }
             self.unresolved(query.text(), cause)
         })

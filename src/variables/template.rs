@@ -211,7 +211,7 @@ impl Preparation<'_> {
         let text = if text.contains("$(") {
             match reference::resolve(text, self.document, &self.at, self.tracker, &mut self.budget) {
                 Ok(resolved) => resolved.into(),
-                Err(fault) => return Node::Broken(fault),
+                Err(error) => return Node::Broken(error),
             }
         } else {
             text.clone()

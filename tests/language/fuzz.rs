@@ -6,7 +6,7 @@ use std::path::Path;
 use kyv_fuzz::Target;
 use kyv_fuzz::seeds::Random;
 
-/// How many changes of each seed a target sees.
+/// The number of changes of each seed.
 const CHANGED: usize = 2;
 
 #[test]
@@ -55,7 +55,7 @@ fn check(target: &Target) {
     assert!(seeds.len() > 50, "only {} seeds", seeds.len());
     for seed in &seeds {
         run(target, seed);
-        // What becomes of one seed does not depend on the others, so that a new case changes nothing else.
+        // The changes of a seed do not depend on other seeds, so that a new case changes nothing else.
         let mut random =
             Random(seed.iter().fold(0, |hash: u64, byte| hash.rotate_left(5) ^ u64::from(*byte)));
         for _ in 0..CHANGED {
@@ -70,7 +70,7 @@ fn run(target: &Target, input: &[u8]) {
     }
 }
 
-/// A seed with some bytes changed, put in, or put elsewhere.
+/// A seed with some bytes changed, inserted or moved.
 fn changed(seed: &[u8], random: &mut Random) -> Vec<u8> {
     const TOKENS: &[&[u8]] = &[
         b"",

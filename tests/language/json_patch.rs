@@ -8,7 +8,7 @@ fn theirs(value: &Value) -> serde_json::Value {
     serde_json::from_str(&value.to_json()).expect("what is written as JSON is JSON")
 }
 
-/// The patch, and what another program makes of the first object by it.
+/// The patch, and the result of applying it with another implementation.
 fn patched(before: &Value, after: &Value) -> (String, serde_json::Value) {
     let patch = json_patch(&shortest_changes(before, after));
     let operations: ::json_patch::Patch = serde_json::from_value(theirs(&patch)).expect("RFC 6902");
@@ -79,7 +79,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Numbers at random, from a seed.
+/// Random numbers from a seed.
 struct Dice(u64);
 
 impl Dice {
@@ -89,7 +89,7 @@ impl Dice {
     }
 }
 
-/// Another value, close to one.
+/// A value that is similar to another.
 fn near(value: &Value, other: &Value, dice: &mut Dice) -> Value {
     match value {
         _ if dice.roll(12) == 0 => other.clone(),

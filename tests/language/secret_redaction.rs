@@ -1,5 +1,4 @@
-//! Values derived from Secrets are never printed: all JMESPath functions, in every place of a rule that can hold their
-//! results.
+//! Output contains no values derived from Secrets: the results of all JMESPath functions, in all fields of a rule.
 
 use std::fmt::Write as _;
 
@@ -153,7 +152,7 @@ fn secret() -> Value {
     secret
 }
 
-/// An expression as it is written into a policy.
+/// An expression with its placeholders replaced, for a policy.
 fn written(expression: &str, of: &str) -> String {
     let mut out = String::new();
     let mut rest = expression;
@@ -166,7 +165,7 @@ fn written(expression: &str, of: &str) -> String {
     out + &rest.replace("to_string(secret)", &format!("to_string({of})"))
 }
 
-/// The ways to write a result down. `EXPR` is the expression.
+/// The fields of a rule that use a result. `EXPR` is the expression.
 const RULES: [(&str, &str, &str); 10] = [
     ("overlay", "[]", r#"{patchStrategicMerge: {metadata: {annotations: {made: "{{ to_string(EXPR) }}"}}}}"#),
     ("inside", "[]", r#"{patchStrategicMerge: {metadata: {annotations: {made: "pre {{ EXPR }} post"}}}}"#),
@@ -222,7 +221,7 @@ fn report(context: &str, way: (&str, &str, &str), expression: &str, object: &Val
     Some(engine.mutate(object, None, &Cluster(secret())))
 }
 
-/// Everything that is ever shown of a report.
+/// All output of a report.
 fn shown(report: &ObjectReport) -> Vec<(&'static str, String)> {
     let (origin, sources) = (Origin::default(), RuleSources::default());
     let explanation = Explanation::new(report, &origin, &sources, &|_, _| Vec::new());
@@ -243,7 +242,7 @@ fn shown(report: &ObjectReport) -> Vec<(&'static str, String)> {
     all
 }
 
-/// The texts in a value, keys and numbers included.
+/// The strings, keys and numbers in a value.
 fn texts(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::Null | Value::Bool(_) => {}
@@ -257,11 +256,11 @@ fn texts(value: &Value, into: &mut Vec<String>) {
     }
 }
 
-/// What tells too much.
+/// The texts that output must not contain.
 fn tainted_texts(report: &ObjectReport, before: &Value) -> Vec<String> {
-    let mut hidden: Vec<String> = Vec::new();
+    let mut tainted: Vec<String> = Vec::new();
     for (_, value) in VALUES {
-        hidden.extend([value.trim().to_owned(), STANDARD.encode(value)]);
+        tainted.extend([value.trim().to_owned(), STANDARD.encode(value)]);
     }
     let (mut old, mut new) = (Vec::new(), Vec::new());
     texts(before, &mut old);
@@ -281,15 +280,15 @@ fn tainted_texts(report: &ObjectReport, before: &Value) -> Vec<String> {
     for text in new.into_iter().filter(is_new) {
         let core = text.strip_prefix("pre ").and_then(|text| text.strip_suffix(" post")).unwrap_or(&text);
         let core = core.strip_prefix(['x', 'z']).or_else(|| core.strip_prefix("v-")).unwrap_or(core).trim();
-        let is_name = names.iter().any(|name| name == core) && !hidden.iter().any(|value| value == core);
+        let is_name = names.iter().any(|name| name == core) && !tainted.iter().any(|value| value == core);
         if core.len() > 2 && !is_name && core.parse::<bool>().is_err() {
-            hidden.push(core.to_owned());
+            tainted.push(core.to_owned());
         }
     }
-    hidden
+    tainted
 }
 
-/// What tells nothing of a Secret although it is made of one, or has none in it.
+/// Functions whose result reveals nothing of a Secret.
 fn reveals_nothing(function: &str) -> bool {
     ["length", "compare", "type", "time_now", "time_now_utc", "random", "keys"].contains(&function)
 }
@@ -310,15 +309,17 @@ fn results_of_every_function_on_secrets_are_masked() {
                 let expression = written(expression, of);
                 let Some(report) = report(context, way, &expression, object) else { continue };
                 changed += usize::from(report.is_changed());
-                let mut hidden = tainted_texts(&report, object);
+                let mut tainted = tainted_texts(&report, object);
                 if reveals_nothing(function) {
-                    hidden.truncate(2 * VALUES.len());
+                    tainted.truncate(2 * VALUES.len());
                 }
                 for (format, text) in shown(&report) {
-                    // The expressions themselves are the policy's.
+                    // The expressions belong to the policy.
                     let text = text.replace(&expression, "").replace(&expression.replace('"', "\\\""), "");
-                    for tale in hidden.iter().filter(|tale| text.contains(tale.as_str()) && tale.len() > 2) {
-                        leaks.push(format!("{function} by {} of {of}: {format} shows {tale:?}", way.0));
+                    for value in
+                        tainted.iter().filter(|value| text.contains(value.as_str()) && value.len() > 2)
+                    {
+                        leaks.push(format!("{function} by {} of {of}: {format} shows {value:?}", way.0));
                     }
                 }
             }
@@ -330,7 +331,7 @@ fn results_of_every_function_on_secrets_are_masked() {
     assert!(changed > 700, "only {changed} reports change their object");
 }
 
-/// A policy that writes keys, some of which are made of the Secret.
+/// A policy that writes keys, some of which are derived from the Secret.
 const KEYS: &str = r#"
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
@@ -371,7 +372,7 @@ spec:
 #[test]
 fn masked_keys_stay_distinct() {
     let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}, data: {a: LONG, Zq7Hunter-Sesame: zero}}";
-    // It takes more to write it again than to change it.
+    // Its patch is shorter than the object.
     let map = yaml::parse_value(&map.replace("LONG", &"b".repeat(400))).expect("YAML");
     let policy = policy::parse(&yaml::parse_value(KEYS).expect("YAML"), Semantics::Documented);
     let settings = Settings { trace: true, ..Settings::default() };
@@ -384,7 +385,7 @@ fn masked_keys_stay_distinct() {
         }
     }
     let of = |format: &str| all.iter().find(|(name, _)| *name == format).map_or("", |(_, text)| text);
-    // A key has the same mask in every format.
+    // A key has the same placeholder in every format.
     let diff = "-  '***': zero\n+  '*** (2)': two\n+  '*** (3)': three\n+  '*** (4)': four\n\
                 +  '*** (5)': five\n+  '*** (6)': six\n";
     assert!(of("diff").contains(diff), "{}", of("diff"));
@@ -410,7 +411,7 @@ fn impact_masks_secrets_in_keys() {
     let report = engine.mutate(&yaml::parse_value(map).expect("YAML"), None, &Cluster(secret()));
     let mut tally = Totals::default();
     tally.add(&report, true);
-    let told = [
+    let outputs = [
         impact_json(&report.impact(true)).expect("a refused update").to_json(),
         tally_json(&tally, &MissingData::default()).to_json(),
         markdown(
@@ -420,8 +421,8 @@ fn impact_masks_secrets_in_keys() {
             0,
         ),
     ];
-    for told in told {
-        assert!(["Hunter", "Vx3Open", "hQ"].iter().all(|secret| !told.contains(secret)), "{told}");
+    for output in outputs {
+        assert!(["Hunter", "Vx3Open", "hQ"].iter().all(|secret| !output.contains(secret)), "{output}");
     }
 }
 

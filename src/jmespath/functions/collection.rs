@@ -32,12 +32,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn contains(call: &Invocation<'_>) -> SearchResult {
-    let wanted = call.value(1);
+    let expected = call.value(1);
     if let Value::String(text) = call.value(0) {
-        return Ok(Value::Bool(wanted.as_str().is_some_and(|part| text.contains(part))));
+        return Ok(Value::Bool(expected.as_str().is_some_and(|part| text.contains(part))));
     }
     for item in call.list(0) {
-        if call.runtime.equal(item, wanted)? {
+        if call.runtime.equal(item, expected)? {
             return Ok(Value::Bool(true));
         }
     }

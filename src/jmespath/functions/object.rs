@@ -59,9 +59,9 @@ fn values(call: &Invocation<'_>) -> SearchResult {
 
 fn label_match(call: &Invocation<'_>) -> SearchResult {
     let labels = call.value(1);
-    for (key, wanted) in call.object(0) {
+    for (key, expected) in call.object(0) {
         match labels.get(key) {
-            Some(found) if call.runtime.equal(wanted, found)? => {}
+            Some(found) if call.runtime.equal(expected, found)? => {}
             _ => return Ok(Value::Bool(false)),
         }
     }

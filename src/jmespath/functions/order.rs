@@ -78,12 +78,12 @@ fn keyed<'a>(call: &'a Invocation<'_>) -> Result<Vec<(Value, &'a Value)>, EvalEr
     Ok(keyed)
 }
 
-fn extreme(call: &Invocation<'_>, wanted: Ordering) -> Value {
-    let better = |best, item| if order(item, best) == Some(wanted) { item } else { best };
+fn extreme(call: &Invocation<'_>, preferred: Ordering) -> Value {
+    let better = |best, item| if order(item, best) == Some(preferred) { item } else { best };
     call.list(0).iter().reduce(better).cloned().unwrap_or_default()
 }
 
-fn extreme_by(call: &Invocation<'_>, wanted: Ordering) -> SearchResult {
+fn extreme_by(call: &Invocation<'_>, preferred: Ordering) -> SearchResult {
     let keyed = keyed(call)?;
     let Some((mut best, rest)) = keyed.split_first() else { return Ok(Value::Null) };
     let must_be = match &best.0 {
@@ -94,7 +94,7 @@ fn extreme_by(call: &Invocation<'_>, wanted: Ordering) -> SearchResult {
     for next in rest {
         match order(&next.0, &best.0) {
             None => return Err(call.fail(must_be)),
-            Some(order) if order == wanted => best = next,
+            Some(order) if order == preferred => best = next,
             Some(_) => {}
         }
     }

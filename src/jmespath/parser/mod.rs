@@ -104,9 +104,9 @@ impl Parser {
         Err(ParseError::syntax(message, self.offset()))
     }
 
-    fn expect(&mut self, wanted: &Kind) -> Result<(), ParseError> {
-        if self.peek() != wanted {
-            return self.fail(format_args!("Expected {wanted}, received: {}", self.peek()));
+    fn expect(&mut self, expected: &Kind) -> Result<(), ParseError> {
+        if self.peek() != expected {
+            return self.fail(format_args!("Expected {expected}, received: {}", self.peek()));
         }
         self.advance();
         Ok(())
@@ -453,7 +453,7 @@ impl Parser {
         if self.semantics == Semantics::Documented {
             let message = format!("Expected tComma or {or}, received: {}", self.peek());
             let mut error = ParseError::syntax(message, self.offset());
-            error.difference = Some(Divergence::MissingComma);
+            error.divergence = Some(Divergence::MissingComma);
             return Err(error);
         }
         self.divergences.insert(Divergence::MissingComma);

@@ -60,7 +60,7 @@ fn errors_have_a_reason_and_an_offset() {
 fn a_missing_comma_is_refused_as_documented_and_accepted_as_in_kyverno() {
     for text in ["join(',' nums)", "{a: n b: s}", "join(&a b)"] {
         let error = refused(text);
-        assert_eq!(error.difference, Some(Divergence::MissingComma), "{text}");
+        assert_eq!(error.divergence, Some(Divergence::MissingComma), "{text}");
         let accepted = Expression::parse(text, Semantics::Kyverno).unwrap();
         assert!(accepted.divergences().contains(Divergence::MissingComma), "{text}");
     }

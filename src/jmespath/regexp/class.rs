@@ -42,7 +42,7 @@ pub(super) fn escape(rest: &str) -> Result<(Escape, usize), RegexpError> {
         Some('w') => "[0-9A-Za-z_]",
         Some('W') => "[^0-9A-Za-z_]",
         Some('p' | 'P') => return unicode(rest),
-        _ => return code_point(rest).map(|(point, taken)| (Escape::Char(point), taken)),
+        _ => return code_point(rest).map(|(point, length)| (Escape::Char(point), length)),
     };
     Ok((Escape::Class(class.to_owned()), 2))
 }
@@ -57,7 +57,7 @@ fn code_point(rest: &str) -> Result<(u32, usize), RegexpError> {
     let Some(c) = rest[1..].chars().next() else {
         return Err(RegexpError::new("trailing backslash at end of expression", ""));
     };
-    let taken = 1 + c.len_utf8();
+    let length = 1 + c.len_utf8();
     let octal = |from: usize| rest[from..].bytes().take_while(|byte| matches!(byte, b'0'..=b'7')).count();
     let point = match c {
         'a' => 7,
@@ -75,9 +75,9 @@ fn code_point(rest: &str) -> Result<(u32, usize), RegexpError> {
             return Ok((point, 1 + digits));
         }
         c if c.is_ascii() && !c.is_ascii_alphanumeric() => u32::from(c),
-        _ => return Err(invalid_escape(rest, taken)),
+        _ => return Err(invalid_escape(rest, length)),
     };
-    Ok((point, taken))
+    Ok((point, length))
 }
 
 /// `\x41` or `\x{41}`
@@ -104,7 +104,7 @@ fn hexadecimal(rest: &str) -> Result<(u32, usize), RegexpError> {
 /// `\pL`, `\p{Greek}`, `\p{^Greek}`, and the same with `\P`.
 fn unicode(rest: &str) -> Result<(Escape, usize), RegexpError> {
     let after = &rest[2..];
-    let (name, taken) = match after.strip_prefix('{') {
+    let (name, length) = match after.strip_prefix('{') {
         Some(braced) => match braced.find('}') {
             Some(end) => (&braced[..end], 4 + end),
             None => return Err(RegexpError::new("invalid character class range", rest)),
@@ -121,8 +121,8 @@ fn unicode(rest: &str) -> Result<(Escape, usize), RegexpError> {
     // Go has general categories and scripts, no other properties.
     let class = ["gc", "sc"].map(|property| format!(r"\{letter}{{{property}={name}}}"));
     match class.into_iter().find(|class| is_name && regex::Regex::new(class).is_ok()) {
-        Some(class) => Ok((Escape::Class(class), taken)),
-        None => Err(RegexpError::new("invalid character class range", &rest[..taken])),
+        Some(class) => Ok((Escape::Class(class), length)),
+        None => Err(RegexpError::new("invalid character class range", &rest[..length])),
     }
 }
 
@@ -150,32 +150,32 @@ pub(super) fn bracketed(text: &str) -> Result<(String, usize), RegexpError> {
             return Err(RegexpError::new("missing closing ]", text));
         }
         first = false;
-        if let Some((name, taken)) = posix(rest)? {
+        if let Some((name, length)) = posix(rest)? {
             class.push_str(name);
-            offset += taken;
+            offset += length;
             continue;
         }
         if matches!(rest.as_bytes(), [b'\\', b'd' | b'D' | b's' | b'S' | b'w' | b'W' | b'p' | b'P', ..])
-            && let (Escape::Class(inner), taken) = escape(rest)?
+            && let (Escape::Class(inner), length) = escape(rest)?
         {
             class.push_str(&inner);
-            offset += taken;
+            offset += length;
             continue;
         }
-        let (low, taken) = member(rest, text)?;
-        offset += taken;
+        let (low, length) = member(rest, text)?;
+        offset += length;
         let mut high = low;
         let after = &text[offset..];
         if let Some(end) = after.strip_prefix('-')
             && !end.starts_with(']')
             && !end.is_empty()
         {
-            let (point, taken) = member(end, text)?;
+            let (point, length) = member(end, text)?;
             high = point;
-            offset += 1 + taken;
+            offset += 1 + length;
             if high < low {
-                let taken = rest.len() - (text.len() - offset);
-                return Err(RegexpError::new("invalid character class range", &rest[..taken]));
+                let length = rest.len() - (text.len() - offset);
+                return Err(RegexpError::new("invalid character class range", &rest[..length]));
             }
         }
         push_range(&mut class, low, high);
@@ -217,11 +217,11 @@ fn push_range(class: &mut String, low: u32, high: u32) {
 fn posix(rest: &str) -> Result<Option<(&str, usize)>, RegexpError> {
     let Some(after) = rest.strip_prefix("[:") else { return Ok(None) };
     let Some(end) = after.find(":]") else { return Ok(None) };
-    let taken = end + 4;
+    let length = end + 4;
     let name = &after[..end];
     if POSIX.contains(&name.strip_prefix('^').unwrap_or(name)) {
-        Ok(Some((&rest[..taken], taken)))
+        Ok(Some((&rest[..length], length)))
     } else {
-        Err(RegexpError::new("invalid character class range", &rest[..taken]))
+        Err(RegexpError::new("invalid character class range", &rest[..length]))
     }
 }

@@ -126,7 +126,7 @@ fn template_parts(template: &str) -> Vec<TemplatePart<'_>> {
             rest = after;
             continue;
         }
-        let (name, taken) = match after.strip_prefix('{') {
+        let (name, length) = match after.strip_prefix('{') {
             Some(braced) => match word(braced) {
                 end if braced[end..].starts_with('}') => (&braced[..end], 2 + end),
                 _ => ("", 0),
@@ -134,7 +134,7 @@ fn template_parts(template: &str) -> Vec<TemplatePart<'_>> {
             None => (&after[..word(after)], word(after)),
         };
         parts.push(if name.is_empty() { TemplatePart::Text("$") } else { TemplatePart::Group(name) });
-        rest = &after[if name.is_empty() { 0 } else { taken }..];
+        rest = &after[if name.is_empty() { 0 } else { length }..];
     }
     parts.push(TemplatePart::Text(rest));
     parts

@@ -71,9 +71,9 @@ impl<'a> Translator<'a> {
     }
 
     /// Appends an item that can be repeated.
-    fn push(&mut self, text: &str, taken: usize) {
+    fn push(&mut self, text: &str, length: usize) {
         self.out.push_str(text);
-        self.offset += taken;
+        self.offset += length;
         self.last = Last::Item(1);
         self.last_end = self.out.len();
     }
@@ -91,16 +91,16 @@ impl<'a> Translator<'a> {
             }
             '.' | '^' | '$' => self.push(&rest[..1], 1),
             '[' => {
-                let (class, taken) = class::bracketed(rest)?;
-                self.push(&class, taken);
+                let (class, length) = class::bracketed(rest)?;
+                self.push(&class, length);
             }
             '*' | '+' | '?' => self.repetition(1, 1)?,
             '{' => match counted(rest) {
-                Some((min, max, taken)) => {
+                Some((min, max, length)) => {
                     if min > MAX_REPEATS || max.is_some_and(|max| max > MAX_REPEATS || max < min) {
-                        return Err(RegexpError::new("invalid repeat count", &rest[..taken]));
+                        return Err(RegexpError::new("invalid repeat count", &rest[..length]));
                     }
-                    self.repetition(taken, max.unwrap_or(min))?;
+                    self.repetition(length, max.unwrap_or(min))?;
                 }
                 None => self.push(r"\{", 1),
             },
@@ -149,12 +149,12 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    fn enter(&mut self, opening: &str, taken: usize) -> Result<(), RegexpError> {
+    fn enter(&mut self, opening: &str, length: usize) -> Result<(), RegexpError> {
         if self.groups.len() == MAX_GROUP_DEPTH {
             return Err(RegexpError::new("expression nests too deeply", self.pattern));
         }
         self.out.push_str(opening);
-        self.offset += taken;
+        self.offset += length;
         self.groups.push(std::mem::replace(&mut self.repeats, 1));
         self.last = Last::Nothing;
         Ok(())
@@ -169,13 +169,13 @@ impl<'a> Translator<'a> {
         for start in ["(?P<", "(?<"] {
             if let Some(name) = rest.strip_prefix(start) {
                 let end = name.find('>').ok_or_else(|| RegexpError::new("invalid named capture", rest))?;
-                let taken = start.len() + end + 1;
+                let length = start.len() + end + 1;
                 let name = &name[..end];
                 if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-                    return Err(RegexpError::new("invalid named capture", &rest[..taken]));
+                    return Err(RegexpError::new("invalid named capture", &rest[..length]));
                 }
                 self.names.push(Some(name.to_owned()));
-                return self.enter("(", taken);
+                return self.enter("(", length);
             }
         }
         self.flags(rest)
@@ -187,32 +187,32 @@ impl<'a> Translator<'a> {
         let mut set: [Option<bool>; 4] = [None; 4];
         let mut on = true;
         let mut flag_seen = false;
-        let mut taken = 2;
+        let mut length = 2;
         for c in rest[2..].chars() {
-            taken += c.len_utf8();
+            length += c.len_utf8();
             match c {
                 '-' if on => {
                     on = false;
                     flag_seen = false;
                 }
                 ':' | ')' if on || flag_seen => {
-                    let chosen = |wanted: bool| {
+                    let chosen = |expected: bool| {
                         let flags = FLAGS.iter().zip(set);
                         flags
-                            .filter(move |flag| flag.1 == Some(wanted))
+                            .filter(move |flag| flag.1 == Some(expected))
                             .map(|flag| *flag.0)
                             .collect::<String>()
                     };
                     let (plus, minus) = (chosen(true), chosen(false));
                     let minus = if minus.is_empty() { minus } else { format!("-{minus}") };
                     if c == ':' {
-                        return self.enter(&format!("(?{plus}{minus}:"), taken);
+                        return self.enter(&format!("(?{plus}{minus}:"), length);
                     }
                     // Flags alone cannot be repeated; a repetition after them repeats the item before them.
                     if !(plus.is_empty() && minus.is_empty()) {
                         let _ = write!(self.out, "(?{plus}{minus})");
                     }
-                    self.offset += taken;
+                    self.offset += length;
                     return Ok(());
                 }
                 c => match FLAGS.iter().position(|flag| *flag == c) {
@@ -224,7 +224,7 @@ impl<'a> Translator<'a> {
                 },
             }
         }
-        Err(RegexpError::new("invalid or unsupported Perl syntax", &rest[..taken]))
+        Err(RegexpError::new("invalid or unsupported Perl syntax", &rest[..length]))
     }
 
     fn escape(&mut self) -> Result<(), RegexpError> {
@@ -243,13 +243,13 @@ impl<'a> Translator<'a> {
             Some(boundary @ ('b' | 'B')) => self.push(&format!(r"(?-u:\{boundary})"), 2),
             Some('A' | 'z') => self.push(&rest[..2], 2),
             _ => match class::escape(rest)? {
-                (Escape::Char(c), taken) => {
+                (Escape::Char(c), length) => {
                     let mut literal = String::new();
                     class::push_point(&mut literal, c);
                     let never = literal.is_empty();
-                    self.push(if never { r"[^\x00-\x{10FFFF}]" } else { &literal }, taken);
+                    self.push(if never { r"[^\x00-\x{10FFFF}]" } else { &literal }, length);
                 }
-                (Escape::Class(class), taken) => self.push(&class, taken),
+                (Escape::Class(class), length) => self.push(&class, length),
             },
         }
         Ok(())

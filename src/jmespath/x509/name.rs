@@ -17,9 +17,9 @@ pub(super) fn object_of(name: &X509Name<'_>) -> Result<Value, X509Error> {
         match kind.as_slice() {
             [2, 5, 4, 3] => common_name = text.clone(),
             [2, 5, 4, 5] => serial_number = text.clone(),
-            [2, 5, 4, place] => {
-                let place = LISTS.iter().position(|(number, _)| number == place);
-                if let Some(list) = place.and_then(|place| lists.get_mut(place)) {
+            [2, 5, 4, last] => {
+                let index = LISTS.iter().position(|(number, _)| number == last);
+                if let Some(list) = index.and_then(|index| lists.get_mut(index)) {
                     list.push(text.clone());
                 }
             }

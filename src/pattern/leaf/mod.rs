@@ -75,7 +75,7 @@ impl LeafPattern {
     pub fn prepare(pattern: &Value) -> Self {
         Self(match pattern {
             Value::Null => Kind::Null,
-            Value::Bool(wanted) => Kind::Bool(*wanted),
+            Value::Bool(expected) => Kind::Bool(*expected),
             Value::Number(number) => Kind::Number(number.clone()),
             Value::String(text) => return Self::text(text.clone()),
             Value::Array(_) => Kind::List,
@@ -121,10 +121,10 @@ impl LeafPattern {
                 LeafValue::Text(text) => text.is_empty(),
                 LeafValue::List | LeafValue::Object => false,
             },
-            Kind::Bool(wanted) => matches!(value, LeafValue::Bool(value) if value == *wanted),
-            Kind::Number(wanted) => match value {
-                LeafValue::Number(number) => same_number(number, wanted),
-                LeafValue::Text(text) => number_in_text(text, wanted),
+            Kind::Bool(expected) => matches!(value, LeafValue::Bool(value) if value == *expected),
+            Kind::Number(expected) => match value {
+                LeafValue::Number(number) => same_number(number, expected),
+                LeafValue::Text(text) => number_in_text(text, expected),
                 LeafValue::Null | LeafValue::Bool(_) | LeafValue::List | LeafValue::Object => false,
             },
             Kind::Text { whole, .. } if matches!(value, LeafValue::Text(text) if *text == **whole) => true,
@@ -208,14 +208,15 @@ impl Operand {
     }
 
     fn compare(&self, comparison: Comparison, subject: &Subject<'_>) -> bool {
-        if let (Some(wanted), Some(found)) = (&self.duration, self.duration.and_then(|_| subject.duration()))
+        if let (Some(expected), Some(found)) =
+            (&self.duration, self.duration.and_then(|_| subject.duration()))
         {
-            return comparison.accepts(found.cmp(wanted));
+            return comparison.accepts(found.cmp(expected));
         }
-        if let Some(wanted) = &self.quantity
+        if let Some(expected) = &self.quantity
             && let Some(found) = subject.quantity()
         {
-            return comparison.accepts(found.cmp(wanted));
+            return comparison.accepts(found.cmp(expected));
         }
         match comparison {
             Comparison::Equal => self.matches_text(subject) == Some(true),

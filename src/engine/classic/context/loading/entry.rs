@@ -135,9 +135,9 @@ impl SearchError {
     fn limit(&self, entry: &Text) -> Option<LoadError> {
         match self {
             Self::Query(QueryError::Load(limit @ LoadError::Limit { .. })) => Some(limit.clone()),
-            Self::Query(QueryError::Failed(EvalError::Limit { limit, most }))
-            | Self::Evaluation(EvalError::Limit { limit, most }) => {
-                Some(LoadError::Limit { limit: *limit, most: *most, entry: entry.clone() })
+            Self::Query(QueryError::Failed(EvalError::Limit { limit, max }))
+            | Self::Evaluation(EvalError::Limit { limit, max }) => {
+                Some(LoadError::Limit { limit: *limit, max: *max, entry: entry.clone() })
             }
             _ => None,
         }
