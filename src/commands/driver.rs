@@ -133,7 +133,7 @@ impl<'a> Presentation<'a> {
 
 /// A document as output formats see it.
 fn view(evaluated: &Evaluated) -> DocumentView<'_> {
-    let input = &evaluated.piece;
+    let input = &evaluated.source;
     let objects = evaluated.objects.iter().map(|object| ObjectView {
         pointer: &object.pointer,
         report: &object.report,

@@ -129,7 +129,7 @@ impl<'a> Edits<'a> {
     }
 
     fn take(&mut self, evaluated: &Evaluated, text: Option<String>) {
-        let input = evaluated.piece.input;
+        let input = evaluated.source.input;
         if self.current.as_ref().is_none_or(|current| current.input != input) {
             self.turn_page();
             self.current = Some(Edit { input, read: None, text: String::new(), objects: 0 });

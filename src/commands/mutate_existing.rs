@@ -1,30 +1,30 @@
-//! All objects of a run at once, for rules with targets: one object triggers them, others are changed.
+//! Rules with targets: one object of a run triggers them, others are changed.
 
 use crate::engine::{MutatedTarget, Targets, World};
 use crate::report::ObjectReport;
 use crate::source::{Content, InputDocument};
 use crate::value::{Pointer, Value};
 
-use super::evaluate::{Evaluated, Evaluation, Evaluator, Unsettled, without_bookkeeping};
+use super::evaluate::{Evaluated, Evaluation, Evaluator, NotIdempotent, without_bookkeeping};
 
-/// Runs the rules with targets over pieces that were evaluated: one trigger after the other, in their order.
-/// Objects given as targets alone trigger nothing, and those that no rule took are forgotten.
-pub(super) fn run_targets<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut Vec<Evaluated>) {
+/// Runs the rules with targets for all documents, one trigger after the other, in their order. Objects that are targets
+/// only trigger nothing, and those that no rule took are left out.
+pub(super) fn run_targets<W: World>(evaluator: &Evaluator<'_, W>, documents: &mut Vec<Evaluated>) {
     let Evaluator { engine, world, .. } = *evaluator;
     let mut targets = Targets::new();
     let mut places = Vec::new();
-    for (piece, evaluated) in pieces.iter().enumerate() {
+    for (document, evaluated) in documents.iter().enumerate() {
         for (number, object) in evaluated.objects.iter().enumerate() {
             let (_, after) = object.states();
-            // What stands among the objects of the run is no further object.
+            // An object of the run comes before a target of the same name.
             let is_known = || targets.number_of(engine, after, world).is_some();
-            if !(evaluated.piece.further && is_known()) {
+            if !(evaluated.source.further && is_known()) {
                 targets.add(engine, after, world);
-                places.push((piece, number));
+                places.push((document, number));
             }
         }
     }
-    for evaluated in pieces.iter_mut().filter(|evaluated| !evaluated.piece.further) {
+    for evaluated in documents.iter_mut().filter(|evaluated| !evaluated.source.further) {
         for object in evaluated.objects.iter_mut().filter(|object| object.report.object.is_some()) {
             let (before, after) = object.states();
             let stored = evaluator.stored(before, object.stored.as_ref());
@@ -38,35 +38,40 @@ pub(super) fn run_targets<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut V
             object.report.filter = object.report.filter.take().or(triggered.filter);
         }
     }
-    for (index, (piece, number)) in places.iter().enumerate() {
-        if let (Some(taken), Some(evaluated)) = (targets.take(index), pieces.get_mut(*piece)) {
+    for (index, (document, number)) in places.iter().enumerate() {
+        if let (Some(taken), Some(evaluated)) = (targets.take(index), documents.get_mut(*document)) {
             if let Some(object) = evaluated.objects.get(*number) {
                 evaluator.redact_recorded(object.of_cluster(), &taken.secrets);
             }
-            evaluated.become_target(*number, taken, evaluator.live);
+            evaluated.update_target(*number, taken, evaluator.live);
         }
     }
-    if evaluator.twice {
-        run_again(evaluator, pieces, &places);
+    if evaluator.check_idempotent {
+        check_second_run(evaluator, documents, &places);
     }
-    for evaluated in pieces.iter_mut().filter(|evaluated| evaluated.piece.further) {
-        evaluated.unknown = 0;
+    for evaluated in documents.iter_mut().filter(|evaluated| evaluated.source.further) {
+        evaluated.without_kind = 0;
         evaluated.objects.retain(|object| !object.report.policies.is_empty());
     }
     for index in places.len()..targets.count() {
         if let Some(taken) = targets.take(index) {
             evaluator.redact_recorded(&taken.before, &taken.secrets);
-            pieces.push(beyond(taken));
+            documents.push(of_cluster(taken));
         }
     }
 }
 
-/// Notes what a second run of the rules with targets would change further.
-fn run_again<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut [Evaluated], places: &[(usize, usize)]) {
+/// Adds what a second run of the rules with targets would change.
+fn check_second_run<W: World>(
+    evaluator: &Evaluator<'_, W>,
+    documents: &mut [Evaluated],
+    places: &[(usize, usize)],
+) {
     let Evaluator { engine, world, .. } = *evaluator;
     let mut targets = Targets::new();
-    let at =
-        |(piece, number): &(usize, usize)| pieces.get(*piece).and_then(|piece| piece.objects.get(*number));
+    let at = |(document, number): &(usize, usize)| {
+        documents.get(*document).and_then(|document| document.objects.get(*number))
+    };
     let objects: Vec<(Value, Option<Value>)> = places
         .iter()
         .filter_map(at)
@@ -75,8 +80,8 @@ fn run_again<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut [Evaluated], p
     for (object, _) in &objects {
         targets.add(engine, object, world);
     }
-    for ((piece, _), (object, stored)) in places.iter().zip(&objects) {
-        if pieces.get(*piece).is_some_and(|piece| !piece.piece.further) {
+    for ((document, _), (object, stored)) in places.iter().zip(&objects) {
+        if documents.get(*document).is_some_and(|evaluated| !evaluated.source.further) {
             engine.mutate_targets(
                 (object, object),
                 evaluator.stored(object, stored.as_ref()),
@@ -85,12 +90,12 @@ fn run_again<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut [Evaluated], p
             );
         }
     }
-    for (index, (piece, number)) in places.iter().enumerate() {
-        let object = pieces.get_mut(*piece).and_then(|piece| piece.objects.get_mut(*number));
+    for (index, (document, number)) in places.iter().enumerate() {
+        let object = documents.get_mut(*document).and_then(|document| document.objects.get_mut(*number));
         let (Some(taken), Some(object)) = (targets.take(index), object) else { continue };
         for policy in taken.policies {
             let changed = policy.rules.iter().filter(|rule| !rule.changes().is_empty());
-            object.again.extend(changed.map(|rule| Unsettled {
+            object.second_run.extend(changed.map(|rule| NotIdempotent {
                 policy: policy.policy.clone(),
                 rule: rule.rule.clone(),
                 changes: Ok(rule.changes()),
@@ -99,20 +104,13 @@ fn run_again<W: World>(evaluator: &Evaluator<'_, W>, pieces: &mut [Evaluated], p
     }
 }
 
-/// A target that nobody gave and the world knows.
-fn beyond(taken: MutatedTarget) -> Evaluated {
+/// A target of the cluster that is no object of the run.
+fn of_cluster(taken: MutatedTarget) -> Evaluated {
     let (before, after) = (without_bookkeeping(&taken.before), without_bookkeeping(&taken.after));
     let mut report = ObjectReport::untouched(before.clone());
     (report.after, report.policies, report.secrets) = (after, taken.policies, taken.secrets);
     let after = report.is_changed().then(|| report.after.clone());
-    let piece = InputDocument { input: 0, content: Content::Object(before), file: None, further: true };
-    let object = Evaluation {
-        pointer: Pointer::default(),
-        report,
-        again: Vec::new(),
-        whole: None,
-        is_update: true,
-        stored: None,
-    };
-    Evaluated { piece, objects: vec![object], after, unknown: 0 }
+    let source = InputDocument { input: 0, content: Content::Object(before), file: None, further: true };
+    let object = Evaluation { is_update: true, ..Evaluation::new(Pointer::default(), report) };
+    Evaluated { source, objects: vec![object], after, without_kind: 0 }
 }

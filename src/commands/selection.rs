@@ -57,7 +57,7 @@ impl Selection {
     pub(super) fn narrow(&self, evaluated: &mut Evaluated) {
         if !self.objects.is_empty() {
             evaluated.objects.retain(|object| self.has_object(object.report.object.as_ref()));
-            evaluated.unknown = 0;
+            evaluated.without_kind = 0;
         }
         if !self.rules.is_empty() {
             for object in &mut evaluated.objects {

@@ -7,12 +7,13 @@ use crate::resources::plural;
 use crate::secrets::mask_server_fields;
 use crate::source::Content;
 use crate::source::cluster::{Cluster, ClusterError, DryRunRequest, DryRunVerb};
+use crate::suite::in_order_of;
 use crate::value::{ObjectRef, Value};
 
 use super::evaluate::{Evaluated, Evaluation, Evaluator, without_bookkeeping};
 
 /// Fields of `metadata` that the server sets.
-const OWN: [&str; 7] =
+const SET_BY_SERVER: [&str; 7] =
     ["name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink"];
 
 /// The error for dry runs without a cluster.
@@ -35,18 +36,18 @@ impl<'a> DryRuns<'a> {
 
     /// Sends all changed objects of a document.
     pub(super) fn run(self, evaluated: &mut Evaluated) {
-        let is_live = matches!(evaluated.piece.content, Content::Object(_));
+        let is_live = matches!(evaluated.source.content, Content::Object(_));
         for object in evaluated.objects.iter_mut().filter(|object| object.report.is_changed()) {
             let verb = match object {
                 _ if is_live => DryRunVerb::Update,
                 Evaluation { is_update: true, .. } => DryRunVerb::Apply,
                 _ => DryRunVerb::Create,
             };
-            object.report.server_dry_run = self.ask(object, verb).map(Box::new);
+            object.report.server_dry_run = self.send(object, verb).map(Box::new);
         }
     }
 
-    fn ask(self, object: &Evaluation, verb: DryRunVerb) -> Option<ServerDryRun> {
+    fn send(self, object: &Evaluation, verb: DryRunVerb) -> Option<ServerDryRun> {
         let report = &object.report;
         // An object that exists keeps its name, even if policies change it.
         let named = if verb == DryRunVerb::Create { &report.after } else { &report.before };
@@ -60,12 +61,12 @@ impl<'a> DryRuns<'a> {
         Some(match answer {
             Ok(stored) => {
                 let sent = without_bookkeeping(&sent);
-                let stored = beside(&sent, &without_bookkeeping(&stored));
+                let stored = comparable(&sent, &without_bookkeeping(&stored));
                 let stored = if report.shows_secrets { stored } else { mask_server_fields(&sent, &stored) };
                 ServerDryRun::Accepted { sent, stored }
             }
-            Err(error) if error.is_refusal_of_the_object() => ServerDryRun::Refused(words(error)),
-            Err(error) => ServerDryRun::Failed(words(error)),
+            Err(error) if error.is_refusal_of_the_object() => ServerDryRun::Refused(message(error)),
+            Err(error) => ServerDryRun::Failed(message(error)),
         })
     }
 
@@ -102,20 +103,19 @@ impl<'a> DryRuns<'a> {
     }
 }
 
-/// The server's own message.
-fn words(error: ClusterError) -> String {
+fn message(error: ClusterError) -> String {
     match error {
         ClusterError::Refused { message, .. } => message,
         error => error.to_string(),
     }
 }
 
-/// A stored object to be compared with what was sent: in its order, and with what every server writes into every
-/// object as it was sent.
-fn beside(sent: &Value, stored: &Value) -> Value {
-    let mut stored = in_order(sent, stored);
+/// A stored object to be compared with what was sent: in the same order, and without what the server sets in every
+/// object.
+fn comparable(sent: &Value, stored: &Value) -> Value {
+    let mut stored = in_order_of(sent, stored);
     if let Some(metadata) = stored.as_object_mut().and_then(|members| members.get_mut("metadata")) {
-        for field in OWN {
+        for field in SET_BY_SERVER {
             match sent.path(&["metadata", field]) {
                 Some(own) => metadata.insert(field, own.clone()),
                 None => drop(metadata.remove(field)),
@@ -123,26 +123,7 @@ fn beside(sent: &Value, stored: &Value) -> Value {
         }
     }
     // Members may have come back in the middle.
-    in_order(sent, &stored)
-}
-
-/// A value with its members in the order of another's.
-fn in_order(model: &Value, value: &Value) -> Value {
-    match (model, value) {
-        (Value::Object(model), Value::Object(members)) => {
-            let first = model
-                .iter()
-                .filter_map(|(key, inner)| Some((key.clone(), in_order(inner, members.get(key)?))));
-            let rest = members.iter().filter(|(key, _)| !model.contains_key(key));
-            first.chain(rest.map(|(key, member)| (key.clone(), member.clone()))).collect()
-        }
-        (Value::Array(model), Value::Array(items)) => {
-            let items = items.iter().enumerate();
-            let ordered = items.map(|(index, item)| in_order(model.get(index).unwrap_or(&Value::Null), item));
-            Value::array(ordered.collect())
-        }
-        _ => value.clone(),
-    }
+    in_order_of(sent, &stored)
 }
 
 #[cfg(test)]
@@ -159,7 +140,7 @@ mod tests {
             r#"{"kind":"A","spec":{"a":[{"x":2,"y":1,"z":3}],"b":1},"metadata":{"uid":"u","generation":2,"name":"a","resourceVersion":"1","namespace":"default"}}"#,
         );
         assert_eq!(
-            beside(&sent, &stored).to_json(),
+            comparable(&sent, &stored).to_json(),
             r#"{"kind":"A","metadata":{"name":"a","resourceVersion":"1"},"spec":{"b":1,"a":[{"y":1,"x":2,"z":3}]}}"#
         );
     }

@@ -12,7 +12,7 @@ use crate::source::cluster::{InstalledKyverno, MissingSchema};
 use crate::value::{Change, Text};
 use crate::yaml::{Edited, Fallback};
 
-use super::evaluate::{Evaluated, Evaluation, Unsettled};
+use super::evaluate::{Evaluated, Evaluation, NotIdempotent};
 use super::exit::Exit;
 use super::reporter::Reporter;
 use super::session::Session;
@@ -111,8 +111,8 @@ impl RunSummary {
             }
             self.add_dry_run(&object.report, reporter);
         }
-        if evaluated.unknown > 0 {
-            self.without_kind += evaluated.unknown;
+        if evaluated.without_kind > 0 {
+            self.without_kind += evaluated.without_kind;
             self.without_kind_in.insert(evaluated.input_name().to_owned());
         }
         reporter.advance(evaluated.objects.len());
@@ -149,9 +149,9 @@ impl RunSummary {
                 _ => {}
             }
         }
-        for unsettled in &object.again {
+        for rule in &object.second_run {
             let name = report.object.as_ref().map_or_else(String::new, ToString::to_string);
-            let change = shown_message(report, &second_run(unsettled, report));
+            let change = shown_message(report, &second_run(rule, report));
             self.not_idempotent.push(format!("{}: {name}: {change}", evaluated.origin(object)));
         }
     }
@@ -411,8 +411,8 @@ impl RunSummary {
 }
 
 /// What a second run does to an object, in words.
-fn second_run(unsettled: &Unsettled, report: &ObjectReport) -> String {
-    let Unsettled { policy, rule, changes } = unsettled;
+fn second_run(found: &NotIdempotent, report: &ObjectReport) -> String {
+    let NotIdempotent { policy, rule, changes } = found;
     match changes {
         Ok(changes) => {
             let paths: BTreeSet<String> = changes.iter().map(|change| path(change, report)).collect();

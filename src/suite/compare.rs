@@ -46,7 +46,7 @@ fn tidied(value: &Value) -> Option<Value> {
 }
 
 /// The same value with the keys of its objects in the order that another value has them; new ones stand last.
-pub(super) fn in_order_of(model: &Value, value: &Value) -> Value {
+pub fn in_order_of(model: &Value, value: &Value) -> Value {
     match (model, value) {
         (Value::Object(model), Value::Object(members)) => {
             let known =

@@ -9,4 +9,5 @@ mod compare;
 mod document;
 
 pub use check::{Evaluation, ExpectedFiles, SuiteRun, TargetState, check, unmatched_names};
+pub use compare::in_order_of;
 pub use document::{Expectation, ResourceSpec, Status, Suite};

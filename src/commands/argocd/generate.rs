@@ -377,7 +377,7 @@ enum Printed {
 
 /// Prints an evaluated document, in one form that no parser takes for JSON or for two documents.
 fn printed(evaluated: &mut Evaluated) -> Printed {
-    let Some(value) = evaluated.after.as_ref().or_else(|| evaluated.piece.value()) else {
+    let Some(value) = evaluated.after.as_ref().or_else(|| evaluated.source.value()) else {
         return Printed::Empty;
     };
     let has = |field| value.get(field).and_then(Value::as_str).is_some_and(|text| !text.is_empty());

@@ -113,12 +113,12 @@ impl Function {
         });
         // The number of the input is that of the subject. Targets that are no items are left out.
         let prepare = |evaluated: &mut Evaluated| {
-            let subject = subjects.get(evaluated.piece.input).filter(|_| !evaluated.piece.further)?;
+            let subject = subjects.get(evaluated.source.input).filter(|_| !evaluated.source.further)?;
             Some(item_result(evaluated, subject, severities))
         };
         let mut all: Vec<Option<ItemResult>> = subjects.iter().map(|_| None).collect();
         let take = |evaluated: Evaluated, result: Option<ItemResult>| {
-            if let (Some(result), Some(place)) = (result, all.get_mut(evaluated.piece.input)) {
+            if let (Some(result), Some(place)) = (result, all.get_mut(evaluated.source.input)) {
                 *place = Some(result);
             }
             Ok(())

@@ -1,7 +1,9 @@
 //! The objects that mode generate adds: those of manifests.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::commands::evaluate::items_of_list;
 use crate::krm::{file, is_resource, item_errors};
 use crate::render::Origin;
 use crate::source::{Content, InputDocument, Manifests, Walk};
@@ -20,11 +22,8 @@ pub(super) struct GeneratedObjects {
 }
 
 impl GeneratedObjects {
-    /// Reads the manifests of these paths; folders with all folders below them.
-    ///
-    /// # Errors
-    ///
-    /// Files that cannot be read, documents that are no objects, and duplicate objects.
+    /// Reads the manifests of these paths; folders with all folders below them. Files that cannot be read, documents
+    /// that are no objects and duplicate objects are errors.
     pub(super) fn load(
         paths: &[Text],
         function_config: &Value,
@@ -34,16 +33,13 @@ impl GeneratedObjects {
         let mut manifests = Manifests::new(limits);
         let add = |path: &Text| manifests.add(Path::new(&**path), Walk::DeepWithoutDots).err();
         let mut errors: Vec<FunctionError> = paths.iter().filter_map(add).map(Into::into).collect();
-        let mut numbers: Vec<i64> = Vec::new();
-        for piece in manifests.pieces() {
-            match piece {
-                Ok(piece) => {
-                    numbers.resize(numbers.len().max(piece.input + 1), 0);
-                    let number = numbers.get_mut(piece.input).map_or(0, |number| {
-                        *number += 1;
-                        *number - 1
-                    });
-                    generated.add(&piece, number, function_config, &mut errors);
+        let mut counts: BTreeMap<usize, i64> = BTreeMap::new();
+        for document in manifests.pieces() {
+            match document {
+                Ok(document) => {
+                    let count = counts.entry(document.input).or_default();
+                    generated.add(&document, *count, function_config, &mut errors);
+                    *count += 1;
                 }
                 Err(error) => errors.push(error.into()),
             }
@@ -61,15 +57,16 @@ impl GeneratedObjects {
 
     fn add(
         &mut self,
-        piece: &InputDocument,
+        document: &InputDocument,
         number: i64,
         function_config: &Value,
         errors: &mut Vec<FunctionError>,
     ) {
-        let (Content::Document(document), Some(value)) = (&piece.content, piece.value()) else { return };
+        let (Content::Document(document), Some(value)) = (&document.content, document.value()) else {
+            return;
+        };
         let name = document.source().name();
-        let is_list = GroupVersionKind::of(value).is_some_and(|kind| kind.kind.ends_with("List"));
-        let items = value.get("items").and_then(Value::as_array).filter(|_| is_list);
+        let items = GroupVersionKind::of(value).and_then(|kind| items_of_list(value, &kind));
         let at = Pointer::ROOT.key("items");
         let objects: Vec<(Pointer, &Value)> = match items {
             Some(items) => items.iter().enumerate().map(|(index, item)| (at.index(index), item)).collect(),

@@ -190,7 +190,7 @@ impl Session {
     pub(super) fn evaluator<'a, W: World>(&'a self, world: &'a W) -> Evaluator<'a, W> {
         Evaluator {
             stored: self.stored.as_ref(),
-            twice: self.check_idempotent,
+            check_idempotent: self.check_idempotent,
             live: self.live,
             recording: self.recording.as_deref(),
             shows_secrets: self.shows_secrets,
