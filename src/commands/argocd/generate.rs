@@ -15,8 +15,9 @@ use crate::source::{Manifests, SourceError, Walk};
 use crate::value::Value;
 use crate::yaml::{Source, print_document};
 
+use super::error::GenerateError;
 use super::parameters::found;
-use super::program::{Program, ProgramError, Rendered};
+use super::program::{Program, Rendered};
 use super::tree::Tree;
 use super::watch::{ENDED, Watch};
 use crate::commands::argument_values::{ArgumentError, limit, limits, request_timeout};
@@ -25,8 +26,8 @@ use crate::commands::evaluate::Evaluated;
 use crate::commands::exit::Exit;
 use crate::commands::options::RunOptions;
 use crate::commands::pipeline::{chunks, evaluate_all};
-use crate::commands::reporter::{Reporter, Verbosity};
-use crate::commands::session::{Session, with_pool};
+use crate::commands::reporter::Reporter;
+use crate::commands::session::{Session, on_threads};
 use crate::commands::spool::Spool;
 use crate::commands::summary::{Closing, RunSummary, SummaryStyle};
 
@@ -121,18 +122,16 @@ fn time_limit(text: &str) -> Result<Duration, ArgumentError> {
     if text.is_empty() { Ok(TIME_LIMIT) } else { request_timeout(text) }
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
-    let verbosity = Verbosity { quiet: arguments.quiet, strict: false };
-    with_pool(0, verbosity, |reporter| {
+    let options = RunOptions { quiet: arguments.quiet, ..RunOptions::default() };
+    on_threads(&options, |reporter| match Run::prepare(arguments) {
         // Standard output is empty unless this is reached without an error.
-        if let Some(mut run) = Run::prepare(arguments, reporter) {
-            run.answer(reporter);
-        }
+        Ok(mut run) => run.generate(reporter),
+        Err(errors) => errors.iter().for_each(|error| reporter.error(error.exit(), error)),
     })
 }
 
-/// A run that knows what to do.
+/// A run whose parameters are valid.
 struct Run<'a> {
     arguments: &'a Arguments,
     watch: Watch,
@@ -145,35 +144,32 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Reads the parameters of the application. All errors are reported; `None` if there are any.
-    fn prepare(arguments: &'a Arguments, reporter: &mut Reporter) -> Option<Self> {
-        let mut fail = |message: &str| reporter.error(Exit::Input, message);
-        let watch = Watch::start(arguments.timeout)
-            .map_err(|error| fail(&format!("signals cannot be waited for: {error}")))
-            .ok()?;
+    /// Reads the parameters of the application.
+    fn prepare(arguments: &'a Arguments) -> Result<Self, Vec<GenerateError>> {
+        let watch = Watch::start(arguments.timeout).map_err(|cause| vec![GenerateError::Signals(cause)])?;
         let variables = super::variables();
         let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value);
         let application = Application::read(|name| value(name).cloned());
-        let application = application.map_err(|error| fail(&error.to_string())).ok();
         let parameters = Parameters::read(variables.iter().map(|(name, value)| (&**name, &**value)));
-        let parameters =
-            parameters.map_err(|errors| errors.iter().for_each(|error| fail(&error.to_string()))).ok();
-        let (application, parameters) = (application?, parameters?);
-        let tree = Tree::around(&application.source_path)
-            .map_err(|error| fail(&format!("the application's folder cannot be read: {error}")))
-            .ok()?;
-        tree.check().map_err(|error| fail(&error.to_string())).ok()?;
-        let options = options(arguments, &application, &parameters, &tree);
-        let options = options.map_err(|errors| errors.iter().for_each(|error| fail(error))).ok()?;
-        Some(Self { arguments, watch, application, parameters, tree, options, notes: Vec::new() })
+        let (application, parameters) = match (application, parameters) {
+            (Ok(application), Ok(parameters)) => (application, parameters),
+            (application, parameters) => {
+                let errors = application.err().into_iter().chain(parameters.err().into_iter().flatten());
+                return Err(errors.map(GenerateError::Application).collect());
+            }
+        };
+        let tree =
+            Tree::around(&application.source_path).map_err(|cause| vec![GenerateError::Folder(cause)])?;
+        tree.check().map_err(|error| vec![error.into()])?;
+        let options = options(arguments, &application, &parameters, &tree)?;
+        Ok(Self { arguments, watch, application, parameters, tree, options, notes: Vec::new() })
     }
 
-    fn answer(&mut self, reporter: &mut Reporter) {
+    fn generate(&mut self, reporter: &mut Reporter) {
         let Some(session) = Session::open(&self.options, reporter) else { return };
         let manifests = match self.render() {
             Ok(manifests) => manifests,
-            Err(RenderError::Ended) => return reporter.error(Exit::Interrupted, ENDED),
-            Err(RenderError::Failed(message)) => return reporter.error(Exit::Input, &message),
+            Err(error) => return reporter.error(error.exit(), error),
         };
         let mut summary = RunSummary::without_impact();
         match self.evaluate(&session, &manifests, &mut summary, reporter) {
@@ -201,42 +197,31 @@ impl<'a> Run<'a> {
     }
 
     /// The manifests of the application.
-    fn render(&mut self) -> Result<Manifests, RenderError> {
-        let limits = self.options.input_limits;
-        let mut manifests = Manifests::new(limits);
+    fn render(&mut self) -> Result<Manifests, GenerateError> {
+        let mut manifests = Manifests::new(self.options.input_limits);
         let renderer = match self.parameters.renderer {
             Some(renderer) => renderer,
-            None => found().map_err(|error| {
-                RenderError::Failed(format!("the application's folder cannot be read: {error}"))
-            })?,
+            None => found().map_err(GenerateError::Folder)?,
         };
-        let Parameters { value_files, values, set, .. } = &self.parameters;
+        let Parameters { value_files, values, set, recurse, .. } = &self.parameters;
         let is_for_helm = !value_files.is_empty()
             || values.as_ref().is_some_and(|text| !text.is_empty())
             || !set.is_empty();
         if is_for_helm && renderer != Renderer::Helm {
-            return Err(RenderError::Failed(format!(
-                "parameters for helm were given, and the application is rendered as {}",
-                renderer.word()
-            )));
+            return Err(GenerateError::NotHelm(renderer.word()));
         }
         let text = match renderer {
             Renderer::Kustomize => self.program("kustomize", vec!["build".into(), ".".into()], None)?,
             Renderer::Helm => self.helm()?,
             Renderer::Plain => {
-                let walk = if self.parameters.recurse { Walk::DeepWithoutDots } else { Walk::Flat };
+                let walk = if *recurse { Walk::DeepWithoutDots } else { Walk::Flat };
                 return match manifests.add(Path::new("."), walk) {
-                    Ok(()) => Ok(manifests),
-                    Err(SourceError::EmptyDirectory { .. }) if self.arguments.allow_empty => Ok(manifests),
-                    Err(SourceError::EmptyDirectory { .. }) => {
-                        let below = " (those below are read with the parameter `recurse`)";
-                        let below = if self.parameters.recurse { "" } else { below };
-                        Err(RenderError::Failed(format!(
-                            "no kustomization, no chart, and no file ending in .json, .yaml or .yml in the \
-                             application's folder{below}"
-                        )))
+                    Err(SourceError::EmptyDirectory { .. }) if !self.arguments.allow_empty => {
+                        let hint = " (those below are read with the parameter `recurse`)";
+                        Err(GenerateError::NoManifests(if *recurse { "" } else { hint }))
                     }
-                    Err(error) => Err(RenderError::Failed(error.to_string())),
+                    Ok(()) | Err(SourceError::EmptyDirectory { .. }) => Ok(manifests),
+                    Err(error) => Err(error.into()),
                 };
             }
         };
@@ -244,63 +229,54 @@ impl<'a> Run<'a> {
         Ok(manifests)
     }
 
-    fn helm(&mut self) -> Result<Arc<Source>, RenderError> {
+    fn helm(&mut self) -> Result<Arc<Source>, GenerateError> {
         let Parameters { value_files, values, set, .. } = &self.parameters;
         let files = value_files.iter().map(|path| self.tree.find(path)).collect::<Result<Vec<_>, _>>();
-        let files =
-            files.map_err(|fault| RenderError::Failed(format!("parameter helm-value-files: {fault}")))?;
+        let files = files.map_err(|cause| GenerateError::Path { parameter: "helm-value-files", cause })?;
         let chart = Chart {
             application: &self.application,
             value_files: &files,
             values_on_stdin: values.is_some(),
             set,
         };
-        let arguments = chart.arguments().map_err(|error| RenderError::Failed(error.to_string()))?;
+        let arguments = chart.arguments()?;
         let input = values.as_ref().map(|values| unlinked(values)).transpose();
-        let input = input
-            .map_err(|error| RenderError::Failed(format!("a temporary file cannot be made: {error}")))?;
+        let input = input.map_err(GenerateError::TemporaryFile)?;
         if self.arguments.remote {
             if let Some(address) = self.tree.chart_out_of_reach() {
-                let fault = "a chart out of what was unpacked for the application";
-                return Err(RenderError::Failed(format!("dependency {address}: {fault}")));
+                return Err(GenerateError::Dependency(address));
             }
             self.program("helm", ["dependency", "build", "."].map(OsString::from).into(), None)?;
         }
         self.program("helm", arguments, input)
     }
 
-    /// What a program prints on standard output. What it prints on standard error are notes.
+    /// The standard output of a program. Its standard error becomes notes.
     fn program(
         &mut self,
         name: &'static str,
         arguments: Vec<OsString>,
         input: Option<File>,
-    ) -> Result<Arc<Source>, RenderError> {
+    ) -> Result<Arc<Source>, GenerateError> {
+        const NOT_FETCHED: &str =
+            "\nnothing is fetched for an application unless the plugin is started with --remote";
+        const SIGNS_OF_FETCHING: [&str; 3] = ["proxyconnect", "' not allowed", "missing in charts"];
         let network = if self.arguments.remote { Network::Open } else { Network::Closed };
         let environment = Renderer::environment(std::env::vars_os(), network);
         let program = Program { name, arguments, environment, folder: &self.tree.folder, input };
         let title = program.title();
-        let Rendered { output, stderr } =
-            program.run(self.options.input_limits.bytes, &self.watch).map_err(|error| match error {
-                ProgramError::Ended => RenderError::Ended,
-                error => {
-                    let text = error.to_string();
-                    let is_cut_off = ["proxyconnect", "' not allowed", "missing in charts"]
-                        .iter()
-                        .any(|sign| text.contains(sign));
-                    let hint =
-                        "\nnothing is fetched for an application unless the plugin is started with --remote";
-                    let hint = if is_cut_off && network == Network::Closed { hint } else { "" };
-                    RenderError::Failed(format!("{text}{hint}"))
-                }
-            })?;
+        let run = program.run(self.options.input_limits.bytes, &self.watch);
+        let Rendered { output, stderr } = run.map_err(|cause| {
+            let text = cause.to_string();
+            let is_cut_off = SIGNS_OF_FETCHING.iter().any(|sign| text.contains(sign));
+            let hint = if is_cut_off && network == Network::Closed { NOT_FETCHED } else { "" };
+            GenerateError::Program { cause, hint }
+        })?;
         self.notes.extend(stderr.lines().map(|line| format!("{name}: {line}")));
-        Source::from_bytes(title, output)
-            .map(Arc::new)
-            .map_err(|error| RenderError::Failed(error.to_string()))
+        Ok(Source::from_bytes(title, output).map(Arc::new)?)
     }
 
-    /// Evaluates the manifests; gives the answer, which is not printed yet. Errors are reported.
+    /// Evaluates the manifests. Errors are reported; the result is not printed yet.
     fn evaluate(
         &mut self,
         session: &Session,
@@ -355,23 +331,14 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Why there are no manifests.
-enum RenderError {
-    /// The run was ended by a signal.
-    Ended,
-    /// The message about what failed.
-    Failed(String),
-}
-
-/// A document of the answer.
+/// A document of the result.
 enum Printed {
     /// One or several objects, as text.
     Objects(String),
-    /// A document without apiVersion and kind.
+    /// Neither apiVersion nor kind.
     NoObject,
-    /// A document with one of the two.
+    /// One of the two.
     Incomplete,
-    /// An empty document.
     Empty,
 }
 
@@ -414,8 +381,8 @@ fn options(
     application: &Application,
     parameters: &Parameters,
     tree: &Tree,
-) -> Result<RunOptions, Vec<String>> {
-    let mut faults = Vec::new();
+) -> Result<RunOptions, Vec<GenerateError>> {
+    let mut errors = Vec::new();
     let own = [
         ("--policy", &*arguments.policy),
         ("--exceptions", &arguments.exceptions),
@@ -425,30 +392,26 @@ fn options(
         ("--userinfo", arguments.values.userinfo.as_slice()),
         ("--crds", &arguments.crds),
     ];
-    for (flag, path) in own.iter().flat_map(|(flag, paths)| paths.iter().map(move |path| (flag, path))) {
-        let shown = path.display();
+    for (flag, path) in own.into_iter().flat_map(|(flag, paths)| paths.iter().map(move |path| (flag, path))) {
         if !path.is_absolute() {
-            faults.push(format!("{flag} {shown}: not absolute, so that it would lead into the application"));
+            errors.push(GenerateError::Relative { flag, path: path.clone() });
         } else if tree.holds(path) {
-            faults.push(format!("{flag} {shown}: leads into the application, which could change it"));
+            errors.push(GenerateError::InsideApplication { flag, path: path.clone() });
         }
     }
     let mut policies = Vec::new();
     if !parameters.policies.is_empty() && !arguments.app_policies {
-        faults.push(
-            "parameter policies: this plugin takes no policies of applications (it would with --app-policies)"
-                .into(),
-        );
+        errors.push(GenerateError::AppPolicies);
     } else {
         for path in &parameters.policies {
             match tree.find(path) {
                 Ok(path) => policies.push(path),
-                Err(fault) => faults.push(format!("parameter policies: {fault}")),
+                Err(cause) => errors.push(GenerateError::Path { parameter: "policies", cause }),
             }
         }
     }
-    if !faults.is_empty() {
-        return Err(faults);
+    if !errors.is_empty() {
+        return Err(errors);
     }
     policies.extend(arguments.policy.iter().cloned());
     let (input_limits, evaluation_limits) = limits(&arguments.limit);

@@ -1,6 +1,7 @@
 //! `argocd`: the config management plugin of Argo CD. Its server runs these commands in the folder of an
 //! application.
 
+mod error;
 mod generate;
 mod parameters;
 mod program;
@@ -26,7 +27,6 @@ enum Command {
     Parameters(parameters::Arguments),
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
     match &arguments.command {
         Command::Generate(arguments) => generate::run(arguments),
@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     }
 }
 
-/// The variables of the environment that are text. Those that are not are no application's.
+/// The variables of the environment that are text: those of an application are.
 fn variables() -> Vec<(String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

@@ -67,20 +67,10 @@ pub(super) struct Session {
     pub(super) missing_schemas: MissingSchemas,
 }
 
-/// Runs a command on the threads of its options; gives its exit code.
+/// Runs a command on the threads of its options; returns the exit code.
 pub(super) fn on_threads(options: &RunOptions, run: impl FnOnce(&mut Reporter) + Send) -> Exit {
-    let verbosity = Verbosity { quiet: options.quiet, strict: options.strict };
-    with_pool(options.workers, verbosity, run)
-}
-
-/// Runs a command on a number of threads, 0 for one per processor; gives its exit code.
-pub(super) fn with_pool(
-    threads: usize,
-    verbosity: Verbosity,
-    run: impl FnOnce(&mut Reporter) + Send,
-) -> Exit {
-    let mut reporter = Reporter::new(verbosity);
-    match ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES).build() {
+    let mut reporter = Reporter::new(Verbosity { quiet: options.quiet, strict: options.strict });
+    match ThreadPoolBuilder::new().num_threads(options.workers).stack_size(STACK_BYTES).build() {
         Ok(pool) => pool.install(|| run(&mut reporter)),
         Err(error) => reporter.error(Exit::Input, format_args!("threads cannot be started: {error}")),
     }

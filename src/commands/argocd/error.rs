@@ -1,0 +1,60 @@
+//! Why an application is not generated.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::argocd::ArgocdError;
+use crate::commands::exit::Exit;
+use crate::source::SourceError;
+use crate::yaml::SyntaxError;
+
+use super::program::ProgramError;
+use super::tree::TreeError;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum GenerateError {
+    #[error("signals cannot be waited for: {0}")]
+    Signals(io::Error),
+    #[error("the application's folder cannot be read: {0}")]
+    Folder(io::Error),
+    #[error("a temporary file cannot be made: {0}")]
+    TemporaryFile(io::Error),
+    #[error(transparent)]
+    Application(#[from] ArgocdError),
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    #[error("parameter {parameter}: {cause}")]
+    Path { parameter: &'static str, cause: TreeError },
+    #[error(
+        "parameter policies: this plugin takes no policies of applications (it would with --app-policies)"
+    )]
+    AppPolicies,
+    #[error("{flag} {}: not absolute, so that it would lead into the application", path.display())]
+    Relative { flag: &'static str, path: PathBuf },
+    #[error("{flag} {}: leads into the application, which could change it", path.display())]
+    InsideApplication { flag: &'static str, path: PathBuf },
+    #[error("parameters for helm were given, and the application is rendered as {0}")]
+    NotHelm(&'static str),
+    #[error("dependency {0}: a chart out of what was unpacked for the application")]
+    Dependency(String),
+    #[error(
+        "no kustomization, no chart, and no file ending in .json, .yaml or .yml in the application's folder{0}"
+    )]
+    NoManifests(&'static str),
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
+    #[error("{cause}{hint}")]
+    Program { cause: ProgramError, hint: &'static str },
+}
+
+impl GenerateError {
+    /// The exit code of a run with this error.
+    pub(super) const fn exit(&self) -> Exit {
+        match self {
+            Self::Program { cause: ProgramError::Ended, .. } => Exit::Interrupted,
+            _ => Exit::Input,
+        }
+    }
+}
