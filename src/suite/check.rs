@@ -1,4 +1,4 @@
-//! Expectations beside what the engine made of the objects.
+//! Expectations compared with the outcomes of the engine.
 
 use std::collections::BTreeMap;
 
@@ -14,39 +14,43 @@ use super::document::{Expectation, ResourceSpec, Status, Suite};
 
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// The files with expected objects, by the name that the suite gives them: their objects, or why they have
-/// none.
-pub type ExpectedFiles = BTreeMap<Text, Result<Vec<Value>, String>>;
+/// The expected objects of files, by the names that the suite has for the files.
+pub type ExpectedFiles = BTreeMap<Text, Result<Vec<Value>, UnreadableFile>>;
 
-/// What the engine made of a suite's objects.
+/// Why a file has no expected objects.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UnreadableFile(pub String);
+
+/// The outcomes of a suite's objects.
 #[derive(Debug)]
 pub struct SuiteRun {
-    /// The operation that an expectation asked for; `None` for the suite's own.
+    /// The operation of the requests, if an expectation names it; `None` for the suite's own.
     pub operation: Option<Operation>,
-    /// The objects' reports, in the order of the objects.
+    /// The reports of the objects, in their order.
     pub reports: Vec<ObjectReport>,
-    /// What rules with targets did with objects.
+    /// The objects that rules with targets changed.
     pub targets: Vec<TargetState>,
 }
 
 /// What rules with targets did with an object.
 #[derive(Debug)]
 pub struct TargetState {
-    /// Its report: only what such rules did.
+    /// The report on these rules only.
     pub report: ObjectReport,
     /// Whether the suite names it as a target.
     pub is_named: bool,
 }
 
-/// Everything that the expectations of a suite are laid beside.
+/// Everything that expectations are compared with.
 #[derive(Debug)]
 pub struct Evaluation<'a> {
     /// The policies that ran, in their order.
     pub policies: &'a [Policy],
-    /// Policies that did not run, with the reason.
-    pub left_out: &'a BTreeMap<Text, String>,
+    /// The policies that did not run, with the reason.
+    pub skipped: &'a BTreeMap<Text, String>,
     /// The runs, one for each operation.
-    pub courses: &'a [SuiteRun],
+    pub runs: &'a [SuiteRun],
     /// The expected objects.
     pub expected: &'a ExpectedFiles,
 }
@@ -60,8 +64,8 @@ pub fn check(suite: &Suite, evaluation: &Evaluation<'_>, world: &dyn World) -> V
     rows
 }
 
-/// What expectations name that nothing matches: names that no object of the suite has, beside others that some have, and
-/// generated objects of rules that generate none. A line for each.
+/// A line for each name in an expectation that no object has, unless no object has any of its names, and for each generated
+/// object of a rule that generates none.
 pub fn unmatched_names(suite: &Suite, evaluation: &Evaluation<'_>, world: &dyn World) -> Vec<String> {
     let results = suite.results.iter();
     results.flat_map(|expectation| Checker { expectation, evaluation, world }.unmatched_names()).collect()
@@ -75,75 +79,70 @@ struct Checker<'a> {
 
 impl Checker<'_> {
     fn rows(&self, rows: &mut Vec<SuiteRow>) {
-        let name = self.expectation.policy_name();
-        if let Some(why) = self.evaluation.left_out.get(name) {
-            return rows.push(self.general(Verdict::NotEvaluated, why.clone()));
-        }
-        let mut policies =
-            self.evaluation.policies.iter().filter(|policy| &*policy.meta().name == name).peekable();
-        if policies.peek().is_none() {
-            return rows.push(self.general(Verdict::Fail, "Not found: the suite has no such policy".into()));
-        }
-        let mut left_out = None;
-        let mut runs = false;
-        for policy in policies {
-            match self.runnable(policy) {
-                Runnable::Yes => runs = true,
-                Runnable::No(why) => left_out = Some(why),
-                Runnable::Nothing => {}
-            }
-        }
-        if !runs {
-            let row = match left_out {
-                Some(why) => self.general(Verdict::NotEvaluated, why),
-                None => self.general(Verdict::Fail, "Not found: the policy has no such rule".into()),
-            };
-            return rows.push(row);
-        }
-        let operation = self.expectation.operation;
-        let Some(course) = self.evaluation.courses.iter().find(|course| course.operation == operation) else {
-            return rows.push(self.general(Verdict::Fail, "Not found: no run with this operation".into()));
+        let run = match self.run() {
+            Ok(run) => run,
+            Err((verdict, reason)) => return rows.push(self.general(verdict, reason)),
         };
         let first = rows.len();
-        let mut any = false;
-        for target in course.targets.iter().filter(|target| target.is_named) {
-            any |= self.selects(&target.report);
+        let targets = run.targets.iter().filter(|target| target.is_named && self.selects(&target.report));
+        let targets: Vec<_> = targets.collect();
+        for target in &targets {
             self.rows_of_target(&target.report, rows);
         }
-        let of_targets = rows.len() > first;
-        let mut selected = course.reports.iter().filter(|report| self.selects(report)).peekable();
-        if selected.peek().is_none() && any {
-            return;
-        }
-        if selected.peek().is_none() {
+        let has_target_rows = rows.len() > first;
+        let mut selected = run.reports.iter().filter(|report| self.selects(report)).peekable();
+        if selected.peek().is_none() && targets.is_empty() {
             return rows.push(self.general(Verdict::Fail, "Not found: the suite has no such object".into()));
         }
         for report in selected {
-            self.rows_of_object(report, course, rows);
+            self.rows_of_object(report, run, rows);
         }
-        if of_targets {
+        if has_target_rows {
             // The file is about the targets, and the objects that trigger the rule do not change.
-            let mut number = 0;
-            rows.retain(|row| {
-                number += 1;
-                number <= first || row.verdict != Verdict::Dropped
-            });
+            let mut added = rows.split_off(first);
+            added.retain(|row| row.verdict != Verdict::Dropped);
+            rows.append(&mut added);
         }
     }
 
-    /// The rows of an object that rules with targets may change: one for each change, or else one for each
-    /// time that a rule took it.
-    fn rows_of_target(&self, report: &ObjectReport, rows: &mut Vec<SuiteRow>) {
-        if !self.selects(report) {
-            return;
+    /// The run that the expectation is about, or why there is none.
+    fn run(&self) -> Result<&SuiteRun, (Verdict, String)> {
+        let not_found = |what: &str| (Verdict::Fail, format!("Not found: {what}"));
+        if let Some(why) = self.evaluation.skipped.get(self.expectation.policy_name()) {
+            return Err((Verdict::NotEvaluated, why.clone()));
         }
+        let runnable: Vec<Runnable> = self.policies().map(|policy| self.runnable(policy)).collect();
+        if runnable.is_empty() {
+            return Err(not_found("the suite has no such policy"));
+        }
+        if !runnable.iter().any(|runnable| matches!(runnable, Runnable::Yes)) {
+            let why = runnable.into_iter().rev().find_map(|runnable| match runnable {
+                Runnable::No(why) => Some((Verdict::NotEvaluated, why)),
+                _ => None,
+            });
+            return Err(why.unwrap_or_else(|| not_found("the policy has no such rule")));
+        }
+        let operation = self.expectation.operation;
+        let mut runs = self.evaluation.runs.iter();
+        runs.find(|run| run.operation == operation).ok_or_else(|| not_found("no run with this operation"))
+    }
+
+    /// The policies of the name in the expectation.
+    fn policies(&self) -> impl Iterator<Item = &Policy> {
         let name = self.expectation.policy_name();
-        let taken = || {
+        self.evaluation.policies.iter().filter(move |policy| &*policy.meta().name == name)
+    }
+
+    /// The rows of an object that rules with targets may change: one for each change, or else one for each
+    /// time that a rule selected it.
+    fn rows_of_target(&self, report: &ObjectReport, rows: &mut Vec<SuiteRow>) {
+        let name = self.expectation.policy_name();
+        let applied = || {
             report.rules().filter(|(policy, rule)| {
                 policy.policy.rsplit('/').next() == Some(name) && self.expectation.is_about(&rule.rule)
             })
         };
-        let mut patched = taken().filter_map(|(_, rule)| match &rule.outcome {
+        let mut patched = applied().filter_map(|(_, rule)| match &rule.outcome {
             Outcome::Patched { after, .. } => Some((rule, after)),
             _ => None,
         });
@@ -153,7 +152,7 @@ impl Checker<'_> {
             rows.extend(patched.map(|(rule, after)| self.row(report, rule, after)));
         } else if !is_open {
             let before = rows.len();
-            rows.extend(taken().map(|(_, rule)| self.row(report, rule, &report.before)));
+            rows.extend(applied().map(|(_, rule)| self.row(report, rule, &report.before)));
             if rows.len() == before {
                 let mut row = self.of(report, Verdict::Skip, "Excluded".into());
                 row.message = "no object triggers such a rule of the policy for it".into();
@@ -164,14 +163,13 @@ impl Checker<'_> {
 
     /// Whether the policy has a rule that the expectation is about, not only one that it could be generated from.
     fn has_the_rule(&self) -> bool {
-        let name = self.expectation.policy_name();
-        let rules = self.evaluation.policies.iter().filter(|policy| &*policy.meta().name == name);
-        rules.flat_map(Policy::rules).any(|rule| self.expectation.is_about(rule.name))
+        self.policies().flat_map(Policy::rules).any(|rule| self.expectation.is_about(rule.name))
     }
 
     /// Whether a policy has rules that the expectation is about, and that run.
     fn runnable(&self, policy: &Policy) -> Runnable {
-        if let Some(whole) = policy.meta().not_evaluated.iter().find(|left_out| left_out.rule.is_none()) {
+        let skipped = &policy.meta().not_evaluated;
+        if let Some(whole) = skipped.iter().find(|skipped| skipped.rule.is_none()) {
             return Runnable::No(whole.why.to_string());
         }
         let could = |rule: &str| self.expectation.could_be_about(rule);
@@ -180,22 +178,18 @@ impl Checker<'_> {
         if rules.iter().filter(about).any(|rule| rule.not_evaluated.is_none()) {
             return Runnable::Yes;
         }
-        let rules = rules.iter().filter(about).find_map(|rule| rule.not_evaluated);
-        let others = || {
-            let mut others = policy.meta().not_evaluated.iter();
-            others.find(|left_out| left_out.rule.as_deref().is_some_and(could)).map(|left_out| left_out.why)
-        };
-        rules.or_else(others).map_or(Runnable::Nothing, |why| Runnable::No(why.to_string()))
+        let why = rules.iter().filter(about).find_map(|rule| rule.not_evaluated);
+        let others = || skipped.iter().find(|skipped| skipped.rule.as_deref().is_some_and(could));
+        why.or_else(|| others().map(|skipped| skipped.why))
+            .map_or(Runnable::Nothing, |why| Runnable::No(why.to_string()))
     }
 
-    /// Why what the policy makes of an object may be incomplete: a rule of it, or of a policy before it, was
-    /// not evaluated.
+    /// Why the result may be incomplete: a rule of the policy, or of a policy before it, was not evaluated.
     fn incomplete(&self) -> Option<String> {
         let name = self.expectation.policy_name();
         let last = self.evaluation.policies.iter().rposition(|policy| &*policy.meta().name == name)?;
         let so_far = self.evaluation.policies.get(..=last).unwrap_or_default();
         so_far.iter().find_map(|policy| {
-            // Rules for other objects leave this one alone.
             let why = policy.rules().iter().find_map(|rule| rule.not_evaluated)?;
             Some(format!("{why} in policy {}", policy.meta().name))
         })
@@ -225,21 +219,19 @@ impl Checker<'_> {
             && (*spec.namespace == *namespace || spec.namespace.is_empty() && namespace == DEFAULT_NAMESPACE)
     }
 
-    /// What the expectation names that nothing matches. Where all its objects are not there, its row says so.
+    /// The names that no object has. If that is all of them, a row says so.
     fn unmatched_names(&self) -> Vec<String> {
         let Expectation { pointer, resources, specs, operation, generated, .. } = self.expectation;
-        let name = self.expectation.policy_name();
-        let mut policies = self.evaluation.policies.iter().filter(|policy| &*policy.meta().name == name);
         let mut lines = Vec::new();
-        if *generated && policies.any(|policy| matches!(self.runnable(policy), Runnable::Yes)) {
+        if *generated && self.policies().any(|policy| matches!(self.runnable(policy), Runnable::Yes)) {
             lines.push(format!(
                 "{pointer}: the rule is no generate rule: a generated object is not looked for"
             ));
         }
-        let course = self.evaluation.courses.iter().find(|course| course.operation == *operation);
-        let targets = course.iter().flat_map(|course| &course.targets);
+        let run = self.evaluation.runs.iter().find(|run| run.operation == *operation);
+        let targets = run.iter().flat_map(|run| &run.targets);
         let targets = targets.filter(|target| target.is_named).map(|target| &target.report);
-        let reports = course.iter().flat_map(|course| &course.reports).chain(targets);
+        let reports = run.iter().flat_map(|run| &run.reports).chain(targets);
         let objects: Vec<&ObjectRef> = reports.filter_map(|report| report.object.as_ref()).collect();
         let has = |wanted: &dyn Fn(&ObjectRef) -> bool| objects.iter().any(|object| wanted(object));
         let missing = resources.iter().filter(|wanted| !has(&|object| self.names(wanted, object)));
@@ -263,7 +255,7 @@ impl Checker<'_> {
         }
     }
 
-    fn rows_of_object(&self, report: &ObjectReport, course: &SuiteRun, rows: &mut Vec<SuiteRow>) {
+    fn rows_of_object(&self, report: &ObjectReport, run: &SuiteRun, rows: &mut Vec<SuiteRow>) {
         let name = self.expectation.policy_name();
         let mut state = &report.before;
         let mut found = false;
@@ -280,7 +272,7 @@ impl Checker<'_> {
             }
             for rule in policy.rules.iter().filter(|rule| self.expectation.is_about(&rule.rule)) {
                 if matches!(rule.outcome, Outcome::Triggered { .. }) {
-                    for of_target in triggered(course, report.object.as_ref(), &policy.policy, &rule.rule) {
+                    for of_target in triggered(run, report.object.as_ref(), &policy.policy, &rule.rule) {
                         found = true;
                         rows.push(self.row(report, of_target, state));
                     }
@@ -308,13 +300,12 @@ impl Checker<'_> {
         }
     }
 
-    /// The row of a rule that gave a result.
+    /// The row of a rule.
     fn row(&self, report: &ObjectReport, rule: &RuleReport, state: &Value) -> SuiteRow {
         let mut row = self.of(report, Verdict::Pass, "Ok".into());
         row.rule = rule.rule.clone();
         let (status, message) = match &rule.outcome {
-            Outcome::Patched { .. } => (Status::Pass, String::new()),
-            Outcome::Triggered { .. } => (Status::Pass, String::new()),
+            Outcome::Patched { .. } | Outcome::Triggered { .. } => (Status::Pass, String::new()),
             Outcome::NoChange => (Status::Skip, "the rule asks for what is already there".to_owned()),
             Outcome::Skipped(reason) => (Status::Skip, reason.to_string()),
             Outcome::Error(error) => (Status::Error, error.to_string()),
@@ -322,31 +313,25 @@ impl Checker<'_> {
         row.message = message;
         if let Some(file) = &self.expectation.patched {
             let of_target = rule.trigger.is_some() && matches!(rule.outcome, Outcome::Patched { .. });
-            match self.compare(file, state, of_target) {
-                Comparison::Same => {}
-                Comparison::Unreadable(fault) => {
-                    (row.verdict, row.reason) = (Verdict::Fail, format!("Resource error: {fault}"));
-                    return row;
-                }
+            let missing = format!("{file} does not hold the object");
+            let failed = match self.compare(file, state, of_target) {
+                Comparison::Same => None,
+                Comparison::Unreadable(error) => Some((Verdict::Fail, format!("Resource error: {error}"))),
                 Comparison::Missing if self.expectation.fail_on_missing => {
-                    let fault = format!("{file} does not hold the object");
-                    (row.verdict, row.reason) = (Verdict::Fail, format!("Resource error: {fault}"));
-                    return row;
+                    Some((Verdict::Fail, format!("Resource error: {missing}")))
                 }
-                Comparison::Missing => {
-                    (row.verdict, row.reason) =
-                        (Verdict::Dropped, format!("{file} does not hold the object"));
-                    return row;
-                }
-                Comparison::Differs(difference) => {
-                    if let Some(why) = self.incomplete() {
-                        (row.verdict, row.reason) = (Verdict::NotEvaluated, why);
-                    } else {
-                        (row.verdict, row.reason) = (Verdict::Fail, "Resource diff".to_owned());
+                Comparison::Missing => Some((Verdict::Dropped, missing)),
+                Comparison::Differs(difference) => Some(match self.incomplete() {
+                    Some(why) => (Verdict::NotEvaluated, why),
+                    None => {
                         row.difference = Some(difference);
+                        (Verdict::Fail, "Resource diff".to_owned())
                     }
-                    return row;
-                }
+                }),
+            };
+            if let Some(failed) = failed {
+                (row.verdict, row.reason) = failed;
+                return row;
             }
         }
         let wanted = self.expectation.result;
@@ -357,11 +342,11 @@ impl Checker<'_> {
         row
     }
 
-    /// Lays an object beside the expected one of a file.
+    /// Compares an object with the expected one of a file.
     fn compare(&self, file: &Text, actual: &Value, of_target: bool) -> Comparison {
         let documents = match self.evaluation.expected.get(file) {
             Some(Ok(documents)) => documents,
-            Some(Err(fault)) => return Comparison::Unreadable(fault.clone()),
+            Some(Err(UnreadableFile(error))) => return Comparison::Unreadable(error.clone()),
             None => return Comparison::Unreadable(format!("{file} was not read")),
         };
         let mut actual = self.placed(actual);
@@ -415,7 +400,7 @@ impl Checker<'_> {
         row
     }
 
-    /// A row that is about no single object.
+    /// A row about no single object.
     fn general(&self, verdict: Verdict, reason: String) -> SuiteRow {
         let Expectation { policy, rule, resources, specs, .. } = self.expectation;
         let specs = specs.iter().map(|spec| format!("{}/{}", spec.namespace, spec.name));
@@ -434,30 +419,27 @@ impl Checker<'_> {
     }
 }
 
-/// What a rule did with the targets that an object gave it.
-fn triggered<'c>(
-    course: &'c SuiteRun,
-    trigger: Option<&'c ObjectRef>,
-    policy: &'c Text,
-    rule: &'c Text,
-) -> impl Iterator<Item = &'c RuleReport> {
-    let reports = course.targets.iter().flat_map(|target| target.report.rules());
+/// What a rule did with the targets that an object triggered.
+fn triggered<'r>(
+    run: &'r SuiteRun,
+    trigger: Option<&'r ObjectRef>,
+    policy: &'r Text,
+    rule: &'r Text,
+) -> impl Iterator<Item = &'r RuleReport> {
+    let reports = run.targets.iter().flat_map(|target| target.report.rules());
     reports.filter_map(move |(of, report)| {
         (of.policy == *policy && report.rule == *rule && report.trigger.as_ref() == trigger).then_some(report)
     })
 }
 
-/// Takes out the annotation that tells of the change, and the annotations if there are no others.
+/// Removes the annotation about the change, and the annotations if there are no others.
 fn remove_mark(object: &mut Value) {
-    let Some(metadata) = object.as_object_mut().and_then(|members| members.get_mut("metadata")) else {
-        return;
-    };
-    let annotations = metadata.as_object_mut().and_then(|metadata| metadata.get_mut("annotations"));
-    let is_empty = annotations.is_some_and(|annotations| {
-        let removed = annotations.remove(LAST_APPLIED).is_some();
-        removed && annotations.as_object().is_some_and(|members| members.is_empty())
-    });
-    if is_empty {
+    let metadata = object.as_object_mut().and_then(|members| members.get_mut("metadata"));
+    if let Some(metadata) = metadata
+        && let Some(annotations) = metadata.as_object_mut().and_then(|members| members.get_mut("annotations"))
+        && annotations.remove(LAST_APPLIED).is_some()
+        && annotations.as_object().is_some_and(|members| members.is_empty())
+    {
         metadata.remove("annotations");
     }
 }
@@ -470,7 +452,7 @@ enum Runnable {
     Nothing,
 }
 
-/// An object beside the expected ones.
+/// An object compared with the expected ones.
 enum Comparison {
     Same,
     Differs(Difference),

@@ -5,22 +5,20 @@ use crate::value::Value;
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const GENERATED: &str = "generate.kyverno.io/";
 
-/// Whether two states of an object are the same for a test: fully and with the order of lists, but without
-/// what [`without_noise`] takes away.
+/// Whether two states of an object are equal for a test: with the order of lists, but without noise.
 pub(super) fn is_same(expected: &Value, actual: &Value) -> bool {
     without_noise(expected) == without_noise(actual)
 }
 
-/// The object without what does not count in a comparison: nulls, empty maps and empty lists, and the labels
-/// that Kyverno gives to what it generates.
+/// The object without nulls, empty maps and empty lists, and without the labels that Kyverno sets on objects that it
+/// generates.
 pub(super) fn without_noise(object: &Value) -> Value {
     let mut object = object.clone();
-    if object.path(&["metadata", "labels"]).and_then(Value::as_object).is_some()
-        && let Some(labels) = object
-            .as_object_mut()
-            .and_then(|members| members.get_mut("metadata"))
-            .and_then(|metadata| metadata.as_object_mut()?.get_mut("labels"))
-            .and_then(Value::as_object_mut)
+    if let Some(labels) = object
+        .as_object_mut()
+        .and_then(|members| members.get_mut("metadata"))
+        .and_then(|metadata| metadata.as_object_mut()?.get_mut("labels"))
+        .and_then(Value::as_object_mut)
     {
         labels.retain(|name, value| {
             !name.starts_with(GENERATED) && (&**name != MANAGED_BY || value.as_str() != Some("kyverno"))
@@ -45,7 +43,7 @@ fn tidied(value: &Value) -> Option<Value> {
     }
 }
 
-/// The same value with the keys of its objects in the order that another value has them; new ones stand last.
+/// The same value with the keys of its objects in the order of another value; keys that only it has come last.
 pub fn in_order_of(model: &Value, value: &Value) -> Value {
     match (model, value) {
         (Value::Object(model), Value::Object(members)) => {

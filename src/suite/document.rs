@@ -4,10 +4,10 @@ use crate::decode::{DecodeError, Decoder};
 use crate::policy::Operation;
 use crate::value::{Pointer, Text, Value};
 
-/// What a test document says. Paths stand as written.
+/// A test document. Paths are as written.
 #[derive(Clone, Debug, Default)]
 pub struct Suite {
-    /// Its name; empty where it has none.
+    /// The name; empty if it has none.
     pub name: Text,
     /// Files and folders with policies.
     pub policies: Vec<Text>,
@@ -17,23 +17,23 @@ pub struct Suite {
     pub targets: Vec<Text>,
     /// Files with policy exceptions.
     pub exceptions: Vec<Text>,
-    /// The place of values that stand in the document itself; they win over [`Suite::variables`].
+    /// The place of values inside the document; they win over [`Suite::variables`].
     pub values: Option<Pointer>,
     /// A file with values.
     pub variables: Option<Text>,
-    /// A file that says who makes the requests.
+    /// A file with the sender of the requests.
     pub userinfo: Option<Text>,
-    /// A file with objects and images that context entries are answered from.
+    /// A file with objects and images for context entries.
     pub context: Option<Text>,
-    /// Files with what the cluster holds.
+    /// Files with the objects of the cluster.
     pub cluster_resources: Vec<Text>,
-    /// What is expected.
+    /// The expectations.
     pub results: Vec<Expectation>,
-    /// Fields with content that this version has no use for.
+    /// Fields with content that this version does not use.
     pub unused: Vec<&'static str>,
 }
 
-/// One expectation: what a policy's rule makes of some objects.
+/// An expectation: what a rule of a policy does with some objects.
 #[derive(Clone, Debug)]
 pub struct Expectation {
     /// Its place in the document.
@@ -50,11 +50,11 @@ pub struct Expectation {
     pub specs: Vec<ResourceSpec>,
     /// The operation of the requests, if not the suite's own.
     pub operation: Option<Operation>,
-    /// The file with the objects as they are expected to become.
+    /// The file with the expected objects.
     pub patched: Option<Text>,
-    /// Whether an object that the file does not hold is a failure.
+    /// Whether an object that is missing in the file is a failure.
     pub fail_on_missing: bool,
-    /// Whether it names a generated object, which only generate rules make.
+    /// Whether it names a generated object, which only generate rules create.
     pub generated: bool,
 }
 
@@ -283,7 +283,7 @@ fn expectation(node: &Value, at: &Pointer, decoder: &mut Decoder) -> Option<Expe
 }
 
 impl Expectation {
-    /// The name of the policy: what stands after the last `/`.
+    /// The name of the policy: the text after the last `/`.
     pub fn policy_name(&self) -> &str {
         self.policy.rsplit('/').next().unwrap_or_default()
     }

@@ -1,13 +1,13 @@
-//! Kyverno's test suites: the document, which objects and rules an expectation is about, the comparison.
+//! Kyverno's test suites: the document, the objects and rules of an expectation, the comparison.
 //!
-//! A [`Suite`] is what a `kyverno-test.yaml` says; [`check()`] lays it beside what the engine made of the
-//! suite's objects and gives rows. Knows nothing of files: whoever calls it reads them.
+//! A [`Suite`] is a parsed `kyverno-test.yaml`; [`check()`] compares it with the outcomes of the engine, in rows. Reads no
+//! files: the caller does.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod check;
 mod compare;
 mod document;
 
-pub use check::{Evaluation, ExpectedFiles, SuiteRun, TargetState, check, unmatched_names};
+pub use check::{Evaluation, ExpectedFiles, SuiteRun, TargetState, UnreadableFile, check, unmatched_names};
 pub use compare::in_order_of;
 pub use document::{Expectation, ResourceSpec, Status, Suite};

@@ -17,7 +17,6 @@ const KNOWN: &[&str] = &[
     "source/context_objects/mocks.rs: Reader::global_values",
     "source/context_objects/mod.rs: GivenLoader::global_values",
     "source/values.rs: assignment",
-    "suite/check.rs: ExpectedFiles",
 ];
 
 #[test]

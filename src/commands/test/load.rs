@@ -1,4 +1,4 @@
-//! What a test document names, read.
+//! The files that a test document names, loaded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,17 +14,17 @@ use crate::source::{
     OfflineWorld, Place, PolicyLoader, Refused, SourceError, custom_kinds, items_of, load_user, load_values,
     read_all, read_file, values_inside,
 };
-use crate::suite::Suite;
+use crate::suite::{Suite, UnreadableFile};
 use crate::value::{ObjectRef, Pointer, Text, Value};
 use crate::yaml::{Document, Limits};
 
-/// Everything a suite works with.
+/// The content of a suite's files.
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) suite: Suite,
     pub(super) policies: Vec<Policy>,
     /// Policies that do not run, with the reason.
-    pub(super) left_out: BTreeMap<Text, String>,
+    pub(super) skipped: BTreeMap<Text, String>,
     pub(super) exceptions: PolicyExceptions,
     pub(super) objects: Vec<Value>,
     /// Objects that only rules with targets may change.
@@ -34,49 +34,48 @@ pub(super) struct Loaded {
     /// What context entries are loaded from.
     pub(super) given: GivenObjects,
     /// The files with expected objects, by the name that the suite gives them.
-    pub(super) expected: BTreeMap<Text, Result<Vec<Expected>, String>>,
+    pub(super) expected: BTreeMap<Text, Result<Vec<Expected>, UnreadableFile>>,
     pub(super) notes: Vec<String>,
 }
 
 /// An expected object.
 #[derive(Clone, Debug)]
 pub(super) struct Expected {
-    /// Which document of its file holds it, counted among those that say something.
+    /// The index of its document, not counting empty ones.
     pub(super) document: usize,
-    /// Its place there.
+    /// The place in the document.
     pub(super) pointer: Pointer,
     pub(super) value: Value,
 }
 
-/// Reads what a suite names. Paths are relative to the suite's folder.
+/// Loads the files of a suite. Paths are relative to the suite's folder.
 pub(super) struct Loader<'a> {
     pub(super) folder: &'a Path,
     pub(super) dialect: Dialect,
     pub(super) limits: Limits,
-    /// Which kinds have namespaces.
+    /// Knows which kinds have namespaces.
     pub(super) world: &'a OfflineWorld,
     pub(super) refused: Refused,
     pub(super) notes: Vec<String>,
 }
 
 impl Loader<'_> {
-    /// Reads everything that the suite of a document names.
     pub(super) fn load(mut self, document: &Document, suite: Suite) -> Result<Loaded, Refused> {
-        let (policies, left_out) = self.policies(&suite.policies);
-        let exceptions = self.exceptions(&suite.exceptions, &policies, &left_out);
+        let (policies, skipped) = self.policies(&suite.policies);
+        let exceptions = self.exceptions(&suite.exceptions, &policies, &skipped);
         let objects = self.objects(&suite.resources);
         let targets = self.objects(&suite.targets);
         let values = match (&suite.values, &suite.variables) {
-            (Some(at), _) => self.said(values_inside(document, at)),
+            (Some(at), _) => self.taken(values_inside(document, at)),
             (None, Some(file)) => {
                 let location = self.location(file);
-                self.said(load_values(&location, Head::Any, &self.limits))
+                self.taken(load_values(&location, Head::Any, &self.limits))
             }
             (None, None) => None,
         };
         let user = suite.userinfo.as_ref().and_then(|file| {
             let location = self.location(file);
-            self.said(load_user(&location, Head::Any, &self.limits))
+            self.taken(load_user(&location, Head::Any, &self.limits))
         });
         let given = self.given(document, &suite, &objects);
         let files = suite.results.iter().filter_map(|result| result.patched.clone());
@@ -89,7 +88,7 @@ impl Loader<'_> {
         if !suite.unused.is_empty() {
             self.notes.push(format!("not used by this version: {}", suite.unused.join(", ")));
         }
-        self.notes.extend(vain_values(&values.values, &policies, &left_out, objects.iter().chain(&targets)));
+        self.notes.extend(unused_values(&values.values, &policies, &skipped, objects.iter().chain(&targets)));
         if !self.refused.errors.is_empty() {
             return Err(self.refused);
         }
@@ -97,7 +96,7 @@ impl Loader<'_> {
         Ok(Loaded {
             suite,
             policies,
-            left_out,
+            skipped,
             exceptions,
             objects,
             targets,
@@ -117,7 +116,7 @@ impl Loader<'_> {
         Location::File { path: self.path(name), named: true }
     }
 
-    fn said<T>(&mut self, loaded: Result<T, Vec<SourceError>>) -> Option<T> {
+    fn taken<T>(&mut self, loaded: Result<T, Vec<SourceError>>) -> Option<T> {
         loaded.map_err(|errors| self.refused.errors.extend(errors)).ok()
     }
 
@@ -128,16 +127,16 @@ impl Loader<'_> {
             return Vec::new();
         }
         let read = read_all(&self.path(name), &self.limits);
-        self.said(read).unwrap_or_default()
+        self.taken(read).unwrap_or_default()
     }
 
     fn policies(&mut self, names: &[Text]) -> (Vec<Policy>, BTreeMap<Text, String>) {
         let mut loader = PolicyLoader::new(self.dialect, self.limits);
-        let mut left_out = BTreeMap::new();
+        let mut skipped = BTreeMap::new();
         let mut classic = false;
         for name in names {
             let mut found = 0;
-            let faults = self.refused.errors.len();
+            let errors = self.refused.errors.len();
             for document in self.documents(name) {
                 for (at, value) in items_of(&document) {
                     let title = value.path(&["metadata", "name"]).and_then(Value::as_text);
@@ -149,7 +148,7 @@ impl Loader<'_> {
                         }
                         DocumentKind::Planned(kind) | DocumentKind::OtherPolicy(kind) => {
                             if let Some(title) = title.filter(|_| runs_rules(&kind)) {
-                                left_out.insert(title.clone(), kind.to_string());
+                                skipped.insert(title.clone(), kind.to_string());
                             }
                         }
                         _ => {
@@ -162,7 +161,7 @@ impl Loader<'_> {
                     found += 1;
                 }
             }
-            if found == 0 && self.refused.errors.len() == faults {
+            if found == 0 && self.refused.errors.len() == errors {
                 self.refused
                     .errors
                     .push(SourceError::NoPolicy { path: self.path(name).display().to_string() });
@@ -180,8 +179,8 @@ impl Loader<'_> {
         } else {
             Vec::new()
         };
-        left_out.retain(|name, _| policies.iter().all(|policy| policy.meta().name != *name));
-        (policies, left_out)
+        skipped.retain(|name, _| policies.iter().all(|policy| policy.meta().name != *name));
+        (policies, skipped)
     }
 
     /// The exceptions from the policies.
@@ -189,7 +188,7 @@ impl Loader<'_> {
         &mut self,
         names: &[Text],
         policies: &[Policy],
-        left_out: &BTreeMap<Text, String>,
+        skipped: &BTreeMap<Text, String>,
     ) -> PolicyExceptions {
         let mut loader = ExceptionLoader::new(self.dialect.semantics, self.limits);
         for name in names {
@@ -205,9 +204,9 @@ impl Loader<'_> {
                 self.refused.errors.push(SourceError::Empty { path, kind: "PolicyException" });
             }
         }
-        let Some(loaded) = self.said(loader.finish()) else { return PolicyExceptions::default() };
+        let Some(loaded) = self.taken(loader.finish()) else { return PolicyExceptions::default() };
         // Policies that do not run have rows of their own.
-        if left_out.is_empty() {
+        if skipped.is_empty() {
             self.notes.extend(loaded.misses(policies));
             self.notes.extend(loaded.left_out);
         }
@@ -227,21 +226,21 @@ impl Loader<'_> {
             objects.iter().for_each(|object| loader.object(object));
         }
         loader.responses(document);
-        let reading = DivergenceTracker::new(self.dialect.semantics);
+        let tracker = DivergenceTracker::new(self.dialect.semantics);
         let clock = FixedClock(self.world.now());
         let random = SeededRandom::new(0);
         loader.global_values(document, self.folder, &|path, data| {
             let expression =
                 Expression::parse(path, self.dialect.semantics).map_err(|error| error.to_string())?;
             expression
-                .search(data, &Runtime::new(&clock, &random, &reading))
+                .search(data, &Runtime::new(&clock, &random, &tracker))
                 .map_err(|error| error.to_string())
         });
         let given = loader.finish();
-        self.said(given).unwrap_or_default()
+        self.taken(given).unwrap_or_default()
     }
 
-    /// The definitions that `ClusterResource` documents name.
+    /// The custom resource definitions that `ClusterResource` documents name.
     fn definitions(&mut self, names: &[Text]) -> Vec<CustomKind> {
         let mut files = Vec::new();
         for name in names {
@@ -254,7 +253,7 @@ impl Loader<'_> {
             }
         }
         let kinds = custom_kinds(&files, &self.limits);
-        self.said(kinds).unwrap_or_default()
+        self.taken(kinds).unwrap_or_default()
     }
 
     /// The objects that the policies run on. Of two with one identity the first is taken.
@@ -291,10 +290,10 @@ impl Loader<'_> {
     }
 
     /// The objects of a file with expected objects.
-    fn expected(&self, file: &str) -> Result<Vec<Expected>, String> {
+    fn expected(&self, file: &str) -> Result<Vec<Expected>, UnreadableFile> {
         let documents = read_file(&self.path(file), &self.limits).map_err(|errors| {
             let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
-            errors.join("\n")
+            UnreadableFile(errors.join("\n"))
         })?;
         let objects = documents.iter().enumerate().flat_map(|(index, document)| {
             let items = items_of(document).into_iter();
@@ -304,14 +303,14 @@ impl Loader<'_> {
     }
 }
 
-/// What of the values is for policies, rules and objects that are not there.
-fn vain_values<'o>(
+/// Notes on values for policies, rules and objects that the suite does not have.
+fn unused_values<'o>(
     values: &Values,
     policies: &[Policy],
-    left_out: &BTreeMap<Text, String>,
+    skipped: &BTreeMap<Text, String>,
     objects: impl Iterator<Item = &'o Value>,
 ) -> Vec<String> {
-    let mut notes = values.unknown_to(policies, left_out.keys());
+    let mut notes = values.unknown_to(policies, skipped.keys());
     let names: BTreeSet<&str> =
         objects.filter_map(|object| object.path(&["metadata", "name"])?.as_str()).collect();
     for (policy, given) in &values.policies {

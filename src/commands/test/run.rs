@@ -147,10 +147,10 @@ impl Runner<'_> {
                 operations.push(result.operation);
             }
         }
-        let courses = operations.into_iter().map(|operation| self.run_operation(&loaded, operation, &world));
-        let courses: Vec<SuiteRun> = courses.collect();
+        let runs = operations.into_iter().map(|operation| self.run_operation(&loaded, operation, &world));
+        let runs: Vec<SuiteRun> = runs.collect();
         let mut divergences = DivergenceSet::NONE;
-        for report in courses.iter().flat_map(|course| &course.reports) {
+        for report in runs.iter().flat_map(|run| &run.reports) {
             divergences.extend(report.divergences());
         }
         let expected: ExpectedFiles = loaded
@@ -164,8 +164,8 @@ impl Runner<'_> {
             .collect();
         let evaluation = Evaluation {
             policies: &loaded.policies,
-            left_out: &loaded.left_out,
-            courses: &courses,
+            skipped: &loaded.skipped,
+            runs: &runs,
             expected: &expected,
         };
         let rows = check(&loaded.suite, &evaluation, &world);
