@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-/// One that lets a thread free what another made without waiting for it: objects are many small pieces of memory, and
-/// what is made on all threads is printed on one.
+/// Objects are many small allocations of all threads, freed by the one thread that prints: mimalloc does that without
+/// contention.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

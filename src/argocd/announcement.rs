@@ -1,21 +1,20 @@
-//! What the user interface of Argo CD offers for an application.
+//! The announcement of parameters for the user interface of Argo CD.
 
 use crate::value::Value;
 
 use super::Renderer;
 use super::parameters::{DEFINITIONS, Definition, Shape};
 
-/// The parameters that mean something for an application that is rendered like this, with their defaults, as
-/// Argo CD wants them announced.
+/// The parameters that apply to applications with this renderer, with their defaults, in Argo CD's format.
 ///
-/// The renderer itself is announced by the plugin's configuration, for every application.
+/// The parameter `renderer` is announced by the plugin's configuration, for every application.
 pub fn announcement(renderer: Renderer, takes_policies: bool) -> Value {
-    let is_meant = |definition: &&Definition| match definition.name {
+    let applies = |definition: &&Definition| match definition.name {
         "renderer" => false,
         "policies" => takes_policies,
         _ => definition.renderer == Some(renderer),
     };
-    Value::from(DEFINITIONS.iter().filter(is_meant).map(announced).collect::<Vec<_>>())
+    Value::from(DEFINITIONS.iter().filter(applies).map(announced).collect::<Vec<_>>())
 }
 
 fn announced(definition: &Definition) -> Value {
@@ -43,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn an_application_is_offered_what_means_something_for_it() {
+    fn only_parameters_that_apply_are_announced() {
         assert_eq!(names(Renderer::Kustomize, false), [""; 0]);
         assert_eq!(names(Renderer::Plain, true), ["recurse", "policies"]);
         assert_eq!(names(Renderer::Helm, false), ["helm-value-files", "helm-values", "helm-parameters"]);

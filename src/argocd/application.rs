@@ -3,34 +3,34 @@
 use super::ArgocdError;
 
 /// The length of a release's name, in characters; Helm refuses longer ones.
-const LONGEST_RELEASE: usize = 53;
+const MAX_RELEASE_CHARACTERS: usize = 53;
 
 /// An application, as the build environment describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Application {
-    /// Its name, with the namespace of the application before an underscore where that is not Argo CD's own.
+    /// Its name, after the namespace of the application and an underscore if that is not Argo CD's own.
     pub name: String,
     /// The namespace that its objects go to.
     pub namespace: String,
-    /// The folder of the repository that it is in.
+    /// Its folder in the repository.
     pub source_path: String,
-    /// The version of the cluster it goes to.
+    /// The version of its cluster.
     pub kube_version: String,
-    /// What that cluster serves.
+    /// The API versions and kinds that its cluster serves.
     pub api_versions: Vec<String>,
 }
 
 impl Application {
-    /// Reads the build environment; what is not set is empty.
+    /// Reads the build environment; variables that are not set are empty.
     ///
     /// # Errors
     ///
-    /// A variable that holds what no Argo CD would put there.
+    /// A variable with a value that Argo CD does not set.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, ArgocdError> {
         let text = |name: &str| variable(name).unwrap_or_default();
         let checked = |name: &str, allowed: fn(char) -> bool| {
             let text = text(name);
-            // These are passed to programs as arguments: nothing that could be a flag.
+            // They become arguments of programs, and must not be flags.
             if text.starts_with('-') || !text.chars().all(allowed) {
                 return Err(ArgocdError::variable(name, "holds what is no such name or version"));
             }
@@ -58,14 +58,14 @@ impl Application {
     /// No name, or one that Helm refuses.
     pub fn release(&self) -> Result<&str, ArgocdError> {
         let name = self.name.rsplit_once('_').map_or(&*self.name, |(_, name)| name);
-        let fault = if name.is_empty() {
+        let reason = if name.is_empty() {
             "not set; a chart is released under the name of the application".to_owned()
-        } else if name.len() > LONGEST_RELEASE {
-            format!("longer than {LONGEST_RELEASE} characters, which Helm takes for no release")
+        } else if name.len() > MAX_RELEASE_CHARACTERS {
+            format!("longer than {MAX_RELEASE_CHARACTERS} characters, which Helm takes for no release")
         } else {
             return Ok(name);
         };
-        Err(ArgocdError::variable("ARGOCD_APP_NAME", fault))
+        Err(ArgocdError::variable("ARGOCD_APP_NAME", reason))
     }
 }
 
@@ -80,13 +80,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_set_is_empty() {
+    fn missing_variables_are_empty() {
         assert_eq!(read(&[]).unwrap(), Application::default());
         assert!(read(&[]).unwrap().release().is_err());
     }
 
     #[test]
-    fn a_release_has_the_name_of_the_application_without_its_namespace() {
+    fn a_release_has_the_name_of_its_application_without_the_namespace() {
         for (name, release) in [("web", "web"), ("team-a_web", "web")] {
             assert_eq!(read(&[("ARGOCD_APP_NAME", name)]).unwrap().release(), Ok(release));
         }
@@ -94,13 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_what_the_cluster_serves_is_taken_apart() {
+    fn api_versions_are_split() {
         let application = read(&[("KUBE_API_VERSIONS", "v1,apps/v1/Deployment,")]).unwrap();
         assert_eq!(application.api_versions, ["v1", "apps/v1/Deployment"]);
     }
 
     #[test]
-    fn what_could_be_a_flag_is_refused() {
+    fn values_that_could_be_flags_are_refused() {
         for (name, value) in [
             ("ARGOCD_APP_NAME", "--post-renderer=sh"),
             ("ARGOCD_APP_NAMESPACE", "a b"),

@@ -5,31 +5,29 @@
 #[non_exhaustive]
 pub enum ArgocdError {
     /// A variable of the environment has an invalid value.
-    #[error("{variable}: {fault}")]
+    #[error("{variable}: {reason}")]
     Variable {
         /// The name of the variable.
         variable: String,
-        /// What is wrong with it.
-        fault: String,
+        /// Why it is refused.
+        reason: String,
     },
     /// A parameter of the application has an invalid value, or is unknown.
-    #[error("parameter {parameter}: {fault}")]
+    #[error("parameter {parameter}: {reason}")]
     Parameter {
         /// The name of the parameter.
         parameter: String,
-        /// What is wrong with it.
-        fault: String,
+        /// Why it is refused.
+        reason: String,
     },
 }
 
 impl ArgocdError {
-    /// A fault of a variable.
-    pub(super) fn variable(variable: impl Into<String>, fault: impl Into<String>) -> Self {
-        Self::Variable { variable: variable.into(), fault: fault.into() }
+    pub(super) fn variable(variable: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Variable { variable: variable.into(), reason: reason.into() }
     }
 
-    /// A fault of a parameter.
-    pub(super) fn parameter(parameter: impl Into<String>, fault: impl Into<String>) -> Self {
-        Self::Parameter { parameter: parameter.into(), fault: fault.into() }
+    pub(super) fn parameter(parameter: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Parameter { parameter: parameter.into(), reason: reason.into() }
     }
 }

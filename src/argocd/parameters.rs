@@ -1,5 +1,6 @@
 //! The parameters of an application, as Argo CD hands them over.
 
+use crate::decode::type_message;
 use crate::pattern::nearest;
 use crate::value::Value;
 
@@ -8,8 +9,8 @@ use super::{ArgocdError, Renderer};
 /// The variable with the parameters.
 const VARIABLE: &str = "ARGOCD_APP_PARAMETERS";
 
-/// What the variables of an application begin with that stand for parameters. Argo CD makes them of
-/// `source.plugin.env`, with variables of the build environment replaced in them.
+/// The prefix of single parameters. Argo CD sets these variables from `source.plugin.env`, after replacement of build
+/// environment variables.
 const ENVIRONMENT: &str = "ARGOCD_ENV_KYV_";
 
 /// A parameter that an application can have.
@@ -17,13 +18,13 @@ const ENVIRONMENT: &str = "ARGOCD_ENV_KYV_";
 pub(super) struct Definition {
     pub(super) name: &'static str,
     pub(super) shape: Shape,
-    /// The one renderer that it means something for, if it is one.
+    /// The renderer that it applies to; `None` for all.
     pub(super) renderer: Option<Renderer>,
     pub(super) title: &'static str,
     pub(super) tooltip: &'static str,
 }
 
-/// What a parameter holds.
+/// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// A text, with its default.
@@ -35,7 +36,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// What Argo CD calls it.
+    /// The name of the type in Argo CD.
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Text(_) => "string",
@@ -95,31 +96,31 @@ pub(super) const DEFINITIONS: [Definition; 6] = [
 /// The parameters of an application.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
-    /// The renderer; `None` to choose it by the files of the folder.
+    /// The renderer; `None` to detect it from the files of the folder.
     pub renderer: Option<Renderer>,
     /// Whether the manifests of folders below are read, too.
     pub recurse: bool,
-    /// Files with values, as the application names them.
+    /// Files with values, relative to the application.
     pub value_files: Vec<String>,
     /// Further values, as YAML.
     pub values: Option<String>,
     /// Single values.
     pub set: Vec<(String, String)>,
-    /// Further policies, as the application names them.
+    /// Further policies, relative to the application.
     pub policies: Vec<String>,
 }
 
 impl Parameters {
-    /// Reads them from the variables of the environment: the list in `ARGOCD_APP_PARAMETERS`, and single ones from
-    /// `ARGOCD_ENV_KYV_…`, where lists stand one a line. The list wins. `PARAM_…` is not read: it says the same as the
-    /// list, under names in which parameters can meet.
+    /// Reads them from environment variables: the list in `ARGOCD_APP_PARAMETERS`, and single ones from
+    /// `ARGOCD_ENV_KYV_…`, lists with one element a line. The list wins. `PARAM_…` is not read: it repeats the list, with
+    /// names that may collide.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with them.
+    /// All invalid parameters.
     pub fn read<'a>(variables: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Self, Vec<ArgocdError>> {
         let mut read = Self::default();
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         let mut list = "";
         for (name, value) in variables {
             if name == VARIABLE {
@@ -134,25 +135,25 @@ impl Parameters {
                     }
                     Shape::Map => Err("a parameter with names, which a variable cannot give".to_owned()),
                 });
-                let taken = known.and_then(|given| read.take(&parameter, given));
-                faults.extend(taken.map_err(|fault| ArgocdError::variable(name, fault)).err());
+                let set = known.and_then(|given| read.set(&parameter, given));
+                errors.extend(set.map_err(|reason| ArgocdError::variable(name, reason)).err());
             }
         }
         match entries(list) {
             Ok(entries) => {
                 for (name, given) in entries {
-                    let known = find(&name).and_then(|definition| given.shaped(definition.shape));
-                    let taken = known.and_then(|given| read.take(&name, given));
-                    faults.extend(taken.map_err(|fault| ArgocdError::parameter(name, fault)).err());
+                    let known = find(&name).and_then(|definition| given.of_type(definition.shape));
+                    let set = known.and_then(|given| read.set(&name, given));
+                    errors.extend(set.map_err(|reason| ArgocdError::parameter(name, reason)).err());
                 }
             }
-            Err(fault) => faults.push(ArgocdError::variable(VARIABLE, fault)),
+            Err(reason) => errors.push(ArgocdError::variable(VARIABLE, reason)),
         }
-        if faults.is_empty() { Ok(read) } else { Err(faults) }
+        if errors.is_empty() { Ok(read) } else { Err(errors) }
     }
 
-    /// Takes a parameter in whose shape is right.
-    fn take(&mut self, name: &str, given: ParameterValue) -> Result<(), String> {
+    /// Sets a parameter to a value of the right type.
+    fn set(&mut self, name: &str, given: ParameterValue) -> Result<(), String> {
         match (name, given) {
             ("renderer", ParameterValue::Text(word)) => {
                 let found = Renderer::ALL.into_iter().find(|(known, _)| *known == word);
@@ -191,8 +192,8 @@ enum ParameterValue {
 }
 
 impl ParameterValue {
-    /// The same, if it has the shape of the parameter.
-    fn shaped(self, shape: Shape) -> Result<Self, String> {
+    /// The same, if it has the type of the parameter.
+    fn of_type(self, shape: Shape) -> Result<Self, String> {
         let found = match (&self, shape) {
             (Self::Nothing, _)
             | (Self::Text(_), Shape::Text(_))
@@ -218,17 +219,17 @@ fn find(name: &str) -> Result<&'static Definition, String> {
     })
 }
 
-/// The entries of Argo CD's list, which is nothing at all or `null` where there are no parameters.
+/// The entries of Argo CD's list, which is empty or `null` without parameters.
 fn entries(list: &str) -> Result<Vec<(String, ParameterValue)>, String> {
     if list.trim().is_empty() {
         return Ok(Vec::new());
     }
-    // What the text holds may be a secret.
+    // The text may have secrets.
     let list = Value::from_json(list).map_err(|_| "not JSON")?;
     let items = match &list {
         Value::Null => return Ok(Vec::new()),
         Value::Array(items) => items,
-        other => return Err(format!("expected a list, found {}", other.type_name())),
+        other => return Err(type_message(other, "a list")),
     };
     let mut entries: Vec<(String, ParameterValue)> = Vec::new();
     for (index, item) in items.iter().enumerate() {
@@ -239,13 +240,13 @@ fn entries(list: &str) -> Result<Vec<(String, ParameterValue)>, String> {
         if entries.iter().any(|(earlier, _)| earlier == name) {
             return Err(format!("{name} stands twice"));
         }
-        let given = given(item).map_err(|fault| format!("{name}: {fault}"))?;
-        entries.push((name.to_owned(), given));
+        let value = value_of(item).map_err(|reason| format!("{name}: {reason}"))?;
+        entries.push((name.to_owned(), value));
     }
     Ok(entries)
 }
 
-fn given(item: &Value) -> Result<ParameterValue, String> {
+fn value_of(item: &Value) -> Result<ParameterValue, String> {
     let text = |value: &Value| value.as_str().map(str::to_owned).ok_or("expected texts");
     let field = |name| item.get(name).filter(|value| !value.is_null());
     let mut found = Vec::new();
@@ -273,11 +274,11 @@ mod tests {
 
     fn read(variables: &[(&str, &str)]) -> Result<Parameters, String> {
         Parameters::read(variables.iter().copied())
-            .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     }
 
     #[test]
-    fn without_parameters_all_is_at_its_default() {
+    fn missing_parameters_have_defaults() {
         assert_eq!(read(&[]).unwrap(), Parameters::default());
         for list in
             ["", "null", "[]", " null\n", r#"[{"name":"renderer"}]"#, r#"[{"name":"renderer","string":""}]"#]
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn each_parameter_is_read_in_its_shape() {
+    fn parameters_are_read_by_their_types() {
         let list = r#"[{"name":"renderer","string":"helm"},{"array":["a.yaml","b.yaml"],"name":"helm-value-files"},
             {"name":"helm-values","string":"a: 1"},{"map":{"image.tag":"1","x":"$(id)"},"name":"helm-parameters"},
             {"name":"recurse","string":"true"},{"name":"policies","array":["p"],"string":null}]"#;
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_the_application_stand_for_parameters_that_the_list_does_not_have() {
+    fn variables_set_parameters_that_are_not_in_the_list() {
         let variables = [
             ("ARGOCD_ENV_KYV_RENDERER", "plain"),
             ("ARGOCD_ENV_KYV_HELM_VALUE_FILES", "a.yaml\n b.yaml\n\n"),
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_without_its_value() {
+    fn errors_do_not_show_values() {
         for (variable, value, expected) in [
             (VARIABLE, "{", "ARGOCD_APP_PARAMETERS: not JSON"),
             (VARIABLE, "{}", "ARGOCD_APP_PARAMETERS: expected a list, found object"),

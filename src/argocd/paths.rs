@@ -1,12 +1,12 @@
-//! Which paths belong to an application.
+//! The paths of an application.
 
 use std::path::{Component, Path, PathBuf};
 
-/// The folder that Argo CD has unpacked for an application: the folder of the run without the folders of the
-/// repository that lead to it.
+/// The folder that Argo CD unpacked for an application: the current folder without the folders of the repository that lead
+/// to it.
 ///
-/// Of a repository only the common root of `argocd.argoproj.io/manifest-generate-paths` may be there, so as many of
-/// the folders count as are found.
+/// Argo CD may unpack only the common root of `argocd.argoproj.io/manifest-generate-paths`, so that some of these folders
+/// may be missing.
 pub fn tree_of(folder: &Path, source_path: &str) -> PathBuf {
     let mut tree = folder;
     for name in Path::new(source_path).components().rev() {
@@ -19,11 +19,11 @@ pub fn tree_of(folder: &Path, source_path: &str) -> PathBuf {
     tree.to_owned()
 }
 
-/// A path that a parameter names, if it leads downwards from the folder of the application.
+/// The path of a parameter, if it leads downwards from the folder of the application.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Why it does not.
 pub fn below(path: &str) -> Result<&Path, &'static str> {
     if path.is_empty() || path.contains('\0') {
         return Err("not a path");
@@ -43,7 +43,7 @@ pub fn below(path: &str) -> Result<&Path, &'static str> {
     Ok(path)
 }
 
-/// Whether a link in a folder leads out of a tree, going by the texts of both alone.
+/// Whether a link in a folder leads out of a tree, judged by the paths only.
 pub fn is_out_of_reach(tree: &Path, folder: &Path, target: &Path) -> bool {
     let mut place = PathBuf::new();
     for component in folder.join(target).components() {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tree_is_above_the_folders_of_the_repository() {
+    fn the_tree_starts_above_the_folders_of_the_repository() {
         for (folder, source_path, tree) in [
             ("/tmp/u/apps/web", "apps/web", "/tmp/u"),
             ("/tmp/u/apps/web", "./apps/web/", "/tmp/u"),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_name_paths_that_lead_downwards() {
+    fn paths_of_parameters_lead_downwards() {
         for path in ["values.yaml", "./a/b.yaml", "a", "a b", "$(id)"] {
             assert_eq!(below(path), Ok(Path::new(path)));
         }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_followed_by_their_text() {
+    fn links_are_judged_by_their_paths() {
         for (target, is_out) in [
             ("b", false),
             ("../b", false),

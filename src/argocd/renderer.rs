@@ -1,4 +1,4 @@
-//! What makes manifests of an application, and how it is called.
+//! The renderers of applications: kustomize, Helm, plain manifests.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -8,9 +8,8 @@ use super::{Application, ArgocdError};
 /// The names of a kustomization.
 const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
-/// The variables that a program gets. Kustomizations may ask for any variable and put it into a manifest, so
-/// nothing that could be a secret is among them.
-const HANDED_ON: [&str; 20] = [
+/// The environment of programs. Kustomizations may write any variable into a manifest, so that none may be a secret.
+const PASSED_VARIABLES: [&str; 20] = [
     "PATH",
     "HOME",
     "USER",
@@ -25,7 +24,7 @@ const HANDED_ON: [&str; 20] = [
     "HELM_DATA_HOME",
     "SSL_CERT_DIR",
     "SSL_CERT_FILE",
-    // Without these nothing runs on Windows.
+    // Needed on Windows.
     "APPDATA",
     "LOCALAPPDATA",
     "SYSTEMROOT",
@@ -34,12 +33,12 @@ const HANDED_ON: [&str; 20] = [
     "USERPROFILE",
 ];
 
-/// What else is needed to fetch something.
-const FOR_FETCHING: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSH_AUTH_SOCK"];
-const FOR_FETCHING_WITH_GIT: [&str; 2] = ["GIT_", "ARGOCD_GIT_"];
+/// Further variables for programs with network access.
+const NETWORK_VARIABLES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSH_AUTH_SOCK"];
+const NETWORK_PREFIXES: [&str; 2] = ["GIT_", "ARGOCD_GIT_"];
 
-/// Variables that keep a program from fetching: proxies that do not exist, and no protocol for git.
-const NO_FETCHING: [(&str, &str); 5] = [
+/// Variables that prevent network access: a proxy that does not exist, and no protocol for git.
+const NO_NETWORK: [(&str, &str); 5] = [
     ("HTTP_PROXY", "http://127.0.0.1:9"),
     ("HTTPS_PROXY", "http://127.0.0.1:9"),
     ("NO_PROXY", ""),
@@ -61,13 +60,13 @@ pub enum Renderer {
 /// Whether programs may fetch what an application names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
-    /// They may.
+    /// Allowed.
     Open,
-    /// They are kept from it.
+    /// Prevented.
     Closed,
 }
 
-/// What a chart is rendered with.
+/// The input of a chart.
 #[derive(Clone, Copy, Debug)]
 pub struct Chart<'a> {
     /// The application.
@@ -81,11 +80,11 @@ pub struct Chart<'a> {
 }
 
 impl Renderer {
-    /// All of them, by the words that name them.
+    /// All renderers by their names.
     pub const ALL: [(&'static str, Self); 3] =
         [("kustomize", Self::Kustomize), ("helm", Self::Helm), ("plain", Self::Plain)];
 
-    /// The word that names it.
+    /// Its name.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Kustomize => "kustomize",
@@ -94,7 +93,7 @@ impl Renderer {
         }
     }
 
-    /// What a folder with these files is rendered by: a chart by Helm, a kustomization by kustomize.
+    /// The renderer of a folder with these files: Helm for a chart, kustomize for a kustomization.
     pub fn of_folder<'a>(names: impl Iterator<Item = &'a OsStr>) -> Self {
         let mut found = Self::Plain;
         for name in names {
@@ -108,22 +107,22 @@ impl Renderer {
         found
     }
 
-    /// The variables that its program gets, out of those that there are.
+    /// The environment of its program, out of these variables.
     pub fn environment(
         variables: impl Iterator<Item = (OsString, OsString)>,
         network: Network,
     ) -> Vec<(OsString, OsString)> {
         let is_any_of =
             |name: &str, names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
-        let is_wanted = |name: &str| {
-            is_any_of(name, &HANDED_ON)
+        let is_passed = |name: &str| {
+            is_any_of(name, &PASSED_VARIABLES)
                 || network == Network::Open
-                    && (is_any_of(name, &FOR_FETCHING)
-                        || FOR_FETCHING_WITH_GIT.iter().any(|prefix| name.starts_with(prefix)))
+                    && (is_any_of(name, &NETWORK_VARIABLES)
+                        || NETWORK_PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
         };
-        let mut kept: Vec<_> = variables.filter(|(name, _)| name.to_str().is_some_and(is_wanted)).collect();
+        let mut kept: Vec<_> = variables.filter(|(name, _)| name.to_str().is_some_and(is_passed)).collect();
         if network == Network::Closed {
-            kept.extend(NO_FETCHING.iter().map(|(name, value)| (name.into(), value.into())));
+            kept.extend(NO_NETWORK.iter().map(|(name, value)| (name.into(), value.into())));
         }
         kept
     }
@@ -137,44 +136,44 @@ impl Chart<'_> {
     /// Names that have a special meaning for Helm.
     pub fn arguments(&self) -> Result<Vec<OsString>, ArgocdError> {
         let Application { namespace, kube_version, api_versions, .. } = self.application;
-        // A schema may name files and addresses, which Helm reads wherever they are and tells of in its errors.
+        // A schema may refer to any file and address, and Helm shows their content in errors.
         let flags = ["--include-crds", "--skip-schema-validation"].map(OsString::from);
         let mut arguments: Vec<OsString> =
             vec!["template".into(), self.application.release()?.into(), ".".into()];
         arguments.extend(flags);
-        let mut give = |flag: &str, value: &OsStr| {
+        let mut add = |flag: &str, value: &OsStr| {
             let mut argument = OsString::from(flag);
             argument.push("=");
             argument.push(value);
             arguments.push(argument);
         };
         if !namespace.is_empty() {
-            give("--namespace", namespace.as_ref());
+            add("--namespace", namespace.as_ref());
         }
         if !kube_version.is_empty() {
-            give("--kube-version", kube_version.as_ref());
+            add("--kube-version", kube_version.as_ref());
         }
         for version in api_versions {
-            give("--api-versions", version.as_ref());
+            add("--api-versions", version.as_ref());
         }
         for file in self.value_files {
-            // Helm reads a line of comma-separated values here.
+            // Helm reads comma-separated values here.
             if file.as_os_str().as_encoded_bytes().iter().any(|byte| b",\"\n".contains(byte)) {
                 let fault =
                     "a comma, quote or line break in the path of a file, which Helm would read as two";
                 return Err(ArgocdError::parameter("helm-value-files", fault));
             }
-            give("--values", file.as_os_str());
+            add("--values", file.as_os_str());
         }
         if self.values_on_stdin {
-            give("--values", "-".as_ref());
+            add("--values", "-".as_ref());
         }
         for (name, value) in self.set {
             if name.is_empty() || name.contains(['=', ',']) {
                 let fault = "a name that is empty or holds `=` or `,`";
                 return Err(ArgocdError::parameter("helm-parameters", fault));
             }
-            give("--set", format!("{name}={}", escaped(value)).as_ref());
+            add("--set", format!("{name}={}", escaped(value)).as_ref());
         }
         Ok(arguments)
     }
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_shows_what_renders_it() {
+    fn the_renderer_is_detected_from_files() {
         assert_eq!(found(&["a.yaml", "README.md"]), Renderer::Plain);
         assert_eq!(found(&[]), Renderer::Plain);
         for name in KUSTOMIZATIONS {
@@ -212,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_get_no_variable_that_could_be_a_secret() {
+    fn programs_get_no_variables_with_secrets() {
         let given =
             ["PATH", "ARGOCD_ENV_TOKEN", "AWS_SECRET_ACCESS_KEY", "https_proxy", "GIT_ASKPASS", "PARAM_X"];
         let given = || given.iter().map(|name| (OsString::from(name), OsString::from("x")));
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_is_rendered_as_argo_cd_does_it() {
+    fn charts_are_rendered_as_in_argo_cd() {
         let application = Application {
             name: "ns_web".into(),
             namespace: "shop".into(),

@@ -78,7 +78,6 @@ fn flag<'c>(command: &'c clap::Command, word: &str) -> Option<&'c Arg> {
     })
 }
 
-/// The values that a flag may have.
 fn values(flag: &Arg, words: &[String]) -> (Vec<String>, &'static str) {
     let known = flag.get_possible_values();
     if !known.is_empty() {
@@ -105,7 +104,7 @@ fn values(flag: &Arg, words: &[String]) -> (Vec<String>, &'static str) {
     }
 }
 
-/// Types, and names of the type that was given already.
+/// Types, or names of objects of the type before.
 fn objects(command: &clap::Command, words: &[String], last: &str) -> (Vec<String>, &'static str) {
     let mut given = Vec::new();
     let mut is_value = false;

@@ -17,7 +17,6 @@ pub(super) struct Arguments {
     shell: Shell,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
     let mut script = Vec::new();
     let mut command = super::command(None).bin_name("kubectl-kyv");

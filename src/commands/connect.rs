@@ -1,4 +1,4 @@
-//! The cluster of a run: live, recorded, or replayed.
+//! The cluster of a run: live, recorded or replayed.
 
 use std::sync::Arc;
 
@@ -16,14 +16,13 @@ use super::reporter::Reporter;
 #[derive(Debug)]
 pub(super) struct Connected {
     pub(super) cluster: Arc<dyn Cluster>,
-    /// The same cluster, if the run is recorded.
+    /// The cluster as a recording, if the run is recorded.
     pub(super) recording: Option<Arc<RecordingCluster>>,
     /// Whether it is a recording without the values of Secrets.
     pub(super) is_redacted: bool,
 }
 
-/// Connects to the cluster that the arguments name, for a run that sees this time; nothing is sent yet. What is
-/// wrong is reported.
+/// The cluster of the options, for a run that sees this time; nothing is sent yet. Errors are reported.
 pub(super) fn connect(options: &RunOptions, now: Timestamp, reporter: &mut Reporter) -> Option<Connected> {
     let connected = match (&options.cluster.replay, &options.cluster.record) {
         (Some(folder), _) => RecordedCluster::open(folder).map(|cluster| Connected {
@@ -65,7 +64,7 @@ fn live(options: &RunOptions, reporter: &mut Reporter) -> Option<Arc<dyn Cluster
     }
     match LiveCluster::connect(connection) {
         Ok(cluster) => {
-            // What a recording has to say of an interrupted run is said by its end.
+            // The end of an interrupted run writes the recording.
             if options.is_live() || options.cluster.record.is_some() {
                 cluster.outlive_interrupts();
             }

@@ -98,7 +98,6 @@ static FORMATS: &[FormatChoice<FormatOptions>] = &[
     },
 ];
 
-/// Runs the command.
 pub(super) fn run(arguments: Arguments) -> Exit {
     let Arguments { inputs, output, server_dry_run, style } = arguments;
     let options = &RunOptions::from(inputs);

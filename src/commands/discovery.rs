@@ -1,4 +1,4 @@
-//! What is read from a cluster before the first object: custom kinds, and Kyverno's resource filters.
+//! Discovery in a cluster: custom kinds, and Kyverno's resource filters.
 
 use crate::policy::{Policy, RequestFilters, Rule};
 use crate::source::CustomKind;
@@ -41,15 +41,11 @@ pub(super) fn live_kinds(
 }
 
 /// The filters of the cluster's Kyverno. Adds notes on those that are unknown or not evaluated.
-pub(super) fn filters(
-    cluster: &dyn Cluster,
-    is_user_known: bool,
-    remarks: &mut Vec<String>,
-) -> RequestFilters {
+pub(super) fn filters(cluster: &dyn Cluster, is_user_known: bool, notes: &mut Vec<String>) -> RequestFilters {
     let KyvernoConfiguration { place, filters } = match KyvernoConfiguration::find(cluster) {
         Ok(found) => found.unwrap_or_default(),
         Err((place, error)) => {
-            remarks.push(format!(
+            notes.push(format!(
                 "the configuration of the cluster's Kyverno (ConfigMap {place}) cannot be read, so nothing is known of \
                  objects that it hides from policies: {error}"
             ));
@@ -58,14 +54,14 @@ pub(super) fn filters(
     };
     let senders = filters.user_entries();
     if !senders.is_empty() && !is_user_known {
-        remarks.push(format!(
+        notes.push(format!(
             "the configuration of the cluster's Kyverno (ConfigMap {place}) keeps requests of some users from policies: \
              --userinfo says who sends them ({})",
             senders.join(", ")
         ));
     }
     if !filters.not_evaluated().is_empty() {
-        remarks.push(format!(
+        notes.push(format!(
             "the configuration of the cluster's Kyverno (ConfigMap {place}) also has {}, not evaluated here: requests \
              that they take out meet no policy",
             filters.not_evaluated().join(", ")

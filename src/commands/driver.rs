@@ -16,15 +16,14 @@ use super::server_dry_run::DryRuns;
 use super::session::{RunWorld, Session};
 use super::summary::{Closing, RunSummary, SummaryStyle};
 
-/// What of a run is shown, and how.
+/// The part of a result that is shown, and its format.
 pub(super) struct Presentation<'a> {
     pub(super) format: &'a dyn Format,
     pub(super) summary: SummaryStyle,
-    /// The rules and objects that are shown, if only some are.
+    /// The rules and objects that are shown; `None` for all.
     pub(super) selection: Option<&'a Selection>,
-    /// Whether the notes at the end name rules without objects and divergences.
     pub(super) closing: Closing,
-    /// Whether the API server is asked to store each changed object, as a dry run.
+    /// Whether each changed object is sent to the API server as a dry run.
     pub(super) server_dry_run: bool,
 }
 
@@ -34,8 +33,7 @@ impl<'a> Presentation<'a> {
         Self { format, summary, selection: None, closing: Closing::ALL, server_dry_run: false }
     }
 
-    /// Evaluates all documents of a run and prints the result, unless some input could not be read. What went wrong is
-    /// reported.
+    /// Evaluates all documents of a run and prints the result, unless some input could not be read. Errors are reported.
     pub(super) fn run(
         &self,
         session: &Session,
@@ -111,7 +109,7 @@ impl<'a> Presentation<'a> {
         spool.print_all()
     }
 
-    /// Does for a document what takes time; called on many threads.
+    /// Formats a document; called on many threads.
     fn prepare(
         &self,
         evaluated: &mut Evaluated,

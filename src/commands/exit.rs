@@ -23,7 +23,6 @@ pub(super) enum Exit {
 }
 
 impl Exit {
-    /// The code that the shell sees.
     pub(super) const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -35,7 +34,6 @@ impl Exit {
         }
     }
 
-    /// The exit code of a run with this error.
     pub(super) const fn of(error: &SourceError) -> Self {
         match error {
             SourceError::Cluster(error)
@@ -49,7 +47,6 @@ impl Exit {
         }
     }
 
-    /// Keeps the worse of two exit codes.
     pub(super) fn worsen(&mut self, other: Self) {
         *self = (*self).max(other);
     }

@@ -71,7 +71,6 @@ static FORMATS: &[FormatChoice<ExplanationOptions>] = &[
     },
 ];
 
-/// Runs the command.
 pub(super) fn run(arguments: Arguments) -> Exit {
     let Arguments { inputs, output, rule, object, all, color } = arguments;
     let options = &RunOptions::from(inputs);

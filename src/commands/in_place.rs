@@ -1,4 +1,4 @@
-//! Files edited in place.
+//! Editing of files in place.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,9 +22,8 @@ pub(super) struct Edits<'a> {
     layout: Layout,
     /// Whether it is only reported what would be written.
     check: bool,
-    /// The text of the current file as far as it was evaluated, and how many of its objects changed.
+    /// The current file, as far as it was evaluated.
     current: Option<Edit>,
-    /// The changed files.
     changed: BTreeMap<usize, Edit>,
 }
 
@@ -38,7 +37,6 @@ struct Edit {
 }
 
 impl<'a> Edits<'a> {
-    /// No edits yet.
     pub(super) const fn new(manifests: &'a Manifests, layout: Layout, check: bool) -> Self {
         Self { manifests, layout, check, current: None, changed: BTreeMap::new() }
     }
@@ -52,7 +50,7 @@ impl<'a> Edits<'a> {
         reporter: &mut Reporter,
     ) {
         let manifests = self.manifests;
-        let again = self.given_again();
+        let repeated = self.repeated_inputs();
         let mut summary = RunSummary::without_impact();
         let mut faults = Vec::new();
         let layout = self.layout;
@@ -70,7 +68,7 @@ impl<'a> Edits<'a> {
         };
         let mut unread = Vec::new();
         let pieces = manifests.pieces().filter(|piece| match piece {
-            Ok(piece) => !again.contains(&piece.input),
+            Ok(piece) => !repeated.contains(&piece.input),
             Err(_) => true,
         });
         // The other files can be written all the same.
@@ -87,19 +85,19 @@ impl<'a> Edits<'a> {
         {
             reporter.error(Exit::Input, &error);
         }
-        let is_spoilt = reporter.exit() == Exit::Input || !faults.is_empty();
+        let has_input_errors = reporter.exit() == Exit::Input || !faults.is_empty();
         reporter.source_errors(faults.iter().chain(&unread));
         session.report_cluster_errors(world, reporter);
         reporter.report_gaps();
-        for input in &again {
+        for input in &repeated {
             if let Some(path) = manifests.file(*input) {
                 reporter.note(format_args!("given more than once, and edited once: {}", path.display()));
             }
         }
-        if is_spoilt {
+        if has_input_errors {
             return reporter.error(Exit::Input, "nothing was written because of these errors");
         }
-        self.turn_page();
+        self.finish_file();
         if !self.may_write(reporter) {
             return;
         }
@@ -107,7 +105,7 @@ impl<'a> Edits<'a> {
         summary.close(session, Closing::ALL, SummaryStyle::None, reporter);
         let mut style = SummaryStyle::WouldLine;
         if self.check {
-            self.tell(reporter);
+            self.report_changes(reporter);
         } else if reporter.exit() >= Exit::Evaluation && !keep_going && !self.changed.is_empty() {
             let files = counted(self.changed.len(), "file");
             let message =
@@ -120,7 +118,7 @@ impl<'a> Edits<'a> {
     }
 
     /// The inputs that are the same file as an earlier one.
-    fn given_again(&self) -> BTreeSet<usize> {
+    fn repeated_inputs(&self) -> BTreeSet<usize> {
         let mut known = BTreeSet::new();
         let real = |input| fs::canonicalize(self.manifests.file(input)?).ok();
         (0..self.manifests.inputs())
@@ -131,7 +129,7 @@ impl<'a> Edits<'a> {
     fn take(&mut self, evaluated: &Evaluated, text: Option<String>) {
         let input = evaluated.source.input;
         if self.current.as_ref().is_none_or(|current| current.input != input) {
-            self.turn_page();
+            self.finish_file();
             self.current = Some(Edit { input, read: None, text: String::new(), objects: 0 });
         }
         let (Some(current), Some(document)) = (&mut self.current, evaluated.document()) else { return };
@@ -141,13 +139,13 @@ impl<'a> Edits<'a> {
     }
 
     /// Keeps the current file if it changed.
-    fn turn_page(&mut self) {
+    fn finish_file(&mut self) {
         if let Some(edit) = self.current.take().filter(|edit| edit.objects > 0) {
             self.changed.insert(edit.input, edit);
         }
     }
 
-    /// Whether everything that changed is a file; the others are reported.
+    /// Whether all changed inputs are files; the others are reported.
     fn may_write(&self, reporter: &mut Reporter) -> bool {
         let mut all = true;
         for input in self.changed.keys() {
@@ -160,7 +158,7 @@ impl<'a> Edits<'a> {
     }
 
     /// Reports what would be written.
-    fn tell(&self, reporter: &mut Reporter) {
+    fn report_changes(&self, reporter: &mut Reporter) {
         for (input, edit) in &self.changed {
             let Some(path) = self.manifests.file(*input) else { continue };
             reporter.worsen(Exit::Changes);
@@ -169,7 +167,7 @@ impl<'a> Edits<'a> {
         }
     }
 
-    /// Writes the files, unless one of them was changed meanwhile; whether they were written.
+    /// Writes the files, unless one of them changed since it was read; returns whether they were written.
     fn write(&self, reporter: &mut Reporter) -> bool {
         let files = || {
             self.changed.iter().filter_map(|(input, edit)| {

@@ -1,4 +1,4 @@
-//! `jp`: expressions of Kyverno's dialect of JMESPath, without a policy around them.
+//! `jp`: expressions in Kyverno's dialect of JMESPath, without a policy.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -116,7 +116,6 @@ struct Function {
     name: Vec<String>,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
     match &arguments.command {
         Command::Query(query) => {
@@ -233,7 +232,7 @@ fn documents(path: &Path, limits: &Limits) -> Result<Vec<Value>, Vec<SourceError
     Ok(documents.into_iter().filter_map(yaml::Document::into_value).collect())
 }
 
-/// What is wrong with an expression, under the expression itself.
+/// The error of an expression with an excerpt.
 fn shown(expression: &str, error: &ParseError) -> String {
     let source = Source::new("expression", expression);
     let excerpt = excerpt(&source, &source.position(error.offset.min(expression.len())));

@@ -1,4 +1,4 @@
-//! The objects of a cluster as the objects of a run.
+//! Runs on live objects.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) fn run(
     presentation: &Presentation<'_>,
     reporter: &mut Reporter,
 ) -> Option<RunSummary> {
-    let wanted = wanted(options, reporter)?;
+    let wanted = object_arguments(options, reporter)?;
     // With refused policies the cluster is not read.
     let session = session?;
     let cluster = session.cluster.as_ref()?;
@@ -68,18 +68,18 @@ pub(super) fn run(
     Some(summary)
 }
 
-/// How many objects are evaluated together for each thread: the result of an object takes many times as much
-/// memory as the object, and all threads wait for the last one.
-const TOGETHER: usize = 32;
+/// How many objects of a batch there are for each thread: results need many times the memory of the objects, and all
+/// threads wait for the last one.
+const BATCH_OBJECTS_PER_THREAD: usize = 32;
 
-/// The pages of a cluster as batches, and how far each selection was read.
+/// The pages of a cluster as batches, with the progress of each selection.
 struct Reading<'a> {
     pages: Pages,
-    /// What is left of the page that arrived last.
+    /// The rest of the last page.
     page: vec::IntoIter<ListedObject>,
-    /// What kind it is of.
+    /// The kind of its objects.
     name: String,
-    together: usize,
+    batch_objects: usize,
     selections: &'a [Selection],
     kinds: &'a KindProgress,
     inconsistent: &'a mut Vec<String>,
@@ -98,32 +98,33 @@ impl<'a> Reading<'a> {
         inconsistent: &'a mut Vec<String>,
     ) -> Self {
         let none = vec![false; selections.len()];
-        let (page, together) = (Vec::new().into_iter(), TOGETHER * current_num_threads());
+        let (page, batch_objects) =
+            (Vec::new().into_iter(), BATCH_OBJECTS_PER_THREAD * current_num_threads());
         let (done, begun) = (none.clone(), none);
         let name = String::new();
-        Self { pages, page, name, together, selections, kinds, inconsistent, done, begun, cause: None }
+        Self { pages, page, name, batch_objects, selections, kinds, inconsistent, done, begun, cause: None }
     }
 
     /// The next objects of the page.
-    fn part(&mut self) -> Option<InputBatch> {
+    fn batch(&mut self) -> Option<InputBatch> {
         let mut bytes = 0;
-        let mut part = Vec::new();
-        while part.len() < self.together && bytes < CHUNK_BYTES {
+        let mut objects = Vec::new();
+        while objects.len() < self.batch_objects && bytes < CHUNK_BYTES {
             let Some(object) = self.page.next() else { break };
             bytes += object.weight();
-            part.push(object);
+            objects.push(object);
         }
-        let piece = |object: ListedObject| match object.read() {
+        let document = |object: ListedObject| match object.read() {
             Ok(object) => {
                 Ok(InputDocument { input: 0, content: Content::Object(object), file: None, further: false })
             }
             Err(cause) => Err(SourceError::Unread { what: vec![self.name.clone()], in_part: true, cause }),
         };
-        (!part.is_empty()).then(|| InputBatch::Pieces(part.into_par_iter().map(piece).collect()))
+        (!objects.is_empty()).then(|| InputBatch::Pieces(objects.into_par_iter().map(document).collect()))
     }
 
-    /// Takes the next page; gives its error, if it has one.
-    fn take(&mut self, batch: PageBatch) -> Option<SourceError> {
+    /// Starts with a page; returns its error, if it has one.
+    fn start_page(&mut self, batch: PageBatch) -> Option<SourceError> {
         let PageBatch { selection: index, objects, absent, is_last, is_inconsistent } = batch;
         let selection = self.selections.get(index)?;
         let name = selection.resource.full_name();
@@ -168,22 +169,22 @@ impl Iterator for Reading<'_> {
 
     fn next(&mut self) -> Option<InputBatch> {
         loop {
-            if let Some(chunk) = self.part() {
+            if let Some(chunk) = self.batch() {
                 return Some(chunk);
             }
-            let fault = match self.pages.next() {
-                Some(batch) => self.take(batch),
-                None => return self.rest().map(|fault| InputBatch::Pieces(vec![Err(fault)])),
+            let error = match self.pages.next() {
+                Some(batch) => self.start_page(batch),
+                None => return self.rest().map(|error| InputBatch::Pieces(vec![Err(error)])),
             };
-            if let Some(fault) = fault {
-                return Some(InputBatch::Pieces(vec![Err(fault)]));
+            if let Some(error) = error {
+                return Some(InputBatch::Pieces(vec![Err(error)]));
             }
         }
     }
 }
 
-/// What the arguments name, in kubectl's grammar.
-fn wanted(options: &RunOptions, reporter: &mut Reporter) -> Option<ObjectArguments> {
+/// The arguments in kubectl's grammar.
+fn object_arguments(options: &RunOptions, reporter: &mut Reporter) -> Option<ObjectArguments> {
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let wanted = ObjectArguments {
         namespace: given(&options.namespace),
@@ -230,7 +231,7 @@ fn named(
         }
     }
     if !unknown.is_empty() {
-        // It may be served by an API that is down.
+        // Their API may be down.
         for down in unknown_kinds(cluster) {
             reporter.source_error(&unread(&down));
         }
@@ -285,15 +286,16 @@ fn fitting(
             names.join(", ")
         ));
     }
-    let is_told = tell_unseen(&session.written_kind_selectors(), &fitting.selections, &served, reporter);
-    if fitting.selections.is_empty() && !is_told {
+    let has_unserved =
+        note_unread_kinds(&session.written_kind_selectors(), &fitting.selections, &served, reporter);
+    if fitting.selections.is_empty() && !has_unserved {
         reporter.omission("the cluster serves no kind here that the policies can match");
     }
     Some(fitting.selections)
 }
 
-/// Names what rules name and nothing is read for; whether there is any.
-fn tell_unseen(
+/// Notes kinds of rules that are not served or not read; returns whether some are not served.
+fn note_unread_kinds(
     rules: &[Vec<KindSelector>],
     selections: &[Selection],
     served: &Resources,

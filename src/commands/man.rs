@@ -24,7 +24,6 @@ pub(super) struct Arguments {
     list: bool,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
     let mut program = super::command(None).bin_name("kubectl-kyv").name("kubectl-kyv");
     program.build();

@@ -6,8 +6,7 @@ use super::options::RunOptions;
 use super::reporter::Reporter;
 use super::session::Session;
 
-/// Adds the further objects that rules with targets may change, if there are such rules. Errors are reported;
-/// whether nothing is.
+/// Adds the objects of `--targets`, if there are rules with targets. Errors are reported; returns whether there are none.
 pub(super) fn add_targets(
     options: &RunOptions,
     session: &Session,
@@ -56,7 +55,7 @@ pub(super) fn manifests(
     Some(manifests)
 }
 
-/// Reports what is wrong with documents that are not going to be evaluated.
+/// Reports the errors of documents that are not evaluated.
 pub(super) fn report_errors(
     documents: impl Iterator<Item = Result<InputDocument, SourceError>>,
     reporter: &mut Reporter,

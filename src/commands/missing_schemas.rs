@@ -1,4 +1,4 @@
-//! Kinds whose schema could not be read: on a cluster, lists of their objects may merge in another way.
+//! Kinds whose schema could not be read: lists of their objects may merge in another way on a cluster.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use super::evaluate::Evaluated;
 use super::exit::Exit;
 use super::reporter::Reporter;
 
-/// The schemas that are missing, each with the number of objects whose result may be wrong without it.
+/// The missing schemas, each with the number of objects whose result may be wrong without it.
 #[derive(Debug, Default)]
 pub(super) struct MissingSchemas {
     missing: Vec<(MissingSchema, AtomicUsize)>,

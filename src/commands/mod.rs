@@ -120,8 +120,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     exit.into()
 }
 
-/// The words of a command line that is to be completed. kubectl runs `kubectl_complete-kyv`: a link to this program,
-/// or a script that runs the hidden command.
+/// The words of a command line to be completed. kubectl runs `kubectl_complete-kyv`: a link to this program, or a script
+/// that runs the hidden command.
 fn completed(arguments: &[OsString]) -> Option<&[OsString]> {
     let (program, rest) = arguments.split_first()?;
     if Path::new(program).file_stem().is_some_and(|name| name == "kubectl_complete-kyv") {
@@ -135,7 +135,7 @@ fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches)
 }
 
-/// The command as usage texts name it: by the file's name, or `kubectl kyv` where kubectl finds it.
+/// The command with the name of the program's file, or `kubectl kyv` if kubectl can find it.
 fn command(program: Option<&OsString>) -> clap::Command {
     let name = program.and_then(|program| Path::new(program).file_stem()).map(|name| name.to_string_lossy());
     let name = match name {

@@ -107,7 +107,6 @@ static FORMATS: &[FormatChoice<FormatOptions>] = &[
     },
 ];
 
-/// Runs the command.
 pub(super) fn run(arguments: Arguments) -> Exit {
     let Arguments { inputs, output, in_place, keep_going, check, server_dry_run, canonical, style } =
         arguments;

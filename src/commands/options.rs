@@ -78,7 +78,6 @@ pub(super) struct ClusterOptions {
     pub(super) live: bool,
     /// Whether the policies of the cluster are evaluated, too.
     pub(super) policies: bool,
-    /// The subject whose rights on targets are checked.
     pub(super) check_rights: Option<String>,
     /// The directory that a recording is written to.
     pub(super) record: Option<PathBuf>,
@@ -155,7 +154,6 @@ impl RunOptions {
         self.explicit_namespace().unwrap_or("default")
     }
 
-    /// Whether the objects are those of a cluster.
     pub(super) const fn is_live(&self) -> bool {
         self.manifests.is_empty() && self.kustomization.is_none()
     }

@@ -1,5 +1,4 @@
-//! Evaluation in parallel: batches of documents are parsed, evaluated and prepared on all threads, and taken in their
-//! order.
+//! Parallel evaluation: batches of documents are parsed, evaluated and formatted on all threads, and consumed in order.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,14 +14,14 @@ use crate::source::{InputBatch, InputDocument, SourceError};
 use super::evaluate::{Evaluated, Evaluator};
 use super::mutate_existing::run_targets;
 
-/// How many batches for each thread are begun before the first of them is taken.
+/// How many batches for each thread are started before the first of them is consumed.
 const BATCHES_AHEAD: usize = 4;
 
 /// How many documents, or bytes of them, are evaluated together.
 const CHUNK_DOCUMENTS: usize = 1024;
 pub(super) const CHUNK_BYTES: usize = 8 << 20;
 
-/// What became of the documents of a batch.
+/// The results of a batch.
 type Results<R> = Vec<Result<R, SourceError>>;
 
 /// Documents in chunks of a bounded size.
@@ -41,16 +40,12 @@ pub(super) fn chunks(
     })
 }
 
-/// Evaluates all documents. `prepare` is called with each of them on many threads, `take` with the results in the order
-/// of the input, and `fail` with the errors of the input. After an error that spoils the run nothing is taken any more,
-/// and the rest of the input is read for its errors only.
+/// Evaluates all documents. `prepare` is called for each of them on many threads, `take` with the results in the order of
+/// the input, and `fail` with the errors of the input. After an error that voids the result `take` is not called any
+/// more, and the rest of the input is read for its errors only.
 ///
 /// With rules that have targets all documents are kept until the last one was evaluated, because each may still be
-/// changed for another.
-///
-/// # Errors
-///
-/// The first error of `take`.
+/// changed for another. The first error of `take` ends it.
 pub(super) fn evaluate_all<W: World, R: Send>(
     batches: impl Iterator<Item = InputBatch>,
     evaluator: &Evaluator<'_, W>,
@@ -94,12 +89,11 @@ pub(super) fn evaluate_all<W: World, R: Send>(
     }
 }
 
-/// Batches on their way through the threads.
 struct Pipeline<E, T, F> {
     evaluate: E,
     take: T,
     fail: F,
-    /// Whether something spoilt the run: nothing has to be evaluated or taken any more.
+    /// Whether an error voids the result, so that nothing has to be evaluated any more.
     failed: AtomicBool,
 }
 
@@ -131,7 +125,7 @@ impl<E, T, F> Pipeline<E, T, F> {
             for batch in batches {
                 match batch {
                     InputBatch::Texts(_) => begun.push_back(begin(scope, batch, evaluate, failed)),
-                    // What arrives bit by bit is taken before anything waits for more.
+                    // Live objects are consumed before the next page is awaited.
                     InputBatch::Pieces(documents) => {
                         while let Some(first) = begun.pop_front() {
                             take_all(finished(&first))?;
@@ -148,13 +142,13 @@ impl<E, T, F> Pipeline<E, T, F> {
             }
             begun.iter().try_for_each(|first| take_all(finished(first)))
         });
-        // Whatever is still under way is of no use.
+        // Batches that are still running are not needed.
         failed.fetch_or(done.is_err(), Ordering::Relaxed);
         done
     }
 }
 
-/// Begins with a batch on whichever thread has time for it.
+/// Starts a batch on the next free thread.
 fn begin<'scope, R: Send + 'scope>(
     scope: &ScopeFifo<'scope>,
     batch: InputBatch,
@@ -182,16 +176,16 @@ fn result<R>(
     }
 }
 
-/// Waits for a batch that was begun, and does other work meanwhile.
+/// Waits for a batch, and does other work meanwhile.
 fn finished<M: Default>(begun: &Receiver<M>) -> M {
     loop {
         match begun.try_recv() {
             Ok(results) => return results,
-            // The thread that had it panicked, which goes on where the scope ends.
+            // Its thread panicked; the scope resumes the panic.
             Err(TryRecvError::Disconnected) => return M::default(),
             Err(TryRecvError::Empty) => {}
         }
-        // No other work is left, so another thread is at it.
+        // No work is left: another thread evaluates the batch.
         if yield_now() != Some(Yield::Executed) {
             return begun.recv().unwrap_or_default();
         }

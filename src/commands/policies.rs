@@ -23,7 +23,7 @@ pub(super) fn policies(
     if options.cluster.policies {
         names.push("the cluster".into());
         let cluster = cluster?;
-        // Policies of other namespaces have nothing to do with what is read.
+        // Policies of other namespaces do not match the objects of the run.
         let given = options.explicit_namespace();
         let only = (options.is_live() && !options.cluster.all_namespaces)
             .then(|| given.unwrap_or_else(|| cluster.default_namespace()));
@@ -32,8 +32,8 @@ pub(super) fn policies(
                 is_whole = unread.is_empty();
                 unread.into_iter().for_each(|unread| reporter.unread_policies(unread));
             }
-            Err(fault) => {
-                reporter.source_error(&fault.into());
+            Err(error) => {
+                reporter.source_error(&error.into());
                 return None;
             }
         }
@@ -42,10 +42,10 @@ pub(super) fn policies(
     match loader.finish(&names) {
         Ok(loaded) => Some(loaded),
         Err(refused) => {
-            let is_void =
+            let is_no_policy =
                 |error: &&SourceError| matches!(error, SourceError::NoPolicy { path } if *path == names);
-            // If some policies of the cluster could not be read, which was reported, there may be some.
-            reporter.source_errors(refused.errors.iter().filter(|error| is_whole || !is_void(error)));
+            // Some policies of the cluster may exist that could not be read, which was reported.
+            reporter.source_errors(refused.errors.iter().filter(|error| is_whole || !is_no_policy(error)));
             reporter.divergences(refused.divergences, options.dialect.semantics);
             None
         }

@@ -7,7 +7,7 @@ use crate::source::{LoadedExceptions, LoadedPolicies, PolicyNote};
 use super::exit::Exit;
 use super::reporter::{NoteKind, Reporter};
 
-/// Notes on the policies. Those that are not supported are reported as errors at once.
+/// Notes on the policies. Unsupported ones are reported as errors at once.
 pub(super) fn policy_notes(loaded: &LoadedPolicies, reporter: &mut Reporter) -> Vec<(NoteKind, String)> {
     for message in unsupported(loaded) {
         reporter.error(Exit::Evaluation, &message);
@@ -54,7 +54,6 @@ pub(super) fn policy_notes(loaded: &LoadedPolicies, reporter: &mut Reporter) -> 
     notes
 }
 
-/// Notes on exceptions.
 pub(super) fn exception_notes(
     loaded: &LoadedExceptions,
     policies: &[Policy],

@@ -8,8 +8,8 @@ use super::reporter::Reporter;
 use super::session::Session;
 use super::summary::RunSummary;
 
-/// Evaluates the objects of a run and prints the result; `None` if nothing was evaluated. Without a session the
-/// objects are read only to report what is wrong with them.
+/// Evaluates the objects of a run and prints the result; `None` if nothing was evaluated. Without a session the objects
+/// are read for their errors only.
 pub(super) fn present(
     options: &RunOptions,
     session: Option<&Session>,

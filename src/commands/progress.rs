@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 
-/// Runs that take no longer show no bar.
+/// Shorter runs show no bar.
 const DELAY: Duration = Duration::from_secs(1);
 
-/// How many kinds of live objects were read, of all.
+/// The number of kinds of live objects that were read, of all.
 #[derive(Debug)]
 pub(super) struct KindProgress {
     all: usize,
@@ -17,12 +17,10 @@ pub(super) struct KindProgress {
 }
 
 impl KindProgress {
-    /// None of a number of kinds was read.
     pub(super) const fn new(all: usize) -> Self {
         Self { all, done: AtomicUsize::new(0) }
     }
 
-    /// Counts one that was read to its end.
     pub(super) fn advance(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
@@ -34,7 +32,7 @@ impl std::fmt::Display for KindProgress {
     }
 }
 
-/// Counts objects on a terminal, once the work has taken a while.
+/// A progress bar on a terminal.
 #[derive(Debug)]
 pub(super) struct Progress {
     started: Instant,
@@ -45,7 +43,6 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Starts the clock.
     pub(super) fn new(is_enabled: bool) -> Self {
         Self { started: Instant::now(), is_enabled, objects: 0, kinds: None, bar: None }
     }
@@ -55,7 +52,6 @@ impl Progress {
         self.kinds = Some(kinds);
     }
 
-    /// Counts further objects.
     pub(super) fn advance(&mut self, objects: usize) {
         self.objects += objects as u64;
         if self.is_enabled && self.bar.is_none() && self.started.elapsed() > DELAY {
@@ -81,7 +77,6 @@ impl Progress {
         }
     }
 
-    /// Removes the bar.
     pub(super) fn finish(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
@@ -90,7 +85,7 @@ impl Progress {
     }
 }
 
-/// The objects per second since the start of the run, as a whole number.
+/// The objects per second since the start of the run.
 fn rate(objects: u64, elapsed: Duration) -> u64 {
     let rate = u128::from(objects) * 1000 / elapsed.as_millis().max(1);
     u64::try_from(rate).unwrap_or(u64::MAX)

@@ -13,12 +13,10 @@ use crate::source::cluster::UnreadPolicies;
 use super::exit::Exit;
 use super::progress::{KindProgress, Progress};
 
-/// Which diagnostics are printed, and how grave they are.
+/// Which diagnostics are printed, and which are errors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Verbosity {
-    /// Errors only.
     pub(super) quiet: bool,
-    /// Notes on omissions are errors.
     pub(super) strict: bool,
 }
 
@@ -28,13 +26,11 @@ pub(super) struct Reporter {
     verbosity: Verbosity,
     exit: Exit,
     progress: Progress,
-    /// The last error of a cluster; it is not printed twice in a row.
+    /// The last error of a cluster, which is not repeated.
     last_cluster_error: String,
-    /// What could not be read.
     gaps: MissingData,
 }
 
-/// The kind of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoteKind {
     /// Something that was not evaluated, did not match, or differs between the semantics.
@@ -44,7 +40,6 @@ pub(super) enum NoteKind {
 }
 
 impl Reporter {
-    /// A reporter of a run without errors so far.
     pub(super) fn new(verbosity: Verbosity) -> Self {
         let progress = Progress::new(!verbosity.quiet && io::stderr().is_terminal());
         Self {
@@ -110,18 +105,17 @@ impl Reporter {
         self.error(Exit::Input, format_args!("the result cannot be written: {error}"));
     }
 
-    /// Takes note of a lookup that failed, so that the result is incomplete.
+    /// Adds a failed lookup to what the result lacks.
     pub(super) fn add_gap(&mut self, what: &str) {
         self.gaps.failed_lookups.push(printable_line(what));
     }
 
-    /// Prints the error of policies that could not be read, so that the result is incomplete.
+    /// Prints the error of policies that could not be read, and adds them to what the result lacks.
     pub(super) fn unread_policies(&mut self, UnreadPolicies { what, why }: UnreadPolicies) {
         self.gaps.policies.push(printable_line(&what));
         self.source_error(&why.into());
     }
 
-    /// What could not be read.
     pub(super) const fn gaps(&self) -> &MissingData {
         &self.gaps
     }
@@ -133,7 +127,7 @@ impl Reporter {
         }
     }
 
-    /// Shows how many kinds were read beside how many objects.
+    /// Shows the number of kinds in the progress bar, too.
     pub(super) fn count_kinds(&mut self, kinds: Arc<KindProgress>) {
         self.progress.count_kinds(kinds);
     }
@@ -144,7 +138,6 @@ impl Reporter {
         self.print(lines);
     }
 
-    /// Prints a note.
     pub(super) fn note(&self, message: impl Display) {
         if !self.verbosity.quiet {
             self.print(&format!("note: {message}\n"));
@@ -177,14 +170,12 @@ impl Reporter {
         }
     }
 
-    /// Prints the summary.
     pub(super) fn summary(&self, message: &str) {
         if !self.verbosity.quiet {
             self.print(&format!("{message}\n"));
         }
     }
 
-    /// Counts objects for the progress bar.
     pub(super) fn advance(&mut self, objects: usize) {
         self.progress.advance(objects);
     }
@@ -194,17 +185,15 @@ impl Reporter {
         self.progress.suspend(print)
     }
 
-    /// Makes the exit code this one, unless it is worse.
+    /// Sets the exit code, unless it is worse already.
     pub(super) fn worsen(&mut self, exit: Exit) {
         self.exit.worsen(exit);
     }
 
-    /// The exit code so far.
     pub(super) const fn exit(&self) -> Exit {
         self.exit
     }
 
-    /// Removes the progress bar.
     pub(super) fn finish_progress(&mut self) {
         self.progress.finish();
     }
@@ -212,7 +201,7 @@ impl Reporter {
     fn print(&self, text: &str) {
         let text = printable(text);
         self.progress.suspend(|| {
-            // There is no other place for an error of standard error.
+            // A failure to write to standard error cannot be reported.
             let _written = io::stderr().lock().write_all(text.as_bytes());
         });
     }

@@ -1,4 +1,4 @@
-//! Some rules and objects of a run, by patterns for their names.
+//! A selection of rules and objects by patterns for their names.
 
 use std::collections::BTreeSet;
 
@@ -21,18 +21,15 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// The selection with these patterns.
     pub(super) const fn new(rules: Vec<String>, objects: Vec<String>) -> Self {
         Self { rules, objects, policies: BTreeSet::new() }
     }
 
-    /// Takes note of the policies whose rules are shown.
     pub(super) fn set_policies(&mut self, sources: &RuleSources) {
         let shown = sources.iter().filter(|source| source.shown);
         self.policies = shown.map(|source| source.policy.clone()).collect();
     }
 
-    /// Whether everything is shown.
     pub(super) const fn is_everything(&self) -> bool {
         self.rules.is_empty() && self.objects.is_empty()
     }
@@ -53,7 +50,7 @@ impl Selection {
         })
     }
 
-    /// Leaves out the objects and policies that are not shown, so that their errors do not decide how the run ends.
+    /// Removes the objects and policies that are not shown, so that their errors do not decide the exit code.
     pub(super) fn narrow(&self, evaluated: &mut Evaluated) {
         if !self.objects.is_empty() {
             evaluated.objects.retain(|object| self.has_object(object.report.object.as_ref()));

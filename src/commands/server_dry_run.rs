@@ -1,4 +1,4 @@
-//! Changed objects through the API server's own validation and webhooks, as dry runs.
+//! Server-side dry runs: changed objects through the API server's own validation and webhooks.
 
 use crate::engine::World;
 use crate::render::mask_beside;
@@ -29,7 +29,6 @@ pub(super) struct DryRuns<'a> {
 }
 
 impl<'a> DryRuns<'a> {
-    /// Dry runs on this cluster.
     pub(super) fn new<W: World>(cluster: &'a dyn Cluster, evaluator: &Evaluator<'a, W>) -> Self {
         Self { cluster, namespace: &evaluator.engine.settings().namespace }
     }

@@ -13,8 +13,8 @@ const WRITE_BYTES: usize = 1 << 16;
 /// The same where live results are shown as they come.
 const LIVE_WRITE_BYTES: usize = 1 << 12;
 
-/// Takes the result as a writer. It keeps the result until the end, so that a run that fails on its last input has
-/// printed nothing; or streams it, where no later failure can make it void.
+/// A writer for the result. It keeps the result until the end, so that a run that fails on its last input has printed
+/// nothing; or it streams, where a later failure does not void the result.
 #[derive(Debug)]
 pub(super) struct Spool {
     /// Where the result is kept; `None` where it is streamed.
@@ -41,10 +41,6 @@ impl Spool {
     }
 
     /// Prints what was streamed so far. A closed pipe is no error.
-    ///
-    /// # Errors
-    ///
-    /// Any other failure to write.
     pub(super) fn print_pending(&mut self) -> io::Result<()> {
         if self.file.is_some() {
             return Ok(());
@@ -56,11 +52,7 @@ impl Spool {
         if self.is_closed { Ok(()) } else { written }
     }
 
-    /// Prints everything on standard output, to its last byte: a closed pipe is an error, too.
-    ///
-    /// # Errors
-    ///
-    /// Any failure to read the temporary file or to write.
+    /// Prints everything. A closed pipe is an error, too.
     pub(super) fn print_all_strictly(mut self) -> io::Result<()> {
         let Some(mut file) = self.file.take() else { return self.print_pending() };
         file.write_all(&self.buffer)?;
@@ -68,11 +60,7 @@ impl Spool {
         copy(&mut file)
     }
 
-    /// Prints everything that was not printed yet on standard output. A closed pipe is no error.
-    ///
-    /// # Errors
-    ///
-    /// Any other failure to read the temporary file or to write.
+    /// Prints everything that was not printed yet. A closed pipe is no error.
     pub(super) fn print_all(mut self) -> io::Result<()> {
         let Some(mut file) = self.file.take() else { return self.print_pending() };
         file.write_all(&self.buffer)?;

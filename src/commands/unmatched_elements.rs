@@ -1,14 +1,14 @@
-//! Why a rule that matched changed nothing: lists of which no element fits the conditions of the overlay.
+//! Why a rule that matched changed nothing: lists in which no element meets the conditions of the overlay.
 
 use crate::pattern::LeafPattern;
 use crate::render::RuleSource;
 use crate::value::{Pointer, Text, Value};
 
-/// So many elements are named for a list.
-const NAMED: usize = 3;
+/// How many elements of a list are named.
+const NAMED_ELEMENTS: usize = 3;
 
-/// A line for each list of the object of which no element fits the conditions that the rule's overlay has
-/// for elements. Conditions that are more than a text, or hold variables, are taken to fit.
+/// A line for each list of the object in which no element meets the conditions of the rule's overlay. Conditions that are
+/// not texts, or have variables, count as met.
 pub(super) fn unfit_lists(source: &RuleSource, object: &Value) -> Vec<String> {
     let mut found = Vec::new();
     visit(&source.overlay, object, &mut Pointer::default(), &mut found);
@@ -89,9 +89,9 @@ fn unfit(at: &Pointer, conditions: &[Condition<'_>], items: &[Value]) -> String 
         });
         values.collect::<Vec<_>>().join(" and ")
     };
-    let mut seen: Vec<String> = items.iter().take(NAMED).map(has).collect();
-    if items.len() > NAMED {
-        seen.push(format!("{} more", items.len() - NAMED));
+    let mut seen: Vec<String> = items.iter().take(NAMED_ELEMENTS).map(has).collect();
+    if items.len() > NAMED_ELEMENTS {
+        seen.push(format!("{} more", items.len() - NAMED_ELEMENTS));
     }
     format!("{at}: wanted {wanted}; found {}", seen.join(", "))
 }

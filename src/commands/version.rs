@@ -33,7 +33,6 @@ enum Output {
     Json,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
     let text = match arguments.output {
         Some(Output::Json) => {

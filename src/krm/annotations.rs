@@ -26,8 +26,8 @@ pub(super) fn internal_annotation<'a>(item: &'a Value, name: &str) -> Option<&'a
     current.or_else(|| annotations.get(&format!("config.kubernetes.io/{name}")))?.as_str()
 }
 
-/// The path of the file that an orchestrator read an item from, and will write it to: an item that does not
-/// come back is a file that is deleted. What kustomize builds has no files, though it may have such paths.
+/// The path of the file that an orchestrator read an item from, and writes it to. The file of an item that is missing in
+/// the response is deleted. Items that kustomize builds have no files, though they may have paths.
 pub fn file_path(item: &Value) -> Option<&str> {
     let built = item.path(&["metadata", "annotations", "kustomize.config.k8s.io/id"]).is_some();
     internal_annotation(item, "path").filter(|_| !built)
@@ -42,7 +42,7 @@ pub struct InternalAnnotations {
     emptied_at: Option<usize>,
 }
 
-/// Removes the internal annotations from an item, so that policies see the object as a cluster would.
+/// Removes the internal annotations from an item: policies see the object as in a cluster.
 pub fn hide(item: &Value) -> (Value, InternalAnnotations) {
     let Some(annotations) = item.path(&["metadata", "annotations"]).and_then(Value::as_object) else {
         return (item.clone(), InternalAnnotations::default());
@@ -72,7 +72,7 @@ pub fn hide(item: &Value) -> (Value, InternalAnnotations) {
 }
 
 impl InternalAnnotations {
-    /// Puts the internal annotations back in their places, whatever the policies did to the annotations.
+    /// Puts the internal annotations back in their places. Policies cannot change them.
     pub fn restore(&self, object: &Value) -> Value {
         let current = object.path(&["metadata", "annotations"]).and_then(Value::as_object);
         if self.order.is_empty()
@@ -167,22 +167,6 @@ mod tests {
     }
 
     #[test]
-    fn internal_annotations_are_hidden_and_come_back() {
-        let item = json(
-            r#"{"kind":"Pod","metadata":{"annotations":{"a":"b","config.kubernetes.io/index":"0",
-            "internal.config.kubernetes.io/path":"x.yaml","config.kubernetes.io/depends-on":"y"}}}"#,
-        );
-        let (shown, hidden) = hide(&item);
-        assert_eq!(
-            shown,
-            json(
-                r#"{"kind":"Pod","metadata":{"annotations":{"a":"b","config.kubernetes.io/depends-on":"y"}}}"#
-            )
-        );
-        assert_eq!(hidden.restore(&shown), item);
-    }
-
-    #[test]
     fn what_kustomize_builds_comes_from_no_file() {
         let path = r#""config.kubernetes.io/path":"a.yaml""#;
         let item = |rest: &str| json(&format!(r#"{{"metadata":{{"annotations":{{{path}{rest}}}}}}}"#));
@@ -192,49 +176,48 @@ mod tests {
     }
 
     #[test]
-    fn annotations_that_were_all_internal_vanish_as_a_whole() {
-        let item = json(r#"{"metadata":{"annotations":{"config.k8s.io/id":"1"}}}"#);
-        let (shown, hidden) = hide(&item);
-        assert_eq!(shown, json(r#"{"metadata":{}}"#));
-        assert_eq!(hidden.restore(&shown), item);
+    fn only_internal_annotations_are_hidden() {
+        for (item, expected) in [
+            (
+                r#"{"kind":"Pod","metadata":{"annotations":{"a":"b","config.kubernetes.io/index":"0",
+                "internal.config.kubernetes.io/path":"x.yaml","config.kubernetes.io/depends-on":"y"}}}"#,
+                r#"{"kind":"Pod","metadata":{"annotations":{"a":"b","config.kubernetes.io/depends-on":"y"}}}"#,
+            ),
+            (r#"{"metadata":{"annotations":{"config.k8s.io/id":"1"}}}"#, r#"{"metadata":{}}"#),
+        ] {
+            let (shown, hidden) = hide(&json(item));
+            assert_eq!(shown, json(expected));
+            assert_eq!(hidden.restore(&shown), json(item));
+        }
     }
 
     #[test]
-    fn they_come_back_where_they_stood() {
-        let item = json(
-            r#"{"metadata":{"annotations":{"config.kubernetes.io/index":"0","a":"b","config.k8s.io/id":"1","c":"d"},
-            "name":"x"}}"#,
-        );
-        let (_, hidden) = hide(&item);
-        let patched = json(r#"{"metadata":{"annotations":{"new":"1","c":"e","a":"b"},"name":"x"}}"#);
-        assert_eq!(
-            hidden.restore(&patched).to_json(),
-            r#"{"metadata":{"annotations":{"config.kubernetes.io/index":"0","a":"b","config.k8s.io/id":"1","c":"e","new":"1"},"name":"x"}}"#
-        );
-        let item = json(r#"{"metadata":{"annotations":{"config.k8s.io/id":"1"},"name":"x"}}"#);
-        let (shown, hidden) = hide(&item);
-        assert_eq!(hidden.restore(&shown).to_json(), item.to_json());
-    }
-
-    #[test]
-    fn a_policy_cannot_add_them() {
-        let (_, hidden) = hide(&json(r#"{"metadata":{"name":"x"}}"#));
-        let patched = json(r#"{"metadata":{"name":"x","annotations":{"config.k8s.io/id":"1","a":"b"}}}"#);
-        assert_eq!(hidden.restore(&patched), json(r#"{"metadata":{"name":"x","annotations":{"a":"b"}}}"#));
-    }
-
-    #[test]
-    fn a_policy_cannot_delete_or_change_them() {
-        let item = json(r#"{"metadata":{"annotations":{"a":"b","config.k8s.io/id":"1"}}}"#);
-        let (_, hidden) = hide(&item);
-        for patched in
-            [r#"{"metadata":{}}"#, r#"{"metadata":{"annotations":{"config.k8s.io/id":"9"}}}"#, "{}"]
-        {
-            assert_eq!(
-                hidden.restore(&json(patched)),
-                json(r#"{"metadata":{"annotations":{"config.k8s.io/id":"1"}}}"#),
-                "{patched}"
-            );
+    fn internal_annotations_are_restored_whatever_a_policy_writes() {
+        let own = r#"{"metadata":{"annotations":{"a":"b","config.k8s.io/id":"1"}}}"#;
+        let restored = r#"{"metadata":{"annotations":{"config.k8s.io/id":"1"}}}"#;
+        for (item, patched, expected) in [
+            (
+                r#"{"metadata":{"annotations":{"config.kubernetes.io/index":"0","a":"b","config.k8s.io/id":"1","c":"d"},"name":"x"}}"#,
+                r#"{"metadata":{"annotations":{"new":"1","c":"e","a":"b"},"name":"x"}}"#,
+                r#"{"metadata":{"annotations":{"config.kubernetes.io/index":"0","a":"b","config.k8s.io/id":"1","c":"e","new":"1"},"name":"x"}}"#,
+            ),
+            (
+                r#"{"metadata":{"annotations":{"config.k8s.io/id":"1"},"name":"x"}}"#,
+                r#"{"metadata":{"name":"x"}}"#,
+                r#"{"metadata":{"annotations":{"config.k8s.io/id":"1"},"name":"x"}}"#,
+            ),
+            // A policy cannot add, change or delete them.
+            (
+                r#"{"metadata":{"name":"x"}}"#,
+                r#"{"metadata":{"name":"x","annotations":{"config.k8s.io/id":"1","a":"b"}}}"#,
+                r#"{"metadata":{"name":"x","annotations":{"a":"b"}}}"#,
+            ),
+            (own, r#"{"metadata":{}}"#, restored),
+            (own, r#"{"metadata":{"annotations":{"config.k8s.io/id":"9"}}}"#, restored),
+            (own, "{}", restored),
+        ] {
+            let (_, hidden) = hide(&json(item));
+            assert_eq!(hidden.restore(&json(patched)).to_json(), json(expected).to_json(), "{patched}");
         }
     }
 }

@@ -7,15 +7,14 @@ use crate::value::{ObjectRef, Value};
 use super::annotations::internal_annotation;
 use super::is_resource;
 
-/// Where an item stands: the package (there may be packages within packages), the path in it, and the number of
-/// the document.
+/// The place of an item: the package (packages may be nested), the path in it, and the index of the document.
 fn place(item: &Value) -> Option<(Option<&str>, &str, &str)> {
     let index = internal_annotation(item, "index").unwrap_or("0");
     Some((internal_annotation(item, "package-path"), internal_annotation(item, "path")?, index))
 }
 
-/// The numbers of the items that stand where one before them stands. kpt refuses an answer with such items, and
-/// then says nothing of the reasons in it.
+/// The indexes of the items with the place of an earlier one. kpt refuses a response with such items, and then does not
+/// show the results in it.
 pub fn duplicates<'a>(items: &[&'a Value]) -> Vec<usize> {
     let mut places = BTreeSet::new();
     let duplicate = |(number, item): (usize, &&'a Value)| {
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_apart_is_named() {
+    fn duplicate_items_are_named() {
         let pod = |annotations: &str| {
             format!(
                 r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"a","namespace":"n","annotations":{{{annotations}}}}}}}"#

@@ -13,19 +13,19 @@ use super::fields::{FIELDS, words_of};
 pub struct FunctionConfig {
     /// What the policies are used for.
     pub mode: Mode,
-    /// The policies, paths and whole ones in the order given.
+    /// The policies, paths and inline ones in their order.
     pub policies: Vec<PolicyInput>,
-    /// Whether policies among the items are run too.
+    /// Whether policies among the items are applied, too.
     pub policies_from_items: bool,
     /// The paths of the manifests that [`Mode::Generate`] adds.
     pub manifests: Vec<Text>,
     /// A `Values` document.
     pub values: Option<Value>,
-    /// What context entries are answered from: paths and whole objects.
+    /// What context entries are loaded from: paths and inline objects.
     pub context_from: Vec<PolicyInput>,
     /// A `UserInfo` document.
     pub user_info: Option<Value>,
-    /// Exceptions from policies, paths and whole ones in the order given.
+    /// Exceptions from policies, paths and inline ones in their order.
     pub exceptions: Vec<PolicyInput>,
     /// The operation of the requests.
     pub operation: Option<Operation>,
@@ -35,11 +35,11 @@ pub struct FunctionConfig {
     pub legacy: LegacyMode,
     /// What a rule that cannot be evaluated does.
     pub on_error: OnError,
-    /// How grave it is that a policy would change an object, in [`Mode::Validate`].
+    /// The severity of changes, in [`Mode::Validate`].
     pub severity: Severity,
 }
 
-/// What a function does with what its policies say.
+/// What a function does with the changes of its policies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// It changes the items.
@@ -47,22 +47,22 @@ pub enum Mode {
     Mutate,
     /// It adds objects, changed.
     Generate,
-    /// It changes nothing, and objects that a policy would change are violations.
+    /// It changes nothing, and each change is a violation.
     Validate,
 }
 
-/// Where policies, and exceptions from them, come from.
+/// A policy, an exception or an object of the configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PolicyInput {
     /// A path, relative to where the function runs.
     Path(Text),
-    /// A policy or an exception written in the configuration.
+    /// An inline object.
     Inline(Value),
     /// A YAML stream of policies, from a ConfigMap.
     Stream(Text),
 }
 
-/// What a rule that cannot be evaluated does to the function.
+/// What the function does if a rule fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
     /// It fails.
@@ -82,7 +82,7 @@ impl OnError {
     }
 }
 
-/// What is wrong with a configuration.
+/// An error in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("functionConfig: {0}")]
 pub struct ConfigError(pub DecodeError);
@@ -92,8 +92,7 @@ impl FunctionConfig {
     ///
     /// # Errors
     ///
-    /// Every fault: another kind, unknown fields, values of a wrong type, fields that mean nothing in the
-    /// mode.
+    /// All errors: another kind, unknown fields, wrong types, fields of other modes.
     pub fn from_value(config: &Value) -> Result<Self, Vec<ConfigError>> {
         let text = |key| config.get(key).and_then(Value::as_str).unwrap_or_default();
         let mut decoder = Decoder::default();

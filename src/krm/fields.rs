@@ -1,30 +1,31 @@
-//! The fields of a `Kyv`: the one table that the reader of configurations and the schema are made from.
+//! The fields of a `Kyv`: one table for the reader of configurations and the schema.
 
 /// A field of `spec`; of a ConfigMap's `data`, too.
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) name: &'static str,
     pub(super) shape: Shape,
-    /// What it is for, in a sentence or two.
+    /// The description in the schema.
     pub(super) about: &'static str,
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape {
     /// One of these words; the first is the default if the field has one.
-    Word { words: &'static [&'static str], has_default: bool },
-    /// Whether or not.
+    Word {
+        words: &'static [&'static str],
+        has_default: bool,
+    },
     Flag,
-    /// An object.
     Document,
-    /// A list of paths, and of objects that each are what this says.
+    /// A list of paths and inline objects, which are described so.
     Inputs(&'static str),
     /// A list of paths.
     Paths,
 }
 
-/// Every field, in the order that a reader wants them explained.
+/// All fields, in the order of the schema.
 pub(super) const FIELDS: [Field; 13] = [
     Field {
         name: "mode",
@@ -100,7 +101,7 @@ const fn words(words: &'static [&'static str]) -> Shape {
     Shape::Word { words, has_default: true }
 }
 
-/// The words that a field may hold; none for a field of another shape.
+/// The words that a field may have; none for a field of another shape.
 pub(super) fn words_of(name: &str) -> &'static [&'static str] {
     match FIELDS.iter().find(|field| field.name == name) {
         Some(Field { shape: Shape::Word { words, .. }, .. }) => words,

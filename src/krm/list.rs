@@ -7,13 +7,13 @@ const DEFAULT_VERSION: &str = "config.kubernetes.io/v1";
 /// A ResourceList as it came in.
 #[derive(Clone, Debug)]
 pub struct ResourceList {
-    /// Its `apiVersion`; the answer carries the same.
+    /// Its `apiVersion`, which the response has, too.
     pub api_version: Text,
     /// The items, in order.
     pub items: Vec<Value>,
-    /// The configuration of the function; `null` where there is none.
+    /// The configuration of the function, or `null`.
     pub function_config: Value,
-    /// Results that earlier functions left.
+    /// Results of earlier functions.
     pub results: Vec<Value>,
 }
 
@@ -37,8 +37,8 @@ pub enum ResourceListError {
 }
 
 impl ResourceList {
-    /// Reads a document. Items may be missing or `null`: the list is empty then. Results may stand
-    /// in a list or, as early SDKs wrote them, in an object's `items`.
+    /// Reads a document. Items may be missing or `null`. Results are a list or, as early SDKs wrote them, the `items` of
+    /// an object.
     ///
     /// # Errors
     ///
@@ -62,10 +62,9 @@ impl ResourceList {
         })
     }
 
-    /// The answer with these items: `items` always stands in it, even empty, because a list without it
-    /// counts as one resource.
-    pub fn answer(&self, items: Vec<Value>, results: Vec<Value>) -> Value {
-        let mut answer: Value = [
+    /// The response with these items. It always has `items`, because a list without them counts as one resource.
+    pub fn response(&self, items: Vec<Value>, results: Vec<Value>) -> Value {
+        let mut response: Value = [
             ("apiVersion", Value::String(self.api_version.clone())),
             ("kind", Value::from("ResourceList")),
             ("items", Value::array(items)),
@@ -73,13 +72,13 @@ impl ResourceList {
         .into_iter()
         .collect();
         if !self.function_config.is_null() {
-            answer.insert("functionConfig", self.function_config.clone());
+            response.insert("functionConfig", self.function_config.clone());
         }
         let results: Vec<Value> = self.results.iter().cloned().chain(results).collect();
         if !results.is_empty() {
-            answer.insert("results", Value::array(results));
+            response.insert("results", Value::array(results));
         }
-        answer
+        response
     }
 }
 
@@ -91,18 +90,15 @@ fn list(value: Option<&Value>, field: &'static str) -> Result<Vec<Value>, Resour
     }
 }
 
-/// Whether an item is an object of a cluster: not a file of kpt, kustomize or the Kyverno CLI, not kept local,
-/// not the function's own configuration.
+/// Whether an item is an object for a cluster: no file of kpt, kustomize or the Kyverno CLI, not local, and not the
+/// configuration of the function.
 pub fn is_resource(item: &Value, function_config: &Value) -> bool {
     let text = |path: &[&str]| item.path(path).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text(&["apiVersion"]), text(&["kind"]));
     let group = version.split_once('/').map_or("", |(group, _)| group);
     let local = text(&["metadata", "annotations", "config.kubernetes.io/local-config"]);
     !(version.is_empty() || kind.is_empty())
-        && group != "kpt.dev"
-        && group != "kustomize.config.k8s.io"
-        && group != "kyv.dev"
-        && group != "cli.kyverno.io"
+        && !["kpt.dev", "kustomize.config.k8s.io", "kyv.dev", "cli.kyverno.io"].contains(&group)
         && (local.is_empty() || local == "false")
         && !is_same_object(item, function_config)
 }
@@ -126,11 +122,11 @@ mod tests {
     }
 
     #[test]
-    fn missing_items_are_an_empty_list_and_stand_in_the_answer() {
+    fn missing_items_are_an_empty_list_in_the_response() {
         for text in [r#"{"kind":"ResourceList"}"#, r#"{"kind":"ResourceList","items":null}"#] {
             let list = ResourceList::from_value(&json(text)).unwrap();
             assert_eq!(
-                list.answer(Vec::new(), Vec::new()),
+                list.response(Vec::new(), Vec::new()),
                 json(r#"{"apiVersion":"config.kubernetes.io/v1","kind":"ResourceList","items":[]}"#)
             );
         }
@@ -147,7 +143,7 @@ mod tests {
     fn earlier_results_are_kept_in_either_shape() {
         let wrapped = json(r#"{"kind":"ResourceList","results":{"name":"f","items":[{"message":"a"}]}}"#);
         let list = ResourceList::from_value(&wrapped).unwrap();
-        assert_eq!(list.answer(Vec::new(), Vec::new()).get("results"), Some(&json(r#"[{"message":"a"}]"#)));
+        assert_eq!(list.response(Vec::new(), Vec::new()).get("results"), Some(&json(r#"[{"message":"a"}]"#)));
     }
 
     #[test]

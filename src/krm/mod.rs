@@ -1,6 +1,6 @@
 //! The KRM function's wire format: ResourceList, functionConfig, results, internal annotations.
 //!
-//! Knows nothing of standard input and exit codes: values in, values out.
+//! Knows no standard input and no exit codes: values in, values out.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod annotations;

@@ -7,7 +7,7 @@ use crate::yaml::{self, Document};
 
 use super::ResourceList;
 
-/// What the function does to an item.
+/// The outcome of an item.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ItemOutcome {
     /// It stays as it is.
@@ -54,13 +54,13 @@ impl Response {
 pub fn response_text(document: &Document, list: &ResourceList, mut response: Response) -> String {
     let results = std::mem::take(&mut response.results);
     let items = list.items.iter().enumerate().filter(|(index, _)| !response.is_dropped(*index));
-    let mut whole: Vec<Value> =
+    let mut values: Vec<Value> =
         items.map(|(index, item)| response.replaced(index).unwrap_or(item).clone()).collect();
-    whole.extend(response.added.iter().cloned());
-    let answer = list.answer(whole, results);
+    values.extend(response.added.iter().cloned());
+    let whole = list.response(values, results);
     let mut canonical = String::new();
     if document.is_json() {
-        yaml::print(&answer, &mut canonical);
+        yaml::print(&whole, &mut canonical);
         return canonical;
     }
     let edited = edited(document, &response);
@@ -68,11 +68,11 @@ pub fn response_text(document: &Document, list: &ResourceList, mut response: Res
         Some(edited) => Written::of(edited, yaml::element_spans(edited, &items_pointer())),
         None => Written::of(document.source().text(), document.element_spans(&items_pointer())),
     };
-    match written.and_then(|written| written.spliced(list, &response, edited.is_some(), &answer)) {
-        // It differs for an alias that lost its anchor, for example.
-        Some(text) if yaml::parses_as(&text, &answer) => text,
+    match written.and_then(|written| written.spliced(list, &response, edited.is_some(), &whole)) {
+        // It may differ: an alias may have lost its anchor.
+        Some(text) if yaml::parses_as(&text, &whole) => text,
         _ => {
-            yaml::print(&answer, &mut canonical);
+            yaml::print(&whole, &mut canonical);
             canonical
         }
     }
@@ -97,7 +97,7 @@ fn edited(document: &Document, response: &Response) -> Option<String> {
     edited.fallback.is_none().then_some(edited.text)
 }
 
-/// A list as it is written.
+/// The text of a list.
 struct Written<'t> {
     text: &'t str,
     /// The lines of each item, with the comments above it.
@@ -105,7 +105,7 @@ struct Written<'t> {
 }
 
 impl<'t> Written<'t> {
-    /// The lines of the items; `None` where items share lines.
+    /// The lines of the items; `None` if items share lines.
     fn of(text: &'t str, items: Option<(Vec<Range<usize>>, usize)>) -> Option<Self> {
         let (spans, end) = items?;
         let mut starts: Vec<usize> = Vec::with_capacity(spans.len());
@@ -127,13 +127,13 @@ impl<'t> Written<'t> {
         list: &ResourceList,
         response: &Response,
         is_edited: bool,
-        answer: &Value,
+        whole: &Value,
     ) -> Option<String> {
         if self.items.len() != list.items.len() {
             return None;
         }
         let mut out = String::with_capacity(self.text.len() + 1024);
-        for (key, value) in answer.as_object()? {
+        for (key, value) in whole.as_object()? {
             if &**key != "items" || value.as_array().is_some_and(|items| items.is_empty()) {
                 let member: Value = [(key.clone(), value.clone())].into_iter().collect();
                 yaml::print(&member, &mut out);
@@ -158,8 +158,8 @@ impl<'t> Written<'t> {
     }
 }
 
-/// Where the line with the dash of an item starts: the one its first node stands on, or one above with
-/// nothing but comments between; `None` where the dash shares its line with more, as in flow style.
+/// The start of the line with the dash of an item: that of its first node, or one above with only comments between;
+/// `None` if the line has anything else, as in flow style.
 fn dash_line(text: &str, node: usize, floor: usize) -> Option<usize> {
     let mut start = line_start(text, node);
     let mut before = text.get(start..node)?;
@@ -176,7 +176,7 @@ fn dash_line(text: &str, node: usize, floor: usize) -> Option<usize> {
     }
 }
 
-/// Where the comment lines start that stand right above a line, indented as it is.
+/// The start of the comment lines right above a line, with the same indentation.
 fn with_comments(text: &str, line: usize, indent: usize, floor: usize) -> usize {
     let mut start = line;
     while start > floor {
@@ -198,8 +198,7 @@ fn line_end(text: &str, offset: usize) -> usize {
     text[offset..].find('\n').map_or(text.len(), |index| offset + index + 1)
 }
 
-/// Copies the lines of an item with its dash in the first column; `false`, with nothing copied, where
-/// they cannot be moved there.
+/// Copies the lines of an item with its dash in the first column; `false`, with nothing copied, if they cannot be moved.
 fn copy(chunk: &str, out: &mut String) -> bool {
     let Some(dash) = chunk.lines().find(|line| !line.trim_start().starts_with('#')) else { return false };
     let item = dash.trim_start_matches(' ');
@@ -226,7 +225,7 @@ mod tests {
     use super::*;
 
     /// The answer with the items of these numbers replaced by `{"a":0}`.
-    fn answer(text: &str, changed: &[usize]) -> String {
+    fn responded(text: &str, changed: &[usize]) -> String {
         let source = Arc::new(Source::new("stdin", text));
         let document = yaml::read(&source, &Limits::default()).unwrap().remove(0);
         let list = ResourceList::from_value(document.value().unwrap()).unwrap();
@@ -244,16 +243,19 @@ mod tests {
     fn untouched_items_are_repeated_as_they_came() {
         let items = "- # odd\n  b: 'x'\n  c: |\n    # text\n\n    more\n# about the next\n- b:   >-\n    folded\n    text\n  d: {e: 0x10}\n";
         let text = format!("{HEAD}items:\n{items}functionConfig:\n  a: 'b'\n");
-        assert_eq!(answer(&text, &[]), format!("{HEAD}items:\n{items}functionConfig:\n  a: b\n"));
+        assert_eq!(responded(&text, &[]), format!("{HEAD}items:\n{items}functionConfig:\n  a: b\n"));
         let (first, _) = items.split_once("- b:   >").unwrap();
         let second = format!("{first}- a: 0\n");
-        assert_eq!(answer(&text, &[1]), format!("{HEAD}items:\n{second}functionConfig:\n  a: b\n"));
+        assert_eq!(responded(&text, &[1]), format!("{HEAD}items:\n{second}functionConfig:\n  a: b\n"));
     }
 
     #[test]
     fn indented_items_move_to_the_margin() {
         let text = format!("{HEAD}items:\n  - b: |\n      x\n\n    c: 'y'\n  # two\n  - b: 2\n");
-        assert_eq!(answer(&text, &[]), format!("{HEAD}items:\n- b: |\n    x\n\n  c: 'y'\n# two\n- b: 2\n"));
+        assert_eq!(
+            responded(&text, &[]),
+            format!("{HEAD}items:\n- b: |\n    x\n\n  c: 'y'\n# two\n- b: 2\n")
+        );
     }
 
     #[test]
@@ -265,11 +267,14 @@ mod tests {
             ("- &x {b: 'x'}\n- c: *x\n", &[], "- b: x\n- c:\n    b: x\n"),
         ] {
             let text = format!("{HEAD}items:\n{items}");
-            assert_eq!(answer(&text, changed), format!("{HEAD}items:\n{expected}"), "{items}");
+            assert_eq!(responded(&text, changed), format!("{HEAD}items:\n{expected}"), "{items}");
         }
-        assert_eq!(answer(&format!("{HEAD}items: [{{b: 'x'}}]\n"), &[]), format!("{HEAD}items:\n- b: x\n"));
+        assert_eq!(
+            responded(&format!("{HEAD}items: [{{b: 'x'}}]\n"), &[]),
+            format!("{HEAD}items:\n- b: x\n")
+        );
         let json = r#"{"kind":"ResourceList","apiVersion":"config.kubernetes.io/v1","items":[{"b":"x"}]}"#;
-        assert_eq!(answer(json, &[]), format!("{HEAD}items:\n- b: x\n"));
+        assert_eq!(responded(json, &[]), format!("{HEAD}items:\n- b: x\n"));
     }
 
     #[test]
@@ -291,15 +296,15 @@ mod tests {
 
     #[test]
     fn a_list_without_items_has_an_empty_one() {
-        assert_eq!(answer(HEAD, &[]), format!("{HEAD}items: []\n"));
-        assert_eq!(answer(&format!("{HEAD}items:\n"), &[]), format!("{HEAD}items: []\n"));
+        assert_eq!(responded(HEAD, &[]), format!("{HEAD}items: []\n"));
+        assert_eq!(responded(&format!("{HEAD}items:\n"), &[]), format!("{HEAD}items: []\n"));
     }
 
     #[test]
     fn the_last_item_ends_with_the_text() {
         let text = format!("{HEAD}items:\n- b: |+\n    x\n\n");
-        assert_eq!(answer(&text, &[]), text);
+        assert_eq!(responded(&text, &[]), text);
         let open = format!("{HEAD}items:\n- b: x");
-        assert_eq!(answer(&open, &[]), format!("{open}\n"));
+        assert_eq!(responded(&open, &[]), format!("{open}\n"));
     }
 }

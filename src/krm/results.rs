@@ -51,9 +51,8 @@ pub struct Severities {
     pub violations: Option<Severity>,
 }
 
-/// The results of one item: one for each rule that changed it or would, one for each rule that could not be
-/// evaluated. Scalar changes carry the values, unless the object is a Secret. `file` is the item's, from
-/// [`file_of`]; `shown` redacts messages.
+/// The results of one item: one for each rule that changed it, or would, and for each rule that failed. Scalar changes
+/// have the values, unless the object is a Secret. `file` is from [`file_of`]; `shown` redacts messages.
 pub fn results(
     report: &ObjectReport,
     file: Option<&Value>,
@@ -83,7 +82,7 @@ pub fn results(
         };
         match report.object.as_ref().filter(|object| !object.name.is_empty()) {
             Some(object) => row.insert("resourceRef", reference(object)),
-            // A field is one of the object that is referred to.
+            // A field belongs to a resourceRef.
             None => drop(row.remove("field")),
         }
         if let Some(file) = file {
@@ -152,8 +151,7 @@ pub fn file(path: &str, index: i64) -> Value {
     [("path", Value::from(path)), ("index", index.into())].into_iter().collect()
 }
 
-/// Puts results in the order in which the orchestrators' own library has them: by file, severity, object and
-/// message.
+/// Sorts results as the orchestrators' library does: by file, severity, object and message.
 pub fn sort(results: &mut [Value]) {
     results.sort_by_cached_key(|result| {
         let text = |path: &[&str]| result.path(path).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -174,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_stand_by_file_severity_object_and_message() {
+    fn results_are_sorted_by_file_severity_object_and_message() {
         let result = |file: &str, severity: &str, name: &str, message: &str| {
             let file = if file.is_empty() { String::new() } else { format!(r#""file":{file},"#) };
             let text = format!(

@@ -63,7 +63,7 @@ fn property(shape: Shape, about: &str) -> Value {
     match shape {
         Shape::Word { words, has_default } => {
             property.insert("enum", words.iter().map(|word| Value::from(*word)).collect::<Vec<_>>().into());
-            // A default of the schema would stand in objects where the field means nothing.
+            // A default in the schema would be set in modes without the field, too.
             if let Some(first) = words.first().filter(|_| has_default) {
                 property.insert("description", format!("{about} The default is {first}.").into());
             }

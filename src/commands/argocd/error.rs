@@ -50,7 +50,6 @@ pub(super) enum GenerateError {
 }
 
 impl GenerateError {
-    /// The exit code of a run with this error.
     pub(super) const fn exit(&self) -> Exit {
         match self {
             Self::Program { cause: ProgramError::Ended, .. } => Exit::Interrupted,

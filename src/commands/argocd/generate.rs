@@ -196,7 +196,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The manifests of the application.
     fn render(&mut self) -> Result<Manifests, GenerateError> {
         let mut manifests = Manifests::new(self.options.input_limits);
         let renderer = match self.parameters.renderer {

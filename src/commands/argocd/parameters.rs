@@ -21,7 +21,6 @@ pub(super) struct Arguments {
     app_policies: bool,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
     let variables = super::variables();
     let pairs = variables.iter().map(|(name, value)| (&**name, &**value));
@@ -37,7 +36,6 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     }
 }
 
-/// The renderer of the current folder.
 pub(super) fn found() -> std::io::Result<Renderer> {
     let names = fs::read_dir(".")?.map(|entry| entry.map(|entry| entry.file_name()));
     let names = names.collect::<Result<Vec<_>, _>>()?;

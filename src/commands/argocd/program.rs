@@ -21,7 +21,6 @@ const TICK: Duration = Duration::from_millis(5);
 /// How many bytes of a program's standard error are kept.
 const STDERR_BYTES: u64 = 16 << 10;
 
-/// A program with its arguments, environment and input.
 #[derive(Debug)]
 pub(super) struct Program<'a> {
     pub(super) name: &'static str,
@@ -31,14 +30,12 @@ pub(super) struct Program<'a> {
     pub(super) input: Option<File>,
 }
 
-/// The output of a program that succeeded.
 #[derive(Debug)]
 pub(super) struct Rendered {
     pub(super) output: Vec<u8>,
     pub(super) stderr: String,
 }
 
-/// Why a program has no output.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProgramError {
     #[error("`{0}` is not on the PATH")]
@@ -68,13 +65,11 @@ enum Stream {
 }
 
 impl Program<'_> {
-    /// Its name in messages.
     pub(super) fn title(&self) -> String {
         let command = self.arguments.first().map(|first| first.to_string_lossy()).unwrap_or_default();
         format!("{} {command}", self.name)
     }
 
-    /// Runs it.
     pub(super) fn run(self, most: usize, watch: &Watch) -> Result<Rendered, ProgramError> {
         let title = self.title();
         let unrunnable = |cause| ProgramError::Unrunnable { program: title.clone(), cause };
@@ -119,7 +114,7 @@ impl Program<'_> {
             return Err(ProgramError::Endless { program: title, most });
         }
         if !status.success() {
-            if was_told_to_end(status, watch) {
+            if was_ended_by_group_signal(status, watch) {
                 return Err(ProgramError::Ended);
             }
             return Err(ProgramError::Failed { program: title, status, stderr });
@@ -144,10 +139,9 @@ impl Program<'_> {
     }
 }
 
-/// Whether a program ended by a signal that was meant for the run, too: one to the whole group may reach the program
-/// first.
+/// Whether a program was ended by a signal to the whole process group, which may reach the program first.
 #[cfg(unix)]
-fn was_told_to_end(status: ExitStatus, watch: &Watch) -> bool {
+fn was_ended_by_group_signal(status: ExitStatus, watch: &Watch) -> bool {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use std::os::unix::process::ExitStatusExt as _;
 
@@ -160,11 +154,11 @@ fn was_told_to_end(status: ExitStatus, watch: &Watch) -> bool {
 }
 
 #[cfg(not(unix))]
-fn was_told_to_end(_: ExitStatus, watch: &Watch) -> bool {
+fn was_ended_by_group_signal(_: ExitStatus, watch: &Watch) -> bool {
     watch.is_ended()
 }
 
-/// Reads what a program writes, each stream in a thread of its own: neither may wait for the other.
+/// Reads both streams of a program, each in its own thread, so that neither blocks the other.
 fn read(child: &mut Child, most: usize) -> mpsc::Receiver<Stream> {
     let (send, streams) = mpsc::channel();
     let most = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
@@ -187,10 +181,8 @@ fn read(child: &mut Child, most: usize) -> mpsc::Receiver<Stream> {
     streams
 }
 
-/// Whether this process leads its process group, as one that the plugin server started does.
-///
-/// The server ends the whole group when its time is over, and this process at once, so programs must stay in the
-/// group. Otherwise each gets a group of its own, to be ended with all processes that it started.
+/// Whether this process leads its process group, as under the plugin server. The server kills the whole group when the
+/// time is over, so programs must stay in it. Otherwise each program has its own group, to be ended as a whole.
 #[cfg(unix)]
 fn is_leader() -> bool {
     rustix::process::getpgrp() == rustix::process::getpid()
@@ -209,7 +201,7 @@ fn end(child: &mut Child) {
         thread::sleep(TICK);
     }
     if own {
-        // What else is in the group gets the server's last signal.
+        // The server's last signal ends the rest of the group.
         kill(child);
     } else {
         let _may_be_over = kill_process_group(group, Signal::KILL);

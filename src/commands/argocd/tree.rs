@@ -8,8 +8,7 @@ use crate::argocd::{below, is_out_of_reach, tree_of};
 use crate::value::Value;
 use crate::yaml;
 
-/// So many folders may be nested.
-const DEEPEST: usize = 256;
+const MAX_FOLDER_DEPTH: usize = 256;
 
 /// The folder of an application and the tree around it, links followed.
 #[derive(Debug)]
@@ -18,23 +17,19 @@ pub(super) struct Tree {
     root: PathBuf,
 }
 
-/// Why something of an application is not read.
+/// Why a file of an application is not read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TreeError {
-    /// The system refused.
     #[error("{path}: cannot be read: {cause}")]
     Unreadable { path: String, cause: io::Error },
-    /// A path that leads out of the application.
     #[error("{path}: {cause}")]
     NotBelow { path: String, cause: &'static str },
-    /// A link.
     #[error("{path}: a link that leads out of what was unpacked for the application")]
     Link { path: String },
-    /// Something that may never end.
+    /// A device or pipe, which may never end.
     #[error("{path}: neither a file nor a folder")]
     Special { path: String },
-    /// Too many folders in each other.
-    #[error("{path}: more than {DEEPEST} folders in each other")]
+    #[error("{path}: more than {MAX_FOLDER_DEPTH} folders in each other")]
     TooDeep { path: String },
 }
 
@@ -66,13 +61,12 @@ impl Tree {
         }
     }
 
-    /// Looks for links that lead out of the tree: whatever is read of it later, a program's own reading included,
-    /// stays in it.
+    /// Checks that no link leads out of the tree, so that programs read nothing outside of it.
     pub(super) fn check(&self) -> Result<(), TreeError> {
         let mut open = vec![(self.root.clone(), 0)];
         while let Some((folder, depth)) = open.pop() {
             let unreadable = |cause| TreeError::Unreadable { path: self.shown(&folder), cause };
-            if depth > DEEPEST {
+            if depth > MAX_FOLDER_DEPTH {
                 return Err(TreeError::TooDeep { path: self.shown(&folder) });
             }
             for entry in fs::read_dir(&folder).map_err(unreadable)? {
@@ -90,7 +84,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The first dependency of the application's chart that is a folder out of the tree, which Helm would pack.
+    /// The first dependency of the application's chart that is a folder outside of the tree, which Helm would pack.
     pub(super) fn chart_out_of_reach(&self) -> Option<String> {
         let files = ["Chart.yaml", "Chart.lock", "requirements.yaml", "requirements.lock"];
         let texts = files.iter().filter_map(|name| fs::read_to_string(self.folder.join(name)).ok());

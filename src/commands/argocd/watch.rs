@@ -1,4 +1,4 @@
-//! What ends a run before it is done: a signal, or the time it has.
+//! Ends a run early: at a signal, or when its time is over.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,6 @@ use crate::commands::reporter::{Reporter, Verbosity};
 #[cfg(unix)]
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
-/// The phase of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Reading and evaluating: it may end at any time.
@@ -29,13 +28,11 @@ enum Phase {
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    /// Whether the run is to end.
     is_ended: bool,
 }
 
 type Shared = Arc<(Mutex<State>, Condvar)>;
 
-/// Watches over a run.
 #[derive(Debug)]
 pub(super) struct Watch {
     shared: Shared,
@@ -72,12 +69,10 @@ impl Watch {
         self.enter(Phase::Printing)
     }
 
-    /// Whether the time is over.
     pub(super) fn is_late(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)
     }
 
-    /// Whether the run is to end.
     pub(super) fn is_ended(&self) -> bool {
         lock(&self.shared).is_ended
     }
@@ -137,7 +132,7 @@ fn attend(shared: &Shared) -> io::Result<()> {
                 .wait_timeout_while(state, patience, |state| state.phase == phase && phase != Phase::Working)
                 .unwrap_or_else(PoisonError::into_inner);
             if phase != Phase::Working && state.phase != phase {
-                // The run is ending by itself: with an error, or with an answer that was printed whole.
+                // The run is ending by itself: with an error, or with a result that was printed.
                 continue;
             }
             leave();
@@ -152,9 +147,9 @@ fn attend(_: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// Ends the process, wherever the run is. What was not printed never will be.
+/// Ends the process at any point of the run.
 #[cfg(unix)]
-#[expect(clippy::exit, reason = "the run itself may wait for something that does not come")]
+#[expect(clippy::exit, reason = "the run itself may be blocked")]
 fn leave() -> ! {
     Reporter::new(Verbosity::default()).error(Exit::Interrupted, ENDED);
     std::process::exit(Exit::Interrupted.code().into())

@@ -25,7 +25,6 @@ use super::load::Function;
 const TIME_DEPENDENT: &str = "a policy looks at the time: another run may give another result";
 
 impl Function {
-    /// Applies the policies, reports diagnostics, and responds.
     pub(super) fn response(&self, input: &FunctionInput<'_>, reporter: &mut Reporter) -> Response {
         let mode = self.config.mode;
         let subjects = match mode {
@@ -44,13 +43,13 @@ impl Function {
         }
         sort(&mut results);
         if mode == Mode::Validate {
-            // What kustomize validates must not come back, what comes from files must.
+            // kustomize expects no items from a validator, but items that come from files would be deleted.
             let is_of_files = input.items.iter().any(|item| file_path(item.value).is_some());
             let outcome = if is_of_files { ItemOutcome::Kept } else { ItemOutcome::Dropped };
             return Response { items: vec![outcome; input.items.len()], added: Vec::new(), results };
         }
         if failed {
-            // What did not happen is not reported as if it had.
+            // The changes did not happen: only errors are reported.
             let error = Value::from(Severity::Error.word());
             results.retain(|result| result.get("severity") == Some(&error));
             return Response::unchanged(input.items.len(), results);
@@ -111,7 +110,7 @@ impl Function {
             let content = Content::Object(hide(&subject.value).0);
             Ok(InputDocument { input, content, file: None, further: false })
         });
-        // The number of the input is that of the subject. Targets that are no items are left out.
+        // The index of the input is that of the subject. Targets that are no items are left out.
         let prepare = |evaluated: &mut Evaluated| {
             let subject = subjects.get(evaluated.source.input).filter(|_| !evaluated.source.further)?;
             Some(item_result(evaluated, subject, severities))
@@ -127,7 +126,7 @@ impl Function {
         all
     }
 
-    /// Reports diagnostics; whether the function fails because of rules that could not be evaluated.
+    /// Reports diagnostics; returns whether the function fails because of failed rules.
     fn report(&self, evaluated: &[Option<ItemResult>], reporter: &mut Reporter) -> bool {
         let mut divergences = DivergenceSet::NONE;
         let mut exceptions = BTreeSet::new();
@@ -169,8 +168,8 @@ impl Function {
     }
 }
 
-/// The response with objects added. One that is among the items already replaces that item, and keeps
-/// the file; the configuration does not come back where it came from no file.
+/// The response with objects added. One that is among the items already replaces that item, and keeps the file; a
+/// configuration that comes from no file is removed.
 fn added(input: &FunctionInput<'_>, objects: Vec<Value>, results: Vec<Value>) -> Response {
     let mut response = Response::unchanged(input.items.len(), results);
     for (item, outcome) in input.items.iter().zip(&mut response.items) {
@@ -213,7 +212,6 @@ fn as_warnings(errors: &str) -> String {
 /// What the policies did to an item.
 #[derive(Default)]
 struct ItemResult {
-    /// The item, if it changed.
     after: Option<Value>,
     results: Vec<Value>,
     /// Lines with errors of rules.

@@ -13,7 +13,6 @@ pub(super) struct Node<'a> {
     pub(super) value: &'a Value,
 }
 
-/// The input of a function.
 #[derive(Debug)]
 pub(super) struct FunctionInput<'a> {
     pub(super) config: Node<'a>,

@@ -24,23 +24,18 @@ use super::error::FunctionError;
 use super::generate::GeneratedObjects;
 use super::input::{FunctionInput, Subject};
 
-/// A function, configured.
 pub(super) struct Function {
     pub(super) engine: Engine,
     pub(super) world: OfflineWorld,
     pub(super) config: FunctionConfig,
     /// The objects that mode generate adds.
     pub(super) generated: Vec<Subject>,
-    /// Notes on the configuration.
     pub(super) notes: Vec<(NoteKind, String)>,
 }
 
 impl Function {
-    /// Loads everything that the configuration names.
-    ///
-    /// # Errors
-    ///
-    /// Everything that is wrong with the configuration, what it names, and the items as a whole.
+    /// Loads everything that the configuration names. The errors are those of the configuration, of what it names, and
+    /// of the items as a whole.
     pub(super) fn open(
         input: &FunctionInput<'_>,
         reporter: &mut Reporter,
@@ -149,7 +144,6 @@ fn policies(
     })
 }
 
-/// The exceptions that the configuration names.
 fn exceptions(
     input: &FunctionInput<'_>,
     config: &FunctionConfig,
@@ -174,7 +168,7 @@ fn exceptions(
     taken(loader.finish(), errors)
 }
 
-/// What context entries are loaded from. The items are not: they are no part of the cluster yet.
+/// What context entries are loaded from: not the items, which are not in the cluster yet.
 fn context_from(
     input: &FunctionInput<'_>,
     config: &FunctionConfig,
@@ -193,7 +187,7 @@ fn context_from(
     loader.finish()
 }
 
-/// The world of the items: the namespaces among them, and those of the configuration.
+/// The world of the items, with the namespaces among them and those of the configuration.
 fn world(engine: &Engine, items: &[&Value], objects: GivenObjects) -> OfflineWorld {
     let mut world = OfflineWorld::new(Timestamp::now(), 0);
     world.set_objects(objects);
@@ -211,7 +205,7 @@ fn world(engine: &Engine, items: &[&Value], objects: GivenObjects) -> OfflineWor
     world
 }
 
-/// A part of the configuration, printed as a document of its own.
+/// A field of the configuration as a document of its own.
 fn printed(field: &str, value: &Value) -> Arc<Source> {
     let mut text = String::new();
     yaml::print(value, &mut text);

@@ -51,7 +51,6 @@ Examples:
 #[command(name = "fn", before_help = EXAMPLES, help_template = HELP)]
 pub(super) struct Arguments {}
 
-/// Runs the command.
 pub(super) fn run(_arguments: &Arguments) -> Exit {
     run_on(read(&Location::Stdin).and_then(|source| document(&source)))
 }
@@ -138,7 +137,7 @@ fn response(input: &FunctionInput<'_>, reporter: &mut Reporter) -> Response {
     }
 }
 
-/// Prints a response. A part of it must not pass for the whole, so that even a closed pipe is an error.
+/// Prints a response. It must not be truncated, so that even a closed pipe is an error.
 fn print(text: &str, reporter: &mut Reporter) {
     let mut out = io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -63,7 +63,7 @@ fn serve(config: &Document, documents: &[Document], reporter: &mut Reporter) {
     let config = Node { document: config, at: Pointer::ROOT, value };
     let input = FunctionInput::of_documents(config, documents);
     let response = response(&input, reporter);
-    // There is no place for results, and a part of the response is no response.
+    // The format has no results, and an incomplete response would delete objects.
     if reporter.exit() != Exit::Done {
         return;
     }

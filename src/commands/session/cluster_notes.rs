@@ -1,4 +1,4 @@
-//! Notes on a cluster: what could not be read from it, and what it does not have.
+//! Notes on a cluster: failed lookups, and what it does not have.
 
 use std::collections::BTreeSet;
 use std::slice;
@@ -18,7 +18,7 @@ use super::{RunWorld, Session};
 const NAMED_ERRORS: usize = 10;
 
 impl Session {
-    /// Reports what could not be read from the cluster, and which `--old` objects no object of the run belongs to.
+    /// Reports failed lookups, and `--old` objects that are the state of no object of the run.
     pub(in crate::commands) fn report_cluster_errors(&self, world: &RunWorld, reporter: &mut Reporter) {
         for old in self.old.unfound() {
             reporter.omission(format_args!("--old: {old} is the stored state of no object of this run"));
@@ -59,8 +59,8 @@ impl Session {
             };
             reporter.omission(&text);
         }
-        for remark in self.cluster.iter().flat_map(|cluster| cluster.notes()) {
-            reporter.note(&remark);
+        for note in self.cluster.iter().flat_map(|cluster| cluster.notes()) {
+            reporter.note(note);
         }
     }
 

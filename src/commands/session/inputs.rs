@@ -1,4 +1,4 @@
-//! The files that the options of a run name.
+//! The files of a run's options.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::source::{
     LoadedValues, Location, OldObjects, SourceError, custom_kinds, load_user, load_values,
 };
 
-/// What the options name, loaded.
+/// The loaded files of the options.
 pub(super) struct LoadedInputs {
     pub(super) policies: LoadedPolicies,
     pub(super) exceptions: LoadedExceptions,
@@ -65,7 +65,7 @@ impl LoadedInputs {
     }
 }
 
-/// Reports names that `--set` gives twice; whether there are any.
+/// Reports names that `--set` sets twice; returns whether there are any.
 fn repeated_names(options: &RunOptions, reporter: &mut Reporter) -> bool {
     let mut repeated = false;
     for (index, (name, _)) in options.set.iter().enumerate() {
@@ -78,7 +78,7 @@ fn repeated_names(options: &RunOptions, reporter: &mut Reporter) -> bool {
     repeated
 }
 
-/// The merge keys of lists, of the built-in kinds and of these. Errors are reported; `None` if there are any.
+/// The schemas of the built-in kinds and of these. Errors are reported; `None` if there are any.
 pub(in crate::commands) fn schemas(kinds: &[CustomKind], reporter: &mut Reporter) -> Option<Schemas> {
     let mut schemas = Schemas::kubernetes();
     let mut failed = false;

@@ -1,4 +1,4 @@
-//! What a run works with, loaded as its options say.
+//! The inputs of a run, loaded.
 
 mod cluster_notes;
 mod inputs;
@@ -32,13 +32,13 @@ use inputs::LoadedInputs;
 
 pub(super) use inputs::{location, schemas};
 
-/// The stack of a thread: enough for whatever the limits on depth allow.
+/// The stack of a thread: enough for the limits on depth.
 const STACK_BYTES: usize = 16 << 20;
 
 /// The world of a run: its inputs, and the cluster.
 pub(super) type RunWorld = ClusterWorld<OfflineWorld>;
 
-/// Everything that is loaded before the first object.
+/// Everything that is loaded before the objects.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) engine: Engine,
@@ -51,17 +51,14 @@ pub(super) struct Session {
     check_idempotent: bool,
     live: bool,
     pub(super) shows_secrets: bool,
-    /// The cluster, if the run uses one.
     pub(super) cluster: Option<Arc<dyn Cluster>>,
-    /// The same cluster, if the run is recorded.
+    /// The cluster as a recording, if the run is recorded.
     recording: Option<Arc<RecordingCluster>>,
-    /// The time that the run sees.
     now: Timestamp,
     /// Where the stored objects of manifests come from, if from a cluster.
     stored: Option<StoredObjects>,
-    /// The subject whose rights on targets are checked.
     check_rights: Option<String>,
-    /// Notes on the inputs, reported at the end of the run if some rule changes an object or fails.
+    /// The same, reported only if some rule changes an object or fails.
     pub(super) notes_on_acts: Vec<String>,
     /// The kinds whose schema could not be read.
     pub(super) missing_schemas: MissingSchemas,
@@ -164,7 +161,7 @@ impl Session {
         Some(session)
     }
 
-    /// Notes which API calls of policies only the manifests answer.
+    /// Notes the API calls of policies to which only the manifests are a response.
     fn note_api_calls(&mut self, options: &RunOptions) {
         let plurals = self.asked(options).plurals().join(", ");
         if !plurals.is_empty() && !options.uses_cluster_state() {
@@ -176,7 +173,6 @@ impl Session {
         }
     }
 
-    /// An evaluator of objects in a world.
     pub(super) fn evaluator<'a, W: World>(&'a self, world: &'a W) -> Evaluator<'a, W> {
         Evaluator {
             stored: self.stored.as_ref(),
@@ -188,12 +184,11 @@ impl Session {
         }
     }
 
-    /// Whether the objects are those of a cluster.
     pub(super) const fn is_live(&self) -> bool {
         self.live
     }
 
-    /// Whether only the policies come from the cluster.
+    /// Whether there is a cluster, and only the policies come from it.
     pub(super) const fn has_unasked_cluster(&self) -> bool {
         self.cluster.is_some() && self.stored.is_none() && !self.live
     }
@@ -203,12 +198,11 @@ impl Session {
         self.stored.as_ref().map(|stored| stored.missing().namespaces).unwrap_or_default()
     }
 
-    /// The writer of the result. That of live objects is streamed: no later failure can make it void.
+    /// The writer of the result, which streams live objects: a later failure does not void them.
     pub(super) fn spool(&self, reporter: &Reporter) -> Spool {
         if self.live && reporter.exit() < Exit::Input { Spool::streaming() } else { Spool::new() }
     }
 
-    /// The kinds that the rules can match.
     pub(super) fn kind_selectors(&self) -> Vec<KindSelector> {
         kind_selectors(self.engine.policies().classic_rules())
     }
@@ -220,7 +214,7 @@ impl Session {
         written.map(|rule| kind_selectors(iter::once(rule))).collect()
     }
 
-    /// The world of a run: its inputs, and the cluster where its state is used.
+    /// The world of a run: its inputs, and the cluster if its state is used.
     pub(super) fn world(&self, options: &RunOptions, manifests: &Manifests) -> RunWorld {
         let cluster = self.cluster.clone().filter(|_| options.uses_cluster_state());
         let given = self.offline_world(options, manifests);
@@ -236,14 +230,14 @@ impl Session {
             .with_rights(rights)
     }
 
-    /// The API calls of policies that no input answers: the manifests do, as with Kyverno's command line.
+    /// The API calls of policies that no input has a response to: the manifests are the response, as in the Kyverno CLI.
     fn asked<'a>(&'a self, options: &'a RunOptions) -> Asked<'a> {
         let rules = self.engine.policies().classic_rules();
         let paths: Vec<String> = rules.flat_map(|rule| rule.api_call_paths(Asked::VARIABLE)).collect();
         self.objects.asked(&paths, options.namespace_or_default(), &self.kinds)
     }
 
-    /// The world as far as the inputs know it.
+    /// The world of the inputs.
     fn offline_world(&self, options: &RunOptions, manifests: &Manifests) -> OfflineWorld {
         let mut world = OfflineWorld::new(self.now, options.seed);
         world.set_kinds(&self.kinds);

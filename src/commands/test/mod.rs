@@ -1,4 +1,4 @@
-//! `test`: Kyverno's test suites.
+//! `test`: runs Kyverno's test suites.
 
 mod load;
 mod run;
@@ -118,7 +118,6 @@ pub(super) struct Arguments {
     quiet: bool,
 }
 
-/// What is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Output {
     /// All suites with their rows, and the counts.
@@ -129,7 +128,6 @@ enum Output {
     Markdown,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments) -> Exit {
     let options = arguments.engine.options();
     let options = RunOptions {
@@ -157,7 +155,6 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
     })
 }
 
-/// The files of suites.
 fn find(arguments: &Arguments, reporter: &mut Reporter) -> Option<Vec<PathBuf>> {
     let here = [PathBuf::from(".")];
     let roots = if arguments.paths.is_empty() { &here[..] } else { &arguments.paths };

@@ -1,4 +1,4 @@
-//! Suites through the engine.
+//! The evaluation of suites.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use super::load::{Loaded, Loader};
 use super::selector::Selector;
 use super::update::Rewrite;
 
-/// What is the same for all suites of a run.
+/// What all suites of a run share.
 pub(super) struct Runner<'a> {
     pub(super) options: &'a RunOptions,
     pub(super) kinds: &'a [CustomKind],
@@ -32,15 +32,14 @@ pub(super) struct Runner<'a> {
 /// A test document with its results.
 #[derive(Debug)]
 pub(super) struct SuiteResult {
-    /// Its file.
     pub(super) file: Text,
-    /// Its rows; `None` where no expectation of it is to be run.
+    /// The rows; `None` if no expectation is selected.
     pub(super) report: Result<Option<SuiteReport>, Vec<SourceError>>,
     pub(super) notes: Vec<String>,
     /// Names in its expectations that no object has.
     pub(super) unmatched_names: Vec<String>,
     pub(super) divergences: DivergenceSet,
-    /// Expected objects that are not as they are expected.
+    /// The expected objects that differ.
     pub(super) rewrites: Vec<Rewrite>,
 }
 
@@ -49,7 +48,7 @@ impl SuiteResult {
         Self { report: Err(errors), ..Self::skipped(file, Vec::new()) }
     }
 
-    /// A document without an expectation that is to be run.
+    /// A document without a selected expectation.
     fn skipped(file: &Path, notes: Vec<String>) -> Self {
         Self {
             file: file.display().to_string().into(),
@@ -63,13 +62,12 @@ impl SuiteResult {
 }
 
 impl Runner<'_> {
-    /// Runs the suites of files, several at once; gives their results in the order of the files.
+    /// Runs the suites of files in parallel; the results are in the order of the files.
     pub(super) fn run(&self, files: &[PathBuf]) -> Vec<SuiteResult> {
         let ran: Vec<Vec<SuiteResult>> = files.par_iter().map(|file| self.file(file)).collect();
         ran.into_iter().flatten().collect()
     }
 
-    /// Runs the test documents of a file.
     fn file(&self, file: &Path) -> Vec<SuiteResult> {
         match read_file(file, &self.options.input_limits) {
             Ok(documents) if documents.is_empty() => {

@@ -1,4 +1,4 @@
-//! Which expectations are run.
+//! The selection of expectations.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Files of expected objects, rewritten.
+//! Updates of files with expected objects.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use crate::commands::reporter::Reporter;
 
 use super::load::Expected;
 
-/// An expected object and what it would have to be.
+/// The new value of an expected object.
 #[derive(Debug)]
 pub(super) struct Rewrite {
     file: PathBuf,
-    /// Which document of the file, counted among those that say something.
+    /// The index of the document in the file, not counting empty ones.
     document: usize,
     pointer: Pointer,
     value: Value,
@@ -37,7 +37,7 @@ impl Rewrite {
     }
 }
 
-/// Shows the differences, and writes them to the files; whether anything was written.
+/// Shows the differences, and writes them to the files; returns whether anything was written.
 pub(super) fn write<'r>(
     all: impl Iterator<Item = &'r Rewrite>,
     limits: &Limits,
