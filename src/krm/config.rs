@@ -145,9 +145,8 @@ impl<'v> Reader<'v> {
 
     fn config(&mut self) -> FunctionConfig {
         let inline = self.spec.get("inline").filter(|_| self.form == Form::Strings);
-        let names = FIELDS.each_ref().map(|field| field.name);
-        let unknown = |key: &str| unknown_field(key, &names);
-        let known: Vec<&str> = names.into_iter().chain(inline.map(|_| "inline")).collect();
+        let unknown = |key: &str| unknown_field(key, &FIELDS);
+        let known: Vec<&str> = FIELDS.into_iter().chain(inline.map(|_| "inline")).collect();
         self.decoder.fields(self.spec, &self.at, &known, unknown);
         let mode = self.word("mode", &MODES);
         for (field, of_mode, name) in

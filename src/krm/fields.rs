@@ -1,110 +1,79 @@
-//! The fields of a `Kyv`: one table for the reader of configurations and the schema.
+//! The fields of a `Kyv`, which `krm-function/crd.yaml` describes.
 
-/// A field of `spec`; of a ConfigMap's `data`, too.
-#[derive(Debug)]
-pub(super) struct Field {
-    pub(super) name: &'static str,
-    pub(super) shape: Shape,
-    /// The description in the schema.
-    pub(super) about: &'static str,
-}
-
-/// The type of a field.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Shape {
-    /// One of these words; the first is the default if the field has one.
-    Word {
-        words: &'static [&'static str],
-        has_default: bool,
-    },
-    Flag,
-    Document,
-    /// A list of paths and inline objects, which are described so.
-    Inputs(&'static str),
-    /// A list of paths.
-    Paths,
-}
-
-/// All fields, in the order of the schema.
-pub(super) const FIELDS: [Field; 13] = [
-    Field {
-        name: "mode",
-        shape: words(&["mutate", "generate", "validate"]),
-        about: "What the function does: mutate changes the items; generate adds the objects of manifests, \
-                changed; validate changes nothing and fails for each object that a policy would change.",
-    },
-    Field {
-        name: "policies",
-        shape: Shape::Inputs("a policy"),
-        about: "The policies: paths, seen from where the function runs, and whole policies. A folder stands \
-                for all files below it.",
-    },
-    Field {
-        name: "policiesFromItems",
-        shape: Shape::Flag,
-        about: "Whether policies among the items are applied, too.",
-    },
-    Field {
-        name: "manifests",
-        shape: Shape::Paths,
-        about: "Paths of the manifests that mode generate adds.",
-    },
-    Field {
-        name: "values",
-        shape: Shape::Document,
-        about: "A Values document of the Kyverno CLI (cli.kyverno.io/v1alpha1).",
-    },
-    Field {
-        name: "userInfo",
-        shape: Shape::Document,
-        about: "A UserInfo document of the Kyverno CLI (cli.kyverno.io/v1alpha1): who makes the requests.",
-    },
-    Field {
-        name: "exceptions",
-        shape: Shape::Inputs("an exception"),
-        about: "Exceptions from the policies: paths, and whole exceptions.",
-    },
-    Field {
-        name: "contextFrom",
-        shape: Shape::Inputs("an object"),
-        about: "What context entries of policies are answered from: paths, and whole objects.",
-    },
-    Field {
-        name: "operation",
-        shape: Shape::Word { words: &["CREATE", "UPDATE", "DELETE", "CONNECT"], has_default: false },
-        about: "The operation of the requests. Without it, an object is created.",
-    },
-    Field {
-        name: "semantics",
-        shape: words(&["documented", "kyverno"]),
-        about: "What policies mean where Kyverno's documentation and its controllers part.",
-    },
-    Field {
-        name: "legacy",
-        shape: words(&["doc", "native", "smp"]),
-        about: "What the early syntax of rules (overlay, patches) means.",
-    },
-    Field {
-        name: "onError",
-        shape: words(&["fail", "warn"]),
-        about: "What a rule does that cannot be evaluated: the function fails, or it warns.",
-    },
-    Field {
-        name: "severity",
-        shape: words(&["error", "warning", "info"]),
-        about: "How grave it is, in mode validate, that a policy would change an object. Only an error makes \
-                the function fail.",
-    },
+/// The fields of `spec`; of a ConfigMap's `data`, too.
+pub(super) const FIELDS: [&str; 13] = [
+    "mode",
+    "policies",
+    "policiesFromItems",
+    "manifests",
+    "values",
+    "userInfo",
+    "exceptions",
+    "contextFrom",
+    "operation",
+    "semantics",
+    "legacy",
+    "onError",
+    "severity",
 ];
 
-const fn words(words: &'static [&'static str]) -> Shape {
-    Shape::Word { words, has_default: true }
+/// The words that a field may have, the default first; none for a field of another type.
+pub(super) fn words_of(field: &str) -> &'static [&'static str] {
+    match field {
+        "mode" => &["mutate", "generate", "validate"],
+        // Without a default.
+        "operation" => &["CREATE", "UPDATE", "DELETE", "CONNECT"],
+        "semantics" => &["documented", "kyverno"],
+        "legacy" => &["doc", "native", "smp"],
+        "onError" => &["fail", "warn"],
+        "severity" => &["error", "warning", "info"],
+        _ => &[],
+    }
 }
 
-/// The words that a field may have; none for a field of another shape.
-pub(super) fn words_of(name: &str) -> &'static [&'static str] {
-    match FIELDS.iter().find(|field| field.name == name) {
-        Some(Field { shape: Shape::Word { words, .. }, .. }) => words,
-        _ => &[],
+#[cfg(test)]
+mod tests {
+    use crate::krm::FunctionConfig;
+    use crate::value::Value;
+    use crate::yaml;
+
+    use super::*;
+
+    /// Whether a value of a field has the right type.
+    fn is_accepted(field: &str, value: &str) -> bool {
+        let kyv = format!(r#"{{"apiVersion":"kyv.dev/v1alpha1","kind":"Kyv","spec":{{"{field}":{value}}}}}"#);
+        let errors = FunctionConfig::from_value(&Value::from_json(&kyv).unwrap()).err().unwrap_or_default();
+        !errors.iter().any(|error| error.to_string().contains("expected"))
+    }
+
+    #[test]
+    fn the_crd_has_these_fields_with_their_types_and_words() {
+        let crd = yaml::parse_value(include_str!("../../krm-function/crd.yaml")).unwrap();
+        let schema = crd.path(&["spec", "versions"]).unwrap().at(0).unwrap();
+        let spec = schema.path(&["schema", "openAPIV3Schema", "properties", "spec"]).unwrap();
+        let properties = spec.get("properties").and_then(Value::as_object).unwrap();
+        assert_eq!(properties.keys().map(|name| &**name).collect::<Vec<_>>(), FIELDS);
+        for (field, property) in properties {
+            let words = property.get("enum").and_then(Value::as_array).unwrap_or_default();
+            assert_eq!(words.iter().map(|word| word.as_str().unwrap()).collect::<Vec<_>>(), words_of(field));
+            let description = property.get("description").and_then(Value::as_str).unwrap();
+            let default = words_of(field).first().filter(|_| &**field != "operation");
+            let default = default.map_or_else(String::new, |word| format!(" The default is {word}."));
+            let has_default = description.contains("The default is");
+            assert!(description.ends_with(&default) && has_default != default.is_empty(), "{field}");
+            let word = words_of(field).first().map(|word| format!("\"{word}\""));
+            for (kind, value) in [
+                ("string", word.as_deref().unwrap_or("\"x\"")),
+                ("boolean", "true"),
+                ("object", "{}"),
+                ("array", "[\"x\"]"),
+            ] {
+                let is_type = property.get("type") == Some(&kind.into());
+                assert_eq!(is_accepted(field, value), is_type, "{field}: {value}");
+            }
+            let takes_objects = property.path(&["items", "x-kubernetes-preserve-unknown-fields"]).is_some();
+            let is_list = property.get("type") == Some(&"array".into());
+            assert_eq!(is_accepted(field, "[{}]"), is_list && takes_objects, "{field}");
+        }
     }
 }

@@ -10,7 +10,6 @@ mod fields;
 mod list;
 mod response;
 mod results;
-mod schema;
 
 pub use annotations::{InternalAnnotations, file_path, hide, is_internal};
 pub use check::{duplicates, item_errors};
@@ -18,4 +17,3 @@ pub use config::{ConfigError, FunctionConfig, Mode, OnError, PolicyInput};
 pub use list::{ResourceList, ResourceListError, is_resource, is_same_object};
 pub use response::{ItemOutcome, Response, response_text};
 pub use results::{Severities, Severity, change_words, failure, file, file_of, results, sort, warning};
-pub use schema::definition;
