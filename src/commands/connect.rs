@@ -24,29 +24,19 @@ pub(super) struct Connected {
 
 /// The cluster of the options, for a run that sees this time; nothing is sent yet. Errors are reported.
 pub(super) fn connect(options: &RunOptions, now: Timestamp, reporter: &mut Reporter) -> Option<Connected> {
-    let connected = match (&options.cluster.replay, &options.cluster.record) {
-        (Some(folder), _) => RecordedCluster::open(folder).map(|cluster| Connected {
-            is_redacted: cluster.is_redacted(),
-            cluster: Arc::new(cluster),
-            recording: None,
-        }),
-        (None, Some(folder)) => {
-            let live = live(options, reporter)?;
-            RecordingCluster::new(live, folder, now, options.show_secrets).map(|cluster| {
-                let recording = Arc::new(cluster);
-                Connected {
-                    cluster: Arc::clone(&recording) as _,
-                    recording: Some(recording),
-                    is_redacted: false,
-                }
-            })
-        }
-        (None, None) => {
-            let cluster = live(options, reporter)?;
-            Ok(Connected { cluster, recording: None, is_redacted: false })
-        }
+    if let Some(folder) = &options.cluster.replay {
+        let cluster = reporter.ok(RecordedCluster::open(folder))?;
+        let is_redacted = cluster.is_redacted();
+        return Some(Connected { cluster: Arc::new(cluster), recording: None, is_redacted });
+    }
+    let cluster = live(options, reporter)?;
+    let Some(folder) = &options.cluster.record else {
+        return Some(Connected { cluster, recording: None, is_redacted: false });
     };
-    connected.map_err(|error| reporter.source_error(&error)).ok()
+    let recording = RecordingCluster::new(cluster, folder, now, options.show_secrets);
+    let recording = Arc::new(reporter.ok(recording)?);
+    let cluster = Arc::clone(&recording) as _;
+    Some(Connected { cluster, recording: Some(recording), is_redacted: false })
 }
 
 #[cfg(feature = "cluster")]
@@ -62,19 +52,12 @@ fn live(options: &RunOptions, reporter: &mut Reporter) -> Option<Arc<dyn Cluster
         reporter.error(Exit::Input, text);
         return None;
     }
-    match LiveCluster::connect(connection) {
-        Ok(cluster) => {
-            // The end of an interrupted run writes the recording.
-            if options.is_live() || options.cluster.record.is_some() {
-                cluster.outlive_interrupts();
-            }
-            Some(Arc::new(cluster))
-        }
-        Err(error) => {
-            reporter.source_error(&error.into());
-            None
-        }
+    let cluster = reporter.ok(LiveCluster::connect(connection))?;
+    // The end of an interrupted run writes the recording.
+    if options.is_live() || options.cluster.record.is_some() {
+        cluster.outlive_interrupts();
     }
+    Some(Arc::new(cluster))
 }
 
 /// Reports that this build has no access to clusters.

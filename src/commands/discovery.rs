@@ -24,13 +24,7 @@ pub(super) fn live_kinds(
     for existing in rules.iter().filter_map(|rule| rule.existing()) {
         selectors.extend(existing.kind_selectors());
     }
-    let mut kinds = match custom_kinds_of(cluster, &selectors) {
-        Ok(read) => read,
-        Err(error) => {
-            reporter.source_error(&error.into());
-            return None;
-        }
-    };
+    let mut kinds = reporter.ok(custom_kinds_of(cluster, &selectors))?;
     let is_given = |kind: &GroupVersionKind| given.iter().any(|known| known.defines(&kind.group, &kind.kind));
     kinds.found.retain(|found| !found.versions.iter().any(|resource| is_given(&resource.kind)));
     for schema in &mut kinds.missing {

@@ -36,14 +36,14 @@ pub(super) fn run(
     presentation: &Presentation<'_>,
     reporter: &mut Reporter,
 ) -> Option<RunSummary> {
-    let wanted = object_arguments(options, reporter)?;
+    let arguments = object_arguments(options, reporter)?;
     // With refused policies the cluster is not read.
     let session = session?;
     let cluster = session.cluster.as_ref()?;
-    let selections = if wanted.types.is_empty() {
-        fitting(&wanted, &**cluster, session, reporter)?
+    let selections = if arguments.types.is_empty() {
+        fitting(&arguments, &**cluster, session, reporter)?
     } else {
-        named(&wanted, &**cluster, session, reporter)?
+        named(&arguments, &**cluster, session, reporter)?
     };
     let mut manifests = Manifests::new(options.input_limits);
     if !add_targets(options, session, &mut manifests, reporter) {
@@ -185,19 +185,19 @@ impl Iterator for Reading<'_> {
 
 /// The arguments in kubectl's grammar.
 fn object_arguments(options: &RunOptions, reporter: &mut Reporter) -> Option<ObjectArguments> {
-    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-    let wanted = ObjectArguments {
-        namespace: given(&options.namespace),
+    let filled = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let arguments = ObjectArguments {
+        namespace: filled(&options.namespace),
         all_namespaces: options.cluster.all_namespaces,
-        labels: given(&options.cluster.label_selector),
-        fields: given(&options.cluster.field_selector),
+        labels: filled(&options.cluster.label_selector),
+        fields: filled(&options.cluster.field_selector),
         types: Vec::new(),
     };
     if let Some(path) = options.cluster.resources.iter().find(|argument| is_file(argument)) {
         reporter.error(Exit::Input, format_args!("{path} is a file: manifests are given with -f"));
         return None;
     }
-    wanted.parse(&options.cluster.resources).map_err(|error| reporter.error(Exit::Input, &error)).ok()
+    arguments.parse(&options.cluster.resources).map_err(|error| reporter.error(Exit::Input, &error)).ok()
 }
 
 /// Whether an argument is a file that was given without `-f`.
@@ -208,28 +208,18 @@ fn is_file(argument: &str) -> bool {
     (manifest || argument.ends_with('/')) && path.exists()
 }
 
-/// The selections of the kinds that are named. Those that the cluster does not serve are reported.
+/// The selections of the named kinds. Kinds that the cluster does not serve are reported.
 fn named(
-    wanted: &ObjectArguments,
+    arguments: &ObjectArguments,
     cluster: &dyn Cluster,
     session: &Session,
     reporter: &mut Reporter,
 ) -> Option<Vec<Selection>> {
-    let resolved = match wanted.resolve(cluster, &session.kind_selectors()) {
-        Ok(resolved) => resolved,
-        Err(error) => {
-            reporter.source_error(&error.into());
-            return None;
-        }
-    };
+    let resolved = reporter.ok(arguments.resolve(cluster, &session.kind_selectors()))?;
     let mut selections = Vec::with_capacity(resolved.len());
-    let mut unknown = Vec::new();
-    for selection in resolved {
-        match selection {
-            Ok(selection) => selections.push(selection),
-            Err(error) => unknown.push(error),
-        }
-    }
+    let resolved = resolved.into_iter();
+    let unknown: Vec<_> =
+        resolved.filter_map(|found| found.map(|found| selections.push(found)).err()).collect();
     if !unknown.is_empty() {
         // Their API may be down.
         for down in unknown_kinds(cluster) {
@@ -244,39 +234,30 @@ fn named(
         reporter.source_error(&SourceError::Unread { what: vec![name], in_part: false, cause });
     }
     if let Ok(served) = cluster.resources() {
-        let read: Vec<ApiResource> = selections.iter().map(|selection| selection.resource.clone()).collect();
-        for text in unread_versions(&session.written_kind_selectors(), &read, &served) {
-            reporter.omission(&text);
-        }
+        note_unread_versions(&session.written_kind_selectors(), &selections, &served, reporter);
     }
     Some(selections)
 }
 
 /// The kinds that the policies can match.
 fn fitting(
-    wanted: &ObjectArguments,
+    arguments: &ObjectArguments,
     cluster: &dyn Cluster,
     session: &Session,
     reporter: &mut Reporter,
 ) -> Option<Vec<Selection>> {
     let selectors = &session.kind_selectors();
-    let (fitting, served) =
-        match wanted.fitting(selectors, cluster).and_then(|found| Ok((found, cluster.resources()?))) {
-            Ok(found) => found,
-            Err(error) => {
-                reporter.source_error(&error.into());
-                return None;
-            }
-        };
+    let fitting = reporter.ok(arguments.fitting(selectors, cluster))?;
+    let served = reporter.ok(cluster.resources())?;
     for down in unknown_kinds(cluster) {
-        let is_meant = |selector: &&KindSelector| {
+        let may_match = |selector: &&KindSelector| {
             pattern::matches(&selector.group, &down.group)
                 && (&*selector.group != "*" || selector.only_kind().is_none() || !serves(&served, selector))
         };
-        if selectors.iter().any(|selector| is_meant(&selector)) {
+        if selectors.iter().any(|selector| may_match(&selector)) {
             reporter.source_error(&unread(&down));
         } else {
-            reporter.note(&unread(&down).to_string());
+            reporter.note(unread(&down));
         }
     }
     if !fitting.outside.is_empty() {
@@ -301,7 +282,6 @@ fn note_unread_kinds(
     served: &Resources,
     reporter: &mut Reporter,
 ) -> bool {
-    let read: Vec<ApiResource> = selections.iter().map(|selection| selection.resource.clone()).collect();
     let is_down = |selector: &KindSelector| {
         served.unavailable().iter().any(|down| pattern::matches(&selector.group, &down.group))
     };
@@ -316,26 +296,23 @@ fn note_unread_kinds(
         let names = listed(unserved.into_iter());
         reporter.omission(format_args!("rules name kinds that the cluster does not serve: {names}"));
     }
-    for text in unread_versions(rules, &read, served) {
-        reporter.omission(&text);
-    }
+    note_unread_versions(rules, selections, served, reporter);
     is_any
 }
 
-/// Notes on rules for other versions than that in which a kind is read.
-fn unread_versions(
+/// Notes rules for other versions than that in which a kind is read.
+fn note_unread_versions(
     rules: &[Vec<KindSelector>],
-    read: &[ApiResource],
+    selections: &[Selection],
     served: &Resources,
-) -> IndexSet<String> {
-    in_other_versions(rules, read, served, |selector, resource| {
-        format!(
-            "{} are read once, as {}: {} in a rule sees none of them",
-            resource.full_name(),
-            resource.kind.api_version(),
-            selector.text
-        )
-    })
+    reporter: &mut Reporter,
+) {
+    let read: Vec<ApiResource> = selections.iter().map(|selection| selection.resource.clone()).collect();
+    let notes = in_other_versions(rules, &read, served, |selector, resource| {
+        let (name, version) = (resource.full_name(), resource.kind.api_version());
+        format!("{name} are read once, as {version}: {} in a rule sees none of them", selector.text)
+    });
+    notes.iter().for_each(|note| reporter.omission(note));
 }
 
 /// The APIs whose discovery failed.

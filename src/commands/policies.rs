@@ -27,16 +27,9 @@ pub(super) fn policies(
         let given = options.explicit_namespace();
         let only = (options.is_live() && !options.cluster.all_namespaces)
             .then(|| given.unwrap_or_else(|| cluster.default_namespace()));
-        match load_cluster_policies(cluster, only, &mut loader, exceptions) {
-            Ok(unread) => {
-                is_whole = unread.is_empty();
-                unread.into_iter().for_each(|unread| reporter.unread_policies(unread));
-            }
-            Err(error) => {
-                reporter.source_error(&error.into());
-                return None;
-            }
-        }
+        let unread = reporter.ok(load_cluster_policies(cluster, only, &mut loader, exceptions))?;
+        is_whole = unread.is_empty();
+        unread.into_iter().for_each(|unread| reporter.unread_policies(unread));
     }
     let names = names.join(", ");
     match loader.finish(&names) {

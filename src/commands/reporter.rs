@@ -90,6 +90,11 @@ impl Reporter {
         self.last_cluster_error = text;
     }
 
+    /// Prints the error of a result; `None` if it is one.
+    pub(super) fn ok<T>(&mut self, result: Result<T, impl Into<SourceError>>) -> Option<T> {
+        result.map_err(|error| self.source_error(&error.into())).ok()
+    }
+
     /// Prints the errors of an input that could not be loaded; `None` if there are any.
     pub(super) fn loaded<T>(&mut self, loaded: Result<T, Vec<SourceError>>) -> Option<T> {
         loaded.map_err(|errors| self.source_errors(&errors)).ok()

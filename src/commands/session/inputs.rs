@@ -81,14 +81,14 @@ fn repeated_names(options: &RunOptions, reporter: &mut Reporter) -> bool {
 /// The schemas of the built-in kinds and of these. Errors are reported; `None` if there are any.
 pub(in crate::commands) fn schemas(kinds: &[CustomKind], reporter: &mut Reporter) -> Option<Schemas> {
     let mut schemas = Schemas::kubernetes();
-    let mut failed = false;
+    let mut is_valid = true;
     for kind in kinds {
         if let Err(error) = schemas.add_crd(&kind.definition) {
-            failed = true;
+            is_valid = false;
             reporter.error(Exit::Input, format_args!("{}: {error}", kind.origin));
         }
     }
-    (!failed).then_some(schemas)
+    is_valid.then_some(schemas)
 }
 
 /// Loads the file of an option, if it is set. Errors are reported; `None` if there are any.
