@@ -135,15 +135,15 @@ impl Parameters {
                     }
                     Shape::Map => Err("a parameter with names, which a variable cannot give".to_owned()),
                 });
-                let set = known.and_then(|given| read.set(&parameter, given));
+                let set = known.and_then(|value| read.set(&parameter, value));
                 errors.extend(set.map_err(|reason| ArgocdError::variable(name, reason)).err());
             }
         }
         match entries(list) {
             Ok(entries) => {
-                for (name, given) in entries {
-                    let known = find(&name).and_then(|definition| given.of_type(definition.shape));
-                    let set = known.and_then(|given| read.set(&name, given));
+                for (name, value) in entries {
+                    let known = find(&name).and_then(|definition| value.of_type(definition.shape));
+                    let set = known.and_then(|value| read.set(&name, value));
                     errors.extend(set.map_err(|reason| ArgocdError::parameter(name, reason)).err());
                 }
             }
@@ -153,8 +153,8 @@ impl Parameters {
     }
 
     /// Sets a parameter to a value of the right type.
-    fn set(&mut self, name: &str, given: ParameterValue) -> Result<(), String> {
-        match (name, given) {
+    fn set(&mut self, name: &str, value: ParameterValue) -> Result<(), String> {
+        match (name, value) {
             ("renderer", ParameterValue::Text(word)) => {
                 let found = Renderer::ALL.into_iter().find(|(known, _)| *known == word);
                 self.renderer = match (&*word, found) {
@@ -264,7 +264,7 @@ fn value_of(item: &Value) -> Result<ParameterValue, String> {
     }
     match found.pop() {
         Some(_) if !found.is_empty() => Err("more than one of `string`, `array` and `map`".into()),
-        given => Ok(given.unwrap_or(ParameterValue::Nothing)),
+        value => Ok(value.unwrap_or(ParameterValue::Nothing)),
     }
 }
 

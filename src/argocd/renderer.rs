@@ -159,9 +159,9 @@ impl Chart<'_> {
         for file in self.value_files {
             // Helm reads comma-separated values here.
             if file.as_os_str().as_encoded_bytes().iter().any(|byte| b",\"\n".contains(byte)) {
-                let fault =
+                let reason =
                     "a comma, quote or line break in the path of a file, which Helm would read as two";
-                return Err(ArgocdError::parameter("helm-value-files", fault));
+                return Err(ArgocdError::parameter("helm-value-files", reason));
             }
             add("--values", file.as_os_str());
         }
@@ -170,8 +170,8 @@ impl Chart<'_> {
         }
         for (name, value) in self.set {
             if name.is_empty() || name.contains(['=', ',']) {
-                let fault = "a name that is empty or holds `=` or `,`";
-                return Err(ArgocdError::parameter("helm-parameters", fault));
+                let reason = "a name that is empty or holds `=` or `,`";
+                return Err(ArgocdError::parameter("helm-parameters", reason));
             }
             add("--set", format!("{name}={}", escaped(value)).as_ref());
         }
@@ -212,17 +212,17 @@ mod tests {
 
     #[test]
     fn programs_get_no_variables_with_secrets() {
-        let given =
+        let names =
             ["PATH", "ARGOCD_ENV_TOKEN", "AWS_SECRET_ACCESS_KEY", "https_proxy", "GIT_ASKPASS", "PARAM_X"];
-        let given = || given.iter().map(|name| (OsString::from(name), OsString::from("x")));
-        let names = |network| {
-            let kept = Renderer::environment(given(), network);
+        let variables = || names.iter().map(|name| (OsString::from(name), OsString::from("x")));
+        let kept = |network| {
+            let kept = Renderer::environment(variables(), network);
             kept.into_iter().map(|(name, value)| format!("{}={}", name.display(), value.display()))
         };
-        let closed: Vec<_> = names(Network::Closed).collect();
+        let closed: Vec<_> = kept(Network::Closed).collect();
         assert_eq!(closed[..2], ["PATH=x", "HTTP_PROXY=http://127.0.0.1:9"]);
         assert!(closed.contains(&"GIT_ALLOW_PROTOCOL=none".to_owned()), "{closed:?}");
-        assert_eq!(names(Network::Open).collect::<Vec<_>>(), ["PATH=x", "https_proxy=x", "GIT_ASKPASS=x"]);
+        assert_eq!(kept(Network::Open).collect::<Vec<_>>(), ["PATH=x", "https_proxy=x", "GIT_ASKPASS=x"]);
     }
 
     #[test]

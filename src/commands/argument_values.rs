@@ -37,7 +37,7 @@ pub(super) enum ArgumentError {
     Duplicate(String),
 }
 
-/// A value that an argument may have: its name, its help text, and what it stands for.
+/// A value that an argument may have: its name, its help text, and its meaning.
 pub(super) type Choice<T> = (&'static str, &'static str, T);
 
 /// Reads the name of a choice.

@@ -106,7 +106,7 @@ fn values(flag: &Arg, words: &[String]) -> (Vec<String>, &'static str) {
 
 /// Types, or names of objects of the type before.
 fn objects(command: &clap::Command, words: &[String], last: &str) -> (Vec<String>, &'static str) {
-    let mut given = Vec::new();
+    let mut earlier = Vec::new();
     let mut is_value = false;
     for word in words {
         if std::mem::take(&mut is_value) {
@@ -115,20 +115,20 @@ fn objects(command: &clap::Command, words: &[String], last: &str) -> (Vec<String
         if word.starts_with('-') {
             is_value = flag(command, word).is_some();
         } else {
-            given.push(word);
+            earlier.push(word);
         }
     }
     if let Some((kind, _)) = last.split_once('/') {
         let names = named(words, kind);
         return (names.into_iter().map(|name| format!("{kind}/{name}")).collect(), NO_FILES);
     }
-    match given.first() {
+    match earlier.first() {
         Some(kind) if kind.contains('/') => {
             (types(words).into_iter().map(|kind| format!("{kind}/")).collect(), NO_FILES_NO_SPACE)
         }
         Some(kind) => {
             let names = named(words, kind);
-            (names.into_iter().filter(|name| !given.contains(&name)).collect(), NO_FILES)
+            (names.into_iter().filter(|name| !earlier.contains(&name)).collect(), NO_FILES)
         }
         None => match last.rsplit_once(',') {
             Some((front, _)) => {

@@ -13,7 +13,7 @@ use super::reporter::Reporter;
 pub(super) fn live_kinds(
     cluster: &dyn Cluster,
     policies: &[Policy],
-    given: &[CustomKind],
+    offline: &[CustomKind],
     reporter: &mut Reporter,
 ) -> Option<LiveKinds> {
     let merges = |rule: &&Rule| rule.not_evaluated().is_none() && rule.edit().merges();
@@ -25,10 +25,11 @@ pub(super) fn live_kinds(
         selectors.extend(existing.kind_selectors());
     }
     let mut kinds = reporter.ok(custom_kinds_of(cluster, &selectors))?;
-    let is_given = |kind: &GroupVersionKind| given.iter().any(|known| known.defines(&kind.group, &kind.kind));
-    kinds.found.retain(|found| !found.versions.iter().any(|resource| is_given(&resource.kind)));
+    let is_offline =
+        |kind: &GroupVersionKind| offline.iter().any(|known| known.defines(&kind.group, &kind.kind));
+    kinds.found.retain(|found| !found.versions.iter().any(|resource| is_offline(&resource.kind)));
     for schema in &mut kinds.missing {
-        schema.kinds.retain(|kind| !is_given(kind));
+        schema.kinds.retain(|kind| !is_offline(kind));
     }
     kinds.missing.retain(|schema| !schema.kinds.is_empty());
     Some(kinds)

@@ -63,10 +63,10 @@ impl<'a> Presentation<'a> {
         let dry_runs = cluster.map(|cluster| DryRuns::new(cluster, &evaluator));
         let mut writer = self.format.writer();
         let mut spool = session.spool(reporter);
-        let mut faults = Faults::default();
+        let mut errors = Faults::default();
         let mut secrets = 0;
         let prepare = |evaluated: &mut Evaluated| self.prepare(evaluated, evaluator.shows_secrets, dry_runs);
-        let take = |evaluated: Evaluated, prepared: Prepared| {
+        let consume = |evaluated: Evaluated, prepared: Prepared| {
             summary.add(&evaluated, reporter);
             if !self.format.shows_errors() {
                 summary.report_errors(&evaluated, reporter);
@@ -82,8 +82,8 @@ impl<'a> Presentation<'a> {
             }
             if spool.is_due() { reporter.suspend_progress(|| spool.print_pending()) } else { Ok(()) }
         };
-        evaluate_all(batches, &evaluator, prepare, take, |error| faults.push(error))?;
-        for error in faults {
+        evaluate_all(batches, &evaluator, prepare, consume, |error| errors.push(error))?;
+        for error in errors {
             reporter.source_error(&error);
         }
         session.report_cluster_errors(world, reporter);

@@ -61,7 +61,7 @@ impl Evaluation {
         Self { pointer, report, second_run: Vec::new(), whole: None, is_update: false, stored: None }
     }
 
-    /// The object as the cluster has it, or as it came.
+    /// The object as it is stored, or else as it was read.
     pub(super) fn of_cluster(&self) -> &Value {
         self.stored.as_ref().unwrap_or(self.states().0)
     }

@@ -52,41 +52,41 @@ impl<'a> Edits<'a> {
         let manifests = self.manifests;
         let repeated = self.repeated_inputs();
         let mut summary = RunSummary::without_impact();
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         let layout = self.layout;
         let prepare =
             |evaluated: &mut Evaluated| Some(layout.edit(evaluated.document()?, evaluated.after.as_ref()?));
-        let take = |evaluated: Evaluated, edited: Option<Edited>| {
+        let consume = |evaluated: Evaluated, edited: Option<Edited>| {
             summary.add(&evaluated, reporter);
             summary.report_errors(&evaluated, reporter);
             session.missing_schemas.add(&evaluated);
             if let Some(edited) = &edited {
                 summary.add_edit(&evaluated, edited);
             }
-            self.take(&evaluated, edited.map(|edited| edited.text));
+            self.add(&evaluated, edited.map(|edited| edited.text));
             Ok(())
         };
         let mut unread = Vec::new();
-        let pieces = manifests.pieces().filter(|piece| match piece {
-            Ok(piece) => !repeated.contains(&piece.input),
+        let documents = manifests.pieces().filter(|document| match document {
+            Ok(document) => !repeated.contains(&document.input),
             Err(_) => true,
         });
         // The other files can be written all the same.
-        let pieces = pieces.filter_map(|piece| match piece {
+        let documents = documents.filter_map(|document| match document {
             Err(error) if keep_going => {
                 unread.push(error);
                 None
             }
-            piece => Some(piece),
+            document => Some(document),
         });
         let evaluator = session.evaluator(world);
         if let Err(error) =
-            evaluate_all(chunks(pieces), &evaluator, prepare, take, |error| faults.push(error))
+            evaluate_all(chunks(documents), &evaluator, prepare, consume, |error| errors.push(error))
         {
             reporter.error(Exit::Input, &error);
         }
-        let has_input_errors = reporter.exit() == Exit::Input || !faults.is_empty();
-        reporter.source_errors(faults.iter().chain(&unread));
+        let has_input_errors = reporter.exit() == Exit::Input || !errors.is_empty();
+        reporter.source_errors(errors.iter().chain(&unread));
         session.report_cluster_errors(world, reporter);
         reporter.report_gaps();
         for input in &repeated {
@@ -126,7 +126,7 @@ impl<'a> Edits<'a> {
             .collect()
     }
 
-    fn take(&mut self, evaluated: &Evaluated, text: Option<String>) {
+    fn add(&mut self, evaluated: &Evaluated, text: Option<String>) {
         let input = evaluated.source.input;
         if self.current.as_ref().is_none_or(|current| current.input != input) {
             self.finish_file();

@@ -129,7 +129,7 @@ pub(super) fn run(arguments: &Arguments) -> Exit {
 
 impl Function {
     fn run(&self) -> Exit {
-        let wanted = |name: &str| {
+        let is_selected = |name: &str| {
             self.name.is_empty() || self.name.iter().any(|pattern| pattern::matches(pattern, name))
         };
         let missing: Vec<&String> = self
@@ -147,7 +147,7 @@ impl Function {
             });
         }
         let mut text = String::new();
-        for function in functions().filter(|function| wanted(function.name)) {
+        for function in functions().filter(|function| is_selected(function.name)) {
             let _ = writeln!(text, "{function}\n    {}", function.description);
         }
         print(&text)

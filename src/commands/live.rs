@@ -200,7 +200,7 @@ fn object_arguments(options: &RunOptions, reporter: &mut Reporter) -> Option<Obj
     arguments.parse(&options.cluster.resources).map_err(|error| reporter.error(Exit::Input, &error)).ok()
 }
 
-/// Whether an argument is a file that was given without `-f`.
+/// Whether an argument is a file that was named without `-f`.
 fn is_file(argument: &str) -> bool {
     let path = Path::new(argument);
     let manifest =

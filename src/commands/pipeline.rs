@@ -40,27 +40,27 @@ pub(super) fn chunks(
     })
 }
 
-/// Evaluates all documents. `prepare` is called for each of them on many threads, `take` with the results in the order of
-/// the input, and `fail` with the errors of the input. After an error that voids the result `take` is not called any
+/// Evaluates all documents. `prepare` is called for each of them on many threads, `consume` with the results in the order of
+/// the input, and `fail` with the errors of the input. After an error that voids the result `consume` is not called any
 /// more, and the rest of the input is read for its errors only.
 ///
 /// With rules that have targets all documents are kept until the last one was evaluated, because each may still be
-/// changed for another. The first error of `take` ends it.
+/// changed for another. The first error of `consume` ends it.
 pub(super) fn evaluate_all<W: World, R: Send>(
     batches: impl Iterator<Item = InputBatch>,
     evaluator: &Evaluator<'_, W>,
     prepare: impl Fn(&mut Evaluated) -> R + Sync,
-    mut take: impl FnMut(Evaluated, R) -> io::Result<()>,
+    mut consume: impl FnMut(Evaluated, R) -> io::Result<()>,
     mut fail: impl FnMut(SourceError),
 ) -> io::Result<()> {
     let prepared = |mut evaluated| {
         let prepared = prepare(&mut evaluated);
         (evaluated, prepared)
     };
-    let mut take = |(evaluated, prepared)| take(evaluated, prepared);
+    let mut consume = |(evaluated, prepared)| consume(evaluated, prepared);
     if !evaluator.engine.has_targets() {
         let evaluate = |document| prepared(evaluator.evaluate(document));
-        return Pipeline { evaluate, take, fail, failed: AtomicBool::new(false) }.run(batches);
+        return Pipeline { evaluate, consume, fail, failed: AtomicBool::new(false) }.run(batches);
     }
     let mut kept = Vec::new();
     let mut failed = false;
@@ -73,7 +73,7 @@ pub(super) fn evaluate_all<W: World, R: Send>(
         fail(error);
     };
     let evaluate = |document| evaluator.evaluate(document);
-    Pipeline { evaluate, take: keep, fail: note, failed: AtomicBool::new(false) }.run(batches)?;
+    Pipeline { evaluate, consume: keep, fail: note, failed: AtomicBool::new(false) }.run(batches)?;
     if failed {
         return Ok(());
     }
@@ -85,13 +85,13 @@ pub(super) fn evaluate_all<W: World, R: Send>(
             return Ok(());
         }
         let results: Vec<_> = chunk.into_par_iter().map(prepared).collect();
-        results.into_iter().try_for_each(&mut take)?;
+        results.into_iter().try_for_each(&mut consume)?;
     }
 }
 
 struct Pipeline<E, T, F> {
     evaluate: E,
-    take: T,
+    consume: T,
     fail: F,
     /// Whether an error voids the result, so that nothing has to be evaluated any more.
     failed: AtomicBool,
@@ -104,12 +104,12 @@ impl<E, T, F> Pipeline<E, T, F> {
         T: FnMut(R) -> io::Result<()>,
         F: FnMut(SourceError),
     {
-        let Self { evaluate, mut take, mut fail, failed } = self;
+        let Self { evaluate, mut consume, mut fail, failed } = self;
         let (evaluate, failed) = (&evaluate, &failed);
-        let mut take_all = |results: Results<R>| -> io::Result<()> {
+        let mut consume_all = |results: Results<R>| -> io::Result<()> {
             for result in results {
                 match result {
-                    Ok(result) if !failed.load(Ordering::Relaxed) => take(result)?,
+                    Ok(result) if !failed.load(Ordering::Relaxed) => consume(result)?,
                     Ok(_) => {}
                     Err(error) => {
                         failed.fetch_or(error.spoils_the_rest(), Ordering::Relaxed);
@@ -121,26 +121,26 @@ impl<E, T, F> Pipeline<E, T, F> {
         };
         let ahead = if current_num_threads() > 1 { BATCHES_AHEAD * current_num_threads() } else { 1 };
         let done = in_place_scope_fifo(|scope| {
-            let mut begun: VecDeque<Receiver<Results<R>>> = VecDeque::with_capacity(ahead);
+            let mut started: VecDeque<Receiver<Results<R>>> = VecDeque::with_capacity(ahead);
             for batch in batches {
                 match batch {
-                    InputBatch::Texts(_) => begun.push_back(begin(scope, batch, evaluate, failed)),
+                    InputBatch::Texts(_) => started.push_back(start(scope, batch, evaluate, failed)),
                     // Live objects are consumed before the next page is awaited.
                     InputBatch::Pieces(documents) => {
-                        while let Some(first) = begun.pop_front() {
-                            take_all(finished(&first))?;
+                        while let Some(first) = started.pop_front() {
+                            consume_all(wait(&first))?;
                         }
                         let documents = documents.into_par_iter();
-                        take_all(documents.filter_map(|one| result(one, evaluate, failed)).collect())?;
+                        consume_all(documents.filter_map(|one| result(one, evaluate, failed)).collect())?;
                     }
                 }
-                if begun.len() >= ahead
-                    && let Some(first) = begun.pop_front()
+                if started.len() >= ahead
+                    && let Some(first) = started.pop_front()
                 {
-                    take_all(finished(&first))?;
+                    consume_all(wait(&first))?;
                 }
             }
-            begun.iter().try_for_each(|first| take_all(finished(first)))
+            started.iter().try_for_each(|first| consume_all(wait(first)))
         });
         // Batches that are still running are not needed.
         failed.fetch_or(done.is_err(), Ordering::Relaxed);
@@ -149,7 +149,7 @@ impl<E, T, F> Pipeline<E, T, F> {
 }
 
 /// Starts a batch on the next free thread.
-fn begin<'scope, R: Send + 'scope>(
+fn start<'scope, R: Send + 'scope>(
     scope: &ScopeFifo<'scope>,
     batch: InputBatch,
     evaluate: &'scope (impl Fn(InputDocument) -> R + Sync),
@@ -177,9 +177,9 @@ fn result<R>(
 }
 
 /// Waits for a batch, and does other work meanwhile.
-fn finished<M: Default>(begun: &Receiver<M>) -> M {
+fn wait<M: Default>(started: &Receiver<M>) -> M {
     loop {
-        match begun.try_recv() {
+        match started.try_recv() {
             Ok(results) => return results,
             // Its thread panicked; the scope resumes the panic.
             Err(TryRecvError::Disconnected) => return M::default(),
@@ -187,7 +187,7 @@ fn finished<M: Default>(begun: &Receiver<M>) -> M {
         }
         // No work is left: another thread evaluates the batch.
         if yield_now() != Some(Yield::Executed) {
-            return begun.recv().unwrap_or_default();
+            return started.recv().unwrap_or_default();
         }
     }
 }

@@ -24,9 +24,9 @@ pub(super) fn policies(
         names.push("the cluster".into());
         let cluster = cluster?;
         // Policies of other namespaces do not match the objects of the run.
-        let given = options.explicit_namespace();
+        let namespace = options.explicit_namespace();
         let only = (options.is_live() && !options.cluster.all_namespaces)
-            .then(|| given.unwrap_or_else(|| cluster.default_namespace()));
+            .then(|| namespace.unwrap_or_else(|| cluster.default_namespace()));
         let unread = reporter.ok(load_cluster_policies(cluster, only, &mut loader, exceptions))?;
         is_whole = unread.is_empty();
         unread.into_iter().for_each(|unread| reporter.unread_policies(unread));

@@ -76,9 +76,9 @@ pub(super) fn unsupported(loaded: &LoadedPolicies) -> Vec<String> {
     for (policy, origin) in loaded.policies.iter().zip(&loaded.origins) {
         let spoiling = policy.meta().not_evaluated.iter().filter(|skipped| skipped.why.changes_the_result());
         errors.extend(spoiling.map(|skipped| not_evaluated(policy, origin, skipped)));
-        errors.extend(policy.meta().refused.iter().map(|fault| {
-            let difference = fault.divergence.map_or_else(String::new, |number| format!(" ({number})"));
-            format!("{origin}: {}: {fault}{difference}", policy.full_name())
+        errors.extend(policy.meta().refused.iter().map(|error| {
+            let difference = error.divergence.map_or_else(String::new, |number| format!(" ({number})"));
+            format!("{origin}: {}: {error}{difference}", policy.full_name())
         }));
     }
     errors

@@ -56,8 +56,8 @@ impl<'a> DryRuns<'a> {
         if let Some(status) = status.filter(|_| sent.get("status").is_none()) {
             sent.insert("status", status.clone());
         }
-        let answer = self.request(&identity, &sent, report, verb);
-        Some(match answer {
+        let response = self.request(&identity, &sent, report, verb);
+        Some(match response {
             Ok(stored) => {
                 let sent = without_bookkeeping(&sent);
                 let stored = comparable(&sent, &without_bookkeeping(&stored));
@@ -97,7 +97,7 @@ impl<'a> DryRuns<'a> {
             Err(error) if verb == DryRunVerb::Create && error.is_already_there() => {
                 self.cluster.dry_run(&DryRunRequest { verb: DryRunVerb::Apply, ..request })
             }
-            answer => answer,
+            response => response,
         }
     }
 }

@@ -18,16 +18,16 @@ pub(super) fn unfit_lists(source: &RuleSource, object: &Value) -> Vec<String> {
 fn visit(overlay: &Value, object: &Value, at: &mut Pointer, found: &mut Vec<String>) {
     match (overlay, object) {
         (Value::Object(members), Value::Object(_)) => {
-            for (key, wanted) in members.iter() {
+            for (key, expected) in members.iter() {
                 if let Some(has) = object.get(key) {
                     at.push_key(key.clone());
-                    visit(wanted, has, at, found);
+                    visit(expected, has, at, found);
                     at.pop();
                 }
             }
         }
-        (Value::Array(wanted), Value::Array(items)) => {
-            for element in wanted.iter() {
+        (Value::Array(expected), Value::Array(items)) => {
+            for element in expected.iter() {
                 let conditions = conditions(element);
                 let fitting: Vec<(usize, &Value)> = items
                     .iter()
@@ -51,7 +51,7 @@ fn visit(overlay: &Value, object: &Value, at: &mut Pointer, found: &mut Vec<Stri
 /// A condition of an element on one of its fields.
 struct Condition<'a> {
     name: &'a str,
-    wanted: &'a Text,
+    expected: &'a Text,
     pattern: LeafPattern,
 }
 
@@ -68,18 +68,18 @@ fn conditions(element: &Value) -> Vec<Condition<'_>> {
     let members = element.as_object().into_iter().flat_map(|members| members.iter());
     let conditions = members.filter_map(|(key, value)| {
         let name = key.strip_prefix("<(").or_else(|| key.strip_prefix('('))?.strip_suffix(')')?;
-        let wanted = value.as_text().filter(|text| !text.contains("{{"))?;
-        Some(Condition { name, wanted, pattern: LeafPattern::text(&**wanted) })
+        let expected = value.as_text().filter(|text| !text.contains("{{"))?;
+        Some(Condition { name, expected, pattern: LeafPattern::text(&**expected) })
     });
     conditions.collect()
 }
 
 fn unfit(at: &Pointer, conditions: &[Condition<'_>], items: &[Value]) -> String {
-    let wanted: Vec<String> =
-        conditions.iter().map(|condition| format!("{} `{}`", condition.name, condition.wanted)).collect();
-    let wanted = wanted.join(" and ");
+    let expected: Vec<String> =
+        conditions.iter().map(|condition| format!("{} `{}`", condition.name, condition.expected)).collect();
+    let expected = expected.join(" and ");
     if items.is_empty() {
-        return format!("{at} is empty; wanted an element with {wanted}");
+        return format!("{at} is empty; wanted an element with {expected}");
     }
     let has = |item: &Value| -> String {
         let values = conditions.iter().map(|condition| match item.get(condition.name) {
@@ -93,7 +93,7 @@ fn unfit(at: &Pointer, conditions: &[Condition<'_>], items: &[Value]) -> String 
     if items.len() > NAMED_ELEMENTS {
         seen.push(format!("{} more", items.len() - NAMED_ELEMENTS));
     }
-    format!("{at}: wanted {wanted}; found {}", seen.join(", "))
+    format!("{at}: wanted {expected}; found {}", seen.join(", "))
 }
 
 #[cfg(test)]

@@ -12,12 +12,12 @@ pub(super) fn in_other_versions(
     rules: &[Vec<KindSelector>],
     read: &[ApiResource],
     served: &Resources,
-    told: impl Fn(&KindSelector, &ApiResource) -> String,
+    describe: impl Fn(&KindSelector, &ApiResource) -> String,
 ) -> IndexSet<String> {
     let named = rules.iter().flat_map(|rule| rule.iter().map(move |selector| (rule, selector)));
     let others = named.filter_map(|(rule, selector)| {
         let resource = in_another_version(served, selector, rule, read)?;
-        Some(format!("{}, and Kyverno would, converted", told(selector, resource)))
+        Some(format!("{}, and Kyverno would, converted", describe(selector, resource)))
     });
     others.collect()
 }

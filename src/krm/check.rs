@@ -18,8 +18,8 @@ fn place(item: &Value) -> Option<(Option<&str>, &str, &str)> {
 pub fn duplicates<'a>(items: &[&'a Value]) -> Vec<usize> {
     let mut places = BTreeSet::new();
     let duplicate = |(number, item): (usize, &&'a Value)| {
-        let taken = place(item).is_some_and(|place| !places.insert(place));
-        taken.then_some(number)
+        let is_known = place(item).is_some_and(|place| !places.insert(place));
+        is_known.then_some(number)
     };
     items.iter().enumerate().filter_map(duplicate).collect()
 }

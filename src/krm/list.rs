@@ -4,7 +4,7 @@ use crate::value::{Text, Value};
 
 const DEFAULT_VERSION: &str = "config.kubernetes.io/v1";
 
-/// A ResourceList as it came in.
+/// The input of a function.
 #[derive(Clone, Debug)]
 pub struct ResourceList {
     /// Its `apiVersion`, which the response has, too.

@@ -1,4 +1,4 @@
-//! The text of a response: items that did not change come out as they came in.
+//! The text of a response: unchanged items keep their text.
 
 use std::ops::Range;
 
@@ -224,7 +224,7 @@ mod tests {
 
     use super::*;
 
-    /// The answer with the items of these numbers replaced by `{"a":0}`.
+    /// The response with the items of these indexes replaced by `{"a":0}`.
     fn responded(text: &str, changed: &[usize]) -> String {
         let source = Arc::new(Source::new("stdin", text));
         let document = yaml::read(&source, &Limits::default()).unwrap().remove(0);

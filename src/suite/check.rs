@@ -199,15 +199,15 @@ impl Checker<'_> {
         let Expectation { resources, specs, .. } = self.expectation;
         let Some(object) = &report.object else { return false };
         resources.is_empty() && specs.is_empty()
-            || resources.iter().any(|wanted| self.names(wanted, object))
+            || resources.iter().any(|expected| self.names(expected, object))
             || specs.iter().any(|spec| self.specifies(spec, object))
     }
 
     /// Whether `name` or `namespace/name` means an object.
-    fn names(&self, wanted: &str, object: &ObjectRef) -> bool {
-        match wanted.split_once('/') {
-            Some((wanted, name)) => wanted == self.namespace(object) && name == &*object.name,
-            None => *wanted == *object.name,
+    fn names(&self, expected: &str, object: &ObjectRef) -> bool {
+        match expected.split_once('/') {
+            Some((expected, name)) => expected == self.namespace(object) && name == &*object.name,
+            None => *expected == *object.name,
         }
     }
 
@@ -233,8 +233,8 @@ impl Checker<'_> {
         let targets = targets.filter(|target| target.is_named).map(|target| &target.report);
         let reports = run.iter().flat_map(|run| &run.reports).chain(targets);
         let objects: Vec<&ObjectRef> = reports.filter_map(|report| report.object.as_ref()).collect();
-        let has = |wanted: &dyn Fn(&ObjectRef) -> bool| objects.iter().any(|object| wanted(object));
-        let missing = resources.iter().filter(|wanted| !has(&|object| self.names(wanted, object)));
+        let has = |expected: &dyn Fn(&ObjectRef) -> bool| objects.iter().any(|object| expected(object));
+        let missing = resources.iter().filter(|expected| !has(&|object| self.names(expected, object)));
         let missing = missing.map(ToString::to_string);
         let unspecified = specs.iter().filter(|spec| !has(&|object| self.specifies(spec, object)));
         let missing: Vec<String> =
@@ -334,10 +334,10 @@ impl Checker<'_> {
                 return row;
             }
         }
-        let wanted = self.expectation.result;
-        if status != wanted {
+        let expected = self.expectation.result;
+        if status != expected {
             row.verdict = Verdict::Fail;
-            row.reason = format!("Want {}, got {}", wanted.word(), status.word());
+            row.reason = format!("Want {}, got {}", expected.word(), status.word());
         }
         row
     }
@@ -352,8 +352,8 @@ impl Checker<'_> {
         let mut actual = self.placed(actual);
         let Some(identity) = ObjectRef::of(&actual) else { return Comparison::Missing };
         let name = |object: &Value| object.path(&["metadata", "name"]).cloned();
-        let wanted = name(&actual);
-        let namesakes = documents.iter().enumerate().filter(|(_, document)| name(document) == wanted);
+        let actual_name = name(&actual);
+        let namesakes = documents.iter().enumerate().filter(|(_, document)| name(document) == actual_name);
         let mut documents = namesakes.map(|(index, document)| (index, document, self.placed(document)));
         let found = documents.find(|(_, _, placed)| ObjectRef::of(placed).as_ref() == Some(&identity));
         let Some((index, document, expected)) = found else { return Comparison::Missing };

@@ -290,20 +290,20 @@ impl Expectation {
 
     /// Whether a rule of this name is meant: the one named, and those generated from it.
     pub fn is_about(&self, rule: &str) -> bool {
-        let Some(wanted) = self.rule.as_deref() else { return true };
-        rule == wanted
+        let Some(named) = self.rule.as_deref() else { return true };
+        rule == named
             || [GENERATED, GENERATED_FOR_CRON_JOBS]
                 .iter()
-                .any(|prefix| rule.strip_prefix(prefix) == Some(wanted))
+                .any(|prefix| rule.strip_prefix(prefix) == Some(named))
     }
 
     /// Whether the expectation could mean the rule of this name if other rules were generated from it.
     pub fn could_be_about(&self, rule: &str) -> bool {
-        let wanted = self.rule.as_deref();
+        let named = self.rule.as_deref();
         self.is_about(rule)
             || [GENERATED_FOR_CRON_JOBS, GENERATED]
                 .iter()
-                .any(|prefix| wanted.and_then(|wanted| wanted.strip_prefix(prefix)) == Some(rule))
+                .any(|prefix| named.and_then(|named| named.strip_prefix(prefix)) == Some(rule))
     }
 }
 

@@ -288,7 +288,7 @@ impl<'a> Run<'a> {
         let mut errors = Vec::new();
         let mut left_out = Vec::new();
         let mut objects = 0;
-        let take = |evaluated: Evaluated, printed: Printed| {
+        let collect = |evaluated: Evaluated, printed: Printed| {
             match printed {
                 Printed::Objects(text) => {
                     summary.add(&evaluated, reporter);
@@ -310,9 +310,9 @@ impl<'a> Run<'a> {
             Ok(())
         };
         let evaluator = session.evaluator(world);
-        evaluate_all(chunks(manifests.pieces()), &evaluator, printed, take, |error| errors.push(error))?;
+        evaluate_all(chunks(manifests.pieces()), &evaluator, printed, collect, |error| errors.push(error))?;
         for error in &errors {
-            // Without the line itself, which may be a Secret's: whoever may see the application sees the message.
+            // Without the excerpt, which may be of a Secret: all users of the application see the message.
             let text = error.to_string();
             reporter.error(Exit::of(error), text.lines().next().unwrap_or_default());
         }

@@ -116,13 +116,13 @@ impl Function {
             Some(item_result(evaluated, subject, severities))
         };
         let mut all: Vec<Option<ItemResult>> = subjects.iter().map(|_| None).collect();
-        let take = |evaluated: Evaluated, result: Option<ItemResult>| {
+        let collect = |evaluated: Evaluated, result: Option<ItemResult>| {
             if let (Some(result), Some(place)) = (result, all.get_mut(evaluated.source.input)) {
                 *place = Some(result);
             }
             Ok(())
         };
-        let _never_fails = evaluate_all(chunks(documents), &evaluator, prepare, take, drop);
+        let _never_fails = evaluate_all(chunks(documents), &evaluator, prepare, collect, drop);
         all
     }
 

@@ -61,13 +61,13 @@ impl Function {
         let policies = policies(input, &config, &options, &mut errors, reporter);
         let printed = |field, value: &Option<Value>| value.as_ref().map(|value| printed(field, value));
         let values = printed("values", &config.values).map(|text| values_in(&text, &limits));
-        let values = taken(values.transpose(), &mut errors).unwrap_or_default();
+        let values = collect(values.transpose(), &mut errors).unwrap_or_default();
         let user = printed("userInfo", &config.user_info).map(|text| user_in(&text, &limits));
-        let user = taken(user.transpose(), &mut errors);
-        let objects = taken(context_from(input, &config, limits), &mut errors);
+        let user = collect(user.transpose(), &mut errors);
+        let objects = collect(context_from(input, &config, limits), &mut errors);
         let exceptions = exceptions(input, &config, limits, &mut errors);
         let generated = GeneratedObjects::load(&config.manifests, input.config.value, limits);
-        let generated = taken(generated, &mut errors);
+        let generated = collect(generated, &mut errors);
         if errors.is_empty() {
             errors.extend(unsupported(&policies).into_iter().map(FunctionError::Unsupported));
         }
@@ -97,7 +97,7 @@ impl Function {
 }
 
 /// What was loaded; if nothing was, the errors are added to the others.
-fn taken<T: Default, E: Into<FunctionError>>(
+fn collect<T: Default, E: Into<FunctionError>>(
     loaded: Result<T, Vec<E>>,
     errors: &mut Vec<FunctionError>,
 ) -> T {
@@ -161,11 +161,11 @@ fn exceptions(
                     errors.push(FunctionError::Inline { at, expected: "an exception" });
                 }
             }
-            // Only policies are given as a stream.
+            // Only policies can be a stream.
             PolicyInput::Stream(_) => {}
         }
     }
-    taken(loader.finish(), errors)
+    collect(loader.finish(), errors)
 }
 
 /// What context entries are loaded from: not the items, which are not in the cluster yet.

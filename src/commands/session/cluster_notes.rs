@@ -75,11 +75,11 @@ impl Session {
                 listed(kinds.into_iter())
             ));
         }
-        let is_given = |group: &str, kind: &str| self.kinds.iter().any(|known| known.defines(group, kind));
+        let is_offline = |group: &str, kind: &str| self.kinds.iter().any(|known| known.defines(group, kind));
         let defined: Vec<String> = defined
             .into_iter()
-            .filter(|(group, kind, _)| !is_given(group, kind))
-            .map(|(_, _, told)| told)
+            .filter(|(group, kind, _)| !is_offline(group, kind))
+            .map(|(_, _, name)| name)
             .collect();
         if !defined.is_empty() {
             reporter.note(format_args!(
@@ -107,7 +107,7 @@ impl Session {
             return BTreeSet::new();
         };
         let rules = self.written_kind_selectors();
-        let told = |selector: &KindSelector, resource: &ApiResource| {
+        let describe = |selector: &KindSelector, resource: &ApiResource| {
             let GroupVersionKind { kind, .. } = &resource.kind;
             let version = resource.kind.api_version();
             format!("{} in a rule sees none of the manifests of {kind} ({version})", selector.text)
@@ -116,7 +116,7 @@ impl Session {
         let kinds = stored.kinds();
         kinds
             .iter()
-            .flat_map(|kind| in_other_versions(&rules, slice::from_ref(kind), &served, told))
+            .flat_map(|kind| in_other_versions(&rules, slice::from_ref(kind), &served, describe))
             .collect()
     }
 }

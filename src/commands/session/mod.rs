@@ -80,7 +80,7 @@ impl Session {
         Self::load(options, false, reporter)
     }
 
-    /// The same, with traces of how outcomes came about.
+    /// The same, with traces for explanations.
     pub(super) fn open_traced(options: &RunOptions, reporter: &mut Reporter) -> Option<Self> {
         Self::load(options, true, reporter)
     }
@@ -163,7 +163,7 @@ impl Session {
 
     /// Notes the API calls of policies to which only the manifests are a response.
     fn note_api_calls(&mut self, options: &RunOptions) {
-        let plurals = self.asked(options).plurals().join(", ");
+        let plurals = self.api_calls(options).plurals().join(", ");
         if !plurals.is_empty() && !options.uses_cluster_state() {
             let text = format!(
                 "policies ask the API server for {plurals}: the manifests alone answer, as far as they can; \
@@ -217,13 +217,13 @@ impl Session {
     /// The world of a run: its inputs, and the cluster if its state is used.
     pub(super) fn world(&self, options: &RunOptions, manifests: &Manifests) -> RunWorld {
         let cluster = self.cluster.clone().filter(|_| options.uses_cluster_state());
-        let given = self.offline_world(options, manifests);
+        let offline = self.offline_world(options, manifests);
         let rights = match (&options.cluster.check_rights, &options.cluster.connection.impersonation.user) {
             (Some(subject), _) => Some(Rights::of(Subject::named(subject))),
             (None, Some(user)) => Some(Rights::own(user)),
             (None, None) => None,
         };
-        ClusterWorld::new(given, cluster, self.engine.uses_namespace_labels())
+        ClusterWorld::new(offline, cluster, self.engine.uses_namespace_labels())
             .with_secrets_shown(self.shows_secrets)
             .with_all_namespaces(options.cluster.all_namespaces)
             .with_max_targets(self.engine.settings().limits.targets)
@@ -231,7 +231,7 @@ impl Session {
     }
 
     /// The API calls of policies that no input has a response to: the manifests are the response, as in the Kyverno CLI.
-    fn asked<'a>(&'a self, options: &'a RunOptions) -> Asked<'a> {
+    fn api_calls<'a>(&'a self, options: &'a RunOptions) -> Asked<'a> {
         let rules = self.engine.policies().classic_rules();
         let paths: Vec<String> = rules.flat_map(|rule| rule.api_call_paths(Asked::VARIABLE)).collect();
         self.objects.asked(&paths, options.namespace_or_default(), &self.kinds)
@@ -242,10 +242,10 @@ impl Session {
         let mut world = OfflineWorld::new(self.now, options.seed);
         world.set_kinds(&self.kinds);
         let mut objects = self.objects.clone();
-        let asked = self.asked(options);
+        let calls = self.api_calls(options);
         // The state of a cluster is more than the manifests.
-        if !asked.plurals().is_empty() && !options.uses_cluster_state() {
-            objects.add_manifests(&asked, manifests.asked(&asked));
+        if !calls.plurals().is_empty() && !options.uses_cluster_state() {
+            objects.add_manifests(&calls, manifests.asked(&calls));
         }
         world.set_objects(objects);
         if self.engine.uses_namespace_labels() {

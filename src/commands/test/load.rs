@@ -32,8 +32,8 @@ pub(super) struct Loaded {
     pub(super) values: LoadedValues,
     pub(super) user: Option<UserInfo>,
     /// What context entries are loaded from.
-    pub(super) given: GivenObjects,
-    /// The files with expected objects, by the name that the suite gives them.
+    pub(super) context_objects: GivenObjects,
+    /// The files with expected objects, by their names in the suite.
     pub(super) expected: BTreeMap<Text, Result<Vec<Expected>, UnreadableFile>>,
     pub(super) notes: Vec<String>,
 }
@@ -66,18 +66,18 @@ impl Loader<'_> {
         let objects = self.objects(&suite.resources);
         let targets = self.objects(&suite.targets);
         let values = match (&suite.values, &suite.variables) {
-            (Some(at), _) => self.taken(values_inside(document, at)),
+            (Some(at), _) => self.collect(values_inside(document, at)),
             (None, Some(file)) => {
                 let location = self.location(file);
-                self.taken(load_values(&location, Head::Any, &self.limits))
+                self.collect(load_values(&location, Head::Any, &self.limits))
             }
             (None, None) => None,
         };
         let user = suite.userinfo.as_ref().and_then(|file| {
             let location = self.location(file);
-            self.taken(load_user(&location, Head::Any, &self.limits))
+            self.collect(load_user(&location, Head::Any, &self.limits))
         });
-        let given = self.given(document, &suite, &objects);
+        let context_objects = self.context_objects(document, &suite, &objects);
         let files = suite.results.iter().filter_map(|result| result.patched.clone());
         let mut expected = BTreeMap::new();
         for file in files {
@@ -102,7 +102,7 @@ impl Loader<'_> {
             targets,
             values,
             user,
-            given,
+            context_objects,
             expected,
             notes,
         })
@@ -116,7 +116,7 @@ impl Loader<'_> {
         Location::File { path: self.path(name), named: true }
     }
 
-    fn taken<T>(&mut self, loaded: Result<T, Vec<SourceError>>) -> Option<T> {
+    fn collect<T>(&mut self, loaded: Result<T, Vec<SourceError>>) -> Option<T> {
         loaded.map_err(|errors| self.refused.errors.extend(errors)).ok()
     }
 
@@ -127,7 +127,7 @@ impl Loader<'_> {
             return Vec::new();
         }
         let read = read_all(&self.path(name), &self.limits);
-        self.taken(read).unwrap_or_default()
+        self.collect(read).unwrap_or_default()
     }
 
     fn policies(&mut self, names: &[Text]) -> (Vec<Policy>, BTreeMap<Text, String>) {
@@ -204,7 +204,7 @@ impl Loader<'_> {
                 self.refused.errors.push(SourceError::Empty { path, kind: "PolicyException" });
             }
         }
-        let Some(loaded) = self.taken(loader.finish()) else { return PolicyExceptions::default() };
+        let Some(loaded) = self.collect(loader.finish()) else { return PolicyExceptions::default() };
         // Policies that do not run have rows of their own.
         if skipped.is_empty() {
             self.notes.extend(loaded.misses(policies));
@@ -216,7 +216,7 @@ impl Loader<'_> {
 
     /// The objects that context entries are loaded from. If the suite has cluster resources, the objects that the
     /// policies run on are there, too.
-    fn given(&mut self, document: &Document, suite: &Suite, objects: &[Value]) -> GivenObjects {
+    fn context_objects(&mut self, document: &Document, suite: &Suite, objects: &[Value]) -> GivenObjects {
         let kinds = self.definitions(&suite.cluster_resources);
         let mut loader = GivenLoader::new("default", &kinds, self.limits).with_definitions_elsewhere();
         for name in suite.cluster_resources.iter().chain(&suite.context) {
@@ -236,8 +236,8 @@ impl Loader<'_> {
                 .search(data, &Runtime::new(&clock, &random, &tracker))
                 .map_err(|error| error.to_string())
         });
-        let given = loader.finish();
-        self.taken(given).unwrap_or_default()
+        let loaded = loader.finish();
+        self.collect(loaded).unwrap_or_default()
     }
 
     /// The custom resource definitions that `ClusterResource` documents name.
@@ -253,10 +253,10 @@ impl Loader<'_> {
             }
         }
         let kinds = custom_kinds(&files, &self.limits);
-        self.taken(kinds).unwrap_or_default()
+        self.collect(kinds).unwrap_or_default()
     }
 
-    /// The objects that the policies run on. Of two with one identity the first is taken.
+    /// The objects that the policies run on. The first one of each identity counts.
     fn objects(&mut self, names: &[Text]) -> Vec<Value> {
         let mut seen = BTreeSet::new();
         let mut found = Vec::new();
@@ -313,8 +313,8 @@ fn unused_values<'o>(
     let mut notes = values.unknown_to(policies, skipped.keys());
     let names: BTreeSet<&str> =
         objects.filter_map(|object| object.path(&["metadata", "name"])?.as_str()).collect();
-    for (policy, given) in &values.policies {
-        let unmatched_names = given.resources.keys().filter(|name| !names.contains(&***name));
+    for (policy, assigned) in &values.policies {
+        let unmatched_names = assigned.resources.keys().filter(|name| !names.contains(&***name));
         notes.extend(unmatched_names.map(|name| {
             let meant = nearest(name, names.iter().copied());
             let meant = meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"));

@@ -184,7 +184,7 @@ fn find(arguments: &Arguments, reporter: &mut Reporter) -> Option<Vec<PathBuf>> 
     Some(files)
 }
 
-/// Reports that nothing was run, which is a failure if it is asked for.
+/// Reports that nothing was run.
 fn failure_or_note(is_failure: bool, message: &str, reporter: &mut Reporter) {
     if is_failure {
         reporter.error(Exit::Changes, message);

@@ -96,7 +96,7 @@ impl Runner<'_> {
         } else {
             Vec::new()
         };
-        suite.results.retain_mut(|result| self.selector.take(result));
+        suite.results.retain_mut(|result| self.selector.select(result));
         if suite.results.is_empty() {
             return SuiteResult::skipped(file, notes);
         }
@@ -138,7 +138,7 @@ impl Runner<'_> {
         for (name, labels) in &loaded.values.values.namespaces {
             world.set_namespace_labels(name.clone(), labels.clone());
         }
-        world.set_objects(loaded.given.clone());
+        world.set_objects(loaded.context_objects.clone());
         let mut operations: Vec<Option<Operation>> = Vec::new();
         for result in &loaded.suite.results {
             if !operations.contains(&result.operation) {

@@ -7,7 +7,7 @@ use crate::pattern::matches;
 use crate::suite::Expectation;
 use crate::value::Text;
 
-/// Patterns for fields of an expectation. A field that an expectation lacks fits every pattern.
+/// Patterns for fields of an expectation. A missing field matches every pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Selector {
     policy: Option<String>,
@@ -16,7 +16,7 @@ pub(super) struct Selector {
 }
 
 impl Selector {
-    /// Reads `policy=P,rule=R,resource=N`, any of them left out.
+    /// Reads `policy=P,rule=R,resource=N`, each optional.
     pub(super) fn parse(text: &str) -> Result<Self, ArgumentError> {
         let mut selector = Self::default();
         for pair in text.split(',').filter(|pair| !pair.is_empty()) {
@@ -38,8 +38,7 @@ impl Selector {
         Ok(selector)
     }
 
-    /// Whether an expectation is run on objects of these names. One that names no resources is left with those
-    /// that fit.
+    /// Whether an expectation is run on objects of these names. One without resources gets the matching ones.
     pub(super) fn narrow<'n>(
         &self,
         expectation: &mut Expectation,
@@ -54,8 +53,8 @@ impl Selector {
         !expectation.resources.is_empty()
     }
 
-    /// Whether an expectation is run. Of the resources it names only those that fit are left.
-    pub(super) fn take(&self, expectation: &mut Expectation) -> bool {
+    /// Whether an expectation is run. Its resources are reduced to the matching ones.
+    pub(super) fn select(&self, expectation: &mut Expectation) -> bool {
         let fits = |pattern: &Option<String>, text: &str| {
             pattern.as_ref().is_none_or(|pattern| matches(pattern, text))
         };
@@ -88,7 +87,7 @@ mod tests {
                         {policy: q, result: pass}]}";
         let mut suite = Suite::read(&yaml::parse_value(document).unwrap()).unwrap();
         let selector = Selector::parse(selector).unwrap();
-        suite.results.retain_mut(|result| selector.take(result));
+        suite.results.retain_mut(|result| selector.select(result));
         suite
             .results
             .iter()
