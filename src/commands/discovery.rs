@@ -39,11 +39,8 @@ pub(super) fn live_kinds(
 pub(super) fn filters(cluster: &dyn Cluster, is_user_known: bool, notes: &mut Vec<String>) -> RequestFilters {
     let KyvernoConfiguration { place, filters } = match KyvernoConfiguration::find(cluster) {
         Ok(found) => found.unwrap_or_default(),
-        Err((place, error)) => {
-            notes.push(format!(
-                "the configuration of the cluster's Kyverno (ConfigMap {place}) cannot be read, so nothing is known of \
-                 objects that it hides from policies: {error}"
-            ));
+        Err(error) => {
+            notes.push(error.to_string());
             return RequestFilters::default();
         }
     };

@@ -42,13 +42,24 @@ pub struct KyvernoConfiguration {
 /// The kind that every cluster with Kyverno serves.
 const POLICIES: &str = "clusterpolicies.kyverno.io";
 
+/// Why the configuration of a Kyverno is unknown.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the configuration of the cluster's Kyverno (ConfigMap {place}) cannot be read, so nothing is known of objects that it \
+     hides from policies: {cause}"
+)]
+pub struct UnreadConfiguration {
+    place: String,
+    cause: ClusterError,
+}
+
 impl KyvernoConfiguration {
     /// Reads the configuration of the Kyverno that a cluster runs; `None` if there is none.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the cluster from showing it, after the place that was looked at.
-    pub fn find(cluster: &dyn Cluster) -> Result<Option<Self>, (String, ClusterError)> {
+    /// A failed request for the `ConfigMap`.
+    pub fn find(cluster: &dyn Cluster) -> Result<Option<Self>, UnreadConfiguration> {
         let is_served = cluster.resources().is_ok_and(|served| {
             served.resolve(POLICIES).is_some_and(|resource| resource.full_name() == POLICIES)
         });
@@ -62,7 +73,7 @@ impl KyvernoConfiguration {
         match cluster.get(ApiResource::config_maps(), Some(namespace), name) {
             Ok(object) => Ok(Some(Self::read(place, &object))),
             Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err((place, error)),
+            Err(cause) => Err(UnreadConfiguration { place, cause }),
         }
     }
 

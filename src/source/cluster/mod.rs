@@ -36,7 +36,7 @@ use crate::value::{Text, Value};
 pub use connection::{Connection, Impersonation, Secret};
 pub use error::ClusterError;
 pub use failed_lookups::FailedLookup;
-pub use installed::{InstalledKyverno, KyvernoConfiguration};
+pub use installed::{InstalledKyverno, KyvernoConfiguration, UnreadConfiguration};
 pub use listing::{ListedObject, ListedPage};
 #[cfg(feature = "cluster")]
 pub use live::LiveCluster;
