@@ -93,7 +93,7 @@ impl<'a> Presentation<'a> {
         }
         reporter.report_gaps();
         if secrets > 0 && !session.shows_secrets {
-            reporter.note(&printed_secrets(secrets, session));
+            reporter.note(printed_secrets(secrets, session));
         }
         for note in writer.end_documents(&mut spool)? {
             reporter.note(&note);

@@ -159,7 +159,7 @@ impl Query {
         let semantics = self.semantics;
         let expression = match Expression::parse(&self.expression, semantics) {
             Ok(expression) => expression,
-            Err(error) => return reporter.error(Exit::Input, &shown(&self.expression, &error)),
+            Err(error) => return reporter.error(Exit::Input, shown(&self.expression, &error)),
         };
         let Some(documents) = self.documents(options, reporter) else { return };
         let clock = FixedClock(options.now.unwrap_or_else(Timestamp::now));

@@ -14,31 +14,25 @@ pub(super) fn policy_notes(loaded: &LoadedPolicies, reporter: &mut Reporter) -> 
     }
     let mut notes = Vec::new();
     for note in &loaded.notes {
-        match note {
-            PolicyNote::Planned { .. } => {}
+        notes.push(match note {
+            PolicyNote::Planned { .. } => continue,
             PolicyNote::Other { origin, kind, name } => {
-                let hint = if &**kind == "PolicyException" {
-                    " here (`--exceptions` takes those of kyverno.io)"
-                } else {
-                    ""
-                };
-                notes.push((NoteKind::Omission, format!("{origin}: {kind} {name} is not evaluated{hint}")));
+                let is_exception = &**kind == "PolicyException";
+                let hint = if is_exception { " here (`--exceptions` takes those of kyverno.io)" } else { "" };
+                (NoteKind::Omission, format!("{origin}: {kind} {name} is not evaluated{hint}"))
             }
             PolicyNote::NoPolicies { documents, files } => {
-                let documents = counted(*documents, "document");
-                let text =
-                    format!("{documents} in {} beside the policies passed over", counted(*files, "file"));
-                notes.push((NoteKind::Other, text));
+                let (documents, files) = (counted(*documents, "document"), counted(*files, "file"));
+                (NoteKind::Other, format!("{documents} in {files} beside the policies passed over"))
             }
             PolicyNote::Replaced { by, name } => {
-                let text = format!("{by} stands in for the policy {name} of the cluster");
-                notes.push((NoteKind::Other, text));
+                (NoteKind::Other, format!("{by} stands in for the policy {name} of the cluster"))
             }
             PolicyNote::Twice { origin, first, name } => {
                 let text = format!("{origin}: a policy {name} stands in {first}, too; both are evaluated");
-                notes.push((NoteKind::Other, text));
+                (NoteKind::Other, text)
             }
-        }
+        });
     }
     for (policy, origin) in loaded.policies.iter().zip(&loaded.origins) {
         let name = policy.full_name();

@@ -61,12 +61,9 @@ impl Spool {
     }
 
     /// Prints everything that was not printed yet. A closed pipe is no error.
-    pub(super) fn print_all(mut self) -> io::Result<()> {
-        let Some(mut file) = self.file.take() else { return self.print_pending() };
-        file.write_all(&self.buffer)?;
-        file.seek(SeekFrom::Start(0))?;
-        let copied = copy(&mut file);
-        if is_closed(&copied) { Ok(()) } else { copied }
+    pub(super) fn print_all(self) -> io::Result<()> {
+        let printed = self.print_all_strictly();
+        if is_closed(&printed) { Ok(()) } else { printed }
     }
 }
 

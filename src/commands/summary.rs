@@ -301,7 +301,7 @@ impl RunSummary {
     }
 
     /// Notes on objects that exceptions and Kyverno's configuration exclude.
-    fn report_excluded(&self, session: &Session, reporter: &mut Reporter) {
+    fn report_excluded(&self, session: &Session, reporter: &Reporter) {
         if !self.exempted.is_empty() {
             let names = self.exempted.iter();
             let names = names.map(|(name, objects)| format!("{name} for {}", counted(*objects, "object")));

@@ -173,7 +173,7 @@ impl<'v> Reader<'v> {
             values: self.document("values"),
             user_info: self.document("userInfo"),
             exceptions: self.inputs("exceptions", "an exception"),
-            operation: self.one_of("operation").and_then(|word| Operation::parse(word)),
+            operation: self.one_of("operation").and_then(Operation::parse),
             semantics: self.word("semantics", &[("kyverno", Semantics::Kyverno)]),
             legacy: self.word("legacy", &LegacyMode::ALL),
             on_error: self.word("onError", &[("warn", OnError::Warn)]),

@@ -97,10 +97,9 @@ pub fn is_resource(item: &Value, function_config: &Value) -> bool {
     let (version, kind) = (text(&["apiVersion"]), text(&["kind"]));
     let group = version.split_once('/').map_or("", |(group, _)| group);
     let local = text(&["metadata", "annotations", "config.kubernetes.io/local-config"]);
-    !(version.is_empty() || kind.is_empty())
-        && !["kpt.dev", "kustomize.config.k8s.io", "kyv.dev", "cli.kyverno.io"].contains(&group)
-        && (local.is_empty() || local == "false")
-        && !is_same_object(item, function_config)
+    let is_file = ["kpt.dev", "kustomize.config.k8s.io", "kyv.dev", "cli.kyverno.io"].contains(&group);
+    let has_kind = !version.is_empty() && !kind.is_empty();
+    has_kind && !is_file && (local.is_empty() || local == "false") && !is_same_object(item, function_config)
 }
 
 /// Whether two values are one object: an orchestrator may have annotated one of them.

@@ -88,7 +88,7 @@ impl Function {
         self.engine.policies().policies().iter().any(|policy| {
             let meta = policy.meta();
             meta.namespace.as_deref().is_none_or(|own| own == namespace)
-                && text(&["kind"]) == Some(&meta.kind)
+                && text(&["kind"]) == Some(meta.kind)
                 && text(&["metadata", "name"]) == Some(&meta.name)
         })
     }
