@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::policy::{ClassicPolicy, Edit, Patch, Policy, Rule};
-use crate::render::{ExplanationJson, ExplanationOptions, ExplanationText, RuleSource, RuleSources};
+use crate::render::{ExplanationOptions, Explanations, RuleSource, RuleSources};
 use crate::value::Value;
 
 use super::arguments::{Color, RunArguments};
@@ -61,13 +61,13 @@ static FORMATS: &[FormatChoice<ExplanationOptions>] = &[
         name: "text",
         help: "A screen for each object",
         summary: SummaryStyle::Line,
-        format: |options| Box::new(ExplanationText(options)),
+        format: |options| Box::new(Explanations::Text(options)),
     },
     FormatChoice {
         name: "json",
         help: "The same as data",
         summary: SummaryStyle::Line,
-        format: |options| Box::new(ExplanationJson(options)),
+        format: |options| Box::new(Explanations::Json(options)),
     },
 ];
 

@@ -3,118 +3,96 @@
 use indexmap::IndexMap;
 
 use crate::report::{
-    Counts, Flag, Impact, MissingData, ObjectReport, Outcome, RuleReport, ServerDryRun, SkipReason, Totals,
+    Counts, Flag, FlagCounts, Impact, MissingData, ObjectReport, Outcome, RuleReport, ServerDryRun,
+    SkipReason, Totals,
 };
-use crate::semantics::DivergenceSet;
+use crate::semantics::Divergence;
 use crate::value::{Pointer, Text, Value, shortest_changes};
 
 use super::Origin;
 use super::mask::{Masked, mask_of};
 use super::patch::{identity, json_patch};
 
-/// Separators of a JSON list that is written row by row.
-#[derive(Debug, Default)]
-pub struct JsonRows {
-    is_started: bool,
+/// A number of things.
+pub(super) fn number(number: usize) -> Value {
+    Value::from(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-impl JsonRows {
-    /// Whether no row was written yet.
-    pub const fn is_empty(&self) -> bool {
-        !self.is_started
-    }
-
-    /// The next row, given as JSON, behind what separates it from the one before.
-    pub fn row(&mut self, json: &str) -> String {
-        let lead = if std::mem::replace(&mut self.is_started, true) { ",\n" } else { "[\n" };
-        format!("{lead}{json}")
-    }
-
-    /// What ends the list.
-    pub const fn end(&self) -> &'static str {
-        if self.is_started { "\n]" } else { "[]" }
-    }
+/// A list of values.
+pub(super) fn list(items: impl IntoIterator<Item = impl Into<Value>>) -> Value {
+    Value::array(items.into_iter().map(Into::into).collect())
 }
 
-/// What the change of an object means for a cluster; `None` where there is nothing to say.
+/// The impact of a change on a cluster; `None` without impact.
 pub fn impact_json(impact: &Impact) -> Option<Value> {
     let row = || {
-        [
+        Value::from_iter([
             ("rollout", Value::from(impact.rollout)),
             ("immutable", places_json(&impact.immutable)),
             ("privilege", places_json(&impact.privilege)),
-        ]
-        .into_iter()
-        .collect()
+        ])
     };
     (!impact.is_none()).then(row)
 }
 
 fn places_json(places: &[Pointer]) -> Value {
-    Value::array(places.iter().map(|place| Value::from(place.to_json_pointer())).collect())
+    list(places.iter().map(Pointer::to_json_pointer))
 }
 
-/// One object's report: identity, origin, rules with outcome and patch, the differences announced.
-/// Secrets are masked.
+/// The difference of two states of a report's object as a JSON patch, masked.
+fn masked_patch(report: &ObjectReport, before: &Value, after: &Value) -> Value {
+    let masked = mask_of(report, before, after);
+    json_patch(&shortest_changes(&masked.before, &masked.after))
+}
+
+/// The report of an object: identity, origin, rules with outcome and patch, and divergences. Secrets are masked.
 pub fn object_json(report: &ObjectReport, origin: &Origin) -> Value {
-    let mut row: Value = [("origin", Value::from(origin.to_string()))].into_iter().collect();
+    let mut row = Value::from_iter([("origin", origin.to_string().into())]);
     if let Some(object) = &report.object {
         row.insert("object", identity(object));
     }
     row.insert("changed", report.is_changed().into());
-    let shown = mask_of(report, &report.before, &report.after);
-    row.insert("patch", json_patch(&shortest_changes(&shown.before, &shown.after)));
+    let masked = mask_of(report, &report.before, &report.after);
+    row.insert("patch", json_patch(&shortest_changes(&masked.before, &masked.after)));
     if let Some(server_dry_run) = &report.server_dry_run {
-        row.insert("server", dry_run_json(server_dry_run, report, &shown));
+        row.insert("server", dry_run_json(server_dry_run, report, &masked));
     }
     let rules = report.rules().map(|(policy, rule)| {
-        let mut row = rule_json(rule, &shown, report);
-        row.insert(
-            "applied",
-            (!policy.has_error() && matches!(rule.outcome, Outcome::Patched { .. })).into(),
-        );
-        let mut named: Value = [("policy", Value::String(policy.policy.clone()))].into_iter().collect();
-        for (key, value) in row.as_object().into_iter().flatten() {
-            named.insert(key.clone(), value.clone());
-        }
-        named
+        let mut row = Value::from_iter([("policy", policy.policy.clone().into())]);
+        rule_json(rule, &masked, report, &mut row);
+        let applied = !policy.has_error() && matches!(rule.outcome, Outcome::Patched { .. });
+        row.insert("applied", applied.into());
+        row
     });
-    row.insert("rules", Value::array(rules.collect()));
-    row.insert("differences", divergences_json(report.divergences()));
+    row.insert("rules", list(rules));
+    let divergences = report.divergences();
+    let divergences = divergences.iter().map(|divergence| Value::from_iter(divergence_members(divergence)));
+    row.insert("differences", list(divergences));
     row
 }
 
 /// The result of a dry run: the verdict, with further changes or the message.
 fn dry_run_json(server_dry_run: &ServerDryRun, report: &ObjectReport, object: &Masked) -> Value {
     let (verdict, name, value) = match server_dry_run {
-        ServerDryRun::Accepted { sent, stored } => {
-            let shown = mask_of(report, sent, stored);
-            ("accepted", "patch", json_patch(&shortest_changes(&shown.before, &shown.after)))
-        }
-        ServerDryRun::Refused(words) => ("refused", "message", object.message(words).into()),
-        ServerDryRun::Failed(words) => ("unanswered", "message", object.message(words).into()),
+        ServerDryRun::Accepted { sent, stored } => ("accepted", "patch", masked_patch(report, sent, stored)),
+        ServerDryRun::Refused(message) => ("refused", "message", object.message(message).into()),
+        ServerDryRun::Failed(message) => ("unanswered", "message", object.message(message).into()),
     };
-    [("verdict", Value::from(verdict)), (name, value)].into_iter().collect()
+    Value::from_iter([("verdict", verdict.into()), (name, value)])
 }
 
-fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport) -> Value {
-    let mut row: Value =
-        [("rule", Value::String(rule.rule.clone())), ("outcome", rule.outcome.word().into())]
-            .into_iter()
-            .collect();
+fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport, row: &mut Value) {
+    row.insert("rule", rule.rule.clone().into());
+    row.insert("outcome", rule.outcome.word().into());
     if let Some(trigger) = &rule.trigger {
         row.insert("trigger", identity(trigger));
     }
     match &rule.outcome {
-        Outcome::Patched { before, after } => {
-            let shown = mask_of(report, before, after);
-            row.insert("patch", json_patch(&shortest_changes(&shown.before, &shown.after)));
-        }
+        Outcome::Patched { before, after } => row.insert("patch", masked_patch(report, before, after)),
         Outcome::NoChange => {}
         Outcome::Triggered { targets, missing } => {
-            row.insert("targets", Value::array(targets.iter().map(identity).collect()));
-            let missing = missing.iter().map(|target| object.message(target).into());
-            row.insert("missing", Value::array(missing.collect()));
+            row.insert("targets", list(targets.iter().map(identity)));
+            row.insert("missing", list(missing.iter().map(|target| object.message(target))));
         }
         Outcome::Skipped(reason) => {
             row.insert("reason", reason.to_string().into());
@@ -124,7 +102,7 @@ fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport) -> Value
                 row.insert("objectPath", place(at));
             }
             if let SkipReason::Exceptions(names) = reason {
-                row.insert("exceptions", Value::array(names.iter().cloned().map(Value::String).collect()));
+                row.insert("exceptions", list(names.iter().cloned()));
             }
         }
         Outcome::Error(error) => {
@@ -134,59 +112,49 @@ fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport) -> Value
             }
         }
     }
-    row
 }
 
-fn divergences_json(divergences: DivergenceSet) -> Value {
-    let entries = divergences.iter().map(|difference| {
-        [
-            ("id", Value::from(difference.to_string())),
-            ("title", difference.title().into()),
-            ("documented", difference.documented().into()),
-            ("kyverno", difference.kyverno().into()),
-        ]
-        .into_iter()
-        .collect()
-    });
-    Value::array(entries.collect())
+/// The members of the JSON of a divergence.
+pub(super) fn divergence_members(divergence: Divergence) -> [(&'static str, Value); 4] {
+    [
+        ("id", divergence.to_string().into()),
+        ("title", divergence.title().into()),
+        ("documented", divergence.documented().into()),
+        ("kyverno", divergence.kyverno().into()),
+    ]
 }
 
-fn count(number: usize) -> Value {
-    Value::from(i64::try_from(number).unwrap_or(i64::MAX))
+/// The number of objects with each flag.
+fn flag_counts(flags: FlagCounts) -> impl Iterator<Item = (&'static str, Value)> {
+    Flag::ALL.into_iter().map(move |flag| (flag.word(), number(flags.flagged(flag))))
 }
 
-fn counts_json<S>(name: &'static str, of: &IndexMap<Text, Counts, S>) -> Value {
-    let rows = of.iter().map(|(key, counts)| {
-        [
-            (name, Value::String(key.clone())),
-            ("objects", count(counts.objects)),
-            ("changed", count(counts.changed)),
-            ("unchanged", count(counts.unchanged)),
-            ("errors", count(counts.errors)),
-            ("rollout", count(counts.flags.flagged(Flag::Rollout))),
-            ("immutable", count(counts.flags.flagged(Flag::Immutable))),
-            ("privilege", count(counts.flags.flagged(Flag::Privilege))),
-        ]
-        .into_iter()
-        .collect()
-    });
-    Value::array(rows.collect())
+fn counts_json<S>(name: &'static str, counts: &IndexMap<Text, Counts, S>) -> Value {
+    list(counts.iter().map(|(key, counts)| {
+        let row = [
+            (name, key.clone().into()),
+            ("objects", number(counts.objects)),
+            ("changed", number(counts.changed)),
+            ("unchanged", number(counts.unchanged)),
+            ("errors", number(counts.errors)),
+        ];
+        Value::from_iter(row.into_iter().chain(flag_counts(counts.flags)))
+    }))
 }
 
 fn gaps_json(gaps: &MissingData) -> Value {
-    let names = |names: &[String]| Value::array(names.iter().map(|name| name.as_str().into()).collect());
-    let lists = [
-        ("kinds", names(&gaps.unreadable)),
-        ("inPart", names(&gaps.partial)),
-        ("objects", names(&gaps.not_found)),
+    let names = |names: &[String]| list(names.iter().map(String::as_str));
+    Value::from_iter([
+        ("kinds", names(&gaps.unread)),
+        ("inPart", names(&gaps.in_part)),
+        ("objects", names(&gaps.absent)),
         ("policies", names(&gaps.policies)),
-        ("lookUps", names(&gaps.failed_lookups)),
-    ];
-    lists.into_iter().collect()
+        ("lookUps", names(&gaps.missed)),
+    ])
 }
 
-/// Counts: objects, changed, unchanged, errors, what could not be read, what the changes mean for a cluster with the
-/// first objects, and rows for each policy, each kind and each namespace. [`tally_rows`] has all of them with the rule.
+/// The totals: numbers of objects, what could not be read, the impact with the first objects, and rows for each policy,
+/// kind and namespace. [`tally_rows`] has those for each rule.
 pub fn tally_json(tally: &Totals, gaps: &MissingData) -> Value {
     let flags = Flag::ALL.into_iter().map(|flag| {
         let first = tally.flags.get(&flag).into_iter().flat_map(|flagged| &flagged.first);
@@ -197,66 +165,56 @@ pub fn tally_json(tally: &Totals, gaps: &MissingData) -> Value {
             }
             row
         });
-        let row: Value = [("objects", count(tally.flagged(flag))), ("first", Value::array(first.collect()))]
-            .into_iter()
-            .collect();
-        (flag.word(), row)
+        let row = [("objects", number(tally.flagged(flag))), ("first", list(first))];
+        (flag.word(), Value::from_iter(row))
     });
-    let flags: Value = flags.collect();
-    let mut all: Value = [
-        ("objects", count(tally.objects)),
-        ("changed", count(tally.changed)),
-        ("errors", count(tally.errors)),
-        ("unchanged", count(tally.unchanged)),
+    let mut all = Value::from_iter([
+        ("objects", number(tally.objects)),
+        ("changed", number(tally.changed)),
+        ("errors", number(tally.errors)),
+        ("unchanged", number(tally.unchanged)),
         ("notReadable", gaps_json(gaps)),
-        ("impact", flags),
+        ("impact", flags.collect()),
         ("byPolicy", counts_json("policy", &tally.by_policy)),
         ("byKind", counts_json("kind", &tally.by_kind)),
         ("byNamespace", counts_json("namespace", &tally.by_namespace)),
-    ]
-    .into_iter()
-    .collect();
+    ]);
     if let Some(kyverno) = &tally.kyverno {
-        let divergences = kyverno.divergences.iter().map(|divergence| Value::from(divergence.to_string()));
         let row = [
-            ("version", Value::from(kyverno.version.as_str())),
+            ("version", kyverno.version.as_str().into()),
             ("namespace", kyverno.namespace.as_str().into()),
-            ("differences", Value::array(divergences.collect())),
+            ("differences", list(kyverno.divergences.iter().map(|divergence| divergence.to_string()))),
             ("note", kyverno.message.as_str().into()),
         ];
-        all.insert("kyverno", row.into_iter().collect());
+        all.insert("kyverno", Value::from_iter(row));
     }
     let server_dry_runs = &tally.server_dry_runs;
     if !server_dry_runs.is_empty() {
         let counts = [
-            ("accepted", count(server_dry_runs.accepted)),
-            ("furtherChanges", count(server_dry_runs.changed)),
-            ("refused", count(server_dry_runs.refused)),
-            ("unanswered", count(server_dry_runs.failed)),
+            ("accepted", number(server_dry_runs.accepted)),
+            ("furtherChanges", number(server_dry_runs.changed)),
+            ("refused", number(server_dry_runs.refused)),
+            ("unanswered", number(server_dry_runs.unanswered)),
         ];
-        all.insert("serverDryRun", counts.into_iter().collect());
+        all.insert("serverDryRun", Value::from_iter(counts));
     }
     all
 }
 
-/// The rows of a tally, by policy, rule, kind and namespace: there may be many.
-pub fn tally_rows(tally: &Totals) -> impl Iterator<Item = Value> {
+/// The totals by policy, rule, kind and namespace, one row at a time: there may be many.
+pub(super) fn tally_rows(tally: &Totals) -> impl Iterator<Item = Value> {
     tally.rows.iter().map(|(key, row)| {
-        [
-            ("policy", Value::String(key.policy.clone())),
-            ("rule", Value::String(key.rule.clone())),
-            ("kind", Value::String(key.kind.clone())),
-            ("namespace", Value::String(key.namespace.clone())),
-            ("patched", count(row.patched)),
-            ("dropped", count(row.discarded)),
-            ("noChange", count(row.no_change)),
-            ("skipped", count(row.skipped)),
-            ("errors", count(row.errors)),
-            ("rollout", count(row.flags.flagged(Flag::Rollout))),
-            ("immutable", count(row.flags.flagged(Flag::Immutable))),
-            ("privilege", count(row.flags.flagged(Flag::Privilege))),
-        ]
-        .into_iter()
-        .collect()
+        let counts = [
+            ("policy", key.policy.clone().into()),
+            ("rule", key.rule.clone().into()),
+            ("kind", key.kind.clone().into()),
+            ("namespace", key.namespace.clone().into()),
+            ("patched", number(row.patched)),
+            ("dropped", number(row.discarded)),
+            ("noChange", number(row.no_change)),
+            ("skipped", number(row.skipped)),
+            ("errors", number(row.errors)),
+        ];
+        Value::from_iter(counts.into_iter().chain(flag_counts(row.flags)))
     })
 }

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use crate::report::{SuiteReport, SuiteRow, UnloadedSuite, Verdict};
 
 use super::diff::Palette;
-use super::suite::{SuiteView, difference_text, message, reasons, resource, title};
+use super::suite::{SuiteView, message, reasons, resource, suite_difference, title};
 
-/// The results as one `JUnit` document: a suite for each file, a case for each row; one that could not be
-/// loaded has a case with an error.
+/// The results as one `JUnit` document: a suite for each file, a case for each row. A suite that could not be loaded has
+/// one case with an error.
 pub fn suites_junit(suites: &[SuiteReport], unloaded: &[UnloadedSuite], view: &SuiteView) -> String {
     let mut body = String::new();
     let (mut tests, mut failures, mut skipped) = (0, 0, 0);
@@ -16,13 +16,13 @@ pub fn suites_junit(suites: &[SuiteReport], unloaded: &[UnloadedSuite], view: &S
         let rows = view.rows(suite);
         let failed = rows.iter().filter(|(_, row)| view.fails(row)).count();
         let passed = rows.iter().filter(|(_, row)| row.verdict == Verdict::Pass).count();
-        let left = rows.len() - failed - passed;
+        let other = rows.len() - failed - passed;
         tests += rows.len();
         failures += failed;
-        skipped += left;
+        skipped += other;
         let _ = writeln!(
             body,
-            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failed}\" errors=\"0\" skipped=\"{left}\">",
+            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failed}\" errors=\"0\" skipped=\"{other}\">",
             escaped(&title(suite)),
             rows.len(),
         );
@@ -65,15 +65,12 @@ fn case(row: &SuiteRow, view: &SuiteView, out: &mut String) {
         let _ = writeln!(out, "><skipped message=\"{}\"/></testcase>", escaped(&reason));
         return;
     }
-    let text = match &row.difference {
-        Some(difference) => difference_text(row, difference, Palette::Plain),
-        None => message(row),
-    };
+    let text = suite_difference(row, Palette::Plain).unwrap_or_else(|| message(row));
     let (reason, text) = (escaped(&reason), escaped(&text));
     let _ = writeln!(out, "><failure message=\"{reason}\">{text}</failure></testcase>");
 }
 
-/// The text as XML can hold it, inside an attribute too.
+/// Text as content or attribute of XML.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -83,7 +80,7 @@ fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\n' | '\t' => out.push(c),
-            // XML has no way to write these.
+            // XML cannot contain these.
             c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
             c => out.push(c),
         }
@@ -99,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_is_a_case_and_nothing_breaks_the_markup() {
+    fn every_row_is_a_case_with_valid_markup() {
         let row = |verdict, reason: &str| SuiteRow {
             policy: "p".into(),
             rule: "a\"<b>".into(),

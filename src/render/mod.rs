@@ -1,6 +1,4 @@
 //! Reports and values as text: diff, patches, JSON, tables, Markdown, with secrets masked.
-//!
-//! Every format is a function from a report to text; where the bytes go is the caller's business.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod diff;
@@ -19,30 +17,31 @@ mod words;
 
 use std::fmt;
 
-use crate::value::Text;
+use crate::value::{Text, Value};
+use crate::yaml;
 
-pub use diff::{DiffStyle, FileDiff, FilePart, FileText, Palette, dry_run_text, unified_diff};
-pub use explain::{Explanation, NoChangeReasons, RuleSource, RuleSources};
+pub use diff::{DiffStyle, Palette, unified_diff};
+pub use explain::{Explanation, RuleSource, RuleSources};
 pub use formats::{
-    Diff, DocumentView, ExplanationJson, ExplanationOptions, ExplanationText, Format, FormatWriter, Json,
-    Layout, Markdown, Name, ObjectView, Patch, Prepared, Report, RunTotals, Summary, Yaml,
+    Diff, DocumentView, ExplanationOptions, Explanations, Format, FormatWriter, Json, Layout, Markdown, Name,
+    ObjectView, Patch, Prepared, Report, RunTotals, Summary, Yaml,
 };
-pub use json::{JsonRows, impact_json, object_json, tally_json, tally_rows};
+pub use json::{impact_json, object_json, tally_json};
 pub use junit::suites_junit;
-pub use mask::{Masked, mask, mask_beside};
+pub use mask::{Masked, mask_beside};
 pub use messages::{divergence_notes, dry_run_line, error_lines, missing_targets, shown_message};
-pub use patch::{json_patch, kubectl_name};
+pub use patch::json_patch;
 pub use printable::{printable, printable_line};
 pub use suite::{SuiteView, suite_difference, suite_totals, suites_json, suites_markdown, suites_text};
 pub use summary::{Width, dry_runs_line, markdown, summary_table};
 pub use words::{counted, listed};
 
-/// Where an object came from: a file and the line its document starts on.
+/// The origin of an object: a file and a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The file's name as given, or another name of the input.
+    /// The name of the file, or of another input.
     pub name: Text,
-    /// The first line of the object, counted from 1; `None` where lines mean nothing.
+    /// The first line of the object, counted from 1; `None` if the input has no lines.
     pub line: Option<usize>,
 }
 
@@ -54,4 +53,11 @@ impl fmt::Display for Origin {
             None => Ok(()),
         }
     }
+}
+
+/// A value as YAML.
+fn to_yaml(value: &Value) -> String {
+    let mut text = String::new();
+    yaml::print(value, &mut text);
+    text
 }

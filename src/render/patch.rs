@@ -1,11 +1,11 @@
-//! Changes as JSON patches, objects as names.
+//! JSON patches and identities of objects.
 
 use crate::report::ObjectReport;
 use crate::value::{Change, ChangeKind, ObjectRef, Value};
 
 use super::printable::printable_line;
 
-/// Changes as an RFC 6902 patch.
+/// Changes as a JSON patch (RFC 6902).
 pub fn json_patch(changes: &[Change]) -> Value {
     let operations = changes.iter().map(|change| {
         let path = change.pointer.to_json_pointer();
@@ -14,32 +14,25 @@ pub fn json_patch(changes: &[Change]) -> Value {
             ChangeKind::Remove(_) => ("remove", None),
             ChangeKind::Replace { after, .. } => ("replace", Some(after)),
         };
-        let mut operation: Value = [("op", Value::from(op)), ("path", path.into())].into_iter().collect();
-        if let Some(value) = value {
-            operation.insert("value", value.clone());
-        }
-        operation
+        let value = value.map(|value| ("value", value.clone()));
+        Value::from_iter([("op", op.into()), ("path", path.into())].into_iter().chain(value))
     });
     Value::array(operations.collect())
 }
 
-/// What identifies an object in reports: `apiVersion`, `kind`, `namespace` where it has one, `name`.
+/// The identity of an object: `apiVersion`, `kind`, `namespace` if it has one, `name`.
 pub(super) fn identity(object: &ObjectRef) -> Value {
-    let mut identity: Value = [
-        ("apiVersion", Value::from(object.kind.api_version())),
-        ("kind", Value::String(object.kind.kind.clone())),
-    ]
-    .into_iter()
-    .collect();
-    if let Some(namespace) = &object.namespace {
-        identity.insert("namespace", Value::String(namespace.clone()));
-    }
-    identity.insert("name", Value::String(object.name.clone()));
-    identity
+    let kind = &object.kind;
+    let namespace = object.namespace.iter().map(|namespace| ("namespace", namespace.clone().into()));
+    [("apiVersion", kind.api_version().into()), ("kind", kind.kind.clone().into())]
+        .into_iter()
+        .chain(namespace)
+        .chain([("name", object.name.clone().into())])
+        .collect()
 }
 
-/// The name kubectl prints for an object with `-o name`: `pod/web`, `deployment.apps/web`.
-pub fn kubectl_name(report: &ObjectReport) -> Option<String> {
+/// The name of an object as `kubectl -o name` prints it: `pod/web`, `deployment.apps/web`.
+pub(super) fn kubectl_name(report: &ObjectReport) -> Option<String> {
     let object = report.object.as_ref()?;
     let kind = object.kind.kind.to_lowercase();
     let group = if object.kind.group.is_empty() { String::new() } else { format!(".{}", object.kind.group) };

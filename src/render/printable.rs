@@ -1,18 +1,23 @@
-//! Text from objects and policies, fit for a terminal.
+//! Text from objects and policies, safe for a terminal.
 
-/// The text without characters that act on a terminal or turn the direction of writing; line ends and tabs
-/// stay.
+/// The text without control characters, other than line breaks and tabs, and without characters that change the
+/// direction of writing.
 pub fn printable(text: &str) -> String {
-    let acts = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    text.chars().map(|c| if acts(c) || turns(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    safe(text, |c| matches!(c, '\n' | '\t'))
 }
 
-/// A name on one line: as [`printable`], and without line ends and tabs.
+/// A name on one line: as [`printable`], and without line breaks and tabs.
 pub fn printable_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || turns(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    safe(text, |_| false)
 }
 
-fn turns(c: char) -> bool {
+fn safe(text: &str, is_kept: fn(char) -> bool) -> String {
+    let is_safe = |c: char| is_kept(c) || !c.is_control() && !changes_direction(c);
+    text.chars().map(|c| if is_safe(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
+}
+
+/// Whether a character changes the direction of writing.
+pub(super) fn changes_direction(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 

@@ -4,23 +4,26 @@ use std::fmt::Write as _;
 
 use crate::report::{Difference, Subject, SuiteCounts, SuiteReport, SuiteRow, UnloadedSuite, Verdict};
 use crate::value::Value;
-use crate::yaml;
 
 use super::diff::{DiffStyle, Palette, hunks};
+use super::json::{list, number};
 use super::mask::mask_beside;
 use super::patch::identity;
 use super::printable::printable_line;
+use super::table::{Table, diff_details};
+use super::to_yaml;
+use super::words::counted;
 
-/// Which rows of test suites are shown, and how.
+/// Options of the output of test suites.
 #[derive(Clone, Copy, Debug)]
 pub struct SuiteView {
-    /// Only those that fail.
+    /// Whether only failures are shown.
     pub fail_only: bool,
-    /// With what the rules say.
+    /// Whether the messages of rules are shown.
     pub detailed: bool,
-    /// Rows that were dropped or not evaluated are failures.
+    /// Whether rows that were dropped or not evaluated are failures.
     pub strict: bool,
-    /// How diffs are coloured.
+    /// The colours of diffs.
     pub palette: Palette,
 }
 
@@ -34,10 +37,15 @@ impl SuiteView {
         }
     }
 
-    /// The rows of a suite that are shown, with their numbers from 1.
+    /// The shown rows of a suite with their numbers from 1.
     pub(super) fn rows<'a>(&self, suite: &'a SuiteReport) -> Vec<(usize, &'a SuiteRow)> {
         let rows = suite.rows.iter().enumerate().map(|(index, row)| (index + 1, row));
         rows.filter(|(_, row)| !self.fail_only || self.fails(row)).collect()
+    }
+
+    /// The headings of the shown columns.
+    fn headings(&self) -> &'static [&'static str] {
+        if self.detailed { &HEADINGS } else { &HEADINGS[..HEADINGS.len() - 1] }
     }
 }
 
@@ -87,11 +95,6 @@ pub(super) fn title(suite: &SuiteReport) -> String {
     if suite.name.is_empty() { suite.file.to_string() } else { format!("{} ({})", suite.file, suite.name) }
 }
 
-/// A number of things in words.
-fn counted(number: usize, thing: &str) -> String {
-    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
-}
-
 /// One line of totals.
 pub fn suite_totals(counts: &SuiteCounts) -> String {
     let SuiteCounts { suites, passed, failed, skipped, dropped, not_evaluated } = *counts;
@@ -104,7 +107,7 @@ pub fn suite_totals(counts: &SuiteCounts) -> String {
     line
 }
 
-/// The results as tables, one for each suite, each followed by what differs, and the totals.
+/// The results as tables, one for each suite with its diffs, and the totals.
 pub fn suites_text(suites: &[SuiteReport], view: &SuiteView) -> String {
     let mut out = String::new();
     for suite in suites {
@@ -113,127 +116,76 @@ pub fn suites_text(suites: &[SuiteReport], view: &SuiteView) -> String {
             continue;
         }
         let _ = writeln!(out, "{}", one_line(&title(suite)));
-        let columns = if view.detailed { HEADINGS.len() } else { HEADINGS.len() - 1 };
-        table(&rows, columns, &mut out);
-        out.push('\n');
-        let differences = rows.iter().filter_map(|(_, row)| Some((row, row.difference.as_ref()?)));
-        for (row, difference) in differences {
-            out.push_str(&difference_text(row, difference, view.palette));
-            out.push('\n');
+        let cells = rows.iter().map(|(number, row)| cells(*number, row).to_vec()).collect();
+        let _ = writeln!(out, "{}", Table::new(view.headings().to_vec(), 0, cells).text());
+        for difference in rows.iter().filter_map(|(_, row)| suite_difference(row, view.palette)) {
+            let _ = writeln!(out, "{difference}");
         }
     }
     let _ = writeln!(out, "{}", suite_totals(&SuiteCounts::of(suites)));
     out
 }
 
-fn table(rows: &[(usize, &SuiteRow)], columns: usize, out: &mut String) {
-    let rows: Vec<_> = rows.iter().map(|(number, row)| cells(*number, row)).collect();
-    let headings = HEADINGS.map(str::to_owned);
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| {
-            let cells = std::iter::once(&headings).chain(&rows).filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        })
-        .collect();
-    for row in std::iter::once(&headings).chain(&rows) {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            let _ = write!(line, "{cell:<width$}   ");
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
-}
-
-/// What differs between the expected object of a row and what became of it, with secrets masked; `None` where
-/// nothing does.
+/// The diff from the expected object of a row to the actual one, with secrets masked; `None` if they are equal.
 pub fn suite_difference(row: &SuiteRow, palette: Palette) -> Option<String> {
-    row.difference.as_ref().map(|difference| difference_text(row, difference, palette))
-}
-
-/// The diff between an expected object and the actual one, with secrets masked.
-pub(super) fn difference_text(row: &SuiteRow, difference: &Difference, palette: Palette) -> String {
-    let shown = mask_beside(&difference.expected, &difference.actual, &row.secrets);
-    let print = |value: &Value| {
-        let mut out = String::new();
-        yaml::print(value, &mut out);
-        out
-    };
+    let Difference { file, expected, actual, .. } = row.difference.as_ref()?;
+    let masked = mask_beside(expected, actual, &row.secrets);
     let rule = if row.rule.is_empty() { String::new() } else { format!("/{}", row.rule) };
     let mut out = String::new();
-    palette.paint("1", &format!("--- {}\texpected\n", one_line(&difference.file)), &mut out);
+    palette.paint("1", &format!("--- {}\texpected\n", one_line(file)), &mut out);
     let name = one_line(&format!("{}\t{}{rule}", resource(row), row.policy).replace('\t', " by "));
     palette.paint("1", &format!("+++ {name}\n"), &mut out);
     let style = DiffStyle { palette, ..DiffStyle::default() };
-    hunks(&print(&shown.before), &print(&shown.after), &style, &mut out);
-    out
+    hunks(&to_yaml(&masked.before), &to_yaml(&masked.after), &style, &mut out);
+    Some(out)
 }
 
-/// Why a suite could not be loaded, without the lines of files that errors show.
+/// Why a suite could not be loaded, without excerpts of files in the errors.
 pub(super) fn reasons(suite: &UnloadedSuite) -> String {
-    let is_shown = |line: &str| {
+    let is_excerpt = |line: &&str| {
         let number = line.trim_start().split_once(" |").map(|(number, _)| number);
         number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    let told = |reason: &str| {
-        let lines: Vec<String> =
-            reason.lines().take_while(|line| !is_shown(line)).map(str::to_owned).collect();
-        lines.join("\n")
-    };
-    let reasons: Vec<String> = suite.reasons.iter().map(|reason| told(reason)).collect();
-    reasons.join("\n")
+    let lines = suite.reasons.iter().flat_map(|reason| reason.lines().take_while(|line| !is_excerpt(line)));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The results as JSON: suites with their rows, those that could not be loaded, and the counts.
 pub fn suites_json(suites: &[SuiteReport], unloaded: &[UnloadedSuite], view: &SuiteView) -> Value {
     let listed = suites.iter().map(|suite| {
         let rows = view.rows(suite).into_iter().map(|(number, row)| row_json(number, row, view));
-        [
-            ("file", Value::String(suite.file.clone())),
-            ("name", Value::String(suite.name.clone())),
-            ("rows", Value::array(rows.collect())),
-        ]
-        .into_iter()
-        .collect()
+        Value::from_iter([
+            ("file", suite.file.clone().into()),
+            ("name", suite.name.clone().into()),
+            ("rows", list(rows)),
+        ])
     });
-    let count = |number: usize| Value::from(i64::try_from(number).unwrap_or(i64::MAX));
     let counts = SuiteCounts::of(suites);
-    let summary: Value = [
-        ("suites", count(counts.suites)),
-        ("passed", count(counts.passed)),
-        ("failed", count(counts.failed)),
-        ("skipped", count(counts.skipped)),
-        ("dropped", count(counts.dropped)),
-        ("notEvaluated", count(counts.not_evaluated)),
-        ("notLoaded", count(unloaded.len())),
-    ]
-    .into_iter()
-    .collect();
-    let unloaded = unloaded.iter().map(|suite| -> Value {
-        [("file", Value::String(suite.file.clone())), ("reason", reasons(suite).into())].into_iter().collect()
+    let summary = Value::from_iter([
+        ("suites", number(counts.suites)),
+        ("passed", number(counts.passed)),
+        ("failed", number(counts.failed)),
+        ("skipped", number(counts.skipped)),
+        ("dropped", number(counts.dropped)),
+        ("notEvaluated", number(counts.not_evaluated)),
+        ("notLoaded", number(unloaded.len())),
+    ]);
+    let unloaded = unloaded.iter().map(|suite| {
+        Value::from_iter([("file", suite.file.clone().into()), ("reason", reasons(suite).into())])
     });
-    [
-        ("suites", Value::array(listed.collect())),
-        ("notLoaded", Value::array(unloaded.collect())),
-        ("summary", summary),
-    ]
-    .into_iter()
-    .collect()
+    Value::from_iter([("suites", list(listed)), ("notLoaded", list(unloaded)), ("summary", summary)])
 }
 
-fn row_json(number: usize, row: &SuiteRow, view: &SuiteView) -> Value {
-    let id = Value::from(i64::try_from(number).unwrap_or(i64::MAX));
-    let mut json: Value = [
-        ("id", id),
-        ("policy", Value::String(row.policy.clone())),
-        ("rule", Value::String(row.rule.clone())),
+fn row_json(id: usize, row: &SuiteRow, view: &SuiteView) -> Value {
+    let mut json = Value::from_iter([
+        ("id", number(id)),
+        ("policy", row.policy.clone().into()),
+        ("rule", row.rule.clone().into()),
         ("resource", resource(row).into()),
         ("result", row.verdict.word().into()),
         ("reason", row.reason.as_str().into()),
         ("fails", view.fails(row).into()),
-    ]
-    .into_iter()
-    .collect();
+    ]);
     if let Subject::Object(object) = &row.resource {
         json.insert("object", identity(object));
     }
@@ -241,13 +193,13 @@ fn row_json(number: usize, row: &SuiteRow, view: &SuiteView) -> Value {
         json.insert("message", message(row).into());
     }
     if let Some(difference) = &row.difference {
-        json.insert("expectedFile", Value::String(difference.file.clone()));
-        json.insert("diff", difference_text(row, difference, Palette::Plain).into());
+        json.insert("expectedFile", difference.file.clone().into());
+        json.insert("diff", suite_difference(row, Palette::Plain).unwrap_or_default().into());
     }
     json
 }
 
-/// The results as Markdown, fit for a pull request.
+/// The results as Markdown for a pull request.
 pub fn suites_markdown(suites: &[SuiteReport], unloaded: &[UnloadedSuite], view: &SuiteView) -> String {
     let mut out = format!("### Kyverno test suites\n\n{}\n", suite_totals(&SuiteCounts::of(suites)));
     for suite in unloaded {
@@ -259,28 +211,15 @@ pub fn suites_markdown(suites: &[SuiteReport], unloaded: &[UnloadedSuite], view:
         if rows.is_empty() {
             continue;
         }
-        let columns = if view.detailed { HEADINGS.len() } else { HEADINGS.len() - 1 };
-        let line = |cells: &[String]| {
-            let cells: Vec<_> = cells.iter().take(columns).map(|cell| escaped(cell)).collect();
-            format!("| {} |\n", cells.join(" | "))
-        };
+        let headings = view.headings();
         let _ = write!(out, "\n#### {}\n\n", escaped(&one_line(&title(suite))));
-        out.push_str(&line(&HEADINGS.map(str::to_owned)));
-        let _ = writeln!(out, "|{}", "---|".repeat(columns));
+        let _ = writeln!(out, "| {} |\n|{}", headings.join(" | "), "---|".repeat(headings.len()));
         for (number, row) in &rows {
-            out.push_str(&line(&cells(*number, row)));
+            let cells = cells(*number, row).map(|cell| escaped(&cell));
+            let _ = writeln!(out, "| {} |", cells[..headings.len()].join(" | "));
         }
-        let diffs: String = rows
-            .iter()
-            .filter_map(|(_, row)| Some(difference_text(row, row.difference.as_ref()?, Palette::Plain)))
-            .collect();
-        if !diffs.is_empty() {
-            let fence = super::table::fence(&diffs);
-            let _ = writeln!(
-                out,
-                "\n<details><summary>Diff</summary>\n\n{fence}diff\n{diffs}{fence}\n\n</details>"
-            );
-        }
+        let diffs = rows.iter().filter_map(|(_, row)| suite_difference(row, Palette::Plain));
+        out.push_str(&diff_details(&diffs.collect::<String>()));
     }
     out
 }
@@ -366,7 +305,7 @@ ID   POLICY   RULE   RESOURCE      RESULT    REASON          MESSAGE
     }
 
     #[test]
-    fn only_failures_can_be_shown() {
+    fn other_rows_than_failures_can_be_hidden() {
         let view = SuiteView { fail_only: true, ..VIEW };
         let numbers = |view: &SuiteView| -> Vec<usize> {
             view.rows(&suite()).iter().map(|(number, _)| *number).collect()
@@ -376,7 +315,7 @@ ID   POLICY   RULE   RESOURCE      RESULT    REASON          MESSAGE
     }
 
     #[test]
-    fn suites_that_could_not_be_loaded_are_named() {
+    fn unloaded_suites_are_listed() {
         let reasons = ["a:1:1: b | c\n  1 | secret", "d"].map(str::to_owned).to_vec();
         let unloaded = [UnloadedSuite { file: "a".into(), reasons }];
         let json = suites_json(&[], &unloaded, &VIEW);
@@ -390,7 +329,7 @@ ID   POLICY   RULE   RESOURCE      RESULT    REASON          MESSAGE
     }
 
     #[test]
-    fn what_a_failing_rule_says_stands_in_the_json() {
+    fn json_has_the_messages_of_failing_rules() {
         let json = suites_json(&[suite()], &[], &SuiteView { detailed: false, ..VIEW });
         let messages = json.to_json().matches("\"message\":\"a\\nb ***\"").count();
         assert_eq!(messages, 1, "{}", json.to_json());

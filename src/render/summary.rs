@@ -4,83 +4,72 @@ use std::fmt::Write as _;
 
 use indexmap::IndexMap;
 
-use crate::report::{Counts, Flag, MissingData, ServerDryRuns, Totals, TotalsRow};
+use crate::report::{Counts, Flag, FlagCounts, MissingData, ServerDryRuns, Totals, TotalsRow};
 use crate::value::Text;
 
 use super::printable::printable_line;
-use super::table::{Table, fence, markdown_text};
+use super::table::{Table, diff_details, markdown_text};
+use super::words::counted;
 
-/// How many places are named for one object.
+/// The most paths that are shown for one object.
 const PLACES: usize = 3;
 
-/// How many rows a table has; those with the fewest changes are summed up in one more.
+/// The most rows of a table; those with the fewest changes are summed up in one more.
 const ROWS: usize = 20;
 
-/// How much a summary shows.
+/// The tables of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// One table, unless it would be too long.
     Short,
-    /// By policy, kind and namespace, too.
-    Whole,
+    /// Tables by policy, kind and namespace, too.
+    Full,
 }
 
-/// What a row counts: `NAMES` columns of names, and numbers.
-trait Counting: Clone + Default {
-    /// The headings of the numbers.
-    const HEADINGS: &'static [&'static str];
-
-    fn numbers(&self) -> Vec<usize>;
-
-    fn flagged(&self, flag: Flag) -> usize;
-
-    fn add(&mut self, other: &Self);
-
-    /// The rank in the table: by changes, then by errors.
-    fn weight(&self) -> (usize, usize);
+/// A row of a table.
+struct Row {
+    /// The cells of the first columns.
+    names: Vec<String>,
+    /// The numbers of objects, changed ones and those with errors as the constants below say.
+    numbers: Vec<usize>,
+    /// The objects with each of [`Flag::ALL`].
+    flagged: [usize; 3],
 }
 
-impl Counting for TotalsRow {
-    const HEADINGS: &'static [&'static str] = &["Patched", "Dropped", "No change", "Skipped", "Errors"];
+/// The columns of the numbers of rules.
+const RULE_COLUMNS: Columns =
+    Columns { headings: &["Patched", "Dropped", "No change", "Skipped", "Errors"], changed: 0, errors: 4 };
 
-    fn numbers(&self) -> Vec<usize> {
-        vec![self.patched, self.discarded, self.no_change, self.skipped, self.errors]
-    }
+/// The columns of the numbers of policies, kinds and namespaces.
+const OBJECT_COLUMNS: Columns =
+    Columns { headings: &["Objects", "Would change", "No change", "Errors"], changed: 1, errors: 3 };
 
-    fn flagged(&self, flag: Flag) -> usize {
-        self.flags.flagged(flag)
-    }
-
-    fn add(&mut self, other: &Self) {
-        self.add(other);
-    }
-
-    fn weight(&self) -> (usize, usize) {
-        (self.patched, self.errors)
-    }
+struct Columns {
+    headings: &'static [&'static str],
+    /// The index of the number by which rows are sorted.
+    changed: usize,
+    /// The index of the second number by which rows are sorted.
+    errors: usize,
 }
 
-impl Counting for Counts {
-    const HEADINGS: &'static [&'static str] = &["Objects", "Would change", "No change", "Errors"];
-
-    fn numbers(&self) -> Vec<usize> {
-        vec![self.objects, self.changed, self.unchanged, self.errors]
+impl Row {
+    fn of_rule(names: &[&Text], row: &TotalsRow) -> Self {
+        let numbers = vec![row.patched, row.discarded, row.no_change, row.skipped, row.errors];
+        Self::new(names, numbers, row.flags)
     }
 
-    fn flagged(&self, flag: Flag) -> usize {
-        self.flags.flagged(flag)
+    fn of_objects(name: &Text, counts: &Counts) -> Self {
+        let numbers = vec![counts.objects, counts.changed, counts.unchanged, counts.errors];
+        Self::new(&[name], numbers, counts.flags)
     }
 
-    fn add(&mut self, other: &Self) {
-        self.add(other);
-    }
-
-    fn weight(&self) -> (usize, usize) {
-        (self.changed, self.errors)
+    fn new(names: &[&Text], numbers: Vec<usize>, flags: FlagCounts) -> Self {
+        let names = names.iter().map(ToString::to_string).collect();
+        Self { names, numbers, flagged: Flag::ALL.map(|flag| flags.flagged(flag)) }
     }
 }
 
-const fn title(flag: Flag) -> &'static str {
+const fn heading(flag: Flag) -> &'static str {
     match flag {
         Flag::Rollout => "Rollout",
         Flag::Immutable => "Immutable",
@@ -88,60 +77,61 @@ const fn title(flag: Flag) -> &'static str {
     }
 }
 
-/// A table of rows with their names. Flags that no row has need no column.
-fn table<C: Counting>(names: &[&'static str], rows: &[(Vec<String>, C)]) -> Table {
-    let is_set = |flag: &Flag| rows.iter().any(|(_, counts)| counts.flagged(*flag) > 0);
-    let flags: Vec<Flag> = Flag::ALL.into_iter().filter(is_set).collect();
-    let titles = flags.iter().map(|flag| title(*flag));
-    let headings = names.iter().copied().chain(C::HEADINGS.iter().copied()).chain(titles).collect();
-    let cells = rows.iter().map(|(names, counts)| {
-        let flagged = flags.iter().map(|flag| counts.flagged(*flag));
-        let numbers = counts.numbers().into_iter().chain(flagged).map(|number| number.to_string());
-        names
-            .iter()
-            .map(|name| printable_line(if name.is_empty() { "-" } else { name }))
-            .chain(numbers)
-            .collect()
+/// A table of rows. Flags that no row has get no column.
+fn table(names: &[&'static str], columns: &Columns, rows: &[Row]) -> Table {
+    let flags: Vec<usize> =
+        (0..Flag::ALL.len()).filter(|flag| rows.iter().any(|row| row.flagged[*flag] > 0)).collect();
+    let flag_headings = flags.iter().map(|flag| heading(Flag::ALL[*flag]));
+    let headings = names.iter().copied().chain(columns.headings.iter().copied()).chain(flag_headings);
+    let cells = rows.iter().map(|row| {
+        let names = row.names.iter().map(|name| printable_line(if name.is_empty() { "-" } else { name }));
+        let flagged = flags.iter().map(|flag| &row.flagged[*flag]);
+        names.chain(row.numbers.iter().chain(flagged).map(ToString::to_string)).collect()
     });
-    Table::new(headings, names.len(), cells.collect())
+    Table::new(headings.collect(), names.len(), cells.collect())
 }
 
-/// The rows with the most changes, and the rest as one.
-fn folded<C: Counting>(mut rows: Vec<(Vec<String>, C)>) -> Vec<(Vec<String>, C)> {
-    rows.sort_by(|(a, counts), (b, other)| other.weight().cmp(&counts.weight()).then_with(|| a.cmp(b)));
+/// The rows with the most changes, and the sum of the rest.
+fn folded(mut rows: Vec<Row>, columns: &Columns) -> Vec<Row> {
+    let weight = |row: &Row| (row.numbers[columns.changed], row.numbers[columns.errors]);
+    rows.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| a.names.cmp(&b.names)));
     if rows.len() > ROWS + 1 {
         let rest = rows.split_off(ROWS);
-        let mut sum = C::default();
-        rest.iter().for_each(|(_, counts)| sum.add(counts));
-        let columns = rows.first().map_or(1, |(names, _)| names.len());
-        let mut names = vec![String::new(); columns];
-        if let Some(name) = names.first_mut() {
-            *name = format!("({} more)", rest.len());
-        }
-        rows.push((names, sum));
+        let count = rest.len();
+        let sum = rest.into_iter().reduce(|mut sum, row| {
+            sum.numbers.iter_mut().zip(row.numbers).for_each(|(sum, number)| *sum += number);
+            sum.flagged.iter_mut().zip(row.flagged).for_each(|(sum, number)| *sum += number);
+            sum
+        });
+        rows.extend(sum.map(|sum| {
+            let mut names = vec![String::new(); sum.names.len()];
+            names[0] = format!("({count} more)");
+            Row { names, ..sum }
+        }));
     }
     rows
 }
 
-/// The tables of a summary, each with what it is called.
+/// The tables of a summary with their titles.
 fn tables(tally: &Totals, width: Width) -> Vec<(&'static str, Table)> {
     let mut tables = Vec::new();
     let is_long = tally.rows.len() > ROWS;
     if is_long {
-        let mut rules: IndexMap<Vec<String>, TotalsRow> = IndexMap::new();
+        let mut rules: IndexMap<[&Text; 2], TotalsRow> = IndexMap::new();
         for (key, row) in &tally.rows {
-            rules.entry(vec![key.policy.to_string(), key.rule.to_string()]).or_default().add(row);
+            rules.entry([&key.policy, &key.rule]).or_default().add(row);
         }
-        tables.push(("By rule", table(&["Policy", "Rule"], &folded(rules.into_iter().collect()))));
+        let rows = rules.iter().map(|(names, row)| Row::of_rule(names, row)).collect();
+        let rows = folded(rows, &RULE_COLUMNS);
+        tables.push(("By rule", table(&["Policy", "Rule"], &RULE_COLUMNS, &rows)));
     } else if !tally.rows.is_empty() {
-        let names = |text: [&Text; 4]| text.into_iter().map(ToString::to_string).collect();
-        let rows = tally.rows.iter();
-        let rows = rows.map(|(key, row)| (names([&key.policy, &key.rule, &key.kind, &key.namespace]), *row));
-        let rows: Vec<(Vec<String>, TotalsRow)> = rows.collect();
-        tables.push((
-            "By policy, rule, kind and namespace",
-            table(&["Policy", "Rule", "Kind", "Namespace"], &rows),
-        ));
+        let rows = tally
+            .rows
+            .iter()
+            .map(|(key, row)| Row::of_rule(&[&key.policy, &key.rule, &key.kind, &key.namespace], row));
+        let rows: Vec<Row> = rows.collect();
+        let names = ["Policy", "Rule", "Kind", "Namespace"];
+        tables.push(("By policy, rule, kind and namespace", table(&names, &RULE_COLUMNS, &rows)));
     }
     let dimensions = [
         ("By policy", "Policy", &tally.by_policy),
@@ -150,46 +140,44 @@ fn tables(tally: &Totals, width: Width) -> Vec<(&'static str, Table)> {
     ];
     // A single row is the same as the totals.
     for (title, name, counts) in dimensions.into_iter().filter(|(_, _, counts)| counts.len() > 1) {
-        if is_long || width == Width::Whole {
-            let rows = counts.iter().map(|(name, counts)| (vec![name.to_string()], *counts)).collect();
-            tables.push((title, table(&[name], &folded(rows))));
+        if is_long || width == Width::Full {
+            let rows = counts.iter().map(|(name, counts)| Row::of_objects(name, counts)).collect();
+            tables.push((title, table(&[name], &OBJECT_COLUMNS, &folded(rows, &OBJECT_COLUMNS))));
         }
     }
     tables
 }
 
-/// Where the rows are that the table leaves out.
-fn rest(tally: &Totals) -> Option<String> {
+/// A line on the rows that the tables leave out.
+fn omitted_rows(tally: &Totals) -> Option<String> {
     let rows = tally.rows.len();
     (rows > ROWS).then(|| format!("all {rows} rows by policy, rule, kind and namespace: -o json"))
 }
 
 /// One line of totals.
 fn totals(tally: &Totals, gaps: &MissingData) -> String {
-    let objects = if tally.objects == 1 { "object" } else { "objects" };
-    let mut line = format!("{} {objects}, {} would change", tally.objects, tally.changed);
+    let mut line = format!("{}, {} would change", counted(tally.objects, "object"), tally.changed);
     if tally.unchanged > 0 && tally.unchanged < tally.objects {
         let _ = write!(line, ", {} would not", tally.unchanged);
     }
     if tally.errors > 0 {
         let _ = write!(line, ", {} with errors", tally.errors);
     }
-    for (names, [one, more], what) in [
-        (&gaps.not_found, ["object", "objects"], "not found"),
-        (&gaps.unreadable, ["kind", "kinds"], "not readable"),
-        (&gaps.partial, ["kind", "kinds"], "readable in part"),
-        (&gaps.policies, ["kind", "kinds"], "of policies not readable"),
+    for (names, thing, problem) in [
+        (&gaps.absent, "object", "not found"),
+        (&gaps.unread, "kind", "not readable"),
+        (&gaps.in_part, "kind", "readable in part"),
+        (&gaps.policies, "kind", "of policies not readable"),
     ] {
         if !names.is_empty() {
-            let number = names.len();
-            let _ = write!(line, ", {number} {} {what}", if number == 1 { one } else { more });
+            let _ = write!(line, ", {} {problem}", counted(names.len(), thing));
         }
     }
     line.push_str(&dry_runs_line(&tally.server_dry_runs));
     line
 }
 
-/// Counts of dry runs, as the end of a line of totals; empty without dry runs.
+/// The number of dry runs by result, as the end of a line of totals; empty without dry runs.
 pub fn dry_runs_line(server_dry_runs: &ServerDryRuns) -> String {
     if server_dry_runs.is_empty() {
         return String::new();
@@ -205,16 +193,18 @@ pub fn dry_runs_line(server_dry_runs: &ServerDryRuns) -> String {
     line
 }
 
-/// What the changes mean for a cluster: a line for each flag, with the first objects.
-fn meanings(tally: &Totals) -> Vec<(String, Vec<String>)> {
-    let set = Flag::ALL.into_iter().filter_map(|flag| Some((flag, tally.flags.get(&flag)?)));
-    let told = set.map(|(flag, flagged)| {
-        let number = flagged.objects;
-        let (objects, runs) = if number == 1 { ("object", "it runs") } else { ("objects", "they run") };
+/// The impact of the changes on a cluster: a line for each flag, with the first objects.
+fn impacts(tally: &Totals) -> impl Iterator<Item = (String, Vec<String>)> {
+    let flags = Flag::ALL.into_iter().filter_map(|flag| Some((flag, tally.flags.get(&flag)?)));
+    flags.map(|(flag, flagged)| {
+        let objects = counted(flagged.objects, "object");
         let line = match flag {
-            Flag::Rollout => format!("rollout: {number} {objects} would restart what {runs}"),
-            Flag::Immutable => format!("immutable: {number} {objects} would be refused by the API server"),
-            Flag::Privilege => format!("privilege: {number} {objects} would be allowed more than before"),
+            Flag::Rollout if flagged.objects == 1 => {
+                format!("rollout: {objects} would restart what it runs")
+            }
+            Flag::Rollout => format!("rollout: {objects} would restart what they run"),
+            Flag::Immutable => format!("immutable: {objects} would be refused by the API server"),
+            Flag::Privilege => format!("privilege: {objects} would be allowed more than before"),
         };
         let mut names: Vec<String> = flagged
             .first
@@ -226,25 +216,24 @@ fn meanings(tally: &Totals) -> Vec<(String, Vec<String>)> {
                 printable_line(&format!("{object}{places}"))
             })
             .collect();
-        if number > names.len() {
-            names.push(format!("and {} more", number - names.len()));
+        if flagged.objects > names.len() {
+            names.push(format!("and {} more", flagged.objects - names.len()));
         }
         (line, names)
-    });
-    told.collect()
+    })
 }
 
-/// The summary as kubectl prints tables: columns two blanks apart, totals last.
+/// The summary as tables in kubectl's style, totals last.
 pub fn summary_table(tally: &Totals, gaps: &MissingData, width: Width) -> String {
     let tables: Vec<String> = tables(tally, width).iter().map(|(_, table)| table.text()).collect();
     let mut out = tables.join("\n");
     if tables.len() > 1 {
         out.push('\n');
     }
-    out.extend(rest(tally).map(|rest| format!("{rest}\n")));
+    out.extend(omitted_rows(tally).map(|line| format!("{line}\n")));
     out.push_str(&totals(tally, gaps));
     out.push('\n');
-    for (line, names) in meanings(tally) {
+    for (line, names) in impacts(tally) {
         let _ = writeln!(out, "\n{line}");
         for name in names {
             let _ = writeln!(out, "  {name}");
@@ -253,36 +242,31 @@ pub fn summary_table(tally: &Totals, gaps: &MissingData, width: Width) -> String
     out
 }
 
-/// The summary as Markdown, fit for a pull request, with diffs and the number of objects whose diffs found no room.
+/// The summary as Markdown for a pull request, with diffs and the number of objects whose diffs are left out.
 pub fn markdown(tally: &Totals, gaps: &MissingData, diffs: &str, left_out: usize) -> String {
     let mut out = format!("### Kyverno mutations\n\n{}\n", totals(tally, gaps));
-    for (line, names) in meanings(tally) {
+    for (line, names) in impacts(tally) {
         let _ = writeln!(out, "\n**{}**\n", markdown_text(&line));
         for name in names {
             let _ = writeln!(out, "* {}", markdown_text(&name));
         }
     }
-    let tables = tables(tally, Width::Whole);
+    let tables = tables(tally, Width::Full);
     for (title, table) in &tables {
         let title = if tables.len() > 1 { format!("#### {title}\n\n") } else { String::new() };
         let _ = write!(out, "\n{title}{}", table.markdown());
     }
-    out.extend(rest(tally).map(|rest| format!("\n{rest}\n")));
+    out.extend(omitted_rows(tally).map(|line| format!("\n{line}\n")));
     if let Some(kyverno) = &tally.kyverno {
         let _ = writeln!(out, "\n{}", markdown_text(&kyverno.message));
     }
-    if !diffs.is_empty() {
-        let fence = fence(diffs);
-        let _ =
-            writeln!(out, "\n<details><summary>Diff</summary>\n\n{fence}diff\n{diffs}{fence}\n\n</details>");
-    }
-    if left_out > 0 {
-        let text = if left_out == 1 {
-            "The diff of 1 more object is left out.".to_owned()
-        } else {
-            format!("The diffs of {left_out} more objects are left out.")
-        };
-        let _ = writeln!(out, "\n{text}");
+    out.push_str(&diff_details(diffs));
+    match left_out {
+        0 => {}
+        1 => out.push_str("\nThe diff of 1 more object is left out.\n"),
+        _ => {
+            let _ = writeln!(out, "\nThe diffs of {left_out} more objects are left out.");
+        }
     }
     out
 }
@@ -339,11 +323,11 @@ n000        1         1              0           0
 -           1         0              1           0
 
 ";
-        assert_eq!(summary_table(&tally(2), &gaps, Width::Whole), format!("{short}{more}{totals}"));
+        assert_eq!(summary_table(&tally(2), &gaps, Width::Full), format!("{short}{more}{totals}"));
     }
 
     #[test]
-    fn long_tables_are_folded_and_nothing_is_lost_in_their_sums() {
+    fn long_tables_end_with_the_sum_of_the_rest() {
         let gaps = MissingData {
             unreadable: vec!["secrets".into()],
             partial: vec!["pods".into()],
@@ -358,7 +342,7 @@ n020         1         1              0           0
 all 200 rows by policy, rule, kind and namespace: -o json
 200 objects, 199 would change, 1 would not, 1 kind not readable, 1 kind readable in part
 ";
-        for width in [Width::Short, Width::Whole] {
+        for width in [Width::Short, Width::Full] {
             let text = summary_table(&tally(200), &gaps, width);
             assert!(text.ends_with(expected_end), "{text}");
             assert_eq!(text.lines().count(), 2 + 1 + 3 + 1 + 22 + 1 + 2, "{text}");
@@ -375,7 +359,7 @@ all 200 rows by policy, rule, kind and namespace: -o json
     }
 
     #[test]
-    fn a_page_names_the_kyverno_of_the_cluster() {
+    fn markdown_names_the_kyverno_of_the_cluster() {
         let kyverno = RunningKyverno {
             version: "v1.19.0".into(),
             namespace: "kyverno".into(),
@@ -388,7 +372,7 @@ all 200 rows by policy, rule, kind and namespace: -o json
     }
 
     #[test]
-    fn markdown_fences_outlast_backticks() {
+    fn markdown_fences_are_longer_than_backticks_in_the_diff() {
         let text = markdown(&tally(1), &MissingData::default(), "+ ```\n", 2);
         assert!(text.ends_with("\nThe diffs of 2 more objects are left out.\n"), "{text}");
         let one = markdown(&tally(1), &MissingData::default(), "+ a\n", 1);

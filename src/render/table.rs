@@ -1,24 +1,24 @@
-//! Tables as kubectl prints them, and as Markdown has them.
+//! Tables in kubectl's style and as Markdown.
 
 use std::fmt::Write as _;
 
 /// Rows of cells.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// As Markdown has them; kubectl writes them large.
+    /// As in Markdown; kubectl's style has them in upper case.
     headings: Vec<&'static str>,
-    /// How many of the columns hold names; the others hold numbers.
+    /// The number of columns with names; the others have numbers.
     names: usize,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table whose cells mean nothing to a terminal.
+    /// A table of cells without control characters.
     pub(super) const fn new(headings: Vec<&'static str>, names: usize, rows: Vec<Vec<String>>) -> Self {
         Self { headings, names, rows }
     }
 
-    /// Columns two blanks apart and more.
+    /// Aligned columns.
     pub(super) fn text(&self) -> String {
         let headings: Vec<String> = self.headings.iter().map(|heading| heading.to_uppercase()).collect();
         let mut widths: Vec<usize> = headings.iter().map(String::len).collect();
@@ -39,7 +39,7 @@ impl Table {
         out
     }
 
-    /// Numbers to the right.
+    /// A Markdown table with numbers aligned right.
     pub(super) fn markdown(&self) -> String {
         let numbers = self.headings.len() - self.names;
         let mut out = format!("| {} |\n", self.headings.join(" | "));
@@ -52,7 +52,7 @@ impl Table {
     }
 }
 
-/// Text that means nothing to Markdown and HTML.
+/// Text without meaning for Markdown and HTML.
 pub(super) fn markdown_text(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -70,8 +70,13 @@ pub(super) fn markdown_text(text: &str) -> String {
     out
 }
 
-/// A fence longer than any run of backticks in the text.
-pub(super) fn fence(text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    "`".repeat(longest.max(2) + 1)
+/// A collapsed Markdown block with diffs, after an empty line; empty without diffs.
+pub(super) fn diff_details(diffs: &str) -> String {
+    if diffs.is_empty() {
+        return String::new();
+    }
+    // The fence is longer than any backticks in the text.
+    let longest = diffs.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("\n<details><summary>Diff</summary>\n\n{fence}diff\n{diffs}{fence}\n\n</details>\n")
 }

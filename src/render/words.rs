@@ -1,17 +1,22 @@
 //! Numbers and lists of names in sentences.
 
-/// How many names a list has before the rest is counted.
+/// The most names in a list; the rest is counted.
 const LISTED_NAMES: usize = 10;
 
-/// A number of things: `1 file`, `2 files`.
+/// A number with a noun: `1 file`, `2 files`.
 pub fn counted(number: usize, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
-/// The first names, and how many more there are.
+/// The first ten names and the number of the others.
 pub fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
-    let more = names.len().saturating_sub(LISTED_NAMES);
-    let first: Vec<String> = names.take(LISTED_NAMES).collect();
+    first_names(LISTED_NAMES, names)
+}
+
+/// The first names and the number of the others.
+pub(super) fn first_names(limit: usize, names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(limit);
+    let first: Vec<String> = names.take(limit).collect();
     let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{tail}", first.join(", "))
 }

@@ -9,40 +9,35 @@ use crate::yaml::Document;
 
 use super::lines::Edit;
 
-/// The places of an object that rules changed, as it was and as it is, with the number of the rule.
-#[derive(Debug, Default)]
-pub(super) struct Attribution {
-    old: Vec<(Pointer, usize)>,
-    new: Vec<(Pointer, usize)>,
-}
+/// Paths of an object, each with the number of the rule that changed the node.
+type ChangedPaths = Vec<(Pointer, usize)>;
 
-impl Attribution {
-    /// Follows the nodes of an object through its rules, in the order in which they ran.
-    pub(super) fn of(report: &ObjectReport) -> Self {
-        let mut attribution = Self::default();
-        let mut node = Node::first(&report.before, &Pointer::ROOT);
-        let mut state = &report.before;
-        let mut rules = 0;
-        for (policy, rule) in report.rules() {
-            if let (Outcome::Patched { before, after }, false) = (&rule.outcome, policy.has_error()) {
-                node.becomes(state, before, None, &mut attribution.old);
-                node.becomes(before, after, Some(rules), &mut attribution.old);
-                state = after;
-                rules += 1;
-            }
+/// The paths that rules removed or replaced in the object before, and those that they wrote in the object after.
+fn changed_paths(report: &ObjectReport) -> (ChangedPaths, ChangedPaths) {
+    let mut removed = Vec::new();
+    let mut node = Node::original(&report.before, &Pointer::ROOT);
+    let mut state = &report.before;
+    let mut rules = 0;
+    for (policy, rule) in report.rules() {
+        if let (Outcome::Patched { before, after }, false) = (&rule.outcome, policy.has_error()) {
+            node.update(state, before, None, &mut removed);
+            node.update(before, after, Some(rules), &mut removed);
+            state = after;
+            rules += 1;
         }
-        node.becomes(state, &report.after, None, &mut attribution.old);
-        node.gather(&mut Pointer::default(), &mut attribution.new);
-        attribution
     }
+    node.update(state, &report.after, None, &mut removed);
+    let mut written = Vec::new();
+    node.collect_written(&mut Pointer::default(), &mut written);
+    (removed, written)
 }
 
-/// A node of an object with what is known of it.
+/// The history of a node of an object.
 #[derive(Debug)]
 struct Node {
-    /// Its place in the object as it was, if it was there.
+    /// Its path in the object before, if it existed.
     origin: Option<Pointer>,
-    /// The rule that made it what it is.
+    /// The rule that wrote it.
     rule: Option<usize>,
     children: Children,
 }
@@ -51,48 +46,56 @@ struct Node {
 enum Children {
     None,
     List(Vec<Node>),
-    Mapping(BTreeMap<Text, Node>),
+    Map(BTreeMap<Text, Node>),
 }
 
 impl Node {
-    /// A node of the object as it was.
-    fn first(value: &Value, at: &Pointer) -> Self {
-        let children = Children::of(value, &|segment| match segment {
-            Step::Key(key, value) => Self::first(value, &at.key(key.clone())),
-            Step::Index(index, value) => Self::first(value, &at.index(index)),
-        });
+    /// A node of the object before.
+    fn original(value: &Value, at: &Pointer) -> Self {
+        let children = match value {
+            Value::Object(members) => {
+                let child =
+                    |(key, value): (&Text, _)| (key.clone(), Self::original(value, &at.key(key.clone())));
+                Children::Map(members.iter().map(child).collect())
+            }
+            Value::Array(items) => {
+                let child = |(index, value)| Self::original(value, &at.index(index));
+                Children::List(items.iter().enumerate().map(child).collect())
+            }
+            _ => Children::None,
+        };
         Self { origin: Some(at.clone()), rule: None, children }
     }
 
     /// A node that a rule wrote.
-    fn fresh(value: &Value, rule: Option<usize>) -> Self {
-        let children =
-            Children::of(value, &|(Step::Key(_, value) | Step::Index(_, value))| Self::fresh(value, rule));
+    fn written(value: &Value, rule: Option<usize>) -> Self {
+        let child = |value| Self::written(value, rule);
+        let children = match value {
+            Value::Object(members) => {
+                Children::Map(members.iter().map(|(key, value)| (key.clone(), child(value))).collect())
+            }
+            Value::Array(items) => Children::List(items.iter().map(child).collect()),
+            _ => Children::None,
+        };
         Self { origin: None, rule, children }
     }
 
-    /// Makes the node another value.
-    fn becomes(
-        &mut self,
-        before: &Value,
-        after: &Value,
-        rule: Option<usize>,
-        gone: &mut Vec<(Pointer, usize)>,
-    ) {
+    /// Changes the value of the node.
+    fn update(&mut self, before: &Value, after: &Value, rule: Option<usize>, removed: &mut ChangedPaths) {
         if before.same_storage(after) || before == after {
             return;
         }
         match (before, after, &mut self.children) {
-            (Value::Object(old), Value::Object(new), Children::Mapping(children)) => {
+            (Value::Object(old), Value::Object(new), Children::Map(children)) => {
                 for key in old.keys().filter(|key| !new.contains_key(key)) {
                     if let Some(child) = children.remove(key) {
-                        child.goes(rule, gone);
+                        child.remove(rule, removed);
                     }
                 }
-                for (key, is) in new.iter() {
+                for (key, after) in new.iter() {
                     match (old.get(key), children.get_mut(key)) {
-                        (Some(was), Some(child)) => child.becomes(was, is, rule, gone),
-                        _ => drop(children.insert(key.clone(), Self::fresh(is, rule))),
+                        (Some(before), Some(child)) => child.update(before, after, rule, removed),
+                        _ => drop(children.insert(key.clone(), Self::written(after, rule))),
                     }
                 }
             }
@@ -100,79 +103,56 @@ impl Node {
                 if children.len() == old.len() =>
             {
                 let mut known: Vec<Option<Self>> = std::mem::take(children).into_iter().map(Some).collect();
-                for (origin, is) in aligned(old, new).into_iter().zip(new.iter()) {
+                for (origin, after) in aligned(old, new).into_iter().zip(new.iter()) {
                     let child = origin.and_then(|at| Some((known.get_mut(at)?.take()?, old.get(at)?)));
                     children.push(match child {
-                        Some((mut child, was)) => {
-                            child.becomes(was, is, rule, gone);
+                        Some((mut child, before)) => {
+                            child.update(before, after, rule, removed);
                             child
                         }
-                        None => Self::fresh(is, rule),
+                        None => Self::written(after, rule),
                     });
                 }
-                known.into_iter().flatten().for_each(|child| child.goes(rule, gone));
+                known.into_iter().flatten().for_each(|child| child.remove(rule, removed));
             }
-            _ => {
-                let origin = self.origin.take();
-                gone.extend(origin.zip(rule));
-                *self = Self::fresh(after, rule);
-            }
+            _ => std::mem::replace(self, Self::written(after, rule)).remove(rule, removed),
         }
     }
 
-    /// Remembers who took the node away.
-    fn goes(self, rule: Option<usize>, gone: &mut Vec<(Pointer, usize)>) {
-        gone.extend(self.origin.zip(rule));
+    /// Records the rule that removed the node.
+    fn remove(self, rule: Option<usize>, removed: &mut ChangedPaths) {
+        removed.extend(self.origin.zip(rule));
     }
 
-    fn gather(&self, at: &mut Pointer, found: &mut Vec<(Pointer, usize)>) {
-        found.extend(self.rule.map(|rule| (at.clone(), rule)));
+    /// Collects the paths that rules wrote.
+    fn collect_written(&self, at: &mut Pointer, written: &mut ChangedPaths) {
+        written.extend(self.rule.map(|rule| (at.clone(), rule)));
         match &self.children {
             Children::None => {}
             Children::List(items) => items.iter().enumerate().for_each(|(index, item)| {
                 at.push_index(index);
-                item.gather(at, found);
+                item.collect_written(at, written);
                 at.pop();
             }),
-            Children::Mapping(members) => members.iter().for_each(|(key, member)| {
+            Children::Map(members) => members.iter().for_each(|(key, member)| {
                 at.push_key(key.clone());
-                member.gather(at, found);
+                member.collect_written(at, written);
                 at.pop();
             }),
         }
     }
 }
 
-/// The way to a child, and its value.
-enum Step<'v> {
-    Key(&'v Text, &'v Value),
-    Index(usize, &'v Value),
-}
-
-impl Children {
-    fn of(value: &Value, child: &dyn Fn(Step<'_>) -> Node) -> Self {
-        match value {
-            Value::Object(members) => Self::Mapping(
-                members.iter().map(|(key, value)| (key.clone(), child(Step::Key(key, value)))).collect(),
-            ),
-            Value::Array(items) => Self::List(
-                items.iter().enumerate().map(|(at, value)| child(Step::Index(at, value))).collect(),
-            ),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Self::None,
-        }
-    }
-}
-
-/// Places of a text that rules made, in lines.
+/// The lines of a text that rules changed.
 #[derive(Debug, Default)]
-struct Marks {
+struct ChangedLines {
     /// The rules of the nodes that start on a line.
     starts: BTreeMap<usize, BTreeSet<usize>>,
-    /// The lines of nodes that take several, and their rules.
+    /// The lines of nodes with more than one line, and their rules.
     spans: Vec<(Range<usize>, usize)>,
 }
 
-/// A document with its lines.
+/// A document with its line breaks.
 #[derive(Debug)]
 pub(super) struct DocumentLines<'d> {
     document: &'d Document,
@@ -180,7 +160,6 @@ pub(super) struct DocumentLines<'d> {
 }
 
 impl<'d> DocumentLines<'d> {
-    /// Counts the lines of a document.
     pub(super) fn new(document: &'d Document) -> Self {
         Self { document, breaks: document.text().match_indices('\n').map(|(at, _)| at).collect() }
     }
@@ -191,35 +170,35 @@ impl<'d> DocumentLines<'d> {
     }
 }
 
-impl Marks {
-    fn of(lined: &DocumentLines<'_>, base: &Pointer, places: &[(Pointer, usize)]) -> Self {
-        let document = lined.document;
-        let line = |offset: usize| lined.line(offset);
-        let mut marks = Self::default();
-        for (place, rule) in places {
-            let place = base.join(place);
-            let (Some(key), Some(span)) = (document.key_span(&place), document.span(&place)) else {
+impl ChangedLines {
+    fn of(lines: &DocumentLines<'_>, base: &Pointer, paths: &ChangedPaths) -> Self {
+        let document = lines.document;
+        let mut changed = Self::default();
+        for (path, rule) in paths {
+            let path = base.join(path);
+            let (Some(key), Some(span)) = (document.key_span(&path), document.span(&path)) else {
                 continue;
             };
-            let first = line(key.start.min(span.start));
-            let last = line(span.end.saturating_sub(1).max(span.start)) + 1;
-            marks.starts.entry(first).or_default().insert(*rule);
+            let first = lines.line(key.start.min(span.start));
+            let last = lines.line(span.end.saturating_sub(1).max(span.start)) + 1;
+            changed.starts.entry(first).or_default().insert(*rule);
             if last > first + 1 {
-                marks.spans.push((first..last, *rule));
+                changed.spans.push((first..last, *rule));
             }
         }
-        marks
+        changed
     }
 
-    /// The lines on which something is marked.
-    fn lines(&self) -> Option<Range<usize>> {
-        let starts = self.starts.first_key_value().zip(self.starts.last_key_value());
-        let ((first, _), (last, _)) = starts?;
+    /// The range of all changed lines.
+    fn range(&self) -> Range<usize> {
+        let ends = self.starts.first_key_value().zip(self.starts.last_key_value());
+        let Some(((first, _), (last, _))) = ends else { return 0..0 };
         let end = self.spans.iter().map(|(span, _)| span.end).max().unwrap_or(0);
-        Some(*first..end.max(last + 1))
+        *first..end.max(last + 1)
     }
 
-    fn rules(&self, lines: Range<usize>, found: &mut BTreeSet<usize>) {
+    /// Adds the rules that changed some of these lines.
+    fn rules(&self, lines: &Range<usize>, found: &mut BTreeSet<usize>) {
         let before = found.len();
         found.extend(self.starts.range(lines.clone()).flat_map(|(_, rules)| rules));
         if found.len() == before {
@@ -230,37 +209,37 @@ impl Marks {
     }
 }
 
-/// The rules that made edits of a document, each with the number of the edit and with their numbers among those that
-/// patched the object. Edits that no rule is known for are left out.
+/// The rules that made edits of a document: the index of each edit with the numbers of the rules among those that
+/// patched the object. Edits without a known rule are left out.
 pub(super) fn attributed(
     (old, new): (&DocumentLines<'_>, &DocumentLines<'_>),
     (pointer, report): (&Pointer, &ObjectReport),
     edits: &[Edit],
 ) -> Vec<(usize, BTreeSet<usize>)> {
-    let attribution = Attribution::of(report);
-    let (was, is) = (Marks::of(old, pointer, &attribution.old), Marks::of(new, pointer, &attribution.new));
-    // Of a long list one object has a few of the edits, and these follow each other.
-    let near = |lines: Option<Range<usize>>, of: fn(&Edit) -> &Range<usize>| {
-        let lines = lines.unwrap_or(0..0);
+    let (removed, written) = changed_paths(report);
+    let old = ChangedLines::of(old, pointer, &removed);
+    let new = ChangedLines::of(new, pointer, &written);
+    // An object of a long list has only a few of the edits, and these are consecutive.
+    let near = |lines: Range<usize>, of: fn(&Edit) -> &Range<usize>| {
         let first = edits.partition_point(|edit| of(edit).end < lines.start);
         first..edits.partition_point(|edit| of(edit).start < lines.end).max(first)
     };
-    let (by_old, by_new) = (near(was.lines(), |edit| &edit.old), near(is.lines(), |edit| &edit.new));
+    let (by_old, by_new) = (near(old.range(), |edit| &edit.old), near(new.range(), |edit| &edit.new));
     let near = match (by_old.is_empty(), by_new.is_empty()) {
         (true, _) => by_new,
         (_, true) => by_old,
         _ => by_old.start.min(by_new.start)..by_old.end.max(by_new.end),
     };
-    let one = |edit: &Edit| {
+    let rules = |edit: &Edit| {
         let mut found = BTreeSet::new();
         if !edit.old.is_empty() {
-            was.rules(edit.old.clone(), &mut found);
+            old.rules(&edit.old, &mut found);
         }
         if !edit.new.is_empty() {
-            is.rules(edit.new.clone(), &mut found);
+            new.rules(&edit.new, &mut found);
         }
         found
     };
-    let found = edits[near.clone()].iter().map(one);
+    let found = edits[near.clone()].iter().map(rules);
     near.zip(found).filter(|(_, rules)| !rules.is_empty()).collect()
 }

@@ -1,4 +1,4 @@
-//! Hunks: changed lines with the lines around them.
+//! Hunks: changed lines with the unchanged lines around them.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -11,15 +11,15 @@ use super::{DiffStyle, Palette, words};
 /// A change of lines.
 #[derive(Debug)]
 pub(super) struct Change<'a> {
-    /// The lines that go, by their numbers in the old text.
+    /// The removed lines, as indexes in the old text.
     pub(super) old: Range<usize>,
-    /// The lines that come, as they are shown.
+    /// The added lines, as they are shown.
     pub(super) new: Vec<&'a str>,
-    /// Whether the new lines show a placeholder of a secret.
+    /// Whether the added lines show the mask of a secret.
     pub(super) masked: bool,
-    /// The object that changes; empty where that goes without saying.
+    /// The object that changes; empty if it is not named.
     pub(super) object: &'a str,
-    /// The rules that made the change, for annotated diffs.
+    /// The rules that changed the lines, for annotated diffs.
     pub(super) rules: &'a [String],
 }
 
@@ -27,37 +27,43 @@ pub(super) struct Change<'a> {
 pub(super) struct Changes<'a> {
     /// The lines of the old text as they are shown.
     pub(super) old: &'a [&'a str],
-    /// The same lines as they are.
+    /// The same lines, not masked.
     pub(super) real: &'a [&'a str],
     pub(super) changes: Vec<Change<'a>>,
 }
 
 impl<'a> Changes<'a> {
-    /// What leads from one text to another.
-    pub(super) fn between(old: &'a [&'a str], new: &'a [&'a str]) -> Self {
-        let change = |Edit { old, new: come }: Edit| Change {
-            old,
-            new: new[come].to_vec(),
+    /// The changes of one object with the rules behind each edit, if they are known.
+    pub(super) fn of_object(
+        object: &'a str,
+        (old, new): (&'a [&'a str], &[&'a str]),
+        edits: &[Edit],
+        rules: &'a [Vec<String>],
+    ) -> Self {
+        let change = |(index, edit): (usize, &Edit)| Change {
+            old: edit.old.clone(),
+            new: new[edit.new.clone()].to_vec(),
             masked: false,
-            object: "",
-            rules: &[],
+            object,
+            rules: rules.get(index).map_or(&[], Vec::as_slice),
         };
-        Self { old, real: old, changes: edits(old, new).into_iter().map(change).collect() }
+        Self { old, real: old, changes: edits.iter().enumerate().map(change).collect() }
     }
 
-    /// Writes the hunks; whether they show a placeholder of a secret.
+    /// Writes the hunks; returns whether they show the mask of a secret.
     pub(super) fn print(&self, style: &DiffStyle, out: &mut String) -> bool {
         let mut masked = false;
-        let mut grown = 0;
+        // The number of added lines minus that of removed ones so far.
+        let mut growth = 0;
         let mut first = 0;
-        // How many unchanged lines the hunk may take of what stands before it.
+        // How many of the unchanged lines before it the hunk may contain.
         let mut above = style.context;
         while first < self.changes.len() {
             let (mut end, mut below) = (first + 1, style.context);
             while let Some(next) = self.changes.get(end) {
                 let last = &self.changes[end - 1];
                 let gap = next.old.start - last.old.end;
-                // Two contexts of the same length: what applies diffs takes a shorter one for an end of the file.
+                // Both contexts have the same length: programs that apply diffs take a shorter one for the end of the file.
                 if gap > style.context.saturating_mul(2) {
                     break;
                 }
@@ -69,26 +75,26 @@ impl<'a> Changes<'a> {
             }
             let context = above.min(below).min(style.context);
             let hunk = Hunk { changes: &self.changes[first..end], context };
-            masked |= self.hunk(&hunk, &mut grown, style, out);
+            masked |= self.hunk(&hunk, &mut growth, style, out);
             above = below;
             first = end;
         }
         masked
     }
 
-    fn hunk(&self, hunk: &Hunk<'_, 'a>, grown: &mut isize, style: &DiffStyle, out: &mut String) -> bool {
+    fn hunk(&self, hunk: &Hunk<'_, 'a>, growth: &mut isize, style: &DiffStyle, out: &mut String) -> bool {
         let (Some(first), Some(last)) = (hunk.changes.first(), hunk.changes.last()) else { return false };
         let start = first.old.start.saturating_sub(hunk.context);
         let end = last.old.end.saturating_add(hunk.context).min(self.old.len());
-        let gone: usize = hunk.changes.iter().map(|change| change.old.len()).sum();
-        let come: usize = hunk.changes.iter().map(|change| change.new.len()).sum();
-        let new_length = end - start - gone + come;
+        let removed: usize = hunk.changes.iter().map(|change| change.old.len()).sum();
+        let added: usize = hunk.changes.iter().map(|change| change.new.len()).sum();
+        let new_length = end - start - removed + added;
         let head = format!(
             "@@ -{} +{} @@",
             numbers(start, end - start),
-            numbers(start.saturating_add_signed(*grown), new_length)
+            numbers(start.saturating_add_signed(*growth), new_length)
         );
-        *grown += come as isize - gone as isize;
+        *growth += added as isize - removed as isize;
         match hunk.title() {
             title if title.is_empty() => style.palette.paint("36", &head, out),
             title => style.palette.paint("36", &format!("{head} {title}"), out),
@@ -98,8 +104,7 @@ impl<'a> Changes<'a> {
         let mut at = start;
         for change in hunk.changes {
             self.context(at..change.old.start, style.palette, out);
-            let was = &self.old[change.old.clone()];
-            print_change(was, &change.new, style.palette, out);
+            print_change(&self.old[change.old.clone()], &change.new, style.palette, out);
             masked |= change.masked;
             at = change.old.end;
         }
@@ -114,18 +119,18 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// So many objects are named in the head of a hunk.
-const NAMED: usize = 8;
+/// The most objects that are named in the header of a hunk.
+const NAMED_OBJECTS: usize = 8;
 
-/// Changes that stand close to each other.
+/// Changes that are close to each other.
 struct Hunk<'h, 'a> {
     changes: &'h [Change<'a>],
-    /// How many unchanged lines are shown above and below.
+    /// The number of unchanged lines above and below.
     context: usize,
 }
 
 impl Hunk<'_, '_> {
-    /// The objects that change, each with the rules that changed it.
+    /// The objects that change, each with its rules.
     fn title(&self) -> String {
         let mut objects: Vec<(&str, Vec<&str>)> = Vec::new();
         for change in self.changes.iter().filter(|change| !change.object.is_empty()) {
@@ -145,15 +150,15 @@ impl Hunk<'_, '_> {
             [] => printable_line(object),
             rules => printable_line(&format!("{object}: {}", rules.join(", "))),
         };
-        let mut title = objects.iter().take(NAMED).map(one).collect::<Vec<_>>().join("; ");
-        if objects.len() > NAMED {
-            let _ = write!(title, "; and {} more", objects.len() - NAMED);
+        let mut title = objects.iter().take(NAMED_OBJECTS).map(one).collect::<Vec<_>>().join("; ");
+        if objects.len() > NAMED_OBJECTS {
+            let _ = write!(title, "; and {} more", objects.len() - NAMED_OBJECTS);
         }
         title
     }
 }
 
-/// Lines as the head of a hunk counts them.
+/// A range of lines in the header of a hunk.
 fn numbers(start: usize, length: usize) -> String {
     match length {
         0 => format!("{start},0"),
@@ -162,31 +167,30 @@ fn numbers(start: usize, length: usize) -> String {
     }
 }
 
-/// Writes lines that go and those that come in their place.
+/// Writes removed lines and those added in their place.
 fn print_change(old: &[&str], new: &[&str], palette: Palette, out: &mut String) {
-    let (mut gone, mut come) = (vec![Vec::new(); old.len()], vec![Vec::new(); new.len()]);
+    let (mut removed, mut added) = (vec![Vec::new(); old.len()], vec![Vec::new(); new.len()]);
     if palette == Palette::Ansi {
-        for (index, (was, is)) in old.iter().zip(new).enumerate() {
-            if let Some(parts) = words::differing(content(was).0, content(is).0) {
-                (gone[index], come[index]) = parts;
+        for (index, (old, new)) in old.iter().zip(new).enumerate() {
+            if let Some(parts) = words::differing(content(old), content(new)) {
+                (removed[index], added[index]) = parts;
             }
         }
     }
-    for (line, parts) in old.iter().zip(&gone) {
+    for (line, parts) in old.iter().zip(&removed) {
         print_line('-', line, parts, palette, out);
     }
-    for (line, parts) in new.iter().zip(&come) {
+    for (line, parts) in new.iter().zip(&added) {
         print_line('+', line, parts, palette, out);
     }
 }
 
-/// A line and its end.
-fn content(line: &str) -> (&str, &str) {
-    let length = line.strip_suffix('\n').map_or(line.len(), |line| line.trim_end_matches('\r').len());
-    line.split_at(length)
+/// A line without its end.
+fn content(line: &str) -> &str {
+    line.strip_suffix('\n').map_or(line, |line| line.trim_end_matches('\r'))
 }
 
-/// Writes a line with its sign; on a terminal with colours, some parts of it marked.
+/// Writes a line with its sign; with colours, the marked parts are inverted.
 fn print_line(sign: char, line: &str, marked: &[Range<usize>], palette: Palette, out: &mut String) {
     let code = match sign {
         '-' => "31",
@@ -199,7 +203,7 @@ fn print_line(sign: char, line: &str, marked: &[Range<usize>], palette: Palette,
             out.push_str(line);
         }
         Palette::Ansi => {
-            let (text, _) = content(line);
+            let text = content(line);
             let mut shown = String::from(sign);
             let mut at = 0;
             for part in marked {
@@ -225,10 +229,10 @@ fn print_line(sign: char, line: &str, marked: &[Range<usize>], palette: Palette,
     }
 }
 
-/// What differs between two texts, without a header.
+/// Writes the differences of two texts, without a header.
 pub(in crate::render) fn hunks(before: &str, after: &str, style: &DiffStyle, out: &mut String) {
     let (old, new) = (lines(before), lines(after));
-    Changes::between(&old, &new).print(style, out);
+    Changes::of_object("", (&old, &new), &edits(&old, &new), &[]).print(style, out);
 }
 
 #[cfg(test)]
@@ -242,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn hunks_hold_the_lines_around() {
+    fn hunks_contain_the_lines_around_a_change() {
         let old = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
         assert_eq!(shown(old, &old.replace("5\n", "x\ny\n"), 1), "@@ -4,3 +4,4 @@\n 4\n-5\n+x\n+y\n 6\n");
         assert_eq!(
@@ -255,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_file_is_told() {
+    fn a_missing_line_break_at_the_end_is_shown() {
         assert_eq!(
             shown("a\nb", "a\nc", 3),
             "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n"
@@ -273,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn with_rules_a_hunk_holds_what_one_rule_made() {
+    fn annotated_hunks_contain_the_changes_of_one_rule() {
         let old: Vec<String> = (1..=9).map(|line| format!("{line}\n")).collect();
         let old: Vec<&str> = old.iter().map(String::as_str).collect();
         let (one, other) = (vec!["p/one".to_owned()], vec!["p/other".to_owned()]);

@@ -1,4 +1,4 @@
-//! Unified diffs: of the files that objects come from, else of the objects as they are printed canonically.
+//! Unified diffs of files, or of objects as they are printed canonically.
 
 mod attribution;
 mod file;
@@ -10,42 +10,36 @@ mod words;
 use std::sync::Arc;
 
 use crate::report::{ObjectReport, Outcome, ServerDryRun};
-use crate::value::{Pointer, Value};
+use crate::value::Pointer;
 use crate::yaml::{self, Limits, Source};
 
-use super::Origin;
 use super::mask::mask_of;
 use super::printable::{printable, printable_line};
+use super::{Origin, to_yaml};
 
 use attribution::{DocumentLines, attributed};
-use hunk::{Change, Changes};
-use lines::{Edit, edits, lines};
+use hunk::Changes;
+use lines::{edits, lines};
 
-pub use file::{FileDiff, FilePart, FileText};
+pub(super) use file::{DocumentDiff, FileDiff};
 pub(super) use hunk::hunks;
 
-/// How the parts of a diff are coloured.
+/// The colours of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Palette {
-    /// Not at all.
+    /// None.
     Plain,
-    /// With ANSI escapes.
+    /// ANSI escapes.
     Ansi,
 }
 
 impl Palette {
+    /// Writes a line in the colour of an SGR code.
     pub(super) fn paint(self, code: &str, line: &str, out: &mut String) {
         let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
         match self {
             Self::Plain => out.push_str(line),
-            Self::Ansi => {
-                out.push_str("\u{1b}[");
-                out.push_str(code);
-                out.push('m');
-                out.push_str(text);
-                out.push_str("\u{1b}[0m");
-                out.push_str(end);
-            }
+            Self::Ansi => out.extend(["\u{1b}[", code, "m", text, "\u{1b}[0m", end]),
         }
     }
 }
@@ -55,9 +49,9 @@ impl Palette {
 pub struct DiffStyle {
     /// Their colours.
     pub palette: Palette,
-    /// How many unchanged lines stand around a change.
+    /// The number of unchanged lines around a change.
     pub context: usize,
-    /// Whether hunks name the rules that made them.
+    /// Whether hunks name the rules that changed the lines.
     pub annotate: bool,
 }
 
@@ -75,20 +69,19 @@ impl Default for DiffStyle {
     }
 }
 
-/// The unified diff of an object as it was and as the policies leave it, both printed canonically and
-/// with secrets masked; empty for an object that did not change. The header names the object, where it
-/// came from, and the rules that patched it.
+/// The unified diff of an object before and after the policies, printed canonically and with secrets masked; empty
+/// for an unchanged object. The header has the name of the object, its origin and the rules that patched it.
 pub fn unified_diff(report: &ObjectReport, origin: &Origin, style: &DiffStyle) -> String {
     if !report.is_changed() {
         return String::new();
     }
-    let shown = mask_of(report, &report.before, &report.after);
+    let masked = mask_of(report, &report.before, &report.after);
     let mut out = String::new();
     let (name, rules) = (object_name(report), printable_line(&patched_by(report).join(", ")));
     let origin = printable_line(&origin.to_string());
     style.palette.paint("1", &format!("--- {name}\t{origin}\n"), &mut out);
     style.palette.paint("1", &format!("+++ {name}\t{rules}\n"), &mut out);
-    let (before, after) = (print(&shown.before), print(&shown.after));
+    let (before, after) = (to_yaml(&masked.before), to_yaml(&masked.after));
     if style.annotate {
         annotated(report, (before, after), style, &mut out);
     } else {
@@ -98,60 +91,63 @@ pub fn unified_diff(report: &ObjectReport, origin: &Origin, style: &DiffStyle) -
     out
 }
 
-/// Writes hunks that name the rules behind them.
+/// Writes hunks with the rules that changed the lines.
 fn annotated(report: &ObjectReport, (before, after): (String, String), style: &DiffStyle, out: &mut String) {
-    let (was, is) = (lines(&before), lines(&after));
-    let edits = edits(&was, &is);
+    let (old, new) = (lines(&before), lines(&after));
+    let edits = edits(&old, &new);
     let names = patched_by(report);
     let read = |text: &str| {
         let source = Arc::new(Source::new("", text));
         yaml::read(&source, &Limits::unbounded()).unwrap_or_default().into_iter().next()
     };
     let mut rules = vec![Vec::new(); edits.len()];
-    if let (Some(was), Some(is)) = (read(&before), read(&after)) {
-        let lined = (&DocumentLines::new(&was), &DocumentLines::new(&is));
-        for (edit, numbers) in attributed(lined, (&Pointer::ROOT, report), &edits) {
-            rules[edit] = numbers.into_iter().filter_map(|at| names.get(at)).cloned().collect();
+    if let (Some(old), Some(new)) = (read(&before), read(&after)) {
+        let lines = (&DocumentLines::new(&old), &DocumentLines::new(&new));
+        for (edit, numbers) in attributed(lines, (&Pointer::ROOT, report), &edits) {
+            rules[edit] = numbers.into_iter().filter_map(|number| names.get(number)).cloned().collect();
         }
     }
-    let object = object_name(report);
-    let change = |(edit, rules)| {
-        let Edit { old, new } = edit;
-        Change { old, new: is[new].to_vec(), masked: false, object: &object, rules }
-    };
-    let changes = edits.into_iter().zip(rules.iter().map(Vec::as_slice)).map(change).collect();
-    Changes { old: &was, real: &was, changes }.print(style, out);
+    Changes::of_object(&object_name(report), (&old, &new), &edits, &rules).print(style, out);
 }
 
 /// The result of a dry run of an object: the changes of the API server, as a second diff, or its refusal; empty
 /// without a dry run, or if the object is accepted unchanged.
-pub fn dry_run_text(report: &ObjectReport, style: &DiffStyle) -> String {
+pub(super) fn dry_run_text(report: &ObjectReport, style: &DiffStyle) -> String {
     let mut out = String::new();
     let (name, palette) = (object_name(report), style.palette);
-    let (what, words) = match report.server_dry_run.as_deref() {
+    match report.server_dry_run.as_deref() {
         Some(ServerDryRun::Accepted { sent, stored }) if sent != stored => {
-            let shown = mask_of(report, sent, stored);
+            let masked = mask_of(report, sent, stored);
             palette.paint("1", &format!("--- {name}\tas the policies leave it\n"), &mut out);
             palette.paint("1", &format!("+++ {name}\tas the API server would store it\n"), &mut out);
-            hunks(&print(&shown.before), &print(&shown.after), style, &mut out);
-            return out;
+            hunks(&to_yaml(&masked.before), &to_yaml(&masked.after), style, &mut out);
         }
-        None | Some(ServerDryRun::Accepted { .. }) => return out,
-        Some(ServerDryRun::Refused(words)) => ("refuses it", words),
-        Some(ServerDryRun::Failed(words)) => ("does not say whether it takes it", words),
-    };
-    let shown = mask_of(report, &report.before, &report.after);
-    let words = printable(&shown.message(words)).replace('\n', "\n#   ");
-    palette.paint("31", &format!("# {name}: the API server {what}: {words}\n"), &mut out);
+        _ => {
+            if let Some((problem, message)) = dry_run_problem(report) {
+                let message = printable(&message).replace('\n', "\n#   ");
+                palette.paint("31", &format!("# {name}: the API server {problem}: {message}\n"), &mut out);
+            }
+        }
+    }
     out
 }
 
-/// The name of an object on one line.
-fn object_name(report: &ObjectReport) -> String {
+/// Why a dry run failed: what the API server did, and its message, redacted.
+pub(super) fn dry_run_problem(report: &ObjectReport) -> Option<(&'static str, String)> {
+    let (problem, message) = match report.server_dry_run.as_deref()? {
+        ServerDryRun::Accepted { .. } => return None,
+        ServerDryRun::Refused(message) => ("refuses it", message),
+        ServerDryRun::Unanswered(message) => ("does not say whether it takes it", message),
+    };
+    Some((problem, mask_of(report, &report.before, &report.after).message(message)))
+}
+
+/// The name of an object on one line; empty for a document that is no object.
+pub(super) fn object_name(report: &ObjectReport) -> String {
     printable_line(&report.object.as_ref().map_or_else(String::new, ToString::to_string))
 }
 
-/// The rules whose changes were kept, in the order they ran.
+/// The rules whose changes were kept, in the order of evaluation.
 fn patched_by(report: &ObjectReport) -> Vec<String> {
     let patched = report
         .rules()
@@ -161,10 +157,4 @@ fn patched_by(report: &ObjectReport) -> Vec<String> {
         format!("{}/{}{by}", policy.policy, rule.rule)
     });
     name.collect()
-}
-
-fn print(value: &Value) -> String {
-    let mut out = String::new();
-    yaml::print(value, &mut out);
-    out
 }

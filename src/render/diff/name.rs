@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::path::{Component, Path};
 
-/// A file with a prefix, written as Git does with `core.quotePath=false`: in quotes where it must be, with a tab
-/// behind it where blanks would leave its end open. The root of the file system is left out.
-pub(super) fn written(prefix: &str, path: &Path, suffix: &str) -> String {
+use crate::render::printable::changes_direction;
+
+/// The path of a file with a prefix, as Git writes it with `core.quotePath=false`: in quotes where necessary, with a tab
+/// after a path with blanks. The root of the file system is left out.
+pub(super) fn header_name(prefix: &str, path: &Path, suffix: &str) -> String {
     let mut bytes = prefix.as_bytes().to_vec();
     for component in path.components() {
         if let Component::Normal(name) = component {
@@ -37,10 +39,9 @@ pub(super) fn written(prefix: &str, path: &Path, suffix: &str) -> String {
     if is_plain { format!("{out}{end}") } else { format!("\"{out}\"{end}") }
 }
 
-/// Whether a character may stand as it is: it does nothing to a terminal.
+/// Whether a character is written as it is, because it has no effect on a terminal.
 fn is_shown(c: char) -> bool {
-    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    !c.is_control() && !turns
+    !c.is_control() && !changes_direction(c) && !matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 fn octal(bytes: &[u8], out: &mut String) {
@@ -71,17 +72,17 @@ mod tests {
             ("a\"b\\c.yaml", "\"a/a\\\"b\\\\c.yaml\""),
             ("a\nb\u{1b}\u{202e}.yaml", "\"a/a\\nb\\033\\342\\200\\256.yaml\""),
         ] {
-            assert_eq!(written("a", Path::new(path), ""), expected, "{path:?}");
+            assert_eq!(header_name("a", Path::new(path), ""), expected, "{path:?}");
         }
     }
 
     #[cfg(unix)]
     #[test]
-    fn bytes_that_are_no_text_are_written_as_numbers() {
+    fn bytes_that_are_not_utf8_are_written_as_numbers() {
         use std::ffi::OsStr;
         use std::os::unix::ffi::OsStrExt as _;
 
         let path = Path::new(OsStr::from_bytes(b"a\xff.yaml"));
-        assert_eq!(written("b", path, ""), "\"b/a\\377.yaml\"");
+        assert_eq!(header_name("b", path, ""), "\"b/a\\377.yaml\"");
     }
 }

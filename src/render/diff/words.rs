@@ -1,21 +1,21 @@
-//! What differs inside of two lines.
+//! Differences inside of two lines.
 
 use std::ops::Range;
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-/// Lines with more words than this are not compared word by word.
-const MOST_WORDS: usize = 1000;
+/// Lines with more words are not compared word by word.
+const MAX_WORDS: usize = 1000;
 
-/// Parts of a line.
+/// Parts of a line, in bytes.
 pub(super) type Parts = Vec<Range<usize>>;
 
 /// The parts of two lines that differ; `None` where the lines have too little in common.
 pub(super) fn differing(old: &str, new: &str) -> Option<(Parts, Parts)> {
-    let (was, is) = (words(old)?, words(new)?);
-    let (old_words, new_words): (Vec<&str>, Vec<&str>) =
-        (was.iter().map(|at| &old[at.clone()]).collect(), is.iter().map(|at| &new[at.clone()]).collect());
-    let (mut gone, mut come) = (Vec::new(), Vec::new());
+    let (old_parts, new_parts) = (words(old)?, words(new)?);
+    let old_words: Vec<&str> = old_parts.iter().map(|part| &old[part.clone()]).collect();
+    let new_words: Vec<&str> = new_parts.iter().map(|part| &new[part.clone()]).collect();
+    let (mut removed, mut added) = (Vec::new(), Vec::new());
     let mut common = 0;
     for operation in capture_diff_slices(Algorithm::Myers, &old_words, &new_words) {
         let (tag, before, after) = operation.as_tag_tuple();
@@ -23,11 +23,11 @@ pub(super) fn differing(old: &str, new: &str) -> Option<(Parts, Parts)> {
             common += old_words[before].iter().map(|word| word.trim().len()).sum::<usize>();
             continue;
         }
-        gone.extend(joined(&was[before]));
-        come.extend(joined(&is[after]));
+        removed.extend(joined(&old_parts[before]));
+        added.extend(joined(&new_parts[after]));
     }
-    let said = |line: &str| line.split_whitespace().map(str::len).sum::<usize>();
-    (common * 3 >= said(old).max(said(new))).then_some((gone, come))
+    let length = |line: &str| line.split_whitespace().map(str::len).sum::<usize>();
+    (common * 3 >= length(old).max(length(new))).then_some((removed, added))
 }
 
 /// Neighbouring words as one part.
@@ -35,7 +35,7 @@ fn joined(words: &[Range<usize>]) -> Option<Range<usize>> {
     Some(words.first()?.start..words.last()?.end)
 }
 
-/// The words of a line: runs of letters and digits, runs of blanks, and every other character.
+/// The words of a line: letters and digits, blanks, and every other character alone; `None` if there are too many.
 fn words(line: &str) -> Option<Parts> {
     let class = |c: char| match c {
         c if c.is_alphanumeric() || c == '_' => 1,
@@ -50,7 +50,7 @@ fn words(line: &str) -> Option<Parts> {
             Some(word) if class(c) != 0 && class(c) == last => word.end = end,
             _ => found.push(at..end),
         }
-        if found.len() > MOST_WORDS {
+        if found.len() > MAX_WORDS {
             return None;
         }
         last = class(c);
@@ -65,11 +65,11 @@ mod tests {
     #[test]
     fn words_that_differ_are_found() {
         let shown = |old: &str, new: &str| {
-            differing(old, new).map(|(gone, come)| {
+            differing(old, new).map(|(removed, added)| {
                 let of = |line: &str, parts: Vec<Range<usize>>| {
                     parts.into_iter().map(|part| line[part].to_owned()).collect::<Vec<_>>().join("|")
                 };
-                format!("{} > {}", of(old, gone), of(new, come))
+                format!("{} > {}", of(old, removed), of(new, added))
             })
         };
         assert_eq!(shown("  image: nginx:1.25", "  image: nginx:1.26").as_deref(), Some("25 > 26"));
@@ -78,8 +78,8 @@ mod tests {
     }
 
     #[test]
-    fn very_long_lines_are_left_alone() {
-        let long = "a ".repeat(MOST_WORDS);
+    fn very_long_lines_are_not_compared() {
+        let long = "a ".repeat(MAX_WORDS);
         assert_eq!(differing(&long, &long), None);
     }
 }

@@ -1,4 +1,4 @@
-//! How the outcomes of rules came about, for one object on one screen.
+//! Explanations of the outcomes of all rules for one object.
 
 mod json;
 mod redactor;
@@ -15,20 +15,20 @@ use super::Origin;
 use redactor::Redactor;
 use rule::RuleExplainer;
 
-/// A rule as the policy has it, as far as an explanation shows it.
+/// The parts of a rule that explanations show.
 #[derive(Clone, Debug)]
 pub struct RuleSource {
     /// The policy's full name.
     pub policy: Text,
     /// The rule's name.
     pub rule: Text,
-    /// The rule it was generated from for pod controllers.
+    /// The rule for Pods that it was generated from.
     pub generated_from: Option<Text>,
-    /// The kinds that it can match; `None` where any is possible.
+    /// The kinds that it can match; `None` for any.
     pub kinds: Option<Vec<Text>>,
-    /// Why it is not evaluated at all, if so.
+    /// Why it is not evaluated, if it is not.
     pub not_evaluated: Option<String>,
-    /// Why no rules are generated from those of its policy, if none are.
+    /// Why autogen generates no rules from its policy, if it does not.
     pub no_autogen: Option<String>,
     /// Its preconditions as written; null for none.
     pub preconditions: Value,
@@ -38,7 +38,7 @@ pub struct RuleSource {
     pub overlay: Value,
     /// Its loops as written; null for none.
     pub foreach: Value,
-    /// Whether it is shown.
+    /// Whether explanations show it.
     pub shown: bool,
 }
 
@@ -50,17 +50,17 @@ pub struct RuleSources {
 }
 
 impl RuleSources {
-    /// Indexes rules by policy and name. Where two have the same names, a report may mean either, and nothing is shown as
+    /// Indexes rules by policy and name. If two have the same names, a report may be about either, and neither is shown as
     /// written.
     pub fn new(mut all: Vec<RuleSource>) -> Self {
         let mut by_name = BTreeMap::new();
-        let mut twice = Vec::new();
+        let mut ambiguous = Vec::new();
         for (index, source) in all.iter().enumerate() {
             if let Some(earlier) = by_name.insert((source.policy.clone(), source.rule.clone()), index) {
-                twice.extend([earlier, index]);
+                ambiguous.extend([earlier, index]);
             }
         }
-        for index in twice {
+        for index in ambiguous {
             if let Some(source) = all.get_mut(index) {
                 let RuleSource { preconditions, targets, overlay, foreach, .. } = source;
                 for written in [preconditions, targets, overlay, foreach] {
@@ -71,7 +71,7 @@ impl RuleSources {
         Self { all, by_name }
     }
 
-    /// What the rules say, in the order they run.
+    /// The rules in the order of evaluation.
     pub fn iter(&self) -> impl Iterator<Item = &RuleSource> {
         self.all.iter()
     }
@@ -81,23 +81,23 @@ impl RuleSources {
     }
 }
 
-/// The kinds that rules for Pods are carried over to.
+/// The kinds for which rules are generated from rules for Pods.
 const CONTROLLERS: [&str; 7] =
     ["CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"];
 
-/// Finds why a rule that matched changed nothing, beyond that all is there already: a line for each reason.
-pub type NoChangeReasons<'a> = &'a dyn Fn(&RuleSource, &Value) -> Vec<String>;
+/// Finds why a rule that matched changed nothing, although the object differs: a line for each reason.
+type NoChangeReasons<'a> = &'a dyn Fn(&RuleSource, &Value) -> Vec<String>;
 
-/// What there is to say about one object.
+/// An explanation for one object.
 #[derive(Debug)]
 pub struct Explanation<'a> {
     report: &'a ObjectReport,
     origin: &'a Origin,
-    rules: Vec<Explained<'a>>,
+    rules: Vec<ExplainedRule<'a>>,
     /// Rules for objects of other kinds.
     others: Vec<&'a RuleSource>,
     divergences: Vec<(&'a Text, DivergenceSet)>,
-    /// What the change means for a cluster.
+    /// The impact of the change on a cluster.
     impact: Impact,
     redactor: Redactor,
 }
@@ -134,7 +134,7 @@ impl Verdict {
 
 /// One rule of an explanation.
 #[derive(Debug)]
-struct Explained<'a> {
+struct ExplainedRule<'a> {
     policy: &'a Text,
     rule: &'a Text,
     source: Option<&'a RuleSource>,
@@ -142,21 +142,43 @@ struct Explained<'a> {
     verdict: Verdict,
     /// The verdict's reason in one line.
     why: String,
-    /// What else there is to say about it.
+    /// Details of the verdict.
     reasons: Vec<String>,
-    /// The exceptions that name it and do not apply, each with the reason.
+    /// The exceptions that name it but do not apply, each with the reason.
     exceptions: Vec<String>,
     conditions: Vec<Condition>,
     variables: Vec<Variable>,
     anchor: Option<Anchor>,
     changes: Vec<Change>,
-    /// The elements that its loops went through.
+    /// The elements of its loops.
     elements: Vec<Element>,
-    /// How many elements more there were.
+    /// The number of further elements.
     elements_left_out: usize,
 }
 
-/// A variable with the value it had, fit to be shown.
+impl<'a> ExplainedRule<'a> {
+    /// A rule that was not evaluated.
+    const fn new(policy: &'a Text, rule: &'a Text, source: Option<&'a RuleSource>) -> Self {
+        Self {
+            policy,
+            rule,
+            source,
+            report: None,
+            verdict: Verdict::NotEvaluated,
+            why: String::new(),
+            reasons: Vec::new(),
+            exceptions: Vec::new(),
+            conditions: Vec::new(),
+            variables: Vec::new(),
+            anchor: None,
+            changes: Vec::new(),
+            elements: Vec::new(),
+            elements_left_out: 0,
+        }
+    }
+}
+
+/// A variable with its value, masked.
 #[derive(Debug)]
 struct Variable {
     expression: Text,
@@ -166,10 +188,10 @@ struct Variable {
 /// An element of a loop.
 #[derive(Debug)]
 struct Element {
-    /// The place of the loop in the rule, such as `foreach[0]`.
-    place: String,
+    /// The path of the loop in the rule, such as `foreach[0]`.
+    path: String,
     list: Text,
-    /// Its index, behind those of the elements around it.
+    /// Its index, after those of the elements of outer loops.
     indexes: Vec<usize>,
     verdict: Verdict,
     /// The verdict's reason.
@@ -181,7 +203,7 @@ struct Element {
     anchor: Option<Anchor>,
 }
 
-/// A precondition with its values, fit to be shown.
+/// A precondition with its values, masked.
 #[derive(Debug)]
 struct Condition {
     path: String,
@@ -189,26 +211,26 @@ struct Condition {
     operator: Text,
     value: Value,
     met: bool,
-    /// Whether it kept the rule from applying.
+    /// Whether the rule was skipped because of it.
     decisive: bool,
-    /// Both sides as written, where they have variables.
+    /// Both sides as written, if they have variables.
     written: [Option<Value>; 2],
 }
 
-/// A condition anchor that does not hold, fit to be shown.
+/// A condition anchor that does not hold, masked.
 #[derive(Debug)]
 struct Anchor {
     overlay: String,
     object: String,
     reason: String,
     /// The value in the overlay, as written.
-    wanted: Option<Value>,
-    /// What the object has there.
+    expected: Option<Value>,
+    /// The value in the object.
     found: Option<Value>,
 }
 
 impl<'a> Explanation<'a> {
-    /// Gathers what there is to say about an object; the report must have been made with a trace.
+    /// Explains the report of an object, which must have a trace.
     pub fn new(
         report: &'a ObjectReport,
         origin: &'a Origin,
@@ -244,33 +266,31 @@ impl<'a> Explanation<'a> {
             }
         }
         let kind = report.object.as_ref().map(|object| &object.kind.kind);
-        let told: BTreeSet<(&Text, &Text)> = rules.iter().map(|rule| (rule.policy, rule.rule)).collect();
+        let reported: BTreeSet<(&Text, &Text)> = rules.iter().map(|rule| (rule.policy, rule.rule)).collect();
         // A rule for Pods is not listed beside one that was generated from it.
-        let stood_in_for: BTreeSet<(&Text, &Text)> = rules
+        let generated_from: BTreeSet<(&Text, &Text)> = rules
             .iter()
             .filter_map(|rule| Some((rule.policy, rule.source?.generated_from.as_ref()?)))
             .collect();
         let mut others = Vec::new();
-        let mut left = Vec::new();
         for source in sources.iter().filter(|source| source.shown) {
             let name = (&source.policy, &source.rule);
-            if told.contains(&name) || source.generated_from.is_none() && stood_in_for.contains(&name) {
+            if reported.contains(&name) || source.generated_from.is_none() && generated_from.contains(&name) {
                 continue;
             }
             let for_others =
                 source.kinds.as_ref().is_some_and(|kinds| !kinds.iter().any(|known| Some(known) == kind));
             if !for_others {
-                left.push(unreported(source));
+                rules.push(unreported(source));
             } else if source.generated_from.is_none() {
                 others.push(source);
             }
         }
-        rules.extend(left);
         if let Some(kind) = kind.filter(|kind| CONTROLLERS.contains(&&***kind)) {
             let for_pods = |source: &&RuleSource| source.kinds.iter().flatten().any(|kind| &**kind == "Pod");
-            for source in others.extract_if(.., |source| for_pods(source)) {
-                rules.push(not_generated(source, kind));
-            }
+            rules.extend(
+                others.extract_if(.., |source| for_pods(source)).map(|source| not_generated(source, kind)),
+            );
         }
         let shown = |name: &Text| rules.iter().any(|rule| rule.policy == name);
         let divergences =
@@ -279,45 +299,26 @@ impl<'a> Explanation<'a> {
         Self { report, origin, rules, others, divergences, impact: Impact::default(), redactor }
     }
 
-    /// Tells what the change means for a cluster, too.
+    /// Adds the impact of the change on a cluster.
     #[must_use]
     pub fn with_impact(self, impact: Impact) -> Self {
         Self { impact, ..self }
     }
-
-    /// Whether there is nothing to show.
-    pub fn is_empty(&self) -> bool {
-        self.rules.is_empty() && self.others.is_empty()
-    }
 }
 
-/// A rule that concerns the object and left no report.
-fn unreported(source: &RuleSource) -> Explained<'_> {
-    let why = source.not_evaluated.as_ref().map_or_else(
+/// A rule for the kind of the object without a report.
+fn unreported(source: &RuleSource) -> ExplainedRule<'_> {
+    let mut explained = ExplainedRule::new(&source.policy, &source.rule, Some(source));
+    explained.why = source.not_evaluated.as_ref().map_or_else(
         || "an earlier rule of the policy failed, and the policy ended there".to_owned(),
         |why| format!("{why}: not evaluated by this version"),
     );
-    Explained {
-        policy: &source.policy,
-        rule: &source.rule,
-        source: Some(source),
-        report: None,
-        verdict: Verdict::NotEvaluated,
-        why,
-        reasons: Vec::new(),
-        exceptions: Vec::new(),
-        conditions: Vec::new(),
-        variables: Vec::new(),
-        anchor: None,
-        changes: Vec::new(),
-        elements: Vec::new(),
-        elements_left_out: 0,
-    }
+    explained
 }
 
-/// A rule for Pods of which none is generated for a controller.
-fn not_generated<'a>(source: &'a RuleSource, kind: &str) -> Explained<'a> {
-    let mut explained = unreported(source);
+/// A rule for Pods from which none is generated for a controller.
+fn not_generated<'a>(source: &'a RuleSource, kind: &str) -> ExplainedRule<'a> {
+    let mut explained = ExplainedRule::new(&source.policy, &source.rule, Some(source));
     explained.verdict = Verdict::NotMatched;
     explained.why = format!("it is for Pods, and no rule for the kind {kind} is generated from it");
     explained.reasons.push(source.no_autogen.clone().unwrap_or_else(|| {

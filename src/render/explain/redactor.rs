@@ -1,23 +1,23 @@
-//! Redaction of explanations: the values of Secrets are not shown.
+//! Masking of secrets in explanations.
 
 use crate::report::{ObjectReport, Outcome};
-use crate::secrets::{MASK, TaintedTexts, is_secret};
+use crate::secrets::{MASK, Secrets, TaintedTexts, is_secret};
 use crate::value::{Pointer, Value};
 
-use crate::render::mask;
+use crate::render::mask_beside;
 
-/// Masks what is secret in values, messages and answers.
+/// Masks secrets in values and messages.
 #[derive(Debug, Default)]
 pub(super) struct Redactor {
-    /// Whether the object itself is a Secret.
-    is_own: bool,
-    /// Whether everything may be shown.
+    /// Whether the object is a Secret before or after the policies.
+    is_secret: bool,
+    /// Whether secrets may be shown.
     shows_secrets: bool,
     texts: TaintedTexts,
 }
 
 impl Redactor {
-    /// The redactor of an object's report: for values of Secrets, and values derived from them.
+    /// The redactor for an object: masks values of Secrets, and values derived from them.
     pub(super) fn of(report: &ObjectReport) -> Self {
         let mut redactor = Self { shows_secrets: report.shows_secrets, ..Self::default() };
         if redactor.shows_secrets {
@@ -29,7 +29,7 @@ impl Redactor {
         });
         let states: Vec<_> =
             [&report.before, &report.after].into_iter().chain(patched).filter(|one| is_secret(one)).collect();
-        redactor.is_own = !states.is_empty();
+        redactor.is_secret = !states.is_empty();
         redactor.texts = report.secrets.texts_with(&states);
         redactor
     }
@@ -39,14 +39,14 @@ impl Redactor {
         self.texts.redacted(text).unwrap_or_else(|| text.to_owned())
     }
 
-    /// A value at a place of the object.
+    /// A value at a path of the object.
     pub(super) fn at(&self, at: &Pointer, value: &Value) -> Value {
-        let place = at.to_json_pointer();
-        let hidden = ["/data", "/stringData"].iter().any(|field| place.starts_with(field));
+        let path = at.to_json_pointer();
+        let is_field_of_secret = ["/data", "/stringData"].iter().any(|field| path.starts_with(field));
         match value {
-            // Masked already, in a way that shows what changed.
+            // Masked already, so that changes are visible.
             Value::String(text) if text.starts_with(MASK) => value.clone(),
-            _ if self.is_own && hidden => MASK.into(),
+            _ if self.is_secret && is_field_of_secret => MASK.into(),
             _ => self.value(value),
         }
     }
@@ -61,17 +61,11 @@ impl Redactor {
 
     fn redacted(&self, value: &Value) -> Value {
         match value {
-            Value::String(text) => {
-                if !text.is_empty() && self.texts.are_in_text(text) {
-                    MASK.into()
-                } else {
-                    value.clone()
-                }
-            }
+            Value::String(text) if !text.is_empty() && self.texts.are_in_text(text) => MASK.into(),
             Value::Number(_) => self.texts.redacted_value(value),
             Value::Array(items) => Value::array(items.iter().map(|item| self.redacted(item)).collect()),
             Value::Object(members) if is_secret(value) => {
-                let masked = mask(value, value).after;
+                let masked = mask_beside(value, value, &Secrets::default()).after;
                 let members = masked.as_object().unwrap_or(members);
                 members.iter().map(|(key, member)| (key.clone(), self.redacted(member))).collect()
             }
@@ -79,7 +73,7 @@ impl Redactor {
                 .iter()
                 .map(|(key, member)| (self.texts.redacted_key(key), self.redacted(member)))
                 .collect(),
-            Value::Null | Value::Bool(_) => value.clone(),
+            Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
         }
     }
 }

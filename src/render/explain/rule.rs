@@ -9,19 +9,19 @@ use crate::report::{
 use crate::value::{Pointer, Segment, Text, Value, changes};
 
 use super::redactor::Redactor;
-use super::{Anchor, Condition, Element, Explained, NoChangeReasons, RuleSource, Variable, Verdict};
+use super::{Anchor, Condition, Element, ExplainedRule, NoChangeReasons, RuleSource, Variable, Verdict};
 
-/// How many targets are named.
+/// The most targets that are named.
 const NAMED_TARGETS: usize = 10;
 
-/// What one rule's explanation is made of.
+/// Explains one rule.
 pub(super) struct RuleExplainer<'a, 'b> {
     pub(super) policy: &'a Text,
     pub(super) rule: &'a RuleReport,
     pub(super) source: Option<&'a RuleSource>,
     pub(super) redactor: &'b Redactor,
     pub(super) object_report: &'a ObjectReport,
-    /// The object as the rule found it.
+    /// The object before the rule.
     pub(super) object: &'b Value,
 }
 
@@ -30,23 +30,9 @@ impl<'a> RuleExplainer<'a, '_> {
         &self,
         failed: Option<&Text>,
         no_change_reasons: NoChangeReasons<'_>,
-    ) -> Explained<'a> {
-        let mut explained = Explained {
-            policy: self.policy,
-            rule: &self.rule.rule,
-            source: self.source,
-            report: Some(self.rule),
-            verdict: Verdict::NoChange,
-            why: String::new(),
-            reasons: Vec::new(),
-            exceptions: self.exceptions().collect(),
-            conditions: Vec::new(),
-            variables: Vec::new(),
-            anchor: None,
-            changes: Vec::new(),
-            elements: Vec::new(),
-            elements_left_out: 0,
-        };
+    ) -> ExplainedRule<'a> {
+        let mut explained = ExplainedRule::new(self.policy, &self.rule.rule, self.source);
+        explained.report = Some(self.rule);
         if let Some(trace) = &self.rule.trace {
             self.trace(trace, &mut explained);
         }
@@ -58,12 +44,13 @@ impl<'a> RuleExplainer<'a, '_> {
                     explained.why =
                         format!("a cluster would refuse the object, because {}/{failed} fails", self.policy);
                 }
-                explained.reasons = self.unfit(no_change_reasons);
-                let shown = mask_of(self.object_report, before, after);
-                explained.changes = changes(&shown.before, &shown.after);
+                explained.reasons = self.no_change_reasons(no_change_reasons);
+                let masked = mask_of(self.object_report, before, after);
+                explained.changes = changes(&masked.before, &masked.after);
             }
             Outcome::NoChange => {
-                explained.reasons = self.unfit(no_change_reasons);
+                explained.verdict = Verdict::NoChange;
+                explained.reasons = self.no_change_reasons(no_change_reasons);
                 explained.why = if explained.reasons.is_empty() {
                     "it matched, and the object already is as the rule wants it".into()
                 } else {
@@ -73,7 +60,7 @@ impl<'a> RuleExplainer<'a, '_> {
             Outcome::Triggered { targets, missing } => {
                 explained.verdict = Verdict::Triggered;
                 explained.why = match targets.len() {
-                    // Whatever is looked for and not there is named.
+                    // Missing targets are named below.
                     0 if missing.is_empty() => "it ran on no target, because of its error".into(),
                     0 => "no object is a target of it".into(),
                     1 => "it ran on 1 target".into(),
@@ -96,22 +83,14 @@ impl<'a> RuleExplainer<'a, '_> {
         explained
     }
 
-    /// The exceptions that name the rule and do not apply, each with the reason.
-    fn exceptions(&self) -> impl Iterator<Item = String> {
-        let seen = self.rule.trace.iter().flat_map(|trace| &trace.exceptions);
-        seen.map(|exception| {
-            let reasons = self.redactor.text(&exception.reasons.join("; "));
-            format!("{} does not apply: {reasons}", exception.name)
-        })
-    }
-
-    fn unfit(&self, no_change_reasons: NoChangeReasons<'_>) -> Vec<String> {
+    fn no_change_reasons(&self, no_change_reasons: NoChangeReasons<'_>) -> Vec<String> {
         let reasons = self.source.map_or_else(Vec::new, |source| no_change_reasons(source, self.object));
         reasons.iter().map(|reason| self.redactor.text(reason)).collect()
     }
 
-    fn skipped(&self, reason: &SkipReason, explained: &mut Explained<'_>) {
+    fn skipped(&self, reason: &SkipReason, explained: &mut ExplainedRule<'_>) {
         explained.verdict = Verdict::Skipped;
+        explained.why = reason.to_string();
         match reason {
             SkipReason::NotSelected(reasons) => {
                 explained.verdict = Verdict::NotMatched;
@@ -161,9 +140,7 @@ impl<'a> RuleExplainer<'a, '_> {
             | SkipReason::NotOnDelete
             | SkipReason::NotOnPolicyUpdate
             | SkipReason::ApplyOne
-            | SkipReason::Deleted => {
-                explained.why = reason.to_string();
-            }
+            | SkipReason::Deleted => {}
         }
     }
 
@@ -174,18 +151,23 @@ impl<'a> RuleExplainer<'a, '_> {
         (at, found): (&Pointer, Option<&Value>),
         reason: &str,
     ) -> Anchor {
-        let wanted = written.and_then(|written| written.pointed(overlay));
+        let expected = written.and_then(|written| written.pointed(overlay));
         Anchor {
             overlay: self.object_report.shown_place(overlay).to_string(),
             object: self.redactor.text(&self.object_report.shown_place(at).to_string()),
             reason: reason.to_owned(),
-            wanted: wanted.map(|wanted| self.redactor.at(at, wanted)),
+            expected: expected.map(|expected| self.redactor.at(at, expected)),
             found: found.map(|found| self.redactor.at(at, found)),
         }
     }
 
-    /// Adds conditions and variables from the trace: those of the rule, and of each element of its loops.
-    fn trace(&self, trace: &Trace, explained: &mut Explained<'a>) {
+    /// Adds exceptions, conditions and variables from the trace: those of the rule, and of each element of its loops.
+    fn trace(&self, trace: &Trace, explained: &mut ExplainedRule<'a>) {
+        let exceptions = trace.exceptions.iter().map(|exception| {
+            let reasons = self.redactor.text(&exception.reasons.join("; "));
+            format!("{} does not apply: {reasons}", exception.name)
+        });
+        explained.exceptions = exceptions.collect();
         explained.elements = self.elements(trace);
         explained.elements_left_out = trace.omitted_iterations;
         let mut conditions: Vec<Vec<&ConditionTrace>> = vec![Vec::new(); trace.iterations.len() + 1];
@@ -203,28 +185,24 @@ impl<'a> RuleExplainer<'a, '_> {
             (None, None) => Some(&source.preconditions),
         });
         explained.conditions = self.conditions(&conditions.next().unwrap_or_default(), written, failed);
-        for ((element, seen), conditions) in
-            explained.elements.iter_mut().zip(&trace.iterations).zip(conditions)
-        {
-            let failed = matches!(
-                seen.outcome,
-                ElementOutcome::Skipped { reason: SkipReason::Preconditions { .. }, .. }
-            );
+        for ((element, seen), conditions) in explained.elements.iter_mut().zip(&trace.iterations).zip(conditions) {
+            let failed =
+                matches!(seen.outcome, ElementOutcome::Skipped { reason: SkipReason::Preconditions { .. }, .. });
             let written = self.written(&seen.place).and_then(|entry| entry.get("preconditions"));
             element.conditions = self.conditions(&conditions, written, failed);
         }
-        // Each variable once with each value it had.
-        let mut shown: BTreeMap<_, Vec<Result<Value, String>>> = BTreeMap::new();
+        // Each variable once with each of its values.
+        let mut known: BTreeMap<_, Vec<Result<Value, String>>> = BTreeMap::new();
         for seen in &trace.variables {
             let value = match &seen.value {
                 Ok(value) => Ok(self.redactor.value(value)),
                 Err(error) => Err(self.redactor.text(&error.0)),
             };
-            let known = shown.entry((seen.iteration, &seen.expression)).or_default();
-            if known.contains(&value) {
+            let known_values = known.entry((seen.iteration, &seen.expression)).or_default();
+            if known_values.contains(&value) {
                 continue;
             }
-            known.push(value.clone());
+            known_values.push(value.clone());
             let variables = match seen.iteration {
                 None => Some(&mut explained.variables),
                 Some(element) => explained.elements.get_mut(element).map(|element| &mut element.variables),
@@ -258,7 +236,7 @@ impl<'a> RuleExplainer<'a, '_> {
 
     fn element(&self, seen: &Iteration, indexes: Vec<usize>) -> Element {
         let mut element = Element {
-            place: seen.place.to_string(),
+            path: seen.place.to_string(),
             list: seen.list.clone(),
             indexes,
             verdict: Verdict::Error,
@@ -277,6 +255,7 @@ impl<'a> RuleExplainer<'a, '_> {
             }
             ElementOutcome::Skipped { reason, found } => {
                 element.verdict = Verdict::Skipped;
+                element.why = reason.to_string();
                 match reason {
                     SkipReason::Preconditions { message } => {
                         element.why = "its preconditions do not hold".into();
@@ -297,37 +276,35 @@ impl<'a> RuleExplainer<'a, '_> {
                     | SkipReason::ApplyOne
                     | SkipReason::NotOnDelete
                     | SkipReason::NotOnPolicyUpdate
-                    | SkipReason::Deleted => {
-                        element.why = reason.to_string();
-                    }
+                    | SkipReason::Deleted => {}
                 }
             }
         }
         element
     }
 
-    /// Conditions that belong together, with the block they are written in.
+    /// The conditions of a block of preconditions, given as written.
     fn conditions(&self, seen: &[&ConditionTrace], block: Option<&Value>, failed: bool) -> Vec<Condition> {
-        // Of `any` one that holds is enough.
+        // Of the conditions in `any`, one has to hold.
         let is_of_any = |condition: &ConditionTrace| condition.pointer.parent().to_string() == "any";
         let any_holds = seen.iter().any(|condition| condition.met && is_of_any(condition));
         let conditions = seen.iter().map(|condition| {
             let written = block.and_then(|block| block.pointed(&condition.pointer));
             let side = |name: &str, value: &Value| {
                 let written = written.and_then(|written| written.get(name));
-                let shown = self.redactor.value(value);
-                (shown, written.filter(|written| *written != value).cloned())
+                let masked = self.redactor.value(value);
+                (masked, written.filter(|written| *written != value).cloned())
             };
             let (key, key_written) = side("key", &condition.key);
             let (value, value_written) = side("value", &condition.value);
-            let settled = is_of_any(condition) && any_holds;
+            let is_satisfied = is_of_any(condition) && any_holds;
             Condition {
                 path: format!("preconditions.{}", condition.pointer).replace(".[", "["),
                 key,
                 operator: condition.operator.clone(),
                 value,
                 met: condition.met,
-                decisive: failed && !condition.met && !settled,
+                decisive: failed && !condition.met && !is_satisfied,
                 written: [key_written, value_written],
             }
         });

@@ -3,32 +3,32 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::render::Palette;
-use crate::render::printable;
+use crate::render::words::{counted, first_names};
+use crate::render::{Palette, printable};
 use crate::semantics::Semantics;
 use crate::value::{Change, ChangeKind, Text, Value};
 
-use super::{Anchor, Condition, Element, Explained, Explanation, RuleSource, Variable, Verdict};
+use super::{Anchor, Condition, Element, ExplainedRule, Explanation, RuleSource, Variable, Verdict};
 use crate::report::{Impact, Outcome};
 
-/// The length of a value, in characters; longer ones are cut.
+/// The most characters of a value; longer ones are cut.
 const VALUE_LENGTH: usize = 100;
-/// How many names are listed in one line.
+/// The most names in one line.
 const LISTED_NAMES: usize = 6;
-/// How many elements of each loop are shown, those that failed first.
+/// The most elements of each loop, those that failed first.
 const SHOWN_ELEMENTS: usize = 6;
-/// Lines are broken so as not to be longer, where they can be broken.
+/// The width at which lines are broken, in characters.
 const WIDTH: usize = 80;
-/// Where the text of verdicts and facts begins.
+/// The column of the text of verdicts and facts.
 const COLUMN: usize = "  NOT EVALUATED  ".len();
 
 impl Explanation<'_> {
-    /// The screen. With `all` the rules for other kinds are listed, too.
+    /// The explanation as text. With `all`, the rules for other kinds are listed one by one.
     pub fn text(&self, semantics: Semantics, all: bool, palette: Palette) -> String {
         let mut screen = Screen { palette, out: String::new(), depth: 0 };
         let name = self.report.object.as_ref().map_or_else(String::new, ToString::to_string);
         screen.line(Some("1"), &format!("{name}  {}", self.origin));
-        screen.line(None, &format!("  {}", self.sum()));
+        screen.line(None, &format!("  {}", self.totals()));
         if self.report.unknown.user {
             let text =
                 "what match and exclude ask of the user: nobody said who sends the request, --userinfo does";
@@ -37,22 +37,22 @@ impl Explanation<'_> {
         for rule in &self.rules {
             self.rule(rule, semantics, &mut screen);
         }
-        self.meanings(&mut screen);
+        self.impact(&mut screen);
         for (policy, divergences) in &self.divergences {
-            for difference in divergences.iter() {
+            for divergence in divergences.iter() {
                 let title =
-                    format!("{difference} in {policy}: {} (this run: {semantics})", difference.title());
+                    format!("{divergence} in {policy}: {} (this run: {semantics})", divergence.title());
                 screen.verdict("DIFFERS", "35", &title);
-                screen.fact("documented", difference.documented());
-                screen.fact("kyverno", difference.kyverno());
+                screen.fact("documented", divergence.documented());
+                screen.fact("kyverno", divergence.kyverno());
             }
         }
         self.others(all, &mut screen);
         screen.out
     }
 
-    /// What the change means for a cluster.
-    fn meanings(&self, screen: &mut Screen) {
+    /// Writes the impact of the change on a cluster.
+    fn impact(&self, screen: &mut Screen) {
         let Impact { rollout, immutable, privilege } = &self.impact;
         if *rollout {
             screen.verdict("ROLLOUT", "35", "what it runs would be restarted");
@@ -63,17 +63,15 @@ impl Explanation<'_> {
         ];
         for (word, meaning, places) in marked {
             if !places.is_empty() {
-                let names: Vec<String> = places.iter().take(LISTED_NAMES).map(ToString::to_string).collect();
-                let more = places.len().saturating_sub(LISTED_NAMES);
-                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                screen.verdict(word, "35", &format!("{meaning}: {}{more}", names.join(", ")));
+                let names = first_names(LISTED_NAMES, places.iter().map(ToString::to_string));
+                screen.verdict(word, "35", &format!("{meaning}: {names}"));
             }
         }
     }
 
-    /// How many rules did something, in one line. A rule with targets may have several verdicts; it counts by the one
-    /// that says most.
-    fn sum(&self) -> String {
+    /// The number of rules by verdict, in one line. A rule with several verdicts, one for each target, counts by the
+    /// first one in the table.
+    fn totals(&self) -> String {
         let verdicts = [
             (Verdict::Patched, "changed it"),
             (Verdict::Error, "failed"),
@@ -91,8 +89,7 @@ impl Explanation<'_> {
         }
         let all = ranks.len();
         let count = |rank| ranks.values().filter(|known| **known == rank).count();
-        let rules = if all == 1 { "rule" } else { "rules" };
-        let mut line = format!("{} of {all} {rules} changed it", count(0));
+        let mut line = format!("{} of {} changed it", count(0), counted(all, "rule"));
         for (rank, (_, words)) in verdicts.iter().enumerate().skip(1).filter(|_| all > 1) {
             let count = count(rank);
             if count > 0 {
@@ -106,7 +103,7 @@ impl Explanation<'_> {
         }
     }
 
-    fn rule(&self, rule: &Explained<'_>, semantics: Semantics, screen: &mut Screen) {
+    fn rule(&self, rule: &ExplainedRule<'_>, semantics: Semantics, screen: &mut Screen) {
         let colon = if rule.why.is_empty() { "" } else { ": " };
         let name = format!("{}/{}{colon}{}", rule.policy, rule.rule, rule.why);
         screen.verdict(&rule.verdict.word().to_uppercase(), colour(rule.verdict), &name);
@@ -127,9 +124,7 @@ impl Explanation<'_> {
                 screen.fact("event", &event(rule, semantics));
             }
         }
-        for condition in rule.conditions.iter().filter(|condition| condition.decisive) {
-            screen.condition("failed", condition);
-        }
+        screen.decisive_conditions(&rule.conditions);
         for reason in &rule.reasons {
             screen.fact(label, reason);
         }
@@ -148,9 +143,7 @@ impl Explanation<'_> {
             screen.fact("change", &self.change(change));
         }
         elements(rule, screen);
-        for condition in rule.conditions.iter().filter(|condition| !condition.decisive) {
-            screen.condition(if condition.met { "holds" } else { "fails" }, condition);
-        }
+        screen.other_conditions(&rule.conditions);
         screen.variables(&rule.variables, &rule.conditions);
     }
 
@@ -176,49 +169,41 @@ impl Explanation<'_> {
             for (name, kinds) in names {
                 screen.verdict("OTHER KIND", "2", &format!("{name}: it is for {kinds}"));
             }
-            return;
-        }
-        let few: Vec<String> =
-            names.take(LISTED_NAMES).map(|(name, kinds)| format!("{name} ({kinds})")).collect();
-        let more = self.others.len().saturating_sub(LISTED_NAMES);
-        let tail = if more > 0 { format!(" and {more} more; --all lists them") } else { String::new() };
-        if !few.is_empty() {
-            screen.verdict("OTHER KINDS", "2", &format!("{}{tail}", few.join(", ")));
+        } else if !self.others.is_empty() {
+            let names = first_names(LISTED_NAMES, names.map(|(name, kinds)| format!("{name} ({kinds})")));
+            let hint = if self.others.len() > LISTED_NAMES { "; --all lists them" } else { "" };
+            screen.verdict("OTHER KINDS", "2", &format!("{names}{hint}"));
         }
     }
 }
 
-/// Tells about the elements that the loops of a rule went through.
-fn elements(rule: &Explained<'_>, screen: &mut Screen) {
+/// Writes the elements of the loops of a rule.
+fn elements(rule: &ExplainedRule<'_>, screen: &mut Screen) {
     let (failed, others): (Vec<&Element>, Vec<&Element>) =
         rule.elements.iter().partition(|element| element.verdict == Verdict::Error);
-    let mut told: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut shown: BTreeMap<&str, usize> = BTreeMap::new();
     let mut left_out = rule.elements_left_out;
     for element in failed.into_iter().chain(others) {
-        let so_far = told.entry(&element.place).or_default();
-        if *so_far == SHOWN_ELEMENTS {
+        let count = shown.entry(&element.path).or_default();
+        if *count == SHOWN_ELEMENTS {
             left_out += 1;
             continue;
         }
-        *so_far += 1;
+        *count += 1;
         let word = element.verdict.word();
         let colon = if element.why.is_empty() { "" } else { ": " };
         let indexes: Vec<String> = element.indexes.iter().map(ToString::to_string).collect();
-        let text = format!("{word}{colon}{} ({})", element.why, element.place);
+        let text = format!("{word}{colon}{} ({})", element.why, element.path);
         screen.fact(&format!("element {}", indexes.join(".")), &text);
         screen.depth += 1;
-        for condition in element.conditions.iter().filter(|condition| condition.decisive) {
-            screen.condition("failed", condition);
-        }
+        screen.decisive_conditions(&element.conditions);
         if !element.message.is_empty() {
             screen.fact("message", &element.message);
         }
         if let Some(anchor) = &element.anchor {
             screen.anchor(anchor);
         }
-        for condition in element.conditions.iter().filter(|condition| !condition.decisive) {
-            screen.condition(if condition.met { "holds" } else { "fails" }, condition);
-        }
+        screen.other_conditions(&element.conditions);
         screen.variables(&element.variables, &element.conditions);
         screen.depth -= 1;
     }
@@ -228,10 +213,11 @@ fn elements(rule: &Explained<'_>, screen: &mut Screen) {
     }
 }
 
+/// The text of an explanation while it is written.
 struct Screen {
     palette: Palette,
     out: String,
-    /// How many elements of loops the facts are of.
+    /// The number of loops around the facts.
     depth: usize,
 }
 
@@ -257,7 +243,7 @@ impl Screen {
         self.text(indent + label.len(), COLUMN + 2 * self.depth, text);
     }
 
-    /// The text of a line of which so much is written, in the column where it belongs.
+    /// Writes text at a column after the characters that are already on the line, and breaks long lines.
     fn text(&mut self, written: usize, column: usize, text: &str) {
         let mut written = written;
         for line in text.trim_end().lines().flat_map(|line| broken(line, WIDTH.saturating_sub(column))) {
@@ -267,6 +253,19 @@ impl Screen {
         }
         if written > 0 {
             self.out.push('\n');
+        }
+    }
+
+    /// The conditions because of which a rule or an element was skipped.
+    fn decisive_conditions(&mut self, conditions: &[Condition]) {
+        for condition in conditions.iter().filter(|condition| condition.decisive) {
+            self.condition("failed", condition);
+        }
+    }
+
+    fn other_conditions(&mut self, conditions: &[Condition]) {
+        for condition in conditions.iter().filter(|condition| !condition.decisive) {
+            self.condition(if condition.met { "holds" } else { "fails" }, condition);
         }
     }
 
@@ -283,14 +282,13 @@ impl Screen {
         self.fact(label, &format!("{path}: {key} {operator} {value}"));
     }
 
-    /// Variables with their values, but for those that the conditions show already.
+    /// Variables with their values, without those that conditions show.
     fn variables(&mut self, variables: &[Variable], conditions: &[Condition]) {
-        let told = |expression: &str| {
-            conditions.iter().flat_map(|condition| &condition.written).flatten().any(|written| {
-                written.as_str().and_then(variable_alone).is_some_and(|alone| alone == expression)
-            })
+        let is_shown = |expression: &str| {
+            let mut written = conditions.iter().flat_map(|condition| &condition.written).flatten();
+            written.any(|written| written.as_str().and_then(only_variable) == Some(expression))
         };
-        for variable in variables.iter().filter(|variable| !told(&variable.expression)) {
+        for variable in variables.iter().filter(|variable| !is_shown(&variable.expression)) {
             let value = match &variable.value {
                 Ok(value) => shown(value),
                 Err(error) => format!("no value: {error}"),
@@ -300,13 +298,13 @@ impl Screen {
     }
 
     fn anchor(&mut self, anchor: &Anchor) {
-        let Anchor { overlay, object, reason, wanted, found } = anchor;
-        let wanted = wanted.as_ref().map_or_else(String::new, |wanted| format!(": {}", shown(wanted)));
-        self.fact("overlay", &format!("{overlay}{wanted}"));
+        let Anchor { overlay, object, reason, expected, found } = anchor;
+        let expected = expected.as_ref().map_or_else(String::new, |value| format!(": {}", shown(value)));
+        self.fact("overlay", &format!("{overlay}{expected}"));
         let place = if object.is_empty() { "the object" } else { object };
         let found = match found {
             Some(found) => format!(": {}", shown(found)),
-            // Policies see the status of a live object, and reports leave it out.
+            // Policies see the status of a live object, but reports do not contain it.
             None if object.starts_with("status") => String::new(),
             None => ": nothing there".to_owned(),
         };
@@ -315,26 +313,24 @@ impl Screen {
     }
 }
 
-/// A line in pieces of so many characters at the most, broken behind blanks and commas; a longer piece
-/// without any stays as it is.
+/// A line broken after blanks and commas into parts of at most `width` characters, where that is possible.
 fn broken(line: &str, width: usize) -> Vec<&str> {
-    let mut pieces = Vec::new();
+    let mut parts = Vec::new();
     let mut start = 0;
     let mut end = 0;
     let mut length = 0;
     for part in line.split_inclusive([' ', ',']) {
-        let added = part.chars().count();
-        let seen = part.trim_end().chars().count();
-        if length + seen > width && end > start {
-            pieces.push(&line[start..end]);
+        let visible = part.trim_end().chars().count();
+        if length + visible > width && end > start {
+            parts.push(&line[start..end]);
             start = end;
             length = 0;
         }
         end += part.len();
-        length += added;
+        length += part.chars().count();
     }
-    pieces.push(&line[start..]);
-    pieces
+    parts.push(&line[start..]);
+    parts
 }
 
 const fn colour(verdict: Verdict) -> &'static str {
@@ -347,7 +343,7 @@ const fn colour(verdict: Verdict) -> &'static str {
 }
 
 /// The text of Kyverno's event about a changed target.
-fn event(rule: &Explained<'_>, semantics: Semantics) -> String {
+fn event(rule: &ExplainedRule<'_>, semantics: Semantics) -> String {
     match semantics {
         Semantics::Documented => format!("policy {}/{} applied", rule.policy, rule.rule),
         Semantics::Kyverno => "resource mutated".to_owned(),
@@ -365,8 +361,8 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// The expression of a text that is one variable and nothing else.
-fn variable_alone(text: &str) -> Option<&str> {
+/// The expression of a text that consists of one variable.
+fn only_variable(text: &str) -> Option<&str> {
     let inside = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
     (!inside.contains("{{")).then_some(inside.trim())
 }

@@ -1,32 +1,32 @@
-//! `diff`: what changes, as a unified diff of each file, or of each object that comes from no file.
+//! `diff`: the changes as a unified diff of each file, or of each object that comes from no file.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::render::diff::{DiffStyle, FileDiff, FilePart, unified_diff};
+use crate::render::diff::{DiffStyle, DocumentDiff, FileDiff, unified_diff};
 use crate::render::printable::printable_line;
 use crate::render::words::{counted, listed};
 use crate::yaml::Document;
 
 use super::{DocumentView, Format, FormatWriter, Layout, Prepared, RunTotals};
 
-/// What changes, as a unified diff.
+/// The changes as a unified diff.
 #[derive(Clone, Copy, Debug)]
 pub struct Diff {
     /// How changed documents are written.
     pub layout: Layout,
     /// Colours, context, annotations.
     pub style: DiffStyle,
-    /// The path of a file as the header of its diff has it.
+    /// The path of a file in the header of its diff.
     pub shown_path: fn(&Path) -> PathBuf,
 }
 
 impl Format for Diff {
     fn prepare(&self, view: &DocumentView<'_>) -> Prepared {
         if let (Some(document), Some(_)) = (view.document, view.file) {
-            return self.part(view, document);
+            return self.document(view, document);
         }
         let diffs =
             view.changed().map(|object| unified_diff(object.report, &view.origin(object), &self.style));
@@ -43,40 +43,41 @@ impl Format for Diff {
 }
 
 impl Diff {
-    /// A document as a part of the diff of its file.
-    fn part(&self, view: &DocumentView<'_>, document: &Document) -> Prepared {
+    /// The diff of a document of a file.
+    fn document(&self, view: &DocumentView<'_>, document: &Document) -> Prepared {
         let mut edited = view.after.map(|after| self.layout.edit(document, after));
         let new = edited.as_mut().map(|edited| std::mem::take(&mut edited.text));
         let objects = view.objects.iter().map(|object| (object.pointer, object.report));
-        let part = Box::new(FilePart::new(document, new, objects, &self.style));
-        Prepared { edited, part: Some(part), ..Prepared::default() }
+        let diff = Box::new(DocumentDiff::new(document, new, objects, &self.style));
+        Prepared { edited, diff: Some(diff), ..Prepared::default() }
     }
 }
 
-/// Joins the documents of each file to one diff.
+/// Joins the diffs of the documents of each file.
 #[derive(Debug)]
 pub(super) struct FileDiffs<'a> {
     format: &'a Diff,
-    /// The file whose documents come.
+    /// The file of the last document.
     file: Option<OpenFile>,
     /// The files whose diffs do not apply because values of Secrets are masked in them.
     masked: Vec<String>,
-    /// The files that have a diff, and the names of those that have a second one.
+    /// The files that have a diff.
     shown: BTreeSet<PathBuf>,
+    /// The names of the files that have more than one diff.
     repeated: BTreeSet<String>,
 }
 
-/// A file whose documents come one after the other.
+/// A file that may have further documents.
 #[derive(Debug)]
 struct OpenFile {
     input: usize,
     path: PathBuf,
     diff: FileDiff,
-    /// How many of its objects change.
+    /// The number of its changed objects.
     changed: usize,
 }
 
-/// A finished diff, and how many objects change in it.
+/// A finished diff with the number of changed objects.
 pub(super) struct FinishedDiff {
     pub(super) text: String,
     pub(super) objects: usize,
@@ -87,14 +88,15 @@ impl<'a> FileDiffs<'a> {
         Self { format, file: None, masked: Vec::new(), shown: BTreeSet::new(), repeated: BTreeSet::new() }
     }
 
-    /// Takes the next document in; gives the diffs that are finished by now.
-    pub(super) fn take(&mut self, view: &DocumentView<'_>, prepared: Prepared) -> Vec<FinishedDiff> {
-        let is_next = self.file.as_ref().is_some_and(|file| file.input != view.input);
-        let mut finished: Vec<FinishedDiff> =
-            if is_next { self.close_file().into_iter().collect() } else { Vec::new() };
+    /// Adds the next document; returns the diffs that are finished by now.
+    pub(super) fn push(&mut self, view: &DocumentView<'_>, prepared: Prepared) -> Vec<FinishedDiff> {
+        let mut finished = Vec::new();
+        if self.file.as_ref().is_some_and(|file| file.input != view.input) {
+            finished.extend(self.close_file());
+        }
         let objects = view.changed().count();
-        match (view.document, view.file, prepared.part) {
-            (Some(document), Some(path), Some(part)) => {
+        match (view.document, view.file, prepared.diff) {
+            (Some(document), Some(path), Some(diff)) => {
                 let file = self.file.get_or_insert_with(|| OpenFile {
                     input: view.input,
                     path: path.to_owned(),
@@ -102,28 +104,29 @@ impl<'a> FileDiffs<'a> {
                     changed: 0,
                 });
                 file.changed += objects;
-                file.diff.push(*part);
+                file.diff.push(*diff);
             }
-            (_, _, _) => finished.push(FinishedDiff { text: prepared.texts.concat(), objects }),
+            _ => finished.push(FinishedDiff { text: prepared.texts.concat(), objects }),
         }
         finished
     }
 
-    /// The diff of the file whose documents came last.
+    /// The diff of the file of the last document.
     pub(super) fn close_file(&mut self) -> Option<FinishedDiff> {
         let OpenFile { path, diff, changed, .. } = self.file.take()?;
         if !diff.is_changed() {
             return None;
         }
-        let place = (self.format.shown_path)(&path);
-        let shown = diff.finish(&place, &self.format.style);
-        if !self.shown.insert(place) {
-            self.repeated.insert(printable_line(&path.display().to_string()));
+        let shown_path = (self.format.shown_path)(&path);
+        let (text, is_masked) = diff.finish(&shown_path, &self.format.style);
+        let name = printable_line(&path.display().to_string());
+        if is_masked {
+            self.masked.push(name.clone());
         }
-        if shown.masked {
-            self.masked.push(printable_line(&path.display().to_string()));
+        if !self.shown.insert(shown_path) {
+            self.repeated.insert(name);
         }
-        Some(FinishedDiff { text: shown.text, objects: changed })
+        Some(FinishedDiff { text, objects: changed })
     }
 
     /// Notes about diffs that do not apply.
@@ -145,7 +148,7 @@ impl<'a> FileDiffs<'a> {
 
 impl FormatWriter for FileDiffs<'_> {
     fn write(&mut self, view: &DocumentView<'_>, prepared: Prepared, out: &mut dyn Write) -> io::Result<()> {
-        self.take(view, prepared).iter().try_for_each(|diff| out.write_all(diff.text.as_bytes()))
+        self.push(view, prepared).iter().try_for_each(|diff| out.write_all(diff.text.as_bytes()))
     }
 
     fn end_documents(&mut self, out: &mut dyn Write) -> io::Result<Vec<String>> {

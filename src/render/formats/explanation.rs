@@ -1,4 +1,4 @@
-//! `text` and `json` of `explain`: how the outcome of each rule came about.
+//! `text` and `json` of `explain`: why each rule had its outcome.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::value::Value;
 use super::report::ReportWriter;
 use super::{DocumentView, Format, FormatWriter, Prepared, RunTotals};
 
-/// What explanations are made with.
+/// The options of explanations.
 #[derive(Debug)]
 pub struct ExplanationOptions {
     /// The rules as the policies have them.
@@ -22,14 +22,14 @@ pub struct ExplanationOptions {
     pub all: bool,
     /// The colours of the text.
     pub palette: Palette,
-    /// Whether it is shown what a change means for a cluster. That is the change of all rules, not of some.
+    /// Whether the impact of a change is shown. It is that of all rules, not of some.
     pub shows_impact: bool,
     /// Finds why a rule that matched changed nothing: a line for each reason.
     pub no_change_reasons: fn(&RuleSource, &Value) -> Vec<String>,
 }
 
 impl ExplanationOptions {
-    /// The explanations of a document's objects, each made into a text.
+    /// The explanations of a document's objects as texts.
     fn explain(&self, view: &DocumentView<'_>, text: impl Fn(&Explanation<'_>) -> String) -> Prepared {
         let known = view.objects.iter().filter(|object| object.report.object.is_some());
         let texts = known.map(|object| {
@@ -43,18 +43,30 @@ impl ExplanationOptions {
     }
 }
 
-/// A screen of text for each object.
+/// An explanation for each object.
 #[derive(Debug)]
-pub struct ExplanationText(pub ExplanationOptions);
+pub enum Explanations {
+    /// As a screen of text.
+    Text(ExplanationOptions),
+    /// As a row of one JSON object, which has counts too.
+    Json(ExplanationOptions),
+}
 
-impl Format for ExplanationText {
+impl Format for Explanations {
     fn prepare(&self, view: &DocumentView<'_>) -> Prepared {
-        let ExplanationOptions { semantics, all, palette, .. } = self.0;
-        self.0.explain(view, |explanation| explanation.text(semantics, all, palette))
+        match self {
+            Self::Text(options) => options.explain(view, |explanation| {
+                explanation.text(options.semantics, options.all, options.palette)
+            }),
+            Self::Json(options) => options.explain(view, |explanation| explanation.json().to_json()),
+        }
     }
 
     fn writer(&self) -> Box<dyn FormatWriter + '_> {
-        Box::new(Screens { is_any: false })
+        match self {
+            Self::Text(_) => Box::new(TextWriter { is_started: false }),
+            Self::Json(_) => Box::new(ReportWriter::new()),
+        }
     }
 
     fn shows_impact(&self) -> bool {
@@ -72,52 +84,26 @@ impl Format for ExplanationText {
 
 /// Writes texts with an empty line between them.
 #[derive(Debug)]
-struct Screens {
-    is_any: bool,
+struct TextWriter {
+    is_started: bool,
 }
 
-impl Screens {
-    fn screen(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
-        let separator = if std::mem::replace(&mut self.is_any, true) { "\n" } else { "" };
+impl TextWriter {
+    fn text(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        let separator = if std::mem::replace(&mut self.is_started, true) { "\n" } else { "" };
         write!(out, "{separator}{text}")
     }
 }
 
-impl FormatWriter for Screens {
+impl FormatWriter for TextWriter {
     fn write(&mut self, _: &DocumentView<'_>, prepared: Prepared, out: &mut dyn Write) -> io::Result<()> {
-        prepared.texts.iter().try_for_each(|text| self.screen(text, out))
+        prepared.texts.iter().try_for_each(|text| self.text(text, out))
     }
 
     fn finish(&mut self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
         if totals.gaps.is_empty() {
             return Ok(());
         }
-        self.screen(&format!("incomplete: {}\n", totals.gaps), out)
-    }
-}
-
-/// A row for each object, and counts, as one JSON object.
-#[derive(Debug)]
-pub struct ExplanationJson(pub ExplanationOptions);
-
-impl Format for ExplanationJson {
-    fn prepare(&self, view: &DocumentView<'_>) -> Prepared {
-        self.0.explain(view, |explanation| explanation.json().to_json())
-    }
-
-    fn writer(&self) -> Box<dyn FormatWriter + '_> {
-        Box::new(ReportWriter::default())
-    }
-
-    fn shows_impact(&self) -> bool {
-        true
-    }
-
-    fn shows_errors(&self) -> bool {
-        true
-    }
-
-    fn shows_unchanged_targets(&self) -> bool {
-        true
+        self.text(&format!("incomplete: {}\n", totals.gaps), out)
     }
 }

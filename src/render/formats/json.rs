@@ -32,7 +32,8 @@ impl Format for Json {
 struct ListWriter {
     /// The first object, until there is a second one.
     first: Option<String>,
-    objects: usize,
+    /// Whether the list was started.
+    is_list: bool,
 }
 
 impl FormatWriter for ListWriter {
@@ -41,26 +42,25 @@ impl FormatWriter for ListWriter {
     }
 
     fn finish(&mut self, _: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
-        match (&self.first, self.objects) {
-            (Some(only), _) => writeln!(out, "{only}"),
-            (None, 0) => out.write_all(
+        match &self.first {
+            Some(only) => writeln!(out, "{only}"),
+            None if self.is_list => out.write_all(b"\n    ],\n    \"kind\": \"List\"\n}\n"),
+            None => out.write_all(
                 b"{\n    \"apiVersion\": \"v1\",\n    \"items\": [],\n    \"kind\": \"List\"\n}\n",
             ),
-            (None, _) => out.write_all(b"\n    ],\n    \"kind\": \"List\"\n}\n"),
         }
     }
 }
 
 impl ListWriter {
     fn object(&mut self, object: String, out: &mut dyn Write) -> io::Result<()> {
-        self.objects += 1;
-        if self.objects == 1 {
-            self.first = Some(object);
-            return Ok(());
-        }
         if let Some(first) = self.first.take() {
+            self.is_list = true;
             out.write_all(b"{\n    \"apiVersion\": \"v1\",\n    \"items\": [\n")?;
             out.write_all(item(&first).as_bytes())?;
+        } else if !self.is_list {
+            self.first = Some(object);
+            return Ok(());
         }
         write!(out, ",\n{}", item(&object))
     }

@@ -7,8 +7,8 @@ use crate::render::summary::markdown;
 use super::diff::{FileDiffs, FinishedDiff};
 use super::{Diff, DocumentView, Format, FormatWriter, Prepared, RunTotals};
 
-/// How many bytes of diffs a page holds; the rest is counted. A comment on a pull request takes 65,536 characters.
-const PAGE_BYTES: usize = 48 << 10;
+/// The most bytes of diffs on a page; further diffs are counted. A comment on GitHub has at most 65,536 characters.
+const DIFF_BYTES: usize = 48 << 10;
 
 /// Counts and diffs as one page.
 #[derive(Debug)]
@@ -46,14 +46,14 @@ impl Format for Markdown {
 struct Page<'a> {
     diffs: FileDiffs<'a>,
     text: String,
-    /// How many changed objects the page has no room for.
+    /// How many changed objects are left out because the page is full.
     left_out: usize,
 }
 
 impl Page<'_> {
     /// Adds a diff, or counts its objects once the page is full.
     fn add(&mut self, diff: &FinishedDiff) {
-        if self.left_out == 0 && self.text.len() + diff.text.len() <= PAGE_BYTES {
+        if self.left_out == 0 && self.text.len() + diff.text.len() <= DIFF_BYTES {
             self.text.push_str(&diff.text);
         } else {
             self.left_out += diff.objects;
@@ -63,7 +63,7 @@ impl Page<'_> {
 
 impl FormatWriter for Page<'_> {
     fn write(&mut self, view: &DocumentView<'_>, prepared: Prepared, _: &mut dyn Write) -> io::Result<()> {
-        self.diffs.take(view, prepared).iter().for_each(|diff| self.add(diff));
+        self.diffs.push(view, prepared).iter().for_each(|diff| self.add(diff));
         Ok(())
     }
 

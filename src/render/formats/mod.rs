@@ -21,10 +21,10 @@ use crate::value::{Pointer, Value};
 use crate::yaml::{Document, Edited};
 
 use super::Origin;
-use super::diff::FilePart;
+use super::diff::DocumentDiff;
 
 pub use diff::Diff;
-pub use explanation::{ExplanationJson, ExplanationOptions, ExplanationText};
+pub use explanation::{ExplanationOptions, Explanations};
 pub use json::Json;
 pub use markdown::Markdown;
 pub use name::Name;
@@ -35,18 +35,20 @@ pub use yaml::Yaml;
 
 /// An output format.
 pub trait Format: Sync {
-    /// Does for a document what takes time; called on many threads.
+    /// Formats a document; called on many threads.
     fn prepare(&self, view: &DocumentView<'_>) -> Prepared;
 
-    /// What writes prepared documents in their order.
-    fn writer(&self) -> Box<dyn FormatWriter + '_>;
+    /// Writes prepared documents in their order.
+    fn writer(&self) -> Box<dyn FormatWriter + '_> {
+        Box::new(PlainWriter)
+    }
 
     /// Whether it shows diffs. These need all documents of a file at once.
     fn shows_diff(&self) -> bool {
         false
     }
 
-    /// Whether it shows what changes mean for a cluster.
+    /// Whether it shows the impact of changes on a cluster.
     fn shows_impact(&self) -> bool {
         false
     }
@@ -72,12 +74,12 @@ pub trait FormatWriter {
     /// Writes the next document.
     fn write(&mut self, view: &DocumentView<'_>, prepared: Prepared, out: &mut dyn Write) -> io::Result<()>;
 
-    /// Writes what is left of the last document; gives notes about what was written.
+    /// Writes the rest of the last document; returns notes about the output.
     fn end_documents(&mut self, _: &mut dyn Write) -> io::Result<Vec<String>> {
         Ok(Vec::new())
     }
 
-    /// Writes what comes last. A format that counts objects says here what could not be read.
+    /// Writes the end. A format that counts objects says here what could not be read.
     fn finish(&mut self, _: &RunTotals<'_>, _: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
@@ -86,7 +88,7 @@ pub trait FormatWriter {
 /// A document of the input with the outcome of its objects.
 #[derive(Debug)]
 pub struct DocumentView<'a> {
-    /// The document; `None` for an object without a text, such as one of a cluster.
+    /// The document; `None` for an object without text, such as one of a cluster.
     pub document: Option<&'a Document>,
     /// The value before the policies; `None` for an empty document.
     pub before: Option<&'a Value>,
@@ -105,16 +107,16 @@ pub struct DocumentView<'a> {
 /// An object of a document with its outcome.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectView<'a> {
-    /// Its place in the document.
+    /// Its path in the document.
     pub pointer: &'a Pointer,
-    /// What the policies did to it.
+    /// The outcome of the policies.
     pub report: &'a ObjectReport,
-    /// Whether it exists already, so that the request is an update.
+    /// Whether it exists, so that the request is an update.
     pub is_update: bool,
 }
 
 impl ObjectView<'_> {
-    /// What its change means for a cluster.
+    /// The impact of its change on a cluster.
     pub fn impact(&self) -> Impact {
         self.report.impact(self.is_update)
     }
@@ -126,7 +128,7 @@ impl<'a> DocumentView<'a> {
         self.objects.iter().filter(|object| object.report.is_changed())
     }
 
-    /// Where one of its objects comes from. Finding the line costs a second look at the text.
+    /// The origin of one of its objects. To find the line, the text is scanned again.
     pub fn origin(&self, object: &ObjectView<'_>) -> Origin {
         Origin {
             name: self.document.map_or("cluster", |document| document.source().name()).into(),
@@ -140,26 +142,22 @@ impl<'a> DocumentView<'a> {
 pub struct Prepared {
     /// Texts of the document or of its objects, in order.
     pub texts: Vec<String>,
-    /// How the text of a changed document was edited; the text itself may have moved to `part`.
+    /// How the text of a changed document was edited; the text itself may have moved to `diff`.
     pub edited: Option<Edited>,
-    /// The document as a part of the diff of its file.
-    pub part: Option<Box<FilePart>>,
+    /// The diff of a document of a file.
+    pub(super) diff: Option<Box<DocumentDiff>>,
 }
 
 impl Prepared {
     fn texts(texts: Vec<String>) -> Self {
         Self { texts, ..Self::default() }
     }
-
-    fn text(&self) -> String {
-        self.texts.concat()
-    }
 }
 
-/// What is known at the end of a run.
+/// The results of a whole run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunTotals<'a> {
-    /// How many objects changed, failed and so on.
+    /// The numbers of objects that changed, failed and so on.
     pub tally: &'a Totals,
     /// What could not be read.
     pub gaps: &'a MissingData,
@@ -168,18 +166,18 @@ pub struct RunTotals<'a> {
 }
 
 impl RunTotals<'_> {
-    /// Says in a comment what could not be read. `git apply` and YAML parsers skip such a line.
+    /// Writes a comment on what could not be read. `git apply` and YAML parsers skip such a line.
     fn write_gaps_comment(&self, out: &mut dyn Write) -> io::Result<()> {
         if self.gaps.is_empty() { Ok(()) } else { writeln!(out, "# incomplete: {}", self.gaps) }
     }
 }
 
-/// How the text of a changed document is made.
+/// How a changed document is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// By editing the original text.
+    /// The original text is edited.
     Kept,
-    /// By printing the document canonically.
+    /// The document is printed canonically.
     Canonical,
 }
 

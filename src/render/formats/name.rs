@@ -2,7 +2,7 @@
 
 use crate::render::patch::kubectl_name;
 
-use super::{DocumentView, Format, FormatWriter, PlainWriter, Prepared};
+use super::{DocumentView, Format, Prepared};
 
 /// The names of changed objects, as kubectl prints them.
 #[derive(Debug)]
@@ -12,9 +12,5 @@ impl Format for Name {
     fn prepare(&self, view: &DocumentView<'_>) -> Prepared {
         let names = view.changed().filter_map(|object| kubectl_name(object.report));
         Prepared::texts(names.map(|name| format!("{name}\n")).collect())
-    }
-
-    fn writer(&self) -> Box<dyn FormatWriter + '_> {
-        Box::new(PlainWriter)
     }
 }

@@ -1,10 +1,10 @@
-//! `patch`: what changes, as a JSON patch (RFC 6902) for each object, one per line.
+//! `patch`: the changes of each object, as a JSON patch (RFC 6902), one per line.
 
 use crate::render::patch::{identity, json_patch};
 use crate::report::ObjectReport;
 use crate::value::{Value, shortest_changes};
 
-use super::{DocumentView, Format, FormatWriter, ObjectView, PlainWriter, Prepared, holds_secret_values};
+use super::{DocumentView, Format, ObjectView, Prepared, holds_secret_values};
 
 /// The identity of each changed object with its JSON patch.
 #[derive(Debug)]
@@ -13,10 +13,6 @@ pub struct Patch;
 impl Format for Patch {
     fn prepare(&self, view: &DocumentView<'_>) -> Prepared {
         Prepared::texts(view.changed().map(patch_line).collect())
-    }
-
-    fn writer(&self) -> Box<dyn FormatWriter + '_> {
-        Box::new(PlainWriter)
     }
 
     fn prints_secret_values_of(&self, report: &ObjectReport) -> bool {

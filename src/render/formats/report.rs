@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::render::json::{JsonRows, impact_json, object_json, tally_json, tally_rows};
+use crate::render::json::{impact_json, object_json, tally_json, tally_rows};
 use crate::value::Value;
 
 use super::{DocumentView, Format, FormatWriter, Prepared, RunTotals};
@@ -25,7 +25,7 @@ impl Format for Report {
     }
 
     fn writer(&self) -> Box<dyn FormatWriter + '_> {
-        Box::new(ReportWriter::default())
+        Box::new(ReportWriter::new())
     }
 
     fn shows_impact(&self) -> bool {
@@ -37,33 +37,56 @@ impl Format for Report {
     }
 }
 
-/// Writes one JSON object: a row for each object of the run, the counts, and what could not be read.
-#[derive(Debug, Default)]
+/// A JSON list that is written row by row.
+#[derive(Debug)]
+struct Rows {
+    /// The text before the first row, with the bracket.
+    start: &'static str,
+    is_started: bool,
+}
+
+impl Rows {
+    const fn new(start: &'static str) -> Self {
+        Self { start, is_started: false }
+    }
+
+    fn write(&mut self, row: &str, out: &mut dyn Write) -> io::Result<()> {
+        let separator = if std::mem::replace(&mut self.is_started, true) { ",\n" } else { self.start };
+        write!(out, "{separator}{row}")
+    }
+
+    fn end(&self, out: &mut dyn Write) -> io::Result<()> {
+        let before = if self.is_started { "\n" } else { self.start.trim_end() };
+        write!(out, "{before}]")
+    }
+}
+
+/// Writes one JSON object: a row for each object of the run, counts, and what could not be read.
+#[derive(Debug)]
 pub(super) struct ReportWriter {
-    rows: JsonRows,
+    objects: Rows,
+}
+
+impl ReportWriter {
+    pub(super) const fn new() -> Self {
+        Self { objects: Rows::new("{\"objects\": [\n") }
+    }
 }
 
 impl FormatWriter for ReportWriter {
     fn write(&mut self, _: &DocumentView<'_>, prepared: Prepared, out: &mut dyn Write) -> io::Result<()> {
-        prepared.texts.iter().try_for_each(|row| {
-            if self.rows.is_empty() {
-                out.write_all(b"{\"objects\": ")?;
-            }
-            out.write_all(self.rows.row(row).as_bytes())
-        })
+        prepared.texts.iter().try_for_each(|row| self.objects.write(row, out))
     }
 
     fn finish(&mut self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
         let RunTotals { tally, gaps, .. } = totals;
-        if self.rows.is_empty() {
-            out.write_all(b"{\"objects\": ")?;
-        }
-        out.write_all(self.rows.end().as_bytes())?;
+        self.objects.end(out)?;
         let summary = tally_json(tally, gaps).to_json();
-        write!(out, ",\n\"summary\": {},\n\"rules\": ", summary.strip_suffix('}').unwrap_or_default())?;
-        let mut rules = JsonRows::default();
-        tally_rows(tally).try_for_each(|row| out.write_all(rules.row(&row.to_json()).as_bytes()))?;
-        write!(out, "{}}}", rules.end())?;
+        write!(out, ",\n\"summary\": {},\n", summary.strip_suffix('}').unwrap_or_default())?;
+        let mut rules = Rows::new("\"rules\": [\n");
+        tally_rows(tally).try_for_each(|row| rules.write(&row.to_json(), out))?;
+        rules.end(out)?;
+        out.write_all(b"}")?;
         if !gaps.is_empty() {
             write!(out, ",\n\"incomplete\": {}", Value::from(gaps.to_string()).to_json())?;
         }

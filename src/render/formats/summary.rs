@@ -34,7 +34,7 @@ impl FormatWriter for TableWriter {
 
     fn finish(&mut self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
         let RunTotals { tally, gaps, .. } = totals;
-        out.write_all(summary_table(tally, gaps, Width::Whole).as_bytes())?;
+        out.write_all(summary_table(tally, gaps, Width::Full).as_bytes())?;
         if gaps.is_empty() { Ok(()) } else { writeln!(out, "\nincomplete: {gaps}") }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::render::to_yaml;
 use crate::report::ObjectReport;
-use crate::yaml;
 
 use super::{DocumentView, Format, FormatWriter, Layout, Prepared, RunTotals, holds_secret_values};
 
@@ -23,13 +23,7 @@ impl Format for Yaml {
                 Prepared { edited: Some(self.layout.edit(document, after)), ..Prepared::default() }
             }
             (Some(_), None) => Prepared::default(),
-            (None, after) => {
-                let mut text = String::new();
-                if let Some(object) = after.or(view.before) {
-                    yaml::print(object, &mut text);
-                }
-                Prepared::texts(vec![text])
-            }
+            (None, after) => Prepared::texts(after.or(view.before).map(to_yaml).into_iter().collect()),
         }
     }
 
@@ -42,33 +36,32 @@ impl Format for Yaml {
     }
 }
 
-/// Writes documents one after the other. Those of one text keep what separates them; between texts a line break and
-/// a separator are added where there is none.
+/// Writes documents one after the other. Those of one text keep their separators; between texts a line break and a
+/// separator are added where there is none.
 #[derive(Debug, Default)]
 struct Stream {
-    /// The input that the last document came from.
+    /// The input of the last document.
     input: Option<usize>,
-    /// Whether the last text has no line break at its end.
+    /// Whether the last text does not end in a line break.
     unterminated: bool,
 }
+
+/// The input of objects that have no text.
+const NO_INPUT: usize = usize::MAX;
 
 impl FormatWriter for Stream {
     fn write(&mut self, view: &DocumentView<'_>, prepared: Prepared, out: &mut dyn Write) -> io::Result<()> {
         if view.is_target && self.input.is_some() {
-            // A further target is a text of its own, whatever file it comes from.
-            self.input = Some(usize::MAX);
+            // A target is separated from the document before it, even if both come from one file.
+            self.input = Some(NO_INPUT);
         }
-        match (view.document, &prepared.edited) {
-            (Some(document), edited) => {
-                let text = edited.as_ref().map_or_else(|| document.text(), |edited| edited.text.as_str());
-                self.document(view.input, text, out)
-            }
-            (None, _) => self.object(&prepared.text(), out),
-        }
+        let Some(document) = view.document else { return self.object(&prepared.texts.concat(), out) };
+        let text = prepared.edited.as_ref().map_or_else(|| document.text(), |edited| edited.text.as_str());
+        self.document(view.input, text, out)
     }
 
     fn finish(&mut self, totals: &RunTotals<'_>, out: &mut dyn Write) -> io::Result<()> {
-        // Manifests come out as they came in.
+        // Manifests are passed through unchanged.
         if totals.is_live { totals.write_gaps_comment(out) } else { Ok(()) }
     }
 }
@@ -93,16 +86,16 @@ impl Stream {
         out.write_all(text.as_bytes())
     }
 
-    /// Writes an object that has no text of its own.
+    /// Writes an object that has no text.
     fn object(&mut self, printed: &str, out: &mut dyn Write) -> io::Result<()> {
         self.end_line(out)?;
-        if self.input.replace(usize::MAX).is_some() {
+        if self.input.replace(NO_INPUT).is_some() {
             out.write_all(b"---\n")?;
         }
         out.write_all(printed.as_bytes())
     }
 
-    /// Ends the last line. Readers of Kubernetes take it as ended anyway, even inside a block scalar.
+    /// Ends the last line. Kubernetes reads it as if it was ended, even in a block scalar.
     fn end_line(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if std::mem::take(&mut self.unterminated) { out.write_all(b"\n") } else { Ok(()) }
     }
@@ -117,18 +110,14 @@ enum Opening {
 }
 
 fn opening(text: &str) -> Opening {
-    // Blank lines could lengthen a block scalar that the text before ends with.
+    // Blank lines could lengthen a block scalar at the end of the text before.
     if text.starts_with(['\n', '\r', ' ', '\t']) {
         return Opening::Content;
     }
     let line = text.lines().find(|line| !line.trim_start().is_empty() && !line.trim_start().starts_with('#'));
     match line {
         Some(line) if line.starts_with('%') => Opening::Directive,
-        Some(line)
-            if line
-                .strip_prefix("---")
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t'])) =>
-        {
+        Some(line) if line == "---" || line.starts_with("--- ") || line.starts_with("---\t") => {
             Opening::Separator
         }
         _ => Opening::Content,
@@ -140,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_of_a_text_decides_what_must_stand_before_it() {
+    fn separators_are_added_where_a_text_has_none() {
         for (text, expected) in [
             ("a: 1\n", Opening::Content),
             ("---\na: 1\n", Opening::Separator),

@@ -6,15 +6,15 @@ use crate::report::ObjectReport;
 use crate::secrets::{Fields, LAST_APPLIED, MASK, Secrets, TaintedTexts, fields, is_secret};
 use crate::value::{Map, Text, Value};
 
-pub(super) use text::Cover;
+pub(super) use text::TextMasks;
 
 const MASK_BEFORE: &str = "*** (before)";
 const MASK_AFTER: &str = "*** (after)";
 
-/// Two states of an object, fit to be shown.
+/// Two states of an object with masked secrets.
 #[derive(Clone, Debug)]
 pub struct Masked {
-    /// The object as it was.
+    /// The object before the change.
     pub before: Value,
     /// The object after the change.
     pub after: Value,
@@ -22,14 +22,14 @@ pub struct Masked {
 }
 
 impl Masked {
-    /// Two states and how they are shown; different secrets that would be shown alike get different masks.
-    fn apart(
-        (before, mut shown_before): (&Value, Value),
-        (after, mut shown_after): (&Value, Value),
+    /// Two states and their masked forms; different secrets with the same mask get different masks.
+    fn distinguished(
+        (before, mut masked_before): (&Value, Value),
+        (after, mut masked_after): (&Value, Value),
         texts: TaintedTexts,
     ) -> Self {
-        tell_apart((before, &mut shown_before), (after, &mut shown_after));
-        Self { before: shown_before, after: shown_after, texts }
+        distinguish((before, &mut masked_before), (after, &mut masked_after));
+        Self { before: masked_before, after: masked_after, texts }
     }
 
     /// A message about the object without the secret texts of either state.
@@ -38,21 +38,16 @@ impl Masked {
     }
 }
 
-/// Masks the values of a Secret, its last-applied copy, and whatever in the object equals or holds such a
-/// value, decoded or not, wherever a policy moved it to. A value that changed in its place is shown as
-/// `*** (before)` and `*** (after)`. Objects of other kinds come back as they are.
-pub fn mask(before: &Value, after: &Value) -> Masked {
-    mask_beside(before, after, &Secrets::default())
-}
-
-/// The same for an object that the values of other Secrets may have come into, or what was made of such values.
+/// Masks the values of a Secret, its last-applied copy, the values of the other Secrets, and whatever contains or was
+/// derived from such a value, encoded or decoded, wherever a policy copied it to. A value that changed in its place
+/// becomes `*** (before)` and `*** (after)`. Objects without secrets are not changed.
 pub fn mask_beside(before: &Value, after: &Value, others: &Secrets) -> Masked {
     if !is_secret(before) && !is_secret(after) {
         if others.is_empty() {
             return Masked { before: before.clone(), after: after.clone(), texts: TaintedTexts::default() };
         }
         let texts = others.texts();
-        return Masked::apart(
+        return Masked::distinguished(
             (before, texts.redacted_object(before)),
             (after, texts.redacted_object(after)),
             texts,
@@ -60,57 +55,57 @@ pub fn mask_beside(before: &Value, after: &Value, others: &Secrets) -> Masked {
     }
     let (old, new) = (fields(before), fields(after));
     let texts = others.texts_with(&[before, after]);
-    let shown_before = masked(&texts, before, &changed(&old, &new), MASK_BEFORE);
-    let shown_after = masked(&texts, after, &changed(&new, &old), MASK_AFTER);
-    Masked::apart((before, shown_before), (after, shown_after), texts)
+    let masked_before = masked(&texts, before, &changed(&old, &new), MASK_BEFORE);
+    let masked_after = masked(&texts, after, &changed(&new, &old), MASK_AFTER);
+    Masked::distinguished((before, masked_before), (after, masked_after), texts)
 }
 
-/// Says of each text that is shown alike although it changed which of the two it is.
-fn tell_apart((before, shown_before): (&Value, &mut Value), (after, shown_after): (&Value, &mut Value)) {
+/// Marks texts that have the same mask although they differ.
+fn distinguish((before, masked_before): (&Value, &mut Value), (after, masked_after): (&Value, &mut Value)) {
     if before == after {
         return;
     }
     match (before, after) {
         (Value::Object(old), Value::Object(new)) => {
-            let (Some(shown_old), Some(shown_new)) =
-                (shown_before.as_object_mut(), shown_after.as_object_mut())
+            let (Some(masked_old), Some(masked_new)) =
+                (masked_before.as_object_mut(), masked_after.as_object_mut())
             else {
                 return;
             };
-            // Two keys that are shown alike are one member.
-            if shown_old.len() != old.len() || shown_new.len() != new.len() {
+            // Two keys with the same mask are one member.
+            if masked_old.len() != old.len() || masked_new.len() != new.len() {
                 return;
             }
             for (index, (key, member)) in old.iter().enumerate() {
-                if let Some((at, _, other)) = new.get_full(key)
-                    && let Some((_, shown)) = shown_old.get_index_mut(index)
-                    && let Some((_, shown_other)) = shown_new.get_index_mut(at)
+                if let Some((other_index, _, other)) = new.get_full(key)
+                    && let Some((_, masked)) = masked_old.get_index_mut(index)
+                    && let Some((_, masked_other)) = masked_new.get_index_mut(other_index)
                 {
-                    tell_apart((member, shown), (other, shown_other));
+                    distinguish((member, masked), (other, masked_other));
                 }
             }
         }
         (Value::Array(old), Value::Array(new)) => {
-            let (Some(shown_old), Some(shown_new)) =
-                (shown_before.as_array_mut(), shown_after.as_array_mut())
+            let (Some(masked_old), Some(masked_new)) =
+                (masked_before.as_array_mut(), masked_after.as_array_mut())
             else {
                 return;
             };
-            let pairs = old.iter().zip(shown_old.iter_mut()).zip(new.iter().zip(shown_new.iter_mut()));
-            pairs.for_each(|(old, new)| tell_apart(old, new));
+            let pairs = old.iter().zip(masked_old.iter_mut()).zip(new.iter().zip(masked_new.iter_mut()));
+            pairs.for_each(|(old, new)| distinguish(old, new));
         }
         _ => {
-            if *shown_before == *shown_after
-                && let Some(text) = shown_before.as_str().map(str::to_owned)
+            if *masked_before == *masked_after
+                && let Some(text) = masked_before.as_str().map(str::to_owned)
             {
-                *shown_before = format!("{text} (before)").into();
-                *shown_after = format!("{text} (after)").into();
+                *masked_before = format!("{text} (before)").into();
+                *masked_after = format!("{text} (after)").into();
             }
         }
     }
 }
 
-/// The same for states of a report's object, unless its Secrets may be shown.
+/// Masks two states of a report's object, unless its secrets may be shown.
 pub(super) fn mask_of(report: &ObjectReport, before: &Value, after: &Value) -> Masked {
     if report.shows_secrets {
         return Masked { before: before.clone(), after: after.clone(), texts: TaintedTexts::default() };
@@ -118,34 +113,29 @@ pub(super) fn mask_of(report: &ObjectReport, before: &Value, after: &Value) -> M
     mask_beside(before, after, &report.secrets)
 }
 
-/// The places whose text differs from that of the other state.
+/// The fields of a Secret whose text differs from that of the other state.
 fn changed(own: &Fields, other: &Fields) -> Vec<(&'static str, Text)> {
-    let differs = |(place, text): &(&(&'static str, Text), &Text)| {
-        other.get(*place).is_some_and(|other| other != *text)
+    let differs = |(field, text): &(&(&'static str, Text), &Text)| {
+        other.get(*field).is_some_and(|other| other != *text)
     };
-    own.iter().filter(differs).map(|(place, _)| place.clone()).collect()
+    own.iter().filter(differs).map(|(field, _)| field.clone()).collect()
 }
 
-/// A Secret without its values, and without what else must not be shown.
-fn masked(
-    texts: &TaintedTexts,
-    object: &Value,
-    changed: &[(&'static str, Text)],
-    changed_mask: &str,
-) -> Value {
-    let mut shown = texts.redacted_object(object);
-    let Some(members) = shown.as_object_mut() else { return shown };
+/// A Secret with its values and all other secret texts masked.
+fn masked(texts: &TaintedTexts, object: &Value, changed: &[(&'static str, Text)], changed_mask: &str) -> Value {
+    let mut masked = texts.redacted_object(object);
+    let Some(members) = masked.as_object_mut() else { return masked };
     for field in ["data", "stringData"] {
         let entries = object.get(field).and_then(Value::as_object);
         let Some(node) = members.get_mut(field).filter(|node| !node.is_null()) else { continue };
-        let covered: Option<Map> = entries.map(|entries| {
+        let entries: Option<Map> = entries.map(|entries| {
             let mask = |key: &Text| {
                 let differs = changed.iter().any(|(name, changed)| *name == field && changed == key);
                 Value::from(if differs { changed_mask } else { MASK })
             };
             entries.keys().map(|key| (texts.redacted_key(key), mask(key))).collect()
         });
-        *node = covered.map_or_else(|| MASK.into(), Value::object);
+        *node = entries.map_or_else(|| MASK.into(), Value::object);
     }
     let annotations = members.get_mut("metadata").and_then(Value::as_object_mut);
     if let Some(annotations) = annotations.and_then(|metadata| metadata.get_mut("annotations"))
@@ -153,7 +143,7 @@ fn masked(
     {
         annotations.insert(LAST_APPLIED, MASK.into());
     }
-    shown
+    masked
 }
 
 #[cfg(test)]
@@ -162,6 +152,10 @@ mod tests {
 
     fn json(text: &str) -> Value {
         Value::from_json(text).unwrap()
+    }
+
+    fn mask(before: &Value, after: &Value) -> Masked {
+        mask_beside(before, after, &Secrets::default())
     }
 
     #[test]
@@ -204,9 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn secret_values_of_odd_types_are_masked_too() {
-        let odd = json(r#"{"kind":"Secret","data":{"a":5,"b":{"c":"d"}},"stringData":"text"}"#);
-        let shown = mask(&odd, &odd);
+    fn secret_values_of_other_types_are_masked() {
+        let other = json(r#"{"kind":"Secret","data":{"a":5,"b":{"c":"d"}},"stringData":"text"}"#);
+        let shown = mask(&other, &other);
         assert_eq!(shown.after, json(r#"{"kind":"Secret","data":{"a":"***","b":"***"},"stringData":"***"}"#));
     }
 
@@ -221,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_that_replace_each_other_are_told_apart() {
+    fn secrets_that_replace_each_other_have_different_masks() {
         let secret = json(r#"{"kind":"Secret","data":{"p":"aHVudGVyMg==","q":"c2VzYW1l"}}"#);
         let before =
             json(r#"{"kind":"ConfigMap","data":{"a":"b","p":"hunter2","l":["x hunter2","hunter2"]}}"#);
@@ -235,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn other_kinds_are_shown_as_they_are() {
+    fn other_kinds_are_not_masked() {
         let map = json(r#"{"kind":"ConfigMap","data":{"a":"b"}}"#);
         assert_eq!(mask(&map, &map).after, map);
     }

@@ -10,45 +10,45 @@ use crate::yaml::{Document, Limits, Source, read};
 
 use super::{Masked, mask_of};
 
-/// A node with more members is covered as a whole: to find the place of one takes as long as there are others.
-const MOST_MEMBERS: usize = 1000;
+/// Nodes with more members are masked as a whole: finding the span of a member takes time for each of the others.
+const MAX_MEMBERS: usize = 1000;
 
-/// The objects of a document that hold secrets, with their masks.
+/// The objects of a document that contain secrets, with their paths and masked states.
 #[derive(Debug)]
-pub(in crate::render) struct Cover<'r>(Vec<(&'r Pointer, &'r ObjectReport, Masked)>);
+pub(in crate::render) struct TextMasks<'r>(Vec<(&'r Pointer, &'r ObjectReport, Masked)>);
 
-impl<'r> Cover<'r> {
-    /// The cover of a document with these objects at these places; `None` if nothing is secret.
+impl<'r> TextMasks<'r> {
+    /// The masks of a document with these objects; `None` if nothing is secret.
     pub(in crate::render) fn of(
         objects: impl Iterator<Item = (&'r Pointer, &'r ObjectReport)>,
     ) -> Option<Self> {
         let secret = |(pointer, report): (&'r Pointer, &'r ObjectReport)| {
             let masked = mask_of(report, &report.before, &report.after);
-            let holds =
+            let is_secret =
                 !masked.texts.is_empty() || masked.before != report.before || masked.after != report.after;
-            holds.then_some((pointer, report, masked))
+            is_secret.then_some((pointer, report, masked))
         };
         let objects: Vec<_> = objects.filter_map(secret).collect();
         (!objects.is_empty()).then_some(Self(objects))
     }
 
-    /// The text of the document as it was, with as many lines.
-    pub(in crate::render) fn was(&self, document: &Document) -> String {
+    /// The masked text of the document before, with the same number of lines.
+    pub(in crate::render) fn before(&self, document: &Document) -> String {
         self.text(document, |report, masked| (&report.before, &masked.before))
     }
 
-    /// The text that the document becomes, with as many lines.
-    pub(in crate::render) fn becomes(&self, text: &str) -> String {
+    /// The masked new text of the document, with the same number of lines.
+    pub(in crate::render) fn after(&self, text: &str) -> String {
         let source = Arc::new(Source::new("", text));
         let documents = read(&source, &Limits::unbounded()).unwrap_or_default();
         match documents.iter().find(|document| document.value().is_some()) {
             Some(document) => {
                 let Range { start, end } = document.range().clone();
-                let shown = self.text(document, |report, masked| (&report.after, &masked.after));
-                format!("{}{shown}{}", &text[..start], &text[end..])
+                let masked = self.text(document, |report, masked| (&report.after, &masked.after));
+                format!("{}{masked}{}", &text[..start], &text[end..])
             }
-            // What nobody can read might be anything.
-            None => stand_in(text, MASK),
+            // Text that cannot be read could contain anything.
+            None => mask_lines(text, MASK),
         }
     }
 
@@ -63,11 +63,11 @@ impl<'r> Cover<'r> {
             at(span.start)..at(span.end)
         };
         let mut spans = Vec::new();
-        let mut zones = Vec::new();
+        let mut sections = Vec::new();
         for (pointer, report, masked) in &self.0 {
-            let (real, shown) = state(report, masked);
+            let (real, masked_value) = state(report, masked);
             let mut at = (*pointer).clone();
-            hidden(&mut at, real, shown, &mut |at, part, mask| {
+            masked_parts(&mut at, real, masked_value, &mut |at, part, mask| {
                 let span = match part {
                     Part::Key => document.key_span(at),
                     Part::Node => document.span(at),
@@ -75,88 +75,94 @@ impl<'r> Cover<'r> {
                 spans.extend(span.map(|span| (within(span), mask.to_owned())));
             });
             let end = document.span(pointer).map_or(0, |span| within(span).end);
-            zones.push(Zone::new(end, &masked.texts));
+            sections.push(Section::new(end, &masked.texts));
         }
         spans.sort_by_key(|(span, _)| (span.start, usize::MAX - span.end));
         let mut out = String::with_capacity(text.len());
         let mut at = 0;
         for (span, mask) in &spans {
             if span.start >= at {
-                plain(text, at..span.start, &zones, &mut out);
-                out.push_str(&stand_in(&text[span.clone()], mask));
+                write_plain(text, at..span.start, &sections, &mut out);
+                out.push_str(&mask_lines(&text[span.clone()], mask));
                 at = span.end;
             }
         }
-        plain(text, at..text.len(), &zones, &mut out);
+        write_plain(text, at..text.len(), &sections, &mut out);
         out
     }
 }
 
-/// What of a member is meant.
+/// A part of a member.
 #[derive(Clone, Copy)]
 enum Part {
     Key,
     Node,
 }
 
-/// The places below a node that are shown otherwise than they are.
-fn hidden(at: &mut Pointer, real: &Value, shown: &Value, found: &mut impl FnMut(&Pointer, Part, &str)) {
-    if real.same_storage(shown) {
+/// Calls a function with the path, the part and the mask of all masked parts below a node.
+fn masked_parts(
+    at: &mut Pointer,
+    real: &Value,
+    masked: &Value,
+    found: &mut impl FnMut(&Pointer, Part, &str),
+) {
+    if real.same_storage(masked) {
         return;
     }
-    match (real, shown) {
-        (Value::Object(real), Value::Object(shown))
-            if real.len() == shown.len() && real.len() <= MOST_MEMBERS =>
+    match (real, masked) {
+        (Value::Object(real), Value::Object(masked))
+            if real.len() == masked.len() && real.len() <= MAX_MEMBERS =>
         {
-            for ((key, real), (name, shown)) in real.iter().zip(shown.iter()) {
+            for ((key, real), (masked_key, masked)) in real.iter().zip(masked.iter()) {
                 at.push_key(key.clone());
-                if name != key {
-                    found(at, Part::Key, name);
+                if masked_key != key {
+                    found(at, Part::Key, masked_key);
                 }
-                hidden(at, real, shown, found);
+                masked_parts(at, real, masked, found);
                 at.pop();
             }
         }
-        (Value::Array(real), Value::Array(shown))
-            if real.len() == shown.len() && real.len() <= MOST_MEMBERS =>
+        (Value::Array(real), Value::Array(masked))
+            if real.len() == masked.len() && real.len() <= MAX_MEMBERS =>
         {
-            for (index, (real, shown)) in real.iter().zip(shown.iter()).enumerate() {
+            for (index, (real, masked)) in real.iter().zip(masked.iter()).enumerate() {
                 at.push_index(index);
-                hidden(at, real, shown, found);
+                masked_parts(at, real, masked, found);
                 at.pop();
             }
         }
-        (real, shown) if real == shown => {}
-        (_, shown) => found(at, Part::Node, shown.as_str().unwrap_or(MASK)),
+        (real, masked) if real == masked => {}
+        (_, masked) => found(at, Part::Node, masked.as_str().unwrap_or(MASK)),
     }
 }
 
-/// What is looked for in text up to some offset.
-struct Zone {
+/// A part of a text with the secrets of one object.
+struct Section {
     end: usize,
-    /// In comments.
-    lines: TaintedTexts,
-    /// Everywhere: what is no word, and so no name of a field.
-    marked: TaintedTexts,
+    /// Masked in comments.
+    in_comments: TaintedTexts,
+    /// Masked everywhere: all but single words, which may be names of fields.
+    everywhere: TaintedTexts,
 }
 
-impl Zone {
+impl Section {
     fn new(end: usize, texts: &TaintedTexts) -> Self {
         let is_word = |line: &str| line.bytes().all(|byte| byte.is_ascii_alphabetic());
-        Self { end, lines: texts.lines(|_| true), marked: texts.lines(|line| !is_word(line)) }
+        Self { end, in_comments: texts.lines(|_| true), everywhere: texts.lines(|line| !is_word(line)) }
     }
 
-    /// A part of a text, redacted.
-    fn write(&self, text: &str, part: Range<usize>, out: &mut String) {
-        let mut at = part.start;
-        for line in text[part].split_inclusive('\n') {
+    /// Writes a range of a text, masked.
+    fn write(&self, text: &str, range: Range<usize>, out: &mut String) {
+        let mut at = range.start;
+        for line in text[range].split_inclusive('\n') {
             let is_comment = |(offset, _): &(usize, &str)| {
                 text[..at + offset].chars().next_back().is_none_or(char::is_whitespace)
             };
             let comment = line.match_indices('#').find(is_comment).map_or(line.len(), |(offset, _)| offset);
-            for (texts, part) in [(&self.marked, &line[..comment]), (&self.lines, &line[comment..])] {
+            for (texts, part) in [(&self.everywhere, &line[..comment]), (&self.in_comments, &line[comment..])]
+            {
                 match texts.redacted_message(part) {
-                    Some(hidden) => out.push_str(&hidden),
+                    Some(masked) => out.push_str(&masked),
                     None => out.push_str(part),
                 }
             }
@@ -165,22 +171,22 @@ impl Zone {
     }
 }
 
-/// Writes text that is no value of a secret: comments may hold some all the same. Each zone ends at an offset and
-/// knows its own secrets; the last one goes on.
-fn plain(text: &str, piece: Range<usize>, zones: &[Zone], out: &mut String) {
-    let mut at = piece.start;
-    for (index, zone) in zones.iter().enumerate() {
-        let end = if index + 1 == zones.len() { piece.end } else { zone.end.min(piece.end) };
+/// Writes text between the values of secrets, in which comments may contain some all the same. The last section has no
+/// end.
+fn write_plain(text: &str, range: Range<usize>, sections: &[Section], out: &mut String) {
+    let mut at = range.start;
+    for (index, section) in sections.iter().enumerate() {
+        let end = if index + 1 == sections.len() { range.end } else { section.end.min(range.end) };
         if end > at {
-            zone.write(text, at..end, out);
+            section.write(text, at..end, out);
             at = end;
         }
     }
-    out.push_str(&text[at..piece.end.max(at)]);
+    out.push_str(&text[at..range.end.max(at)]);
 }
 
-/// A mask of as many lines as a text has.
-fn stand_in(text: &str, mask: &str) -> String {
+/// A mask with as many lines as a text.
+fn mask_lines(text: &str, mask: &str) -> String {
     let mut out = String::new();
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let content = line.trim_end_matches(['\n', '\r']);
@@ -190,7 +196,7 @@ fn stand_in(text: &str, mask: &str) -> String {
             out.push_str(&content[..content.len() - content.trim_start().len()]);
             out.push_str(MASK);
         } else if content.len() == line.len() {
-            // What follows stands on the same line.
+            // Text follows on the same line.
             out.push_str(content);
         }
         out.push_str(&line[content.len()..]);
@@ -202,28 +208,21 @@ fn stand_in(text: &str, mask: &str) -> String {
 mod tests {
     use super::*;
 
-    fn shown(text: &str, becomes: &str) -> (String, String) {
-        let source = Arc::new(Source::new("s.yaml", text));
-        let documents = read(&source, &Limits::default()).unwrap();
-        let again = Arc::new(Source::new("s.yaml", becomes));
-        let after = read(&again, &Limits::default()).unwrap();
-        let mut report = ObjectReport::untouched(documents[0].value().unwrap().clone());
-        report.after = after[0].value().unwrap().clone();
+    fn masked(before: &str, after: &str) -> (String, String) {
+        let read = |text| read(&Arc::new(Source::new("s.yaml", text)), &Limits::default()).unwrap().remove(0);
+        let document = read(before);
+        let mut report = ObjectReport::untouched(document.value().unwrap().clone());
+        report.after = read(after).value().unwrap().clone();
         let root = Pointer::ROOT;
-        let cover = Cover::of([(&root, &report)].into_iter()).unwrap();
-        (cover.was(&documents[0]), cover.becomes(becomes))
+        let masks = TextMasks::of([(&root, &report)].into_iter()).unwrap();
+        (masks.before(&document), masks.after(after))
     }
 
     #[test]
-    fn secrets_are_covered_line_by_line() {
+    fn secrets_are_masked_line_by_line() {
         let text = "kind: Secret # hunter2\nmetadata:\n  annotations: {copy: hunter2, \"x\": y}\ndata:\n  a: aHVudGVyMg== # c\n  \
-                    b: >-\n    c2Vj\n    cmV0\nstringData: {c: \"d\", e: |\n f}\n";
-        let text = text.replace(
-            "stringData: {c: \"d\", e: |\n f}\n",
-            "stringData:\n  c: \"d\"\n  e: |\n    f\n\n    g\n",
-        );
-        let becomes = text.replace("\"d\"", "other");
-        let (old, new) = shown(&text, &becomes);
+                    b: >-\n    c2Vj\n    cmV0\nstringData:\n  c: \"d\"\n  e: |\n    f\n\n    g\n";
+        let (old, new) = masked(text, &text.replace("\"d\"", "other"));
         assert_eq!(
             old,
             "kind: Secret # ***\nmetadata:\n  annotations: {copy: ***, \"x\": y}\ndata:\n  a: *** # c\n  b: >-\n    ***\n    ***\n\
@@ -233,11 +232,11 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_hold_secrets_are_covered_one_by_one() {
+    fn keys_that_contain_secrets_are_masked_one_by_one() {
         let text = "kind: Secret\nstringData: {a: secret-text, b: other-text}\n\
                     other: {\"secret-te\\x78t\": 1, x/other-text: 2}\n\
                     map:\n  k: v\n  secret-text: other-text\n  ? >-\n    x other-text\n  : y\n  'other-text':\n    l: [secret-text]\n";
-        let (old, _) = shown(text, text);
+        let (old, _) = masked(text, text);
         assert_eq!(
             old,
             "kind: Secret\nstringData: {a: ***, b: ***}\nother: {***: 1, x/*** (2): 2}\n\
@@ -246,9 +245,9 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_no_secret_has_no_cover() {
+    fn documents_without_secrets_have_no_masks() {
         let report =
             ObjectReport::untouched(Value::from_json(r#"{"kind":"ConfigMap","data":{"a":"b"}}"#).unwrap());
-        assert!(Cover::of([(&Pointer::ROOT, &report)].into_iter()).is_none());
+        assert!(TextMasks::of([(&Pointer::ROOT, &report)].into_iter()).is_none());
     }
 }
