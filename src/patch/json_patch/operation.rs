@@ -160,8 +160,9 @@ impl Operation {
         &self.path
     }
 
-    pub(in crate::patch) const fn target_mut(&mut self) -> &mut Path {
-        &mut self.path
+    /// Changes the target and the value.
+    pub(in crate::patch) fn edit(&mut self, change: impl FnOnce(&mut Path, &mut Value)) {
+        change(&mut self.path, &mut self.value);
     }
 
     /// The parsed path of the source.

@@ -32,54 +32,34 @@ impl Location {
 
 /// An overlay with its labels and annotations as strings. Kyverno 1.1 converted only booleans, only in annotations.
 pub(super) fn stringified(overlay: &Value, behavior: LegacyBehavior) -> Value {
-    rewritten(overlay, Location::Elsewhere, behavior).unwrap_or_else(|| overlay.clone())
+    converted(overlay, Location::Elsewhere, behavior)
 }
 
-/// A value that a patch sets at a path, with its labels and annotations as strings.
+/// A value that a documented patch sets at a path, with its labels and annotations as strings.
 pub(super) fn stringified_at<'p>(path: impl Iterator<Item = &'p Text>, value: &Value) -> Value {
     let location = path.fold(Location::Elsewhere, |location, key| location.member(key));
-    rewritten(value, location, LegacyBehavior::Documented).unwrap_or_else(|| value.clone())
+    converted(value, location, LegacyBehavior::Documented)
 }
 
-/// The converted value; `None` if nothing changes.
-fn rewritten(value: &Value, location: Location, behavior: LegacyBehavior) -> Option<Value> {
-    match value {
-        Value::Bool(flag) => match (behavior, location) {
-            (LegacyBehavior::Documented, Location::Label | Location::Annotation)
-            | (LegacyBehavior::Native, Location::Annotation) => Some(Value::from(flag.to_string())),
-            _ => None,
-        },
-        Value::Number(number) => {
-            let is_text = matches!(location, Location::Label | Location::Annotation);
-            (is_text && behavior == LegacyBehavior::Documented).then(|| Value::from(number.to_string()))
+fn converted(value: &Value, location: Location, behavior: LegacyBehavior) -> Value {
+    match (value, location, behavior) {
+        (Value::Bool(flag), Location::Annotation, _)
+        | (Value::Bool(flag), Location::Label, LegacyBehavior::Documented) => flag.to_string().into(),
+        (Value::Number(number), Location::Label | Location::Annotation, LegacyBehavior::Documented) => {
+            number.to_string().into()
         }
-        Value::Object(members) => {
-            let mut changed: Option<Value> = None;
-            for (key, member) in members.iter() {
+        (Value::Object(members), ..) => {
+            let member = |(key, member): (&Text, &Value)| match Anchor::parse(key) {
                 // Conditions are compared, not written.
-                if matches!(Anchor::parse(key), Some((Anchor::Condition, _))) {
-                    continue;
-                }
-                if let Some(member) = rewritten(member, location.member(key), behavior) {
-                    changed.get_or_insert_with(|| value.clone()).insert(key.clone(), member);
-                }
-            }
-            changed
+                Some((Anchor::Condition, _)) => (key.clone(), member.clone()),
+                _ => (key.clone(), converted(member, location.member(key), behavior)),
+            };
+            members.iter().map(member).collect()
         }
-        Value::Array(items) => {
-            let mut changed: Option<Value> = None;
-            for (index, item) in items.iter().enumerate() {
-                if let Some(item) = rewritten(item, Location::Elsewhere, behavior)
-                    && let Some(slot) = changed
-                        .get_or_insert_with(|| value.clone())
-                        .as_array_mut()
-                        .and_then(|items| items.get_mut(index))
-                {
-                    *slot = item;
-                }
-            }
-            changed
+        (Value::Array(items), ..) => {
+            let items = items.iter().map(|item| converted(item, Location::Elsewhere, behavior));
+            Value::array(items.collect())
         }
-        Value::Null | Value::String(_) => None,
+        _ => value.clone(),
     }
 }

@@ -36,13 +36,15 @@ impl LegacyPatches {
                 let path = format!(" ({})", operation.path());
                 return Err(PatchError::InvalidOperation { number: index + 1, path, error });
             }
-            // The documentation of Kyverno 1.1 has paths that end in a slash.
-            let path = &mut operation.target_mut().tokens;
-            if behavior == LegacyBehavior::Documented
-                && path.len() > 1
-                && path.last().is_some_and(|last| last.name.is_empty())
-            {
-                path.pop();
+            if behavior == LegacyBehavior::Documented {
+                operation.edit(|path, value| {
+                    // The documentation of Kyverno 1.1 has paths that end in a slash.
+                    let tokens = &mut path.tokens;
+                    if tokens.len() > 1 && tokens.last().is_some_and(|last| last.name.is_empty()) {
+                        tokens.pop();
+                    }
+                    *value = stringified_at(tokens.iter().map(|token| &token.name), value);
+                });
             }
         }
         Ok(Self { patch, behavior })
@@ -113,7 +115,7 @@ impl LegacyEditor<'_> {
     fn set(&mut self, operation: &Operation) -> Result<(), PatchError> {
         let path = operation.target();
         let kind = operation.kind();
-        let value = stringified_at(path.tokens.iter().map(|token| &token.name), operation.value());
+        let value = operation.value().clone();
         let Some((last, parents)) = path.tokens.split_last() else { return Ok(()) };
         self.editor.create_parents(path)?;
         let Some(Value::Array(items)) = container(&self.editor.document, parents) else {

@@ -9,6 +9,9 @@ use crate::patch::scalar::{has_key_text, key_text};
 use crate::semantics::Divergence;
 use crate::value::Value;
 
+/// Up to this length, comparing elements pairwise is faster than hashing them.
+pub(super) const SHORT_LIST: usize = 8;
+
 /// The keys that identify the elements of a list, the primary key first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MergeKeys<'k> {
@@ -40,18 +43,19 @@ impl<'k> MergeKeys<'k> {
 
     /// The index of the first element of `found` with the keys of `element`.
     pub(super) fn counterpart(self, element: &Value, found: &[Value]) -> Option<usize> {
-        let wanted = text_of(element, self.primary())?;
+        let primary = text_of(element, self.primary())?;
         let is_same = |other: &Value| {
             let secondary = |key: &&str| match (text_of(element, key), text_of(other, key)) {
                 (Some(a), Some(b)) => a == b,
                 _ => true,
             };
-            text_of(other, self.primary()).as_ref() == Some(&wanted) && self.secondary().iter().all(secondary)
+            text_of(other, self.primary()).as_ref() == Some(&primary)
+                && self.secondary().iter().all(secondary)
         };
         found.iter().position(is_same)
     }
 
-    /// Why Kyverno would change a list that no patch names; `None` if it would not.
+    /// Why Kyverno would change a list that is not in the patch; `None` if it would not.
     #[inline]
     pub(super) fn irregularity(self, list: &[Value]) -> Option<Divergence> {
         if list.len() <= SHORT_LIST && self.names.len() <= 2 {
@@ -85,12 +89,7 @@ impl<'k> MergeKeys<'k> {
         }
         (partial && complete).then_some(Divergence::PartialMergeKey)
     }
-}
 
-/// Up to this length, comparing elements pairwise is faster than hashing them.
-pub(super) const SHORT_LIST: usize = 8;
-
-impl MergeKeys<'_> {
     /// As [`MergeKeys::irregularity`], for a short list and at most two keys.
     fn irregularity_of_short(self, list: &[Value]) -> Option<Divergence> {
         let secondary = self.secondary().first();

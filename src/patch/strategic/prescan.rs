@@ -44,19 +44,23 @@ impl Prescan {
         let mut features = Features::default();
         let index = self.nodes.len();
         let mut is_plain = true;
+        let mut merge = |nested| match nested {
+            Some(nested) => features.merge(nested),
+            None => is_plain = false,
+        };
         match value {
             Value::Object(members) => {
                 self.nodes.push(Node { size: 1, plain: None });
-                features.empty_map = members.is_empty();
                 for (key, member) in members.iter() {
-                    is_plain &= is_plain_key(key);
-                    self.nested(member, depth, &mut features, &mut is_plain)?;
+                    let nested = self.node(member, depth + 1)?;
+                    merge(nested.filter(|_| is_plain_key(key)));
                 }
+                features.empty_map |= members.is_empty();
             }
             Value::Array(items) => {
                 self.nodes.push(Node { size: 1, plain: None });
                 for item in items.iter() {
-                    self.nested(item, depth, &mut features, &mut is_plain)?;
+                    merge(self.node(item, depth + 1)?);
                 }
             }
             Value::String(text) => {
@@ -71,20 +75,6 @@ impl Prescan {
             *node = Node { size, plain };
         }
         Ok(plain)
-    }
-
-    fn nested(
-        &mut self,
-        value: &Value,
-        depth: usize,
-        features: &mut Features,
-        is_plain: &mut bool,
-    ) -> Result<(), PatchError> {
-        match self.node(value, depth + 1)? {
-            Some(nested) => features.merge(nested),
-            None => *is_plain = false,
-        }
-        Ok(())
     }
 
     /// Moves to the next list or map. If it is plain it is skipped, and what it contains is returned. An empty scan

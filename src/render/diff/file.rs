@@ -57,7 +57,7 @@ impl DocumentDiff {
         let masks = TextMasks::of(objects.clone());
         let edits = new.as_deref().map_or_else(Vec::new, |new| edits(&lines(document.text()), &lines(new)));
         let changed = objects.filter(|(_, report)| report.is_changed());
-        let starts = Starts::of(document);
+        let start = object_starts(document);
         let mut diff = Self {
             range: document.range().clone(),
             masked: masks.as_ref().map(|masks| masks.before(document)),
@@ -75,7 +75,7 @@ impl DocumentDiff {
             diff.server_dry_runs.push_str(&dry_run_text(report, style));
             diff.objects.push(ChangedObject {
                 name: object_name(report),
-                start: starts.start(pointer),
+                start: start(pointer),
                 rules: if style.annotate { patched_by(report) } else { Vec::new() },
             });
         }
@@ -108,28 +108,16 @@ impl DocumentDiff {
     }
 }
 
-/// The positions of the objects of a document. The items of a list are located all at once.
-struct Starts<'d> {
-    document: &'d Document,
-    list: Pointer,
-    items: Vec<Range<usize>>,
-}
-
-impl<'d> Starts<'d> {
-    fn of(document: &'d Document) -> Self {
-        let list = Pointer::ROOT.key("items");
-        let items = document.element_spans(&list).map_or_else(Vec::new, |(items, _)| items);
-        Self { document, list, items }
-    }
-
-    fn start(&self, pointer: &Pointer) -> usize {
-        match pointer.segments() {
-            [] => self.document.range().start,
-            [_, Segment::Index(index)] if self.list.contains(pointer) => {
-                self.items.get(*index).map_or(self.document.range().start, |item| item.start)
-            }
-            _ => self.document.nearest_position(pointer).offset,
+/// Finds the first byte of an object of a document. The items of a list are located all at once.
+fn object_starts(document: &Document) -> impl Fn(&Pointer) -> usize {
+    let list = Pointer::ROOT.key("items");
+    let items = document.element_spans(&list).map_or_else(Vec::new, |(items, _)| items);
+    move |pointer| match pointer.segments() {
+        [] => document.range().start,
+        [_, Segment::Index(index)] if list.contains(pointer) => {
+            items.get(*index).map_or(document.range().start, |item| item.start)
         }
+        _ => document.nearest_position(pointer).offset,
     }
 }
 

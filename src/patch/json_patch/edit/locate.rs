@@ -60,10 +60,7 @@ pub(in crate::patch) fn container_mut<'v>(
 
 /// The index of an existing element; negative indexes count from the end.
 pub(in crate::patch) fn element_index(items: &[Value], token: &Token) -> Result<usize, IndexError> {
-    let wanted = token.index().ok_or_else(|| IndexError::NotANumber(token.name.to_string()))?;
-    let length = items.len() as i64;
-    let index = if wanted < 0 { wanted.saturating_add(length) } else { wanted };
-    usize::try_from(index).ok().filter(|index| *index < items.len()).ok_or(IndexError::Invalid(wanted))
+    index_below(items.len(), token)
 }
 
 /// The index to insert at; `-` and -1 append.
@@ -71,9 +68,14 @@ pub(in crate::patch) fn insertion_index(length: usize, token: &Token) -> Result<
     if &*token.name == "-" {
         return Ok(length);
     }
-    let wanted = token.index().ok_or_else(|| IndexError::NotANumber(token.name.to_string()))?;
-    let index = if wanted < 0 { wanted.saturating_add(length as i64 + 1) } else { wanted };
-    usize::try_from(index).ok().filter(|index| *index <= length).ok_or(IndexError::Invalid(wanted))
+    index_below(length + 1, token)
+}
+
+/// The index that a token refers to; negative indexes count from the end.
+fn index_below(end: usize, token: &Token) -> Result<usize, IndexError> {
+    let written = token.index().ok_or_else(|| IndexError::NotANumber(token.name.to_string()))?;
+    let index = if written < 0 { written.saturating_add(end as i64) } else { written };
+    usize::try_from(index).ok().filter(|index| *index < end).ok_or(IndexError::Invalid(written))
 }
 
 /// Whether a token refers to the position after the last element.

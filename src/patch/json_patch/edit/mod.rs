@@ -173,48 +173,50 @@ impl Editor<'_> {
     }
 
     fn test(&self, path: &Path, expected: &Value) -> Result<(), PatchError> {
-        let missing = || missing(OperationKind::Test, MissingPart::Path, path);
         let found = match path.tokens.split_last() {
             None => &self.document,
-            Some((last, parents)) => match container(&self.document, parents).ok_or_else(missing)? {
-                Value::Array(items) => {
-                    let index = element_index(items, last)
-                        .map_err(|error| index_error(OperationKind::Test, path, error))?;
-                    &items[index]
-                }
-                parent => {
-                    let found = parent.get(&last.name).unwrap_or(&Value::Null);
-                    let differs = (found == expected) != expected.is_null();
-                    if self.finds_null(last, differs) { &Value::Null } else { found }
-                }
-            },
+            Some((last, _)) => {
+                let found = self.member(OperationKind::Test, MissingPart::Path, path)?;
+                let found = found.unwrap_or(&Value::Null);
+                let differs = (found == expected) != expected.is_null();
+                if self.finds_null(last, differs) { &Value::Null } else { found }
+            }
         };
         if found == expected { Ok(()) } else { Err(PatchError::TestFailed { path: path.text.to_string() }) }
     }
 
     /// The source of a move or copy.
     fn source(&self, kind: OperationKind, path: &Path) -> Result<&Value, PatchError> {
-        let missing = || missing(kind, MissingPart::From, path);
-        // The empty pointer is the document: it can be copied and not be moved.
-        let Some((last, parents)) = path.tokens.split_last() else {
-            return if kind == OperationKind::Copy { Ok(&self.document) } else { Err(missing()) };
+        let found = match path.tokens.split_last() {
+            // The empty pointer is the document, which can be copied but not moved.
+            None => (kind == OperationKind::Copy).then_some(&self.document),
+            Some((last, _)) => {
+                let found = self.member(kind, MissingPart::From, path)?;
+                let differs = found.is_none_or(|found| !found.is_null());
+                if self.finds_null(last, differs) { Some(&Value::Null) } else { found }
+            }
         };
-        match container(&self.document, parents).ok_or_else(missing)? {
-            Value::Array(items) => {
-                let index = element_index(items, last).map_err(|error| index_error(kind, path, error))?;
-                Ok(&items[index])
-            }
-            parent => {
-                let found = parent.get(&last.name);
-                if self.finds_null(last, found.is_none_or(|found| !found.is_null())) {
-                    return Ok(&Value::Null);
-                }
-                found.ok_or_else(missing)
-            }
+        found.ok_or_else(|| missing(kind, MissingPart::From, path))
+    }
+
+    /// The value at a path; `None` for a missing member of an object.
+    fn member(
+        &self,
+        kind: OperationKind,
+        part: MissingPart,
+        path: &Path,
+    ) -> Result<Option<&Value>, PatchError> {
+        let Some((last, parents)) = path.tokens.split_last() else { return Ok(Some(&self.document)) };
+        match container(&self.document, parents).ok_or_else(|| missing(kind, part, path))? {
+            Value::Array(items) => match element_index(items, last) {
+                Ok(index) => Ok(items.get(index)),
+                Err(error) => Err(index_error(kind, path, error)),
+            },
+            parent => Ok(parent.get(&last.name)),
         }
     }
 
-    /// Whether the empty key at the end of a path yields null, as in Kyverno. `differs` tells whether that matters.
+    /// Whether the empty key at the end of a path yields null, as in Kyverno. `differs` is whether that is visible.
     fn finds_null(&self, last: &Token, differs: bool) -> bool {
         last.name.is_empty() && differs && !self.tracker.documented(Divergence::EmptyKey)
     }
