@@ -40,6 +40,11 @@ impl Anchor {
         (!name.is_empty()).then_some((anchor, name))
     }
 
+    /// Whether a text is a key that tests its value.
+    pub(in crate::patch) fn is_test_key(key: &str) -> bool {
+        Self::parse(key).is_some_and(|(anchor, _)| anchor.is_test())
+    }
+
     /// Whether this anchor tests the value of its key.
     pub(in crate::patch) const fn is_test(self) -> bool {
         matches!(self, Self::Condition | Self::Global)

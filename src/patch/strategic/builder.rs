@@ -7,6 +7,7 @@ use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Pointer, Text, Value};
 
 use super::anchor::Anchor;
+use super::any_node;
 use super::matcher::{AddAnchors, Matcher};
 use super::node::{Condition, Entry, EntryKind, Features, OverlayNode, Shape};
 use super::prescan::Prescan;
@@ -150,23 +151,12 @@ fn mark_yielding(entries: &mut [Entry]) -> bool {
 /// Whether the value of a condition contains an add anchor.
 fn contains_add_anchor(value: &Value) -> bool {
     let is_add = |key: &Text| matches!(Anchor::parse(key), Some((Anchor::Add, _)));
-    match value {
-        Value::Object(members) => {
-            members.iter().any(|(key, value)| is_add(key) || contains_add_anchor(value))
-        }
-        Value::Array(items) => items.iter().any(contains_add_anchor),
-        _ => false,
-    }
+    any_node(None, value, &|key, _| key.is_some_and(is_add))
 }
 
 /// Whether a string in it looks like the key of a condition.
 fn contains_anchor_text(value: &Value) -> bool {
-    match value {
-        Value::Object(members) => members.values().any(contains_anchor_text),
-        Value::Array(items) => items.iter().any(contains_anchor_text),
-        Value::String(text) => Anchor::parse(text).is_some_and(|(anchor, _)| anchor.is_test()),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
+    any_node(None, value, &|_, node| node.as_str().is_some_and(Anchor::is_test_key))
 }
 
 impl Entry {

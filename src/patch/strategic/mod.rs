@@ -22,3 +22,17 @@ mod examples;
 pub use context::MergeContext;
 pub use overlay::Overlay;
 pub use schema::Schemas;
+
+use crate::value::{Text, Value};
+
+/// Whether a node or one of its descendants matches, given its key if it is a member of a map.
+fn any_node(key: Option<&Text>, node: &Value, matches: &impl Fn(Option<&Text>, &Value) -> bool) -> bool {
+    matches(key, node)
+        || match node {
+            Value::Object(members) => {
+                members.iter().any(|(key, member)| any_node(Some(key), member, matches))
+            }
+            Value::Array(items) => items.iter().any(|item| any_node(None, item, matches)),
+            _ => false,
+        }
+}

@@ -64,7 +64,7 @@ impl Prescan {
                 }
             }
             Value::String(text) => {
-                features.anchor_text = Anchor::parse(text).is_some_and(|(anchor, _)| anchor.is_test());
+                features.anchor_text = Anchor::is_test_key(text);
             }
             Value::Number(number) => self.loses_digits |= as_float(number).is_some(),
             Value::Null | Value::Bool(_) => {}

@@ -135,12 +135,7 @@ impl<'a> RuleExplainer<'a, '_> {
                 let are = if names.len() == 1 { "exception takes" } else { "exceptions take" };
                 explained.why = format!("the {are} the object out: {}", names.join(", "));
             }
-            SkipReason::NoElements { .. }
-            | SkipReason::Filtered(_)
-            | SkipReason::NotOnDelete
-            | SkipReason::NotOnPolicyUpdate
-            | SkipReason::ApplyOne
-            | SkipReason::Deleted => {}
+            _ => {}
         }
     }
 
@@ -270,13 +265,7 @@ impl<'a> RuleExplainer<'a, '_> {
                     SkipReason::NoElements { .. } => {
                         element.why = "the loops inside change nothing".into();
                     }
-                    SkipReason::NotSelected(_)
-                    | SkipReason::Exceptions(_)
-                    | SkipReason::Filtered(_)
-                    | SkipReason::ApplyOne
-                    | SkipReason::NotOnDelete
-                    | SkipReason::NotOnPolicyUpdate
-                    | SkipReason::Deleted => {}
+                    _ => {}
                 }
             }
         }

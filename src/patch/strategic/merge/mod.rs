@@ -15,6 +15,7 @@ use crate::patch::{NodeKind, PatchError};
 use crate::semantics::{Divergence, DivergenceTracker, Semantics};
 use crate::value::{Map, Pointer, Text, Value};
 
+use super::any_node;
 use super::keys::MergeKeys;
 use super::schema::{ListStrategy, Position};
 
@@ -332,13 +333,7 @@ fn merge_scalar(base: Option<&Value>, patch: &Value) -> MergeOutcome {
 
 /// Whether a value contains a `$patch` directive.
 fn contains_directive(value: &Value) -> bool {
-    match value {
-        Value::Object(members) => members.iter().any(|(key, value)| {
-            (&**key == "$patch" && value.as_str().is_some()) || contains_directive(value)
-        }),
-        Value::Array(items) => items.iter().any(contains_directive),
-        _ => false,
-    }
+    any_node(None, value, &|key, node| key.is_some_and(|key| &**key == "$patch") && node.as_str().is_some())
 }
 
 /// A value without its `$patch` directives; `None` if it is to be deleted.

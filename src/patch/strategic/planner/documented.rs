@@ -5,6 +5,7 @@
 
 use crate::patch::cursor::Cursor;
 use crate::patch::outcome::OverlayError;
+use crate::patch::strategic::any_node;
 use crate::patch::strategic::builder::expanded;
 use crate::patch::strategic::keys::MergeKeys;
 use crate::patch::strategic::matcher::{AddAnchors, MatchContext, Matcher, Mismatch};
@@ -15,17 +16,6 @@ use crate::semantics::{Divergence, DivergenceTracker};
 use crate::value::{Pointer, Value};
 
 use super::plan::{MemberPlans, Plan, PlannedElement, PlannedList, Target, assemble, identity, without_name};
-
-/// Whether writing a value removes members.
-fn removes_members(value: &Value) -> bool {
-    match value {
-        Value::Object(members) => {
-            members.iter().any(|(_, member)| member.is_null() || removes_members(member))
-        }
-        Value::Array(items) => items.iter().any(removes_members),
-        _ => false,
-    }
-}
 
 /// Plans one overlay for one object.
 pub(in crate::patch::strategic) struct DocumentedPlanner<'a> {
@@ -261,7 +251,7 @@ impl<'a> DocumentedPlanner<'a> {
         // by null; at the top the key is written with its anchor.
         let visible = self.cursor.overlay.segments().len() <= 1
             || condition.value != *member
-            || removes_members(&condition.value);
+            || any_node(None, &condition.value, &|key, node| key.is_some() && node.is_null());
         if matches!(condition.value, Value::Object(_) | Value::Array(_)) && visible {
             self.tracker.reach(Divergence::ConditionWritten);
         }

@@ -8,6 +8,7 @@ use crate::patch::cursor::Cursor;
 use crate::patch::outcome::OverlayError;
 use crate::patch::scalar::key_text;
 use crate::patch::strategic::anchor::Anchor;
+use crate::patch::strategic::any_node;
 use crate::patch::strategic::matcher::{AddAnchors, MatchContext, Matcher, Mismatch};
 use crate::patch::{FailedCondition, InlineResolver, NodeKind, PatchError};
 use crate::semantics::DivergenceTracker;
@@ -70,7 +71,7 @@ impl<'a> KyvernoPlanner<'a> {
                 }
             }
         }
-        plain.retain(|key| !Anchor::parse(key).is_some_and(|(anchor, _)| anchor.is_test()));
+        plain.retain(|key| !Anchor::is_test_key(key));
         for key in plain {
             self.cursor.steps.count()?;
             let Some(slot) = pattern.as_object_mut().and_then(|members| members.get_mut(&key)) else {
@@ -210,7 +211,7 @@ impl<'a> KyvernoPlanner<'a> {
     /// Removes processed members. The anchors of the outermost map stay in the keys.
     fn clean_root(&mut self, pattern: &mut Value) -> Result<(), PatchError> {
         for key in sorted_keys(pattern) {
-            let is_test = is_test(&key);
+            let is_test = Anchor::is_test_key(&key);
             self.clean_member(pattern, &key, is_test)?;
         }
         Ok(())
@@ -236,7 +237,7 @@ impl<'a> KyvernoPlanner<'a> {
         match node {
             Value::Object(_) => {
                 let mut stripped = false;
-                for key in sorted_keys(node).iter().filter(|key| is_test(key)) {
+                for key in sorted_keys(node).iter().filter(|key| Anchor::is_test_key(key)) {
                     stripped |= self.clean_member(node, key, true)?;
                 }
                 if stripped {
@@ -337,32 +338,24 @@ fn sorted_keys(pattern: &Value) -> Vec<Text> {
     keys
 }
 
-fn is_test(key: &str) -> bool {
-    Anchor::parse(key).is_some_and(|(anchor, _)| anchor.is_test())
+/// Whether a text is the key of a condition or add anchor.
+fn is_anchor_key(key: &Text) -> bool {
+    Anchor::parse(key).is_some_and(|(anchor, _)| anchor.is_test() || anchor == Anchor::Add)
 }
 
 /// Whether it contains an anchor; strings that look like a condition count.
 fn has_anchor(node: &Value) -> bool {
-    match node {
-        Value::Object(members) => members.iter().any(|(key, value)| {
-            Anchor::parse(key).is_some_and(|(anchor, _)| anchor.is_test() || anchor == Anchor::Add)
-                || has_anchor(value)
-        }),
-        Value::Array(items) => items.iter().any(has_anchor),
-        Value::String(text) => is_test(text),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
+    any_node(None, node, &|key, node| key.is_some_and(is_anchor_key) || is_anchor_text(node))
 }
 
+/// Whether it contains a global anchor; a string that looks like any condition counts as one.
 fn has_global(node: &Value) -> bool {
-    let is_global = |text: &str| matches!(Anchor::parse(text), Some((Anchor::Global, _)));
-    match node {
-        Value::Object(members) => members.iter().any(|(key, value)| is_global(key) || has_global(value)),
-        Value::Array(items) => items.iter().any(has_global),
-        // A string that looks like any condition counts as a global one.
-        Value::String(text) => is_test(text),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
+    let is_global = |key: &Text| matches!(Anchor::parse(key), Some((Anchor::Global, _)));
+    any_node(None, node, &|key, node| key.is_some_and(is_global) || is_anchor_text(node))
+}
+
+fn is_anchor_text(node: &Value) -> bool {
+    node.as_str().is_some_and(Anchor::is_test_key)
 }
 
 /// Resolves references to replaced values; their path in the object is assumed to be that in the overlay.
