@@ -11,7 +11,7 @@ pub fn printable_line(text: &str) -> String {
     safe(text, |_| false)
 }
 
-fn safe(text: &str, is_kept: fn(char) -> bool) -> String {
+fn safe(text: &str, is_kept: impl Fn(char) -> bool) -> String {
     let is_safe = |c: char| is_kept(c) || !c.is_control() && !changes_direction(c);
     text.chars().map(|c| if is_safe(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }

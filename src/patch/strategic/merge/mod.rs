@@ -55,6 +55,7 @@ pub(super) struct Merger<'a> {
 }
 
 impl<'a> Merger<'a> {
+    #[inline]
     pub(super) fn new(tracker: &'a DivergenceTracker) -> Self {
         Self { tracker, steps: StepCounter::default(), at: Pointer::ROOT, custom: false, below_new: false }
     }

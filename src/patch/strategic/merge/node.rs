@@ -38,6 +38,7 @@ impl<'p> Iterator for Members<'p> {
         }
     }
 
+    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         match self {
             Self::Value(members) => members.size_hint(),
@@ -116,6 +117,7 @@ impl<'p> PatchNode<'p> {
     }
 
     /// Whether anchors selected elements of this list.
+    #[inline]
     pub(super) const fn edits(self) -> bool {
         matches!(self, Self::Plan(Plan::List(PlannedList { edits: true, .. })))
     }
@@ -134,6 +136,7 @@ impl<'p> PatchNode<'p> {
     }
 
     /// The `$patch` directive of a map that has no other member.
+    #[inline]
     pub(super) fn only_directive(self) -> Option<&'p str> {
         let directive = self.directive()?;
         (self.members().len() == 1).then_some(directive)

@@ -59,6 +59,7 @@ fn wrong_kind(found: &Value, at: &Pointer) -> PatchError {
 }
 
 impl<'a> DocumentedPlanner<'a> {
+    #[inline]
     pub(in crate::patch::strategic) fn new(
         tracker: &'a DivergenceTracker,
         inline: Option<&'a dyn InlineResolver>,
