@@ -130,7 +130,7 @@ pub enum PatchError {
     AmbiguousMergeKey {
         /// The list.
         at: Pointer,
-        /// The missing key that would tell them apart.
+        /// The missing key that would distinguish them.
         key: String,
     },
     /// A `$patch` directive with an unknown value.
@@ -162,7 +162,7 @@ pub enum PatchError {
         /// The type found.
         found: &'static str,
     },
-    /// A legacy overlay holds a null; overlays cannot delete.
+    /// A legacy overlay contains a null; overlays cannot delete.
     #[error("an overlay cannot delete: null at `{at}`, use `patches` with `remove`")]
     NullInOverlay {
         /// Its path in the overlay.

@@ -28,15 +28,15 @@ pub fn impact_json(impact: &Impact) -> Option<Value> {
     let row = || {
         Value::from_iter([
             ("rollout", Value::from(impact.rollout)),
-            ("immutable", places_json(&impact.immutable)),
-            ("privilege", places_json(&impact.privilege)),
+            ("immutable", paths_json(&impact.immutable)),
+            ("privilege", paths_json(&impact.privilege)),
         ])
     };
     (!impact.is_none()).then(row)
 }
 
-fn places_json(places: &[Pointer]) -> Value {
-    list(places.iter().map(Pointer::to_json_pointer))
+fn paths_json(paths: &[Pointer]) -> Value {
+    list(paths.iter().map(Pointer::to_json_pointer))
 }
 
 /// The difference of two states of a report's object as a JSON patch, masked.
@@ -97,9 +97,9 @@ fn rule_json(rule: &RuleReport, object: &Masked, report: &ObjectReport, row: &mu
         Outcome::Skipped(reason) => {
             row.insert("reason", reason.to_string().into());
             if let SkipReason::Anchor { overlay, at, .. } = reason {
-                let place = |at: &Pointer| Value::from(report.shown_place(at).to_json_pointer());
-                row.insert("overlayPath", place(overlay));
-                row.insert("objectPath", place(at));
+                let path = |at: &Pointer| Value::from(report.shown_place(at).to_json_pointer());
+                row.insert("overlayPath", path(overlay));
+                row.insert("objectPath", path(at));
             }
             if let SkipReason::Exceptions(names) = reason {
                 row.insert("exceptions", list(names.iter().cloned()));
@@ -158,10 +158,10 @@ fn gaps_json(gaps: &MissingData) -> Value {
 pub fn tally_json(tally: &Totals, gaps: &MissingData) -> Value {
     let flags = Flag::ALL.into_iter().map(|flag| {
         let first = tally.flags.get(&flag).into_iter().flat_map(|flagged| &flagged.first);
-        let first = first.map(|(object, places)| {
+        let first = first.map(|(object, paths)| {
             let mut row = identity(object);
-            if !places.is_empty() {
-                row.insert("paths", places_json(places));
+            if !paths.is_empty() {
+                row.insert("paths", paths_json(paths));
             }
             row
         });

@@ -12,7 +12,7 @@ use super::table::{Table, diff_details, markdown_text};
 use super::words::counted;
 
 /// The most paths that are shown for one object.
-const PLACES: usize = 3;
+const PATHS: usize = 3;
 
 /// The most rows of a table; those with the fewest changes are summed up in one more.
 const ROWS: usize = 20;
@@ -30,7 +30,7 @@ pub enum Width {
 struct Row {
     /// The cells of the first columns.
     names: Vec<String>,
-    /// The numbers of objects, changed ones and those with errors as the constants below say.
+    /// The numbers of objects, as the columns say.
     numbers: Vec<usize>,
     /// The objects with each of [`Flag::ALL`].
     flagged: [usize; 3],
@@ -38,18 +38,16 @@ struct Row {
 
 /// The columns of the numbers of rules.
 const RULE_COLUMNS: Columns =
-    Columns { headings: &["Patched", "Dropped", "No change", "Skipped", "Errors"], changed: 0, errors: 4 };
+    Columns { headings: &["Patched", "Dropped", "No change", "Skipped", "Errors"], changed: 0 };
 
 /// The columns of the numbers of policies, kinds and namespaces.
 const OBJECT_COLUMNS: Columns =
-    Columns { headings: &["Objects", "Would change", "No change", "Errors"], changed: 1, errors: 3 };
+    Columns { headings: &["Objects", "Would change", "No change", "Errors"], changed: 1 };
 
 struct Columns {
     headings: &'static [&'static str],
-    /// The index of the number by which rows are sorted.
+    /// The index of the number by which rows are sorted first; the second one is the last, that of errors.
     changed: usize,
-    /// The index of the second number by which rows are sorted.
-    errors: usize,
 }
 
 impl Row {
@@ -93,7 +91,7 @@ fn table(names: &[&'static str], columns: &Columns, rows: &[Row]) -> Table {
 
 /// The rows with the most changes, and the sum of the rest.
 fn folded(mut rows: Vec<Row>, columns: &Columns) -> Vec<Row> {
-    let weight = |row: &Row| (row.numbers[columns.changed], row.numbers[columns.errors]);
+    let weight = |row: &Row| (row.numbers[columns.changed], row.numbers.last().copied());
     rows.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| a.names.cmp(&b.names)));
     if rows.len() > ROWS + 1 {
         let rest = rows.split_off(ROWS);
@@ -209,11 +207,10 @@ fn impacts(tally: &Totals) -> impl Iterator<Item = (String, Vec<String>)> {
         let mut names: Vec<String> = flagged
             .first
             .iter()
-            .map(|(object, places)| {
-                let places: Vec<String> = places.iter().take(PLACES).map(ToString::to_string).collect();
-                let places =
-                    if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) };
-                printable_line(&format!("{object}{places}"))
+            .map(|(object, paths)| {
+                let paths: Vec<String> = paths.iter().take(PATHS).map(ToString::to_string).collect();
+                let paths = if paths.is_empty() { String::new() } else { format!(" ({})", paths.join(", ")) };
+                printable_line(&format!("{object}{paths}"))
             })
             .collect();
         if flagged.objects > names.len() {

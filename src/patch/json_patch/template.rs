@@ -163,18 +163,15 @@ fn string_templates(operations: &Value) -> Option<Vec<StringTemplate>> {
 
 /// The parts of a string with marks.
 fn parts(text: &str) -> Option<Vec<Part>> {
+    let text_part = |text: &str| (!text.is_empty()).then(|| Part::Text(text.to_owned()));
     let mut rest = text.split(MARK);
-    let mut parts = Vec::from_iter(rest.next().filter(|text| !text.is_empty()).map(text_part));
+    let mut parts = Vec::from_iter(rest.next().and_then(text_part));
     for marked in rest {
         let (number, rest) = marked.split_once(MARK_END)?;
         parts.push(Part::Placeholder(number.parse().ok()?));
-        parts.extend(Some(rest).filter(|text| !text.is_empty()).map(text_part));
+        parts.extend(text_part(rest));
     }
     Some(parts)
-}
-
-fn text_part(text: &str) -> Part {
-    Part::Text(text.to_owned())
 }
 
 /// Whether a text inside of a string has no syntax of its own, neither in JSON nor in YAML.

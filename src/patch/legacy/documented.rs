@@ -306,14 +306,14 @@ impl<'a> Documented<'a> {
             ListStrategy::Replace | ListStrategy::Set => Cow::Borrowed(&["name"][..]),
         };
         let Some((primary, others)) = keys.split_first() else { return Ok(None) };
-        let Some(wanted) = text_of(element, primary) else { return Ok(None) };
+        let Some(key) = text_of(element, primary) else { return Ok(None) };
         for (index, item) in items.iter().enumerate() {
             self.cursor.steps.count()?;
             let agrees = |key: &&str| match (text_of(element, key), text_of(item, key)) {
                 (Some(a), Some(b)) => a == b,
                 _ => true,
             };
-            if text_of(item, primary).as_ref() == Some(&wanted) && others.iter().all(agrees) {
+            if text_of(item, primary).as_ref() == Some(&key) && others.iter().all(agrees) {
                 return Ok(Some(index));
             }
         }

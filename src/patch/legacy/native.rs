@@ -97,8 +97,8 @@ impl Native {
             (Value::String(pattern), Value::String(text)) => {
                 LeafPattern::text(pattern.clone()).matches_text(text)
             }
-            (Value::Object(wanted), Value::Object(found)) => {
-                for (key, pattern) in wanted.iter() {
+            (Value::Object(patterns), Value::Object(found)) => {
+                for (key, pattern) in patterns.iter() {
                     let matches = match found.get(&plain_name(key)) {
                         Some(value) => self.matches(pattern, value)?,
                         None => false,
@@ -109,8 +109,8 @@ impl Native {
                 }
                 true
             }
-            (Value::Array(wanted), Value::Array(found)) => {
-                for pattern in wanted.iter() {
+            (Value::Array(patterns), Value::Array(found)) => {
+                for pattern in patterns.iter() {
                     for value in found.iter() {
                         if !self.matches(pattern, value)? {
                             return Ok(false);

@@ -81,7 +81,7 @@ fn documented_overlays_follow_the_documentation() {
         (r#"{"(a)":["x","y"],"q":1}"#, r#"{"a":["y","x"]}"#, r#"{"a":["y","x"],"q":1}"#),
         (r#"{"(a)":["x","y"]}"#, r#"{"a":["y"]}"#, "unmet: (a) at a: no element fits a listed pattern"),
         (r#"{"(a)":">=5","q":1}"#, r#"{"a":7}"#, r#"{"a":7,"q":1}"#),
-        // A condition may stand beside the key it tests.
+        // A condition and the key that it tests may be in one map.
         (r#"{"(a)":"x","a":"y"}"#, r#"{"a":"x"}"#, r#"{"a":"y"}"#),
         // What a condition selects is decided before anything is written.
         (

@@ -32,7 +32,7 @@ pub(super) struct MemberMatcher {
     /// Its anchor, if any; never an add anchor.
     anchor: Option<Anchor>,
     name: Text,
-    /// Whether the name is a wildcard, which stands for the first key that matches.
+    /// Whether the name is a wildcard for the first key that matches.
     wildcard: bool,
     matcher: Matcher,
 }

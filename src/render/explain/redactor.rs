@@ -56,23 +56,18 @@ impl Redactor {
         if self.shows_secrets {
             return value.clone();
         }
-        self.redacted(value)
-    }
-
-    fn redacted(&self, value: &Value) -> Value {
         match value {
             Value::String(text) if !text.is_empty() && self.texts.are_in_text(text) => MASK.into(),
             Value::Number(_) => self.texts.redacted_value(value),
-            Value::Array(items) => Value::array(items.iter().map(|item| self.redacted(item)).collect()),
+            Value::Array(items) => Value::array(items.iter().map(|item| self.value(item)).collect()),
             Value::Object(members) if is_secret(value) => {
                 let masked = mask_beside(value, value, &Secrets::default()).after;
                 let members = masked.as_object().unwrap_or(members);
-                members.iter().map(|(key, member)| (key.clone(), self.redacted(member))).collect()
+                members.iter().map(|(key, member)| (key.clone(), self.value(member))).collect()
             }
-            Value::Object(members) => members
-                .iter()
-                .map(|(key, member)| (self.texts.redacted_key(key), self.redacted(member)))
-                .collect(),
+            Value::Object(members) => {
+                members.iter().map(|(key, member)| (self.texts.redacted_key(key), self.value(member))).collect()
+            }
             Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
         }
     }

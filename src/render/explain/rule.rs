@@ -210,9 +210,9 @@ impl<'a> RuleExplainer<'a, '_> {
     }
 
     /// A loop as written.
-    fn written(&self, place: &Pointer) -> Option<&'a Value> {
+    fn written(&self, path: &Pointer) -> Option<&'a Value> {
         let loops = &self.source?.foreach;
-        place.segments().iter().skip(1).try_fold(loops, |node, segment| match segment {
+        path.segments().iter().skip(1).try_fold(loops, |node, segment| match segment {
             Segment::Key(key) => node.get(key),
             Segment::Index(index) => node.at(*index),
         })

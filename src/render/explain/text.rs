@@ -57,13 +57,13 @@ impl Explanation<'_> {
         if *rollout {
             screen.verdict("ROLLOUT", "35", "what it runs would be restarted");
         }
-        let marked = [
+        let impacts = [
             ("IMMUTABLE", "the API server would refuse the update, these may not change", immutable),
             ("PRIVILEGE", "it would be allowed more than before", privilege),
         ];
-        for (word, meaning, places) in marked {
-            if !places.is_empty() {
-                let names = first_names(LISTED_NAMES, places.iter().map(ToString::to_string));
+        for (word, meaning, paths) in impacts {
+            if !paths.is_empty() {
+                let names = first_names(LISTED_NAMES, paths.iter().map(ToString::to_string));
                 screen.verdict(word, "35", &format!("{meaning}: {names}"));
             }
         }
@@ -149,12 +149,12 @@ impl Explanation<'_> {
 
     fn change(&self, change: &Change) -> String {
         let shown = |value: &Value| shown(&self.redactor.at(&change.pointer, value));
-        let place =
+        let path =
             if change.pointer.is_root() { "the object".to_owned() } else { change.pointer.to_string() };
         match &change.kind {
-            ChangeKind::Add(value) => format!("{place}: {} added", shown(value)),
-            ChangeKind::Remove(value) => format!("{place}: {} removed", shown(value)),
-            ChangeKind::Replace { before, after } => format!("{place}: {} → {}", shown(before), shown(after)),
+            ChangeKind::Add(value) => format!("{path}: {} added", shown(value)),
+            ChangeKind::Remove(value) => format!("{path}: {} removed", shown(value)),
+            ChangeKind::Replace { before, after } => format!("{path}: {} → {}", shown(before), shown(after)),
         }
     }
 
@@ -301,14 +301,14 @@ impl Screen {
         let Anchor { overlay, object, reason, expected, found } = anchor;
         let expected = expected.as_ref().map_or_else(String::new, |value| format!(": {}", shown(value)));
         self.fact("overlay", &format!("{overlay}{expected}"));
-        let place = if object.is_empty() { "the object" } else { object };
+        let path = if object.is_empty() { "the object" } else { object };
         let found = match found {
             Some(found) => format!(": {}", shown(found)),
             // Policies see the status of a live object, but reports do not contain it.
             None if object.starts_with("status") => String::new(),
             None => ": nothing there".to_owned(),
         };
-        self.fact("object", &format!("{place}{found}"));
+        self.fact("object", &format!("{path}{found}"));
         self.fact("reason", reason);
     }
 }

@@ -201,7 +201,7 @@ impl FormatWriter for PlainWriter {
     }
 }
 
-/// Whether an object is a Secret that holds values.
+/// Whether an object is a Secret with values.
 fn holds_secret_values(report: &ObjectReport) -> bool {
     let has_values = |field| report.after.get(field).is_some_and(|field| !field.is_null());
     report.after.get("kind").and_then(Value::as_str) == Some("Secret")

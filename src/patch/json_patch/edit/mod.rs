@@ -300,12 +300,12 @@ impl MissingParent<'_> {
             items[index] = parent;
             return Ok(index);
         }
-        let wanted = token.index().ok_or_else(|| missing_parent(path))?;
-        if let Ok(length) = usize::try_from(wanted)
+        let index = token.index().ok_or_else(|| missing_parent(path))?;
+        if let Ok(length) = usize::try_from(index)
             && length > items.len()
         {
             if tracker.documented(Divergence::CreatedParent) {
-                return Err(index_error(OperationKind::Add, path, IndexError::Invalid(wanted)));
+                return Err(index_error(OperationKind::Add, path, IndexError::Invalid(index)));
             }
             pad(items, length, copied)?;
         }

@@ -39,7 +39,7 @@ struct ListMerge<'b> {
     changed: bool,
 }
 
-/// Where an element of the merged list comes from, with its index there.
+/// The source of an element of the merged list, with its index.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
     Base(usize),
@@ -181,9 +181,9 @@ impl Merger<'_> {
         }
         let agrees = |candidate: usize, lenient: bool| {
             keys.secondary().iter().all(|key| {
-                let wanted = patch_text(patch, key);
+                let text = patch_text(patch, key);
                 let found = text_of(&list[candidate], key);
-                (lenient && wanted.is_none()) || effective(key, wanted) == effective(key, found)
+                (lenient && text.is_none()) || effective(key, text) == effective(key, found)
             })
         };
         let exact: Vec<_> = candidates.iter().copied().filter(|index| agrees(*index, false)).collect();
@@ -216,18 +216,18 @@ impl<'v> PrimaryKeyIndex<'v> {
         if lookups <= SHORT_LIST {
             return Self::List(list, keys.primary());
         }
-        let mut places: IndexMap<_, Vec<usize>, _> = IndexMap::default();
+        let mut indexes: IndexMap<_, Vec<usize>, _> = IndexMap::default();
         for (position, element) in list.iter().enumerate() {
             if let Some(text) = text_of(element, keys.primary()) {
-                places.entry(text).or_default().push(position);
+                indexes.entry(text).or_default().push(position);
             }
         }
-        Self::Hashed(places)
+        Self::Hashed(indexes)
     }
 
     fn find(&self, key: &str) -> Vec<usize> {
         match self {
-            Self::Hashed(places) => places.get(key).cloned().unwrap_or_default(),
+            Self::Hashed(indexes) => indexes.get(key).cloned().unwrap_or_default(),
             Self::List(list, primary) => {
                 let has_key = |element: &Value| match element.get(primary) {
                     Some(Value::String(text)) => **text == *key && !key.is_empty(),

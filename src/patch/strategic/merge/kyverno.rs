@@ -1,8 +1,8 @@
 //! Lists with merge keys, merged as Kyverno's controllers do it.
 //!
 //! Kyverno uses kyaml: elements are found and removed by the text of their keys, one value after the other, first those
-//! of the patch. An element without a key stands for all that have it. At the end the elements of the object are put
-//! over what was merged, by their keys again.
+//! of the patch. An element without a key refers to all that have it. At the end the elements of the object replace
+//! the merged ones with the same keys.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ impl Merger<'_> {
         let mut merged = MergedList::default();
         for tuple in tuples.iter().map(|tuple| used.of(tuple)).collect::<IndexSet<_, RandomState>>() {
             let found = object.first(&tuple);
-            // Where the object has no list, both sides are the patch: what was removed is gone from both.
+            // If the object has no list, both sides are the patch: an element removed from one is missing in both.
             let named = patch.first(&tuple).filter(|index| base.is_some() || object.alive[*index]);
             let value = match (found, named) {
                 (None, None) => None,
@@ -239,7 +239,7 @@ impl ElementIndex {
         self.by_tuple.get(tuple)?.iter().copied().find(|index| self.alive[*index])
     }
 
-    /// Removes the elements with these keys. A missing key stands for any; empty elements are removed as well.
+    /// Removes the elements with these keys. A missing key matches any; empty elements are removed as well.
     fn remove(&mut self, tuple: &KeyTuple) {
         if tuple.iter().all(|text| !text.is_empty()) {
             for index in self.by_tuple.get(tuple).into_iter().flatten() {
@@ -248,8 +248,8 @@ impl ElementIndex {
             return;
         }
         for index in 0..self.tuples.len() {
-            let matches = |(wanted, found): (&Text, &Text)| {
-                if wanted.is_empty() { !found.is_empty() } else { wanted == found }
+            let matches = |(key, found): (&Text, &Text)| {
+                if key.is_empty() { !found.is_empty() } else { key == found }
             };
             let empty = self.values[index].as_ref().is_none_or(is_empty);
             if empty || tuple.iter().zip(&self.tuples[index]).all(matches) {

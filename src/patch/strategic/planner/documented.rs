@@ -11,10 +11,11 @@ use crate::patch::strategic::keys::MergeKeys;
 use crate::patch::strategic::matcher::{AddAnchors, MatchContext, Matcher, Mismatch};
 use crate::patch::strategic::node::{Condition, Entry, EntryKind, OverlayNode, Shape};
 use crate::patch::strategic::schema::{ListStrategy, Position};
-use crate::patch::{FailedCondition, InlineResolver, NodeKind, PatchError};
+use crate::patch::{FailedCondition, InlineResolver, PatchError};
 use crate::semantics::{Divergence, DivergenceTracker};
-use crate::value::{Pointer, Value};
+use crate::value::Value;
 
+use super::elements;
 use super::plan::{MemberPlans, Plan, PlannedElement, PlannedList, Target, assemble, identity, without_name};
 
 /// Plans one overlay for one object.
@@ -52,11 +53,6 @@ fn adds_agree(element: &OverlayNode, found: &[Value]) -> bool {
 }
 
 type PlanResult = Result<Option<Plan>, OverlayError>;
-
-/// The error for a list where the object has something else.
-fn wrong_kind(found: &Value, at: &Pointer) -> PatchError {
-    PatchError::WrongKind { expected: NodeKind::Sequence, found: NodeKind::of(found), at: at.clone() }
-}
 
 impl<'a> DocumentedPlanner<'a> {
     #[inline]
@@ -196,18 +192,14 @@ impl<'a> DocumentedPlanner<'a> {
                 }
                 Ok(())
             }
-            (Value::Array(items), Some(found))
-                if matches!(items.first(), Some(Value::Object(_)))
-                    && !matches!(found, Value::Array(_) | Value::Null) =>
-            {
-                Err(wrong_kind(found, &self.cursor.at))
+            (Value::Array(items), found) if matches!(items.first(), Some(Value::Object(_))) => {
+                elements(found, &self.cursor.at).map(drop)
             }
             _ => Ok(()),
         }
     }
 
-    /// Runs `work` one level down. The paths are restored on errors too: after an element that does not match comes
-    /// the next one.
+    /// Runs `work` one level down. The paths are restored after errors too, because the next element may match.
     fn within<T>(
         &mut self,
         entry: &Entry,
@@ -315,23 +307,21 @@ impl<'a> DocumentedPlanner<'a> {
     fn list(
         &mut self,
         node: &OverlayNode,
-        elements: &[OverlayNode],
+        overlay: &[OverlayNode],
         base: Option<&Value>,
         position: Position<'_>,
     ) -> PlanResult {
-        if elements.is_empty() {
+        if overlay.is_empty() {
             return Ok(Some(Plan::Value(node.value.clone())));
         }
-        let of_maps = elements.first().is_some_and(OverlayNode::is_map);
-        let found = match base {
-            None | Some(Value::Null) => &[],
-            Some(Value::Array(items)) => items.as_slice(),
-            Some(other) if of_maps => return Err(wrong_kind(other, &self.cursor.at).into()),
-            Some(_) => &[],
+        let of_maps = overlay.first().is_some_and(OverlayNode::is_map);
+        let found = match elements(base, &self.cursor.at) {
+            Err(error) if of_maps => return Err(error.into()),
+            found => found.unwrap_or_default(),
         };
         let mut planned = Vec::new();
         let mut selected = Vec::new();
-        for (index, element) in elements.iter().enumerate() {
+        for (index, element) in overlay.iter().enumerate() {
             if element.features.anchor_text {
                 self.tracker.reach(Divergence::AnchorShapedText);
             }
@@ -347,10 +337,10 @@ impl<'a> DocumentedPlanner<'a> {
             self.cursor.overlay.pop();
             result?;
         }
-        if elements.iter().filter(|element| element.features.anchored).count() > 1 {
+        if overlay.iter().filter(|element| element.features.anchored).count() > 1 {
             self.tracker.reach(Divergence::AnchoredElements);
         }
-        self.mark_selected(elements, position, &selected);
+        self.mark_selected(overlay, position, &selected);
         planned.append(&mut selected);
         if planned.is_empty() {
             return Ok(None);
@@ -358,8 +348,8 @@ impl<'a> DocumentedPlanner<'a> {
         Ok(Some(Plan::List(PlannedList { elements: planned, edits: of_maps && node.features.anchored_list })))
     }
 
-    /// The plan for an element without anchors. Its counterpart in the object matters only to references to replaced
-    /// values.
+    /// The plan for an element without anchors. Its counterpart in the object is needed for references to replaced
+    /// values only.
     fn plain_element(
         &mut self,
         element: &OverlayNode,
@@ -397,7 +387,7 @@ impl<'a> DocumentedPlanner<'a> {
         let mut matched = false;
         let mut failed = None;
         if found.is_empty() {
-            // There is nothing to select from: only a global anchor matters.
+            // There is no element to select; only a global anchor has an effect.
             match self.plan(element, None, place) {
                 Ok(_) | Err(OverlayError::Condition(_)) => {}
                 Err(OverlayError::Global(detail)) => {

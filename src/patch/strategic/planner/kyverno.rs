@@ -10,9 +10,11 @@ use crate::patch::scalar::key_text;
 use crate::patch::strategic::anchor::Anchor;
 use crate::patch::strategic::any_node;
 use crate::patch::strategic::matcher::{AddAnchors, MatchContext, Matcher, Mismatch};
-use crate::patch::{FailedCondition, InlineResolver, NodeKind, PatchError};
+use crate::patch::{FailedCondition, InlineResolver, PatchError};
 use crate::semantics::DivergenceTracker;
 use crate::value::{Map, Pointer, Text, Value};
+
+use super::elements;
 
 /// Turns an overlay into a patch without anchors, in place.
 pub(in crate::patch::strategic) struct KyvernoPlanner<'a> {
@@ -61,10 +63,10 @@ impl<'a> KyvernoPlanner<'a> {
     fn walk_map(&mut self, pattern: &mut Value, base: Option<&Value>) -> Result<(), OverlayError> {
         let keys = sorted_keys(pattern);
         let mut plain = process_adds(pattern, base, &keys);
-        for wanted in [Anchor::Global, Anchor::Condition] {
+        for kind in [Anchor::Global, Anchor::Condition] {
             for key in &keys {
                 if let Some((anchor, name)) = Anchor::parse(key)
-                    && anchor == wanted
+                    && anchor == kind
                 {
                     let condition = AnchoredKey { key, name, anchor };
                     self.within(key, name, |this| this.test(pattern, &condition, base))?;
@@ -128,19 +130,12 @@ impl<'a> KyvernoPlanner<'a> {
     }
 
     fn walk_list(&mut self, pattern: &mut Value, base: Option<&Value>) -> Result<(), OverlayError> {
-        let elements = pattern.as_array().unwrap_or_default().to_vec();
-        if !matches!(elements.first(), Some(Value::Object(_))) {
+        let overlay = pattern.as_array().unwrap_or_default().to_vec();
+        if !matches!(overlay.first(), Some(Value::Object(_))) {
             return Ok(());
         }
-        let found = match base {
-            None | Some(Value::Null) => &[],
-            Some(Value::Array(items)) => items.as_slice(),
-            Some(other) => {
-                let (expected, found) = (NodeKind::Sequence, NodeKind::of(other));
-                return Err(PatchError::WrongKind { expected, found, at: self.cursor.at.clone() }.into());
-            }
-        };
-        for (index, element) in elements.into_iter().enumerate() {
+        let found = elements(base, &self.cursor.at)?;
+        for (index, element) in overlay.into_iter().enumerate() {
             if !has_anchor(&element) {
                 continue;
             }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::mem;
 
-use crate::patch::scalar::key_text;
+use crate::patch::scalar::has_key_text;
 use crate::patch::strategic::node::{Entry, EntryKind};
 use crate::patch::strategic::schema::{ListStrategy, Position};
 use crate::value::{Map, Text, Value};
@@ -48,7 +48,7 @@ impl PlannedElement {
     /// Whether the selected element has a name.
     pub(super) fn has_name(&self) -> bool {
         let name = |target: &Target| {
-            target.identity.iter().any(|(key, value)| &**key == "name" && key_text(value).is_some())
+            target.identity.iter().any(|(key, value)| &**key == "name" && has_key_text(value))
         };
         self.target.as_ref().is_some_and(name)
     }
@@ -167,15 +167,10 @@ pub(super) fn identity(element: &Value, position: Position<'_>) -> Vec<(Text, Va
 /// Removes a plain `name` beside anchors if the selected element has a name.
 pub(super) fn without_name(plan: Plan, candidate: &Value) -> Plan {
     match plan {
-        Plan::Map(mut members) if name_of(candidate).is_some() => {
+        Plan::Map(mut members) if candidate.get("name").is_some_and(has_key_text) => {
             members.shift_remove("name");
             Plan::Map(members)
         }
         plan => plan,
     }
-}
-
-/// The name by which Kyverno identifies an element.
-fn name_of(element: &Value) -> Option<Cow<'_, str>> {
-    key_text(element.get("name")?)
 }

@@ -11,7 +11,7 @@ use crate::patch::PatchError;
 #[derive(Clone, Debug)]
 pub(in crate::patch) struct Definition(Schema);
 
-/// One node of the schema of a custom resource, reduced to what matters for lists.
+/// One node of the schema of a custom resource, reduced to the parts about lists.
 #[derive(Clone, Debug, Default)]
 pub(in crate::patch) struct Schema {
     /// Whether it is a Kubernetes object, with metadata.
