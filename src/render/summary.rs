@@ -33,7 +33,7 @@ struct Row {
     /// The numbers of objects, as the columns say.
     numbers: Vec<usize>,
     /// The objects with each of [`Flag::ALL`].
-    flagged: [usize; 3],
+    flagged: [usize; Flag::ALL.len()],
 }
 
 /// The columns of the numbers of rules.
@@ -67,19 +67,14 @@ impl Row {
     }
 }
 
-const fn heading(flag: Flag) -> &'static str {
-    match flag {
-        Flag::Rollout => "Rollout",
-        Flag::Immutable => "Immutable",
-        Flag::Privilege => "Privilege",
-    }
-}
+/// The headings of [`Flag::ALL`].
+const FLAG_HEADINGS: [&str; Flag::ALL.len()] = ["Rollout", "Immutable", "Privilege"];
 
 /// A table of rows. Flags that no row has get no column.
 fn table(names: &[&'static str], columns: &Columns, rows: &[Row]) -> Table {
     let flags: Vec<usize> =
         (0..Flag::ALL.len()).filter(|flag| rows.iter().any(|row| row.flagged[*flag] > 0)).collect();
-    let flag_headings = flags.iter().map(|flag| heading(Flag::ALL[*flag]));
+    let flag_headings = flags.iter().map(|flag| FLAG_HEADINGS[*flag]);
     let headings = names.iter().copied().chain(columns.headings.iter().copied()).chain(flag_headings);
     let cells = rows.iter().map(|row| {
         let names = row.names.iter().map(|name| printable_line(if name.is_empty() { "-" } else { name }));
