@@ -145,11 +145,11 @@ fn counts_json<S>(name: &'static str, counts: &IndexMap<Text, Counts, S>) -> Val
 fn gaps_json(gaps: &MissingData) -> Value {
     let names = |names: &[String]| list(names.iter().map(String::as_str));
     Value::from_iter([
-        ("kinds", names(&gaps.unread)),
-        ("inPart", names(&gaps.in_part)),
-        ("objects", names(&gaps.absent)),
+        ("kinds", names(&gaps.unreadable)),
+        ("inPart", names(&gaps.partial)),
+        ("objects", names(&gaps.not_found)),
         ("policies", names(&gaps.policies)),
-        ("lookUps", names(&gaps.missed)),
+        ("lookUps", names(&gaps.failed_lookups)),
     ])
 }
 
@@ -194,7 +194,7 @@ pub fn tally_json(tally: &Totals, gaps: &MissingData) -> Value {
             ("accepted", number(server_dry_runs.accepted)),
             ("furtherChanges", number(server_dry_runs.changed)),
             ("refused", number(server_dry_runs.refused)),
-            ("unanswered", number(server_dry_runs.unanswered)),
+            ("unanswered", number(server_dry_runs.failed)),
         ];
         all.insert("serverDryRun", Value::from_iter(counts));
     }

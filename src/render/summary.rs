@@ -157,9 +157,9 @@ fn totals(tally: &Totals, gaps: &MissingData) -> String {
         let _ = write!(line, ", {} with errors", tally.errors);
     }
     for (names, thing, problem) in [
-        (&gaps.absent, "object", "not found"),
-        (&gaps.unread, "kind", "not readable"),
-        (&gaps.in_part, "kind", "readable in part"),
+        (&gaps.not_found, "object", "not found"),
+        (&gaps.unreadable, "kind", "not readable"),
+        (&gaps.partial, "kind", "readable in part"),
         (&gaps.policies, "kind", "of policies not readable"),
     ] {
         if !names.is_empty() {
