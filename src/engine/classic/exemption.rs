@@ -24,7 +24,7 @@ pub(super) struct Exemption<'a> {
 
 impl Exemption<'_> {
     /// The reason to skip a rule, if exceptions apply.
-    pub(super) fn from_rule(&self, rule: &Rule, context: &mut Context<'_>) -> Option<SkipReason> {
+    pub(super) fn skip_reason(&self, rule: &Rule, context: &mut Context<'_>) -> Option<SkipReason> {
         let mut applied = Vec::new();
         for exception in self.exceptions.of(self.policy, &rule.name) {
             if !exception.selects(&self.candidate, context.tracker()) {

@@ -80,7 +80,7 @@ pub(super) fn check(
         }
         evaluated = verdict.seen;
     }
-    match exemption.from_rule(rule, context) {
+    match exemption.skip_reason(rule, context) {
         Some(reason) => Err(Box::new(Outcome::Skipped(reason))),
         None => Ok(evaluated),
     }
