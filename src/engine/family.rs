@@ -53,6 +53,6 @@ pub(super) fn is_silent(
     match policy {
         Policy::Classic(policy) => classic::is_silent(evaluation, policy, parts, next, object),
         #[cfg(test)]
-        Policy::FixedLabel(_) => !policy.concerns(parts, &evaluation.candidate(object, None)),
+        Policy::FixedLabel(policy) => !policy.selects(&evaluation.candidate(object, None)),
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn run(
     object: &Value,
 ) -> Option<PolicyRun> {
     let name = &policy.meta().name;
-    if !policy.concerns(&[], &evaluation.candidate(object, Some(evaluation.operation(name)))) {
+    if !policy.selects(&evaluation.candidate(object, Some(evaluation.operation(name)))) {
         return None;
     }
     let mut after = object.clone();

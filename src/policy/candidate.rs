@@ -61,12 +61,11 @@ pub struct Candidate<'a> {
     pub scope: KindScope,
     /// The subresource; empty for the object itself.
     pub subresource: &'a str,
-    /// What the request does; `None` where there is no request, because a policy comes or changes.
+    /// What the request does; `None` if there is no request, because a policy is created or updated.
     pub operation: Option<Operation>,
-    /// Who sends it, if known.
+    /// The user who sends it, if known.
     pub user: Option<&'a UserInfo>,
-    /// The namespace the object is evaluated in, also where it is not written; empty for a kind of the
-    /// whole cluster.
+    /// The namespace of the object, also if it is not written; empty if cluster-scoped.
     pub namespace: &'a str,
     /// The labels of that namespace, if known.
     pub namespace_labels: Option<&'a Value>,

@@ -25,7 +25,7 @@ const FAMILIES: &[Documents] = &[
     Documents { kinds: super::fixed_label::KINDS, parse: super::fixed_label::parse },
 ];
 
-/// What a document is to a program that runs mutate policies.
+/// What kind of policy a document is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DocumentKind {
@@ -35,11 +35,11 @@ pub enum DocumentKind {
     Planned(Text),
     /// A policy kind that mutates nothing, or a companion of one.
     OtherPolicy(Text),
-    /// A kind of a group of policies that does not exist, and what was probably meant.
+    /// An unknown kind in a group of policies.
     Misspelt {
         /// The kind as written.
         kind: Text,
-        /// The kind there is.
+        /// The known kind that was probably meant.
         nearest: &'static str,
     },
     /// No policy.
@@ -70,9 +70,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
 ];
 
-/// Tells policies from other documents, by group and kind.
-///
-/// A version that is not served does not make a policy something else: [`parse`] names it.
+/// The kind of policy by group and kind. [`parse`] reports an unknown version.
 pub fn kind_of(document: &Value) -> DocumentKind {
     let Some(kind) = GroupVersionKind::of(document) else { return DocumentKind::NotAPolicy };
     let is = |known: &(&str, &str)| is_kind(known, &kind);
@@ -90,8 +88,8 @@ pub fn kind_of(document: &Value) -> DocumentKind {
     }
 }
 
-/// Reads a policy strictly and compiles it. A document that is of no family is read as a classic policy, so that
-/// the errors say what is wrong with it.
+/// Reads a policy strictly and compiles it. A document of no family is read as a classic policy, whose errors say what is
+/// wrong.
 ///
 /// # Errors
 ///

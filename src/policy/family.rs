@@ -2,7 +2,7 @@
 
 use crate::value::{GroupVersionKind, Text};
 
-use super::{Candidate, FailurePolicy, Meta, Part, PolicyExceptions, Why};
+use super::{FailurePolicy, Meta, Part, PolicyExceptions, Why};
 
 /// A policy of one family.
 pub trait PolicyFamily {
@@ -14,9 +14,6 @@ pub trait PolicyFamily {
 
     /// The parts of the policy that each select objects, such as rules. Other methods get them by their index here.
     fn parts(&self) -> Vec<Part<'_>>;
-
-    /// Whether one of these parts selects an object.
-    fn concerns(&self, parts: &[usize], candidate: &Candidate<'_>) -> bool;
 
     /// Whether the policy may change objects of a kind, also as targets. `matched` is the kind that `match` is compared
     /// with: for a subresource that of its parent, with the subresource.

@@ -29,6 +29,13 @@ pub(super) fn parse(document: &Value, _dialect: Dialect) -> Result<Policy, Vec<P
     Ok(Policy::FixedLabel(FixedLabelPolicy { meta, resource, value }))
 }
 
+impl FixedLabelPolicy {
+    /// Whether the policy selects an object.
+    pub(crate) fn selects(&self, candidate: &Candidate<'_>) -> bool {
+        candidate.subresource.is_empty() && *candidate.resource == *self.resource
+    }
+}
+
 impl PolicyFamily for FixedLabelPolicy {
     fn meta(&self) -> &Meta {
         &self.meta
@@ -41,10 +48,6 @@ impl PolicyFamily for FixedLabelPolicy {
 
     fn parts(&self) -> Vec<Part<'_>> {
         vec![Part { kinds: KindKeys::Resources(vec![&self.resource]), keys: None }]
-    }
-
-    fn concerns(&self, _parts: &[usize], candidate: &Candidate<'_>) -> bool {
-        candidate.subresource.is_empty() && *candidate.resource == *self.resource
     }
 
     fn may_change(&self, _kind: &GroupVersionKind, (kind, subresource): (&GroupVersionKind, &str)) -> bool {

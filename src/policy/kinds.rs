@@ -14,12 +14,12 @@ pub struct KindSelector {
     pub version: Text,
     /// The pattern of the kind.
     pub kind: Text,
-    /// The pattern of the subresource; the empty one fits the object itself alone.
+    /// The pattern of the subresource; the empty one matches only the object itself.
     pub subresource: Text,
 }
 
 impl KindSelector {
-    /// Reads a selector; every text is one, though one of five pieces fits nothing.
+    /// Parses a selector. One with five pieces matches nothing.
     pub fn parse(text: &str) -> Self {
         let (head, last) = text.rsplit_once('/').map_or((None, text), |(head, last)| (Some(head), last));
         let pieces: Vec<&str> =
@@ -44,10 +44,10 @@ impl KindSelector {
         }
     }
 
-    /// Whether the selector fits a kind and one of its subresources (empty for the object itself).
+    /// Whether the selector matches a kind and one of its subresources (empty for the object itself).
     ///
-    /// With `ephemeral` a selector of the core `Pod` also fits its `ephemeralcontainers`, as the rules of
-    /// policies have it.
+    /// With `ephemeral` a selector of the core `Pod` also matches its `ephemeralcontainers`, as in rules.
+    #[inline]
     pub fn matches(&self, kind: &GroupVersionKind, subresource: &str, ephemeral: bool) -> bool {
         pattern::matches(&self.kind, &kind.kind)
             && pattern::matches(&self.group, &kind.group)
@@ -58,22 +58,22 @@ impl KindSelector {
                     && (&*kind.group, &*kind.version, &*kind.kind) == ("", "v1", "Pod"))
     }
 
-    /// The one kind that can fit; `None` where the kind holds a wildcard.
+    /// The only kind that can match; `None` if it has a wildcard.
     pub fn only_kind(&self) -> Option<&Text> {
         (!pattern::is_wildcard(&self.kind)).then_some(&self.kind)
     }
 
-    /// Whether objects themselves can fit, and not their subresources alone.
+    /// Whether objects themselves can match, and not only their subresources.
     pub fn means_objects(&self) -> bool {
         pattern::matches(&self.subresource, "")
     }
 
-    /// Whether nothing at all can fit.
+    /// Whether nothing can match.
     pub fn is_unusable(&self) -> bool {
         self.kind.is_empty()
     }
 
-    /// The selector that was most likely meant where a group stands before a kind without a version.
+    /// The selector that was probably meant by a group before a kind without a version.
     pub(super) fn probably_meant(&self) -> Option<String> {
         let group_like = !self.kind.is_empty()
             && self

@@ -102,11 +102,6 @@ impl Policy {
         each_family!(self, policy => policy.parts())
     }
 
-    /// See [`PolicyFamily::concerns`].
-    pub fn concerns(&self, parts: &[usize], candidate: &Candidate<'_>) -> bool {
-        each_family!(self, policy => policy.concerns(parts, candidate))
-    }
-
     /// See [`PolicyFamily::may_change`].
     pub fn may_change(&self, kind: &GroupVersionKind, matched: (&GroupVersionKind, &str)) -> bool {
         each_family!(self, policy => policy.may_change(kind, matched))

@@ -1,16 +1,15 @@
-//! What rules may ask the API server for.
+//! The API paths that rules may request.
 
 use crate::value::Value;
 use crate::variables::replace_variables;
 
 use super::Rule;
 
-/// Variables inside variables inside … so often; a path with more of them is not looked at.
-const MOST_ROUNDS: usize = 16;
+/// The deepest nesting of variables in a path that is considered.
+const MAX_NESTING: usize = 16;
 
 impl Rule {
-    /// The paths that the rule's context entries, those of its loops and targets too, ask the API server
-    /// for by GET. In place of each variable stands the given text.
+    /// The API paths of all context entries of the rule, with a text in place of each variable.
     pub fn api_call_paths(&self, variable: &str) -> Vec<String> {
         let mut paths = Vec::new();
         let mut open = vec![&self.raw];
@@ -32,7 +31,7 @@ impl Rule {
 
 fn without_variables(path: &str, variable: &str) -> Option<String> {
     let mut path = path.to_owned();
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_NESTING {
         match replace_variables(&path, |_| variable.to_owned()) {
             Some(replaced) => path = replaced,
             None => return Some(path),
@@ -46,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_leave_a_mark_in_a_path() {
+    fn variables_in_a_path_are_replaced() {
         for (path, expected) in [
             ("/api/v1/pods", "/api/v1/pods"),
             ("/api/v1/namespaces/{{ request.namespace }}/pods", "/api/v1/namespaces/?/pods"),

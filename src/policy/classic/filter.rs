@@ -103,6 +103,7 @@ impl Filter {
     }
 
     /// Whether objects of a kind can match.
+    #[inline]
     pub(super) fn may_match(&self, kind: &GroupVersionKind, subresource: &str) -> bool {
         self.kinds.is_empty() || self.kinds.iter().any(|selector| selector.matches(kind, subresource, true))
     }
@@ -130,6 +131,7 @@ impl Filter {
             && candidate.has_operation_of(self.operations.as_deref().unwrap_or(DEFAULT))
     }
 
+    #[inline]
     pub(super) fn includes(&self, candidate: &Candidate<'_>) -> bool {
         let users = knows_user(candidate);
         !self.is_empty(users) && self.matches(candidate, users)
@@ -154,11 +156,21 @@ impl Filter {
     }
 
     fn matches(&self, candidate: &Candidate<'_>, users: bool) -> bool {
-        OF_OBJECT.iter().all(|condition| self.holds(*condition, candidate))
+        // No loop over the conditions on objects, so that each is inlined: this decides for every object and rule.
+        let holds = |condition| self.holds(condition, candidate);
+        holds(Condition::Kinds)
+            && holds(Condition::Name)
+            && holds(Condition::Names)
+            && holds(Condition::Namespaces)
+            && holds(Condition::Operations)
+            && holds(Condition::Annotations)
+            && holds(Condition::Selector)
+            && holds(Condition::NamespaceSelector)
             && (!users || OF_USER.iter().all(|condition| self.holds(*condition, candidate)))
     }
 
     /// Whether a condition holds; one that is not given does.
+    #[inline(always)]
     fn holds(&self, condition: Condition, candidate: &Candidate<'_>) -> bool {
         let any =
             |patterns: &[Text], text: &str| patterns.iter().any(|pattern| pattern::matches(pattern, text));

@@ -26,7 +26,7 @@ mod tests;
 
 use crate::value::GroupVersionKind;
 
-use super::{Candidate, FailurePolicy, IndexKey, KindKeys, Meta, Part, PolicyFamily, RuleSummary};
+use super::{FailurePolicy, IndexKey, KindKeys, Meta, Part, PolicyFamily, RuleSummary};
 
 pub use context::{ContextEntry, ContextSource};
 pub use exception::PolicyException;
@@ -53,15 +53,15 @@ pub enum ApplyRules {
 /// A classic policy, compiled.
 #[derive(Clone, Debug)]
 pub struct ClassicPolicy {
-    /// What every policy says of itself. A `Policy` that names no namespace is in `default`.
+    /// What policies of all families have. A `Policy` without a namespace is in `default`.
     pub meta: Meta,
     /// The mutate rules: those written, in order, then those generated for pod controllers.
     pub rules: Vec<Rule>,
-    /// Rules that Kyverno generates and the documentation does not know: never run, only noted as a divergence.
+    /// Rules that only Kyverno generates: never run, only noted as a divergence.
     pub controller_only_rules: Vec<Rule>,
     /// How many of the rules may apply to one object.
     pub apply_rules: ApplyRules,
-    /// Whether rules with targets that do not say so themselves run when the policy is created or updated.
+    /// Whether mutate existing rules run when the policy is created or updated, unless they say otherwise.
     pub on_policy_update: bool,
     /// Why no rules are generated from its rules for Pods, if none are.
     pub no_autogen: Option<String>,
@@ -73,18 +73,18 @@ impl ClassicPolicy {
         self.apply_rules == ApplyRules::One
     }
 
-    /// Whether some rule changes the object it takes, so that requests come through the mutating webhook.
+    /// Whether a rule changes the object that it selects, by the mutating webhook.
     pub fn has_standard_rules(&self) -> bool {
         self.rules.iter().any(|rule| rule.existing().is_none())
     }
 
-    /// The rules of some parts that change the object they take. Parts are the rules, then the rules of controllers
-    /// alone.
+    /// The rules of these parts that change the object that they select. The parts are `rules`, then
+    /// `controller_only_rules`.
     pub fn standard_rules(&self, parts: &[usize]) -> impl Iterator<Item = &Rule> {
         parts.iter().filter_map(|part| self.rules.get(*part)).filter(|rule| rule.existing().is_none())
     }
 
-    /// The rules of some parts that only Kyverno has.
+    /// The rules of these parts that only Kyverno generates.
     pub fn controller_only(&self, parts: &[usize]) -> impl Iterator<Item = &Rule> {
         let beyond = parts.iter().filter_map(|part| part.checked_sub(self.rules.len()));
         beyond.filter_map(|part| self.controller_only_rules.get(part))
@@ -94,13 +94,12 @@ impl ClassicPolicy {
         self.rules.iter().chain(&self.controller_only_rules)
     }
 
-    /// Index keys of which one holds for each object that a report on a rule may be about; `None` where any object
-    /// may be.
+    /// Index keys of which one holds for each object that a report on a rule may be about; `None` for any object.
     fn index_keys<'p>(&'p self, part: usize, rule: &'p Rule) -> Option<Vec<IndexKey<'p>>> {
         if let Some(namespace) = &self.meta.namespace {
             return Some(vec![IndexKey::InNamespace(namespace)]);
         }
-        // What is missing is reported wherever a rule asks for it.
+        // What is not known is reported for every object whose rule uses it.
         if part >= self.rules.len() || rule.uses_user_info() || rule.uses_namespace_labels() {
             return None;
         }
@@ -129,10 +128,6 @@ impl PolicyFamily for ClassicPolicy {
             keys: self.index_keys(part, rule),
         });
         parts.collect()
-    }
-
-    fn concerns(&self, parts: &[usize], candidate: &Candidate<'_>) -> bool {
-        self.meta.admits(candidate) && self.standard_rules(parts).any(|rule| rule.selects(candidate))
     }
 
     fn may_change(&self, kind: &GroupVersionKind, (parent, subresource): (&GroupVersionKind, &str)) -> bool {

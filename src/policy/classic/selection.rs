@@ -39,6 +39,7 @@ impl Selection {
         Self { filters }
     }
 
+    #[inline]
     fn filters(&self) -> &[Filter] {
         match &self.filters {
             Filters::Any(filters) | Filters::All(filters) => filters,
@@ -50,6 +51,7 @@ impl Selection {
         matches!(self.filters, Filters::All(_))
     }
 
+    #[inline]
     fn any_or_all(&self, holds: impl FnMut(&Filter) -> bool) -> bool {
         let mut filters = self.filters().iter();
         if self.is_all() { filters.all(holds) } else { filters.any(holds) }
@@ -146,6 +148,7 @@ impl Selection {
     }
 
     /// Whether the block, as `match`, selects a candidate.
+    #[inline]
     pub(super) fn includes(&self, candidate: &Candidate<'_>) -> bool {
         self.any_or_all(|filter| filter.includes(candidate))
     }
