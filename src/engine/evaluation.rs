@@ -71,7 +71,8 @@ pub(super) fn evaluate<T>(
     let Input { object, original, old, world } = input;
     let own_kind = GroupVersionKind::of(object)?;
     let (kind, subresource) = engine.settings.values.as_subresource(&own_kind);
-    let resource = world.resource(kind);
+    let resource =
+        if engine.policies.matches_resources() { world.resource(kind) } else { KindResource::default() };
     let policies = engine.policies.of_kind(&kind.kind, &resource.plural);
     if policies.is_empty() {
         return None;

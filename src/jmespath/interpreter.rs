@@ -42,7 +42,22 @@ pub(super) fn sorted(members: &Map) -> Vec<(&Text, &Value)> {
 impl Interpreter<'_> {
     pub(super) fn search(&self, node: &Node, on: &Value) -> SearchResult {
         self.runtime.spend(1)?;
-        let found = match node {
+        if self.runtime.notes_reads() { self.search_noting(node, on) } else { self.evaluate(node, on) }
+    }
+
+    /// Evaluates a node and notes a string that it finds.
+    #[cold]
+    fn search_noting(&self, node: &Node, on: &Value) -> SearchResult {
+        let found = self.evaluate(node, on);
+        if let Ok(text @ Value::String(_)) = &found {
+            self.runtime.note_read(text);
+        }
+        found
+    }
+
+    #[inline]
+    fn evaluate(&self, node: &Node, on: &Value) -> SearchResult {
+        match node {
             Node::Current => Ok(on.clone()),
             Node::Literal(value) => Ok(value.clone()),
             Node::Field(_) | Node::Index(_) => step(node, on).cloned(),
@@ -56,11 +71,7 @@ impl Interpreter<'_> {
             Node::Hash(members) => self.hash(members, on),
             Node::Projection(projection) => self.projection(projection, on),
             Node::Call(call) => self.call(call, on),
-        };
-        if let Ok(found @ Value::String(_)) = &found {
-            self.runtime.note_read(found);
         }
-        found
     }
 
     /// Evaluates a node; a missing key is null.

@@ -1,9 +1,8 @@
 //! The object and request that rules are matched against.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use crate::resources::{KindScope, builtin_resource};
+use crate::resources::KindScope;
 use crate::value::{GroupVersionKind, Value};
 
 use super::UserInfo;
@@ -55,9 +54,9 @@ pub struct Candidate<'a> {
     pub object: &'a Value,
     /// The kind that the request names: for a subresource that of its parent.
     pub kind: &'a GroupVersionKind,
-    /// The plural of the kind, as API paths and webhooks name it: `deployments`.
+    /// The plural of the kind, as API paths and webhooks name it: `deployments`. Empty if no policy matches by it.
     pub resource: &'a str,
-    /// Whether objects of the kind live in namespaces.
+    /// Whether objects of the kind live in namespaces; unknown if `resource` is empty.
     pub scope: KindScope,
     /// The subresource; empty for the object itself.
     pub subresource: &'a str,
@@ -72,15 +71,14 @@ pub struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    /// An object of a built-in kind in its own namespace, from an unknown user.
+    /// An object in its own namespace, from an unknown user, of an unknown resource.
     pub fn new(object: &'a Value, kind: &'a GroupVersionKind, operation: Operation) -> Self {
         let namespace = object.path(&["metadata", "namespace"]).and_then(Value::as_str).unwrap_or_default();
-        let resource = builtin_resource(kind);
         Self {
             object,
             kind,
-            resource: if let Cow::Borrowed(plural) = resource.plural { plural } else { "" },
-            scope: resource.scope,
+            resource: "",
+            scope: KindScope::Unknown,
             subresource: "",
             operation: Some(operation),
             user: None,

@@ -70,6 +70,11 @@ impl PolicySet {
         self.policies.iter().filter_map(Policy::as_classic).flat_map(|policy: &ClassicPolicy| &policy.rules)
     }
 
+    /// Whether some policy matches objects by their resource.
+    pub fn matches_resources(&self) -> bool {
+        !self.by_resource.is_empty()
+    }
+
     /// The policies that may concern objects of a kind; `resource` is its plural, empty if not known.
     pub fn of_kind(&self, kind: &str, resource: &str) -> Candidates<'_> {
         let indexes = [self.by_kind.get(kind), self.by_resource.get(resource), Some(&self.any)];

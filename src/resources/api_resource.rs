@@ -5,18 +5,19 @@ use std::borrow::Cow;
 use crate::value::{GroupVersionKind, Text};
 
 /// Whether objects of a kind live in namespaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KindScope {
     /// They do.
     Namespaced,
     /// They belong to the cluster.
     Cluster,
     /// The kind is not known; such kinds are treated as namespaced.
+    #[default]
     Unknown,
 }
 
-/// What all versions of a kind have in common.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What all versions of a kind have in common. By default nothing is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KindResource<'a> {
     /// The name in API paths: `deployments`.
     pub plural: Cow<'a, str>,

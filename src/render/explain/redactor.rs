@@ -65,9 +65,10 @@ impl Redactor {
                 let members = masked.as_object().unwrap_or(members);
                 members.iter().map(|(key, member)| (key.clone(), self.value(member))).collect()
             }
-            Value::Object(members) => {
-                members.iter().map(|(key, member)| (self.texts.redacted_key(key), self.value(member))).collect()
-            }
+            Value::Object(members) => members
+                .iter()
+                .map(|(key, member)| (self.texts.redacted_key(key), self.value(member)))
+                .collect(),
             Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
         }
     }

@@ -180,9 +180,13 @@ impl<'a> RuleExplainer<'a, '_> {
             (None, None) => Some(&source.preconditions),
         });
         explained.conditions = self.conditions(&conditions.next().unwrap_or_default(), written, failed);
-        for ((element, seen), conditions) in explained.elements.iter_mut().zip(&trace.iterations).zip(conditions) {
-            let failed =
-                matches!(seen.outcome, ElementOutcome::Skipped { reason: SkipReason::Preconditions { .. }, .. });
+        for ((element, seen), conditions) in
+            explained.elements.iter_mut().zip(&trace.iterations).zip(conditions)
+        {
+            let failed = matches!(
+                seen.outcome,
+                ElementOutcome::Skipped { reason: SkipReason::Preconditions { .. }, .. }
+            );
             let written = self.written(&seen.place).and_then(|entry| entry.get("preconditions"));
             element.conditions = self.conditions(&conditions, written, failed);
         }

@@ -122,7 +122,12 @@ fn changed(own: &Fields, other: &Fields) -> Vec<(&'static str, Text)> {
 }
 
 /// A Secret with its values and all other secret texts masked.
-fn masked(texts: &TaintedTexts, object: &Value, changed: &[(&'static str, Text)], changed_mask: &str) -> Value {
+fn masked(
+    texts: &TaintedTexts,
+    object: &Value,
+    changed: &[(&'static str, Text)],
+    changed_mask: &str,
+) -> Value {
     let mut masked = texts.redacted_object(object);
     let Some(members) = masked.as_object_mut() else { return masked };
     for field in ["data", "stringData"] {
