@@ -1,6 +1,6 @@
 //! The differences between two values.
 
-use super::{Pointer, Value};
+use super::{Pointer, Value, equal_ends};
 
 /// One change; a list of them, applied in order, turns one value into another.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,9 +65,7 @@ fn compare(at: &mut Pointer, before: &Value, after: &Value, found: &mut Vec<Chan
 }
 
 fn compare_lists(at: &mut Pointer, old: &[Value], new: &[Value], found: &mut Vec<Change>) {
-    let head = old.iter().zip(new).take_while(|(was, is)| was == is).count();
-    let tail =
-        old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(was, is)| was == is).count();
+    let (head, tail) = equal_ends(old, new);
     let (old_end, new_end) = (old.len() - tail, new.len() - tail);
     let paired = old_end.min(new_end);
     for index in head..paired {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::split_digits;
+
 /// A duration: 64 bits of nanoseconds, like Go's `time.Duration`.
 ///
 /// ```
@@ -73,53 +75,38 @@ impl GoDuration {
     /// # Errors
     ///
     /// Other text, and durations of more than 64 bits of nanoseconds; with the messages of Go.
-    pub fn parse(text: &str) -> Result<Self, DurationError> {
-        scan(text).map_err(|fault| match fault {
-            Fault::Invalid => DurationError::Invalid { text: quoted(text) },
-            Fault::MissingUnit => DurationError::MissingUnit { text: quoted(text) },
-            Fault::UnknownUnit(unit) => DurationError::UnknownUnit { unit: quoted(unit), text: quoted(text) },
-        })
+    pub fn parse(text: &str) -> Result<Self, DurationError<'_>> {
+        scan(text)
     }
 
-    /// Parses a duration as [`GoDuration::parse`] does, without the cost of an error message.
+    /// Parses a duration as [`GoDuration::parse`] does.
     pub fn read(text: &str) -> Option<Self> {
         scan(text).ok()
     }
 }
 
 /// Why a text is not a duration, in the words of Go.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum DurationError {
+pub enum DurationError<'a> {
     /// It is not a duration, or out of range.
-    #[error("time: invalid duration {text}")]
-    Invalid {
-        /// The text, in quotes.
-        text: String,
-    },
+    #[error("time: invalid duration {}", quoted(.0))]
+    Invalid(&'a str),
     /// A number without a unit.
-    #[error("time: missing unit in duration {text}")]
-    MissingUnit {
-        /// The text, in quotes.
-        text: String,
-    },
+    #[error("time: missing unit in duration {}", quoted(.0))]
+    MissingUnit(&'a str),
     /// An unknown unit.
-    #[error("time: unknown unit {unit} in duration {text}")]
+    #[error("time: unknown unit {} in duration {}", quoted(.unit), quoted(.text))]
     UnknownUnit {
-        /// The unit, in quotes.
-        unit: String,
-        /// The text, in quotes.
-        text: String,
+        /// The unit.
+        unit: &'a str,
+        /// The whole text.
+        text: &'a str,
     },
 }
 
-enum Fault<'a> {
-    Invalid,
-    MissingUnit,
-    UnknownUnit(&'a str),
-}
-
-fn scan(text: &str) -> Result<GoDuration, Fault<'_>> {
+fn scan(text: &str) -> Result<GoDuration, DurationError<'_>> {
+    let invalid = DurationError::Invalid(text);
     let (negative, mut rest) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
         Some(b'+') => (false, &text[1..]),
@@ -129,38 +116,32 @@ fn scan(text: &str) -> Result<GoDuration, Fault<'_>> {
         return Ok(GoDuration::ZERO);
     }
     if rest.is_empty() {
-        return Err(Fault::Invalid);
+        return Err(invalid);
     }
     let mut total = 0_u64;
     while !rest.is_empty() {
         let (whole, after) = split_digits(rest);
         let (fraction, after) = after.strip_prefix('.').map_or(("", after), split_digits);
-        let count = whole_number(whole).ok_or(Fault::Invalid)?;
+        let count = whole_number(whole).ok_or(invalid)?;
         if whole.is_empty() && fraction.is_empty() {
-            return Err(Fault::Invalid);
+            return Err(invalid);
         }
         let end = after.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(after.len());
         let (unit, after) = after.split_at(end);
         if unit.is_empty() {
-            return Err(Fault::MissingUnit);
+            return Err(DurationError::MissingUnit(text));
         }
-        let nanos = nanos_of(unit).ok_or(Fault::UnknownUnit(unit))?;
+        let nanos = nanos_of(unit).ok_or(DurationError::UnknownUnit { unit, text })?;
         let span = count.checked_mul(nanos).and_then(|span| span.checked_add(part_of(fraction, nanos)));
-        total = span
-            .and_then(|span| total.checked_add(span))
-            .filter(|total| *total <= LIMIT)
-            .ok_or(Fault::Invalid)?;
+        total =
+            span.and_then(|span| total.checked_add(span)).filter(|total| *total <= LIMIT).ok_or(invalid)?;
         rest = after;
     }
     if negative {
         // The magnitude of the most negative duration has no positive counterpart.
         return Ok(GoDuration(0_i64.wrapping_sub_unsigned(total)));
     }
-    i64::try_from(total).map(GoDuration).map_err(|_| Fault::Invalid)
-}
-
-fn split_digits(text: &str) -> (&str, &str) {
-    text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
+    i64::try_from(total).map(GoDuration).map_err(|_| invalid)
 }
 
 fn whole_number(digits: &str) -> Option<u64> {

@@ -57,7 +57,7 @@ impl<'a> JsonReader<'a> {
         let value = self.value()?;
         self.blanks();
         if self.offset < self.text.len() {
-            self.fault("text after the end of the document")
+            self.error("text after the end of the document")
         } else {
             Ok(value)
         }
@@ -74,12 +74,12 @@ impl<'a> JsonReader<'a> {
         let value = self.value()?;
         self.blanks();
         if self.offset < self.text.len() {
-            return self.fault("text after the end of the document");
+            return self.error("text after the end of the document");
         }
         Ok((value, self.places))
     }
 
-    fn fault<T>(&self, message: impl Into<String>) -> Result<T, JsonError> {
+    fn error<T>(&self, message: impl Into<String>) -> Result<T, JsonError> {
         Err(JsonError { message: message.into(), offset: self.offset })
     }
 
@@ -109,14 +109,14 @@ impl<'a> JsonReader<'a> {
             Some(b'f') => self.word("false", Value::Bool(false)),
             Some(b'n') => self.word("null", Value::Null),
             Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(_) => self.fault("expected a JSON value"),
-            None => self.fault("unexpected end of JSON input"),
+            Some(_) => self.error("expected a JSON value"),
+            None => self.error("unexpected end of JSON input"),
         }
     }
 
     fn nested(&mut self, read: fn(&mut Self) -> Result<Value, JsonError>) -> Result<Value, JsonError> {
         if self.depth == MAX_DEPTH {
-            return self.fault(format!("nested deeper than {MAX_DEPTH} levels"));
+            return self.error(format!("nested deeper than {MAX_DEPTH} levels"));
         }
         self.depth += 1;
         self.offset += 1;
@@ -135,16 +135,16 @@ impl<'a> JsonReader<'a> {
             self.blanks();
             let start = self.offset;
             if self.peek() != Some(b'"') {
-                return self.fault("expected a key in double quotes");
+                return self.error("expected a key in double quotes");
             }
             let key = self.string()?;
             self.blanks();
             if !self.take(b':') {
-                return self.fault("expected `:` after the key");
+                return self.error("expected `:` after the key");
             }
             self.blanks();
-            let is_passed_over = self.depth == 1 && self.around.as_ref() == Some(&key);
-            let value = if is_passed_over && self.peek() == Some(b'[') {
+            let is_skipped = self.depth == 1 && self.around.as_ref() == Some(&key);
+            let value = if is_skipped && self.peek() == Some(b'[') {
                 let mut places = Places::new();
                 self.skip_nested(b']', Some(&mut places))?;
                 self.places = Some(places);
@@ -154,14 +154,14 @@ impl<'a> JsonReader<'a> {
             };
             if members.insert(key.as_str().into(), value).is_some() && !self.last_wins {
                 self.offset = start;
-                return self.fault(format!("key {key:?} stands twice"));
+                return self.error(format!("key {key:?} stands twice"));
             }
             self.blanks();
             if self.take(b'}') {
                 return Ok(Value::object(members));
             }
             if !self.take(b',') {
-                return self.fault("expected `,` or `}`");
+                return self.error("expected `,` or `}`");
             }
         }
     }
@@ -179,7 +179,7 @@ impl<'a> JsonReader<'a> {
                 return Ok(Value::array(items));
             }
             if !self.take(b',') {
-                return self.fault("expected `,` or `]`");
+                return self.error("expected `,` or `]`");
             }
         }
     }
@@ -197,7 +197,7 @@ impl<'a> JsonReader<'a> {
     /// Validates and skips an object or a list, and collects the ranges of its elements.
     fn skip_nested(&mut self, close: u8, mut places: Option<&mut Places>) -> Result<(), JsonError> {
         if self.depth == MAX_DEPTH {
-            return self.fault(format!("nested deeper than {MAX_DEPTH} levels"));
+            return self.error(format!("nested deeper than {MAX_DEPTH} levels"));
         }
         self.depth += 1;
         self.offset += 1;
@@ -207,12 +207,12 @@ impl<'a> JsonReader<'a> {
             self.blanks();
             if close == b'}' {
                 if self.peek() != Some(b'"') {
-                    return self.fault("expected a key in double quotes");
+                    return self.error("expected a key in double quotes");
                 }
                 self.string()?;
                 self.blanks();
                 if !self.take(b':') {
-                    return self.fault("expected `:` after the key");
+                    return self.error("expected `:` after the key");
                 }
             }
             let start = self.offset;
@@ -224,7 +224,7 @@ impl<'a> JsonReader<'a> {
             is_over = self.take(close);
             if !is_over && !self.take(b',') {
                 let other = if close == b'}' { '}' } else { ']' };
-                return self.fault(format!("expected `,` or `{other}`"));
+                return self.error(format!("expected `,` or `{other}`"));
             }
         }
         self.depth -= 1;
@@ -233,7 +233,7 @@ impl<'a> JsonReader<'a> {
 
     fn word(&mut self, word: &str, value: Value) -> Result<Value, JsonError> {
         if !self.text[self.offset..].starts_with(word) {
-            return self.fault("expected a JSON value");
+            return self.error("expected a JSON value");
         }
         self.offset += word.len();
         Ok(value)
@@ -244,7 +244,7 @@ impl<'a> JsonReader<'a> {
         let end =
             rest.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).unwrap_or(rest.len());
         let Some(number) = Number::parse(&rest[..end]) else {
-            return self.fault("expected a number in the range of a 64-bit float");
+            return self.error("expected a number in the range of a 64-bit float");
         };
         self.offset += end;
         Ok(Value::Number(number))
@@ -257,7 +257,7 @@ impl<'a> JsonReader<'a> {
             let rest = &self.text[self.offset..];
             let Some(end) = rest.find(|c: char| matches!(c, '"' | '\\') || c < ' ') else {
                 self.offset = self.text.len();
-                return self.fault("unexpected end of JSON input");
+                return self.error("unexpected end of JSON input");
             };
             out.push_str(&rest[..end]);
             self.offset += end;
@@ -270,7 +270,7 @@ impl<'a> JsonReader<'a> {
                     self.offset += 1;
                     self.escape(&mut out)?;
                 }
-                _ => return self.fault("control character in a string"),
+                _ => return self.error("control character in a string"),
             }
         }
     }
@@ -282,10 +282,10 @@ impl<'a> JsonReader<'a> {
                 out.push(escaped);
                 Ok(())
             }
-            Err(EscapeError::Unknown) => self.fault("unknown escape in a string"),
+            Err(EscapeError::Unknown) => self.error("unknown escape in a string"),
             Err(error @ EscapeError::Digits(at)) => {
                 self.offset += at;
-                self.fault(error.to_string())
+                self.error(error.to_string())
             }
         }
     }
@@ -416,7 +416,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_comes_back_as_it_went_in() {
+    fn json_round_trips() {
         for text in [
             "null",
             "true",
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_what_was_expected_and_where() {
+    fn errors_have_an_offset() {
         for (text, offset) in
             [("", 0), ("{", 1), ("[1,]", 3), (r#"{"a":1,"a":2}"#, 7), ("01", 0), ("[1] x", 4), ("\"\t\"", 1)]
         {

@@ -179,8 +179,8 @@ impl<V> Map<V> {
     }
 
     /// The members in order, with mutable values.
-    pub fn iter_mut(&mut self) -> MapIterMut<'_, V> {
-        MapIterMut(self.members.iter_mut())
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&Text, &mut V)> {
+        self.members.iter_mut().map(|(key, value)| (&*key, value))
     }
 
     /// The keys in order.
@@ -297,31 +297,6 @@ impl<'a, V> IntoIterator for &'a Map<V> {
 
     fn into_iter(self) -> MapIter<'a, V> {
         self.iter()
-    }
-}
-
-/// An iterator over the members of a [`Map`], with mutable values.
-#[derive(Debug)]
-pub struct MapIterMut<'a, V = Value>(slice::IterMut<'a, (Text, V)>);
-
-impl<'a, V> Iterator for MapIterMut<'a, V> {
-    type Item = (&'a Text, &'a mut V);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next().map(|(key, value)| (&*key, value))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
-}
-
-impl<'a, V> IntoIterator for &'a mut Map<V> {
-    type Item = (&'a Text, &'a mut V);
-    type IntoIter = MapIterMut<'a, V>;
-
-    fn into_iter(self) -> MapIterMut<'a, V> {
-        self.iter_mut()
     }
 }
 
@@ -450,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_removed_from_the_middle_leaves_the_order() {
+    fn removing_a_member_keeps_the_order() {
         for size in [4, 4 * LINEAR_SEARCH_MAX] {
             let mut map = of(0..size);
             map.shift_remove("1");
@@ -461,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_is_put_in_the_place_that_is_asked_for() {
+    fn a_member_is_inserted_at_an_index() {
         for size in [4, LINEAR_SEARCH_MAX, 4 * LINEAR_SEARCH_MAX] {
             let mut map = of(0..size);
             map.shift_insert(1, "3".into(), Value::Null);
@@ -475,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_does_not_count_and_the_keys_do() {
+    fn maps_are_equal_in_any_order() {
         for size in [3, 3 * LINEAR_SEARCH_MAX] {
             assert_eq!(of(0..size), of((0..size).rev()));
             assert_ne!(of(0..size), of(1..=size));
@@ -484,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_comes_twice_keeps_its_first_place_and_its_last_value() {
+    fn a_duplicate_key_keeps_its_first_place_and_its_last_value() {
         let twice = [("a", 1), ("b", 2), ("a", 3)].map(|(key, value)| (Text::from(key), Value::from(value)));
         let map = Map::from_iter(twice);
         assert_eq!(format!("{:?}", map.keys().collect::<Vec<_>>()), r#"["a", "b"]"#);

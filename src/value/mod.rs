@@ -26,11 +26,11 @@ pub use duration::{DurationError, GoDuration};
 pub use escape::{EscapeError, json_escape};
 pub use float::{exponent_text, float_text};
 pub use json::{JsonError, JsonReader, MAX_DEPTH, Places};
-pub use map::{Entry, Map, MapIter, MapIterMut, OccupiedEntry, VacantEntry};
+pub use map::{Entry, Map, MapIter, OccupiedEntry, VacantEntry};
 pub use number::Number;
 pub use object::{GroupVersionKind, ObjectRef};
 pub use pointer::{Pointer, Segment};
-pub use quantity::{Quantity, QuantityError, QuantityFormat};
+pub use quantity::{Quantity, QuantityError};
 pub use shortest::{aligned, shortest_changes};
 pub use version::{Version, VersionError};
 
@@ -43,6 +43,18 @@ pub fn shortened(text: &str, max_chars: usize) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
+}
+
+/// The leading ASCII digits of a text, and the rest.
+fn split_digits(text: &str) -> (&str, &str) {
+    text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
+}
+
+/// The numbers of equal elements at the start and at the end of two lists; no element counts for both.
+pub fn equal_ends<T: PartialEq>(old: &[T], new: &[T]) -> (usize, usize) {
+    let head = old.iter().zip(new).take_while(|(was, is)| was == is).count();
+    let rests = old[head..].iter().rev().zip(new[head..].iter().rev());
+    (head, rests.take_while(|(was, is)| was == is).count())
 }
 
 /// One node of the JSON data model.

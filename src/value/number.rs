@@ -261,13 +261,13 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_that_is_typed_integer_as_one_is_the_same_number() {
+    fn a_typed_integer_is_the_same_number() {
         for (text, is_typed_integer) in
             [("3", true), ("3.0", true), ("1.5", false), ("12345678901234567890", false)]
         {
-            let held = number(text).typed();
-            assert_eq!((held.is_typed_integer(), &held), (is_typed_integer, &number(text)), "{text}");
-            assert!(!held.untyped().is_typed_integer());
+            let typed = number(text).typed();
+            assert_eq!((typed.is_typed_integer(), &typed), (is_typed_integer, &number(text)), "{text}");
+            assert!(!typed.untyped().is_typed_integer());
         }
         assert_eq!(number("1e3").typed().to_string(), "1000");
         assert!(number("2").typed() < number("3"));

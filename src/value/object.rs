@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_called_by_kind_namespace_and_name() {
+    fn object_references_have_kind_namespace_and_name() {
         let named = Value::from_json(
             r#"{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"web-","namespace":"a"}}"#,
         );

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_path_reads_as_kubectl_writes_it() {
+    fn field_paths_are_written_as_in_kubectl() {
         let pointer = Pointer::ROOT.key("spec").key("containers").index(0).key("image");
         assert_eq!(pointer.to_string(), "spec.containers[0].image");
         assert_eq!(Pointer::ROOT.key("metadata").key("a.b/c").to_string(), r#"metadata["a.b/c"]"#);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pointer_contains_what_lies_below() {
+    fn a_pointer_contains_its_descendants() {
         let spec = Pointer::ROOT.key("spec");
         assert!(spec.contains(&spec.key("x")) && spec.contains(&spec));
         assert!(!spec.key("x").contains(&spec));

@@ -1,6 +1,6 @@
 //! Short JSON patches between two values.
 
-use super::{Change, ChangeKind, Pointer, Value};
+use super::{Change, ChangeKind, Pointer, Value, equal_ends};
 
 /// After this many comparisons the search for a shorter patch ends.
 const MAX_STEPS: usize = 1 << 18;
@@ -165,9 +165,7 @@ impl Search {
 
     /// The steps that align two lists.
     fn alignment(&mut self, path: usize, old: &[Value], new: &[Value]) -> Vec<Step> {
-        let head = old.iter().zip(new).take_while(|(was, is)| was == is).count();
-        let tail =
-            old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(was, is)| was == is).count();
+        let (head, tail) = equal_ends(old, new);
         let (was, is) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
         let mut steps = vec![Step::Pair; head];
         match self.table(path, was, is) {

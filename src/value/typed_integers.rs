@@ -37,9 +37,7 @@ impl Value {
                 for (index, item) in items.iter().enumerate() {
                     if let Some(new) = item.replaced(is_other, other) {
                         let items = changed.get_or_insert_with(|| items.to_vec());
-                        if let Some(slot) = items.get_mut(index) {
-                            *slot = new;
-                        }
+                        items[index] = new;
                     }
                 }
                 changed.map(Self::array)

@@ -1,4 +1,4 @@
-//! Values made of events, without recursion.
+//! Building values from events, without recursion.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ use super::keys::Keys;
 use super::scalar::Resolved;
 use super::{ErrorKind, Limit, Limits};
 
-/// So many errors of one document are listed.
+/// The maximum number of listed errors of one document.
 const MAX_ERRORS: usize = 100;
 
-/// What happens to a key that stands twice.
+/// The treatment of duplicate keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Duplicates {
-    /// It is a error.
+    /// They are errors.
     Rejected,
     /// The last one counts.
     LastWins,
@@ -28,28 +28,28 @@ pub(super) struct Builder<'k> {
     limits: Limits,
     duplicates: Duplicates,
     frames: Vec<Frame>,
-    /// By number; `None` for one whose node is not complete.
+    /// By number; `None` until the node is complete.
     anchors: Vec<Option<Anchored>>,
-    /// Where the keys of all open mappings stand, those of the innermost last.
+    /// The offsets of the keys of all open mappings, the innermost last.
     key_offsets: Vec<usize>,
-    /// Nodes, and how many of them come from aliases.
+    /// The number of nodes, and of those from aliases.
     total: usize,
     aliased: usize,
     root: Option<Value>,
-    /// What is wrong, where reading goes on; a duplicate key as the offset where it first stands.
+    /// The errors after which reading continues, with their offsets.
     pub(super) errors: Vec<(usize, Problem)>,
 }
 
-/// A error that does not end the document.
+/// An error after which reading continues.
 #[derive(Debug)]
 pub(super) enum Problem {
-    /// A key stands twice; its first place.
+    /// A duplicate key, and the offset of its first occurrence.
     Duplicate(Text, usize),
     /// Anything else.
     Other(ErrorKind),
 }
 
-/// The offset of a key that a merge brought.
+/// The offset of merged keys.
 const MERGED: usize = usize::MAX;
 
 #[derive(Debug)]
@@ -66,7 +66,7 @@ enum Content {
     Mapping { members: Map, key: Key, first_offset: usize },
 }
 
-/// The key that waits for its value.
+/// The key whose value comes next.
 #[derive(Debug)]
 enum Key {
     None,
@@ -81,10 +81,10 @@ struct Anchored {
     height: usize,
 }
 
-/// A node about to be put where it belongs.
+/// A complete node.
 struct Node {
     value: Value,
-    /// How deep it is nested, 0 for a scalar.
+    /// Its nesting depth, 0 for a scalar.
     height: usize,
     /// Whether it is an alias.
     alias: bool,
@@ -106,12 +106,12 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// What was built; `None` where there was nothing but blanks and comments.
+    /// The value; `None` if there are only blanks and comments.
     pub(super) fn finish(self) -> Option<Value> {
         self.root
     }
 
-    /// The place for the key of the innermost mapping, if that is what must come next.
+    /// The place for the key of the innermost mapping, if a key comes next.
     fn expects_key(&mut self) -> Option<&mut Key> {
         match self.frames.last_mut() {
             Some(Frame { content: Content::Mapping { key: key @ Key::None, .. }, .. }) => Some(key),
@@ -131,7 +131,7 @@ impl<'k> Builder<'k> {
             return Ok(());
         };
         let merges = matches!(&frame.content, Content::Mapping { key: Key::Merge(_), .. });
-        // Merged members come to stand in this mapping, out of the one or the list of those that held them.
+        // Merged members move up, out of their mapping and the list around it.
         let lifted = usize::from(merges) + usize::from(merges && matches!(node.value, Value::Array(_)));
         frame.height = frame.height.max(node.height.saturating_sub(lifted));
         match &mut frame.content {
@@ -189,7 +189,7 @@ struct Offsets<'a> {
     first: usize,
 }
 
-/// Sets a member; tells where its key stands already, unless that came from a merge.
+/// Sets a member; returns the offset of a duplicate key, unless it is merged.
 fn insert(members: &mut Map, offsets: Offsets<'_>, key: Text, value: Value, offset: usize) -> Option<usize> {
     match members.entry(key) {
         Entry::Vacant(entry) => {
@@ -209,11 +209,11 @@ fn insert(members: &mut Map, offsets: Offsets<'_>, key: Text, value: Value, offs
     }
 }
 
-/// Merges in the order of the document, as the YAML library of Kubernetes does: what comes later counts.
+/// Merges in the order of the document, as the YAML library of Kubernetes does: later members win.
 fn merge(members: &mut Map, offsets: Offsets<'_>, node: &Node) -> Result<(), ErrorKind> {
     let maps: Vec<&Map> = match &node.value {
         Value::Object(map) => vec![map],
-        // Of a list the earlier ones count more.
+        // Earlier mappings of a list win.
         Value::Array(items) if !node.alias => {
             items.iter().rev().map(Value::as_object).collect::<Option<_>>().ok_or(ErrorKind::Merge)?
         }
@@ -235,7 +235,7 @@ impl EventReceiver for Builder<'_> {
             self.set_key(Key::Merge(offset));
             return Ok(());
         }
-        // A document of nothing but blanks and comments.
+        // Only blanks and comments.
         if self.frames.is_empty() && scalar.plain && at.is_empty() && anchor == 0 {
             return Ok(());
         }

@@ -13,9 +13,9 @@ use super::parser::YamlText;
 use super::split::chunks;
 use super::{Limits, Origin, Position, Source, print};
 
-/// A document: its text, exact, and what it says.
+/// A document: its exact text and its value.
 ///
-/// The texts of all documents of a stream follow each other without a gap.
+/// The texts of all documents of a stream, concatenated, are the stream.
 #[derive(Debug)]
 pub struct Document {
     pub(super) source: Arc<Source>,
@@ -24,22 +24,22 @@ pub struct Document {
     pub(super) format: Format,
     pub(super) value: Option<Value>,
     pub(super) layout: Layout,
-    /// Made when first asked for: most documents are never asked.
+    /// Computed on first use.
     pub(super) marks: OnceLock<NodeIndex>,
 }
 
-/// Which parts of its source a document is.
+/// The byte ranges of a document in its source.
 #[derive(Debug)]
 pub(super) struct DocumentRanges {
-    /// Everything.
+    /// The whole text.
     pub(super) text: Range<usize>,
-    /// What stands between its separators.
+    /// The text between its separators.
     pub(super) body: Range<usize>,
-    /// What a parser has to see.
+    /// The text to parse.
     pub(super) parsed: Range<usize>,
 }
 
-/// What a document is written in.
+/// The format of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Yaml,
@@ -52,22 +52,22 @@ impl Document {
         &self.source.text()[self.ranges.text.clone()]
     }
 
-    /// Where the whole text stands in its source, in bytes.
+    /// The byte range of the whole text in its source.
     pub const fn range(&self) -> &Range<usize> {
         &self.ranges.text
     }
 
-    /// The text without what separates it from its neighbours.
+    /// The text without separators.
     pub fn body(&self) -> &str {
         &self.source.text()[self.ranges.body.clone()]
     }
 
-    /// What the document says; `None` for one of nothing but blanks and comments.
+    /// The value; `None` if there are only blanks and comments.
     pub const fn value(&self) -> Option<&Value> {
         self.value.as_ref()
     }
 
-    /// Takes the value out.
+    /// The value, by ownership.
     pub fn into_value(self) -> Option<Value> {
         self.value
     }
@@ -77,29 +77,29 @@ impl Document {
         self.format == Format::Json
     }
 
-    /// The stream it stands in.
+    /// Its stream.
     pub const fn source(&self) -> &Arc<Source> {
         &self.source
     }
 
-    /// Where the document itself starts, behind its separator and the comments that lead in.
+    /// The start of the root node, after separator and leading comments.
     pub fn start(&self) -> Position {
         self.nearest_position(&Pointer::ROOT)
     }
 
-    /// Where a node stands; `None` for one that the document does not have.
+    /// The position of a node; `None` if there is none.
     pub fn position(&self, pointer: &Pointer) -> Option<Position> {
         self.found(pointer).map(|found| self.at(found.value.start))
     }
 
-    /// The text of the key of a member, in bytes of the source; for an element of a list the element itself.
+    /// The byte range of a member's key in the source, or of a list element.
     pub fn key_span(&self, pointer: &Pointer) -> Option<Range<usize>> {
         self.found(pointer).map(|found| found.key.unwrap_or(found.value))
     }
 
-    /// Where a node stands, or the nearest node above it that the document has.
+    /// The position of a node, or of its nearest existing ancestor.
     pub fn nearest_position(&self, pointer: &Pointer) -> Position {
-        // The root needs no second look at the text.
+        // The root needs no index.
         if pointer.is_root()
             && let Some(root) = self.layout.root()
         {
@@ -111,19 +111,19 @@ impl Document {
         }
     }
 
-    /// The text of a node as it is written, in bytes of the source.
+    /// The byte range of a node in the source.
     pub fn span(&self, pointer: &Pointer) -> Option<Range<usize>> {
         self.found(pointer).map(|found| found.value)
     }
 
-    /// Where the elements of a list stand, as [`Self::span`] gives it for one, and where the list ends;
-    /// `None` for a node that is no list.
+    /// The byte ranges of the elements of a list as in [`Self::span`], and the end of the list;
+    /// `None` if the node is no list.
     pub fn element_spans(&self, list: &Pointer) -> Option<(Vec<Range<usize>>, usize)> {
         self.marks().elements(list)
     }
 
-    /// The text with another value in the place of this one, printed in the format of the document; what
-    /// separates it from its neighbours stays.
+    /// The text with this value instead of its own, printed in the format of the document; the
+    /// separators stay.
     pub fn with_value(&self, value: &Value) -> String {
         let text = self.source.text();
         let body = self.body();
@@ -144,7 +144,7 @@ impl Document {
                 }
                 let mut printed = String::new();
                 print(value, &mut printed);
-                // A file keeps the line ends it has.
+                // The line breaks of the file are kept.
                 if text[self.ranges.text.clone()].contains("\r\n") {
                     printed = printed.replace('\n', "\r\n");
                 }
@@ -168,7 +168,7 @@ impl Document {
     }
 }
 
-/// The mark that some editors put before the first document.
+/// Written by some editors at the start of a file.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// The comments and empty lines above the first node.
@@ -183,17 +183,16 @@ fn leading_comments(body: &str) -> &str {
     &body[..length]
 }
 
-/// Where the elements of a list stand in the first document of a YAML text, as [`Document::element_spans`] tells it of
-/// one that was read.
+/// As [`Document::element_spans`], for the first document of a YAML text.
 pub fn element_spans(text: &str, list: &Pointer) -> Option<(Vec<Range<usize>>, usize)> {
     marks(text, chunks(text).next()?.parsed, Format::Yaml).elements(list)
 }
 
-/// Reads a part of a text again, for the places of its nodes.
+/// Reads a part of a text again, for the ranges of its nodes.
 pub(super) fn marks(text: &str, part: Range<usize>, format: Format) -> NodeIndex {
     let mut keys = Keys::default();
     let mut recorder = IndexRecorder::new(&mut keys);
-    // It was read before; should it end early, what was found so far is right.
+    // It was read before. On an error, what was found so far is right.
     let _read = match format {
         Format::Json => {
             let mut json = JsonText::new(text, part);
@@ -215,7 +214,7 @@ mod tests {
     use crate::yaml::read;
 
     #[test]
-    fn the_root_stands_where_a_second_look_finds_it() {
+    fn the_layout_and_the_index_agree_on_the_root() {
         for (text, line, column) in [
             ("# about\n\na: 1\n", 3, 1),
             ("--- # here\n# c\n  a: 1\n", 3, 3),

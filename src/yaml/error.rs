@@ -33,7 +33,7 @@ pub enum ErrorKind {
     /// The text is UTF-16.
     #[error("the text is UTF-16; only UTF-8 is read")]
     Utf16,
-    /// A mapping has a key twice.
+    /// A mapping has a duplicate key.
     #[error("key {key:?} stands twice in this mapping, first at {first}")]
     DuplicateKey {
         /// The key, cut if it is long.
@@ -92,7 +92,7 @@ impl ErrorKind {
         Self::Syntax(message.into())
     }
 
-    /// A key that stands twice.
+    /// A duplicate key.
     pub(super) fn duplicate(key: &str, first: Position) -> Self {
         let cut =
             key.char_indices().nth(MAX_KEY_CHARS).map_or(key.into(), |(end, _)| format!("{}…", &key[..end]));

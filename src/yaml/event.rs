@@ -10,7 +10,7 @@ use crate::value::Value;
 use super::ErrorKind;
 use super::scalar::{Resolved, resolve_plain, resolve_tagged};
 
-/// The prefix that `!!` stands for.
+/// The namespace of `!!`.
 const YAML_TAGS: &str = "tag:yaml.org,2002:";
 
 /// Receives the events of a document. Offsets are in bytes from the start of the source.

@@ -1,4 +1,4 @@
-//! JSON text told as events: faster than as YAML, and tabs are welcome.
+//! JSON text as events: faster than as YAML, and with tabs.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,16 +8,16 @@ use crate::value::{EscapeError, Number, Value, json_escape};
 use super::ErrorKind;
 use super::event::{EventReceiver, Kind, ReadError, Scalar};
 
-/// Reads JSON values that follow each other.
+/// Reads consecutive JSON values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JsonText<'a> {
     text: &'a str,
-    /// Up to where it is read.
+    /// The end of the part.
     end: usize,
     offset: usize,
 }
 
-/// What may stand next.
+/// The tokens that may come next.
 #[derive(Clone, Copy, PartialEq)]
 enum Next {
     Value,
@@ -47,7 +47,7 @@ impl<'a> JsonText<'a> {
         matches!(self.peek(), Some(b'{' | b'[')).then_some(self.offset)
     }
 
-    /// Where text is left; `None` at the end.
+    /// The offset of unread text; `None` at the end.
     pub(super) fn rest(&self) -> Option<usize> {
         (self.offset < self.end).then_some(self.offset)
     }

@@ -1,4 +1,4 @@
-//! Keys of mappings: shared between all objects of a stream, and what keys that are no strings are called.
+//! Keys of mappings: shared between the objects of a stream, and converted to strings.
 
 use indexmap::IndexSet;
 
@@ -7,17 +7,17 @@ use crate::value::{Number, Text};
 use super::ErrorKind;
 use super::scalar::Resolved;
 
-/// Longer keys are rarely met twice.
+/// The maximum bytes of a shared key; longer ones rarely repeat.
 const MAX_LENGTH: usize = 64;
-/// So many keys are remembered; a stream of objects has far fewer names.
+/// The maximum number of shared keys; a stream of objects has far fewer.
 const MAX_COUNT: usize = 1 << 14;
 
-/// The keys met so far.
+/// The keys so far.
 #[derive(Debug, Default)]
 pub(super) struct Keys(IndexSet<Text, foldhash::fast::RandomState>);
 
 impl Keys {
-    /// This key, in the storage that its earlier occurrences have.
+    /// This key, sharing the storage of earlier occurrences.
     pub(super) fn share(&mut self, key: &str) -> Text {
         if key.len() > MAX_LENGTH {
             return key.into();
@@ -32,7 +32,7 @@ impl Keys {
         text
     }
 
-    /// The key that a scalar is: numbers and booleans become text as the YAML library of Kubernetes writes
+    /// The key of a scalar: numbers and booleans are converted as the YAML library of Kubernetes converts
     /// them.
     pub(super) fn of(&mut self, scalar: &Resolved<'_>) -> Result<Text, ErrorKind> {
         match scalar {

@@ -1,19 +1,19 @@
-//! What one stream may ask for.
+//! Limits of a stream.
 
 use std::fmt;
 
-/// How much a stream may hold; what goes beyond is an error that names the limit.
+/// Limits of a stream; the error for exceeding one names it.
 ///
 /// The defaults let a listing of a hundred thousand objects and a scalar of 100 MB through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How deep lists and mappings may be nested, aliases followed.
+    /// The maximum nesting depth, aliases included.
     pub depth: usize,
-    /// How many documents a stream may have.
+    /// The maximum number of documents.
     pub documents: usize,
-    /// How many bytes a stream may have.
+    /// The maximum number of bytes.
     pub bytes: usize,
-    /// How many nodes the aliases of a document may add before their share is bounded.
+    /// The number of nodes from aliases in a document above which their share is limited.
     ///
     /// Up to here 99 % of a document's nodes may come from aliases; the share falls to 10 % for documents
     /// of ten times this size. These are the bounds of the YAML library of Kubernetes.
@@ -56,12 +56,12 @@ impl fmt::Display for Limit {
 }
 
 impl Limits {
-    /// Bounds for text that was read before: its nodes are as deep as anything may be, and nothing else counts.
+    /// Limits for text that was read before: only of the depth.
     pub const fn unbounded() -> Self {
         Self { depth: Self::MAX_DEPTH, documents: usize::MAX, bytes: usize::MAX, alias_nodes: usize::MAX }
     }
 
-    /// The depth that cannot be exceeded whatever [`Limits::depth`] says: everything that walks a value
+    /// The maximum of [`Limits::depth`]: everything that walks a value
     /// relies on a stack.
     pub const MAX_DEPTH: usize = 1000;
 
@@ -77,12 +77,12 @@ impl Limits {
         true
     }
 
-    /// The depth that counts.
+    /// The effective depth limit.
     pub(super) fn bounded_depth(&self) -> usize {
         self.depth.min(Self::MAX_DEPTH)
     }
 
-    /// Whether this many of all nodes may come from aliases.
+    /// Whether this number of nodes may come from aliases.
     pub(super) fn allows_aliases(&self, aliased: usize, total: usize) -> bool {
         if aliased <= 100 || total <= 1000 {
             return true;

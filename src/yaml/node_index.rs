@@ -1,4 +1,4 @@
-//! Where the nodes of a document stand.
+//! The byte ranges of the nodes of a document.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,11 +12,11 @@ use super::keys::Keys;
 #[derive(Debug, Default)]
 pub(super) struct NodeIndex {
     all: Vec<IndexedNode>,
-    /// The elements of long lists, whose places would else be counted out again and again.
+    /// The elements of long lists, to avoid linear search.
     long: BTreeMap<usize, Vec<usize>>,
 }
 
-/// From so many elements on a list is long.
+/// The minimum number of elements of a long list.
 const LONG: usize = 32;
 
 #[derive(Debug)]
@@ -24,19 +24,19 @@ struct IndexedNode {
     node: Node,
     start: usize,
     end: usize,
-    /// The mark behind this node and everything in it.
+    /// The index of the node after this one and its descendants.
     next: usize,
 }
 
 #[derive(Debug)]
 enum Node {
-    /// A scalar; its text where it is a key.
+    /// A scalar; its text if it is a key.
     Scalar(Option<Text>),
-    /// The key that merges.
+    /// A merge key.
     Merge,
     List,
     Mapping,
-    /// Another occurrence of the node with this mark.
+    /// An alias of the node with this index.
     Alias(usize),
 }
 
@@ -59,22 +59,16 @@ impl NodeIndex {
         Self { long, ..marks }
     }
 
-    /// The elements of the list that a pointer leads to, and the end of the list.
+    /// The elements of the list at a pointer, and the end of the list.
     pub(super) fn elements(&self, pointer: &Pointer) -> Option<(Vec<Range<usize>>, usize)> {
         self.all.first()?;
-        let mut at = 0;
-        for segment in pointer.segments() {
-            at = match segment {
-                Segment::Index(index) => self.element(at, *index)?,
-                Segment::Key(key) => self.member(at, key)?.1,
-            };
-        }
+        let at = pointer.segments().iter().try_fold(0, |at, segment| Some(self.child(at, segment)?.1))?;
         let at = self.target(at);
         let list = self.all.get(at).filter(|mark| matches!(mark.node, Node::List))?;
         Some((self.children(at).map(|child| self.all[child].start..self.all[child].end).collect(), list.end))
     }
 
-    /// The node that a pointer leads to; `Err` holds the last one on the way that is there.
+    /// The node at a pointer; `Err` is its nearest existing ancestor.
     pub(super) fn find(&self, pointer: &Pointer) -> Result<Found, Option<Found>> {
         let Some(root) = self.all.first() else {
             return Err(None);
@@ -82,11 +76,7 @@ impl NodeIndex {
         let mut found = Found { value: root.start..root.end, key: None };
         let mut at = 0;
         for segment in pointer.segments() {
-            let step = match segment {
-                Segment::Index(index) => self.element(at, *index).map(|value| (None, value)),
-                Segment::Key(key) => self.member(at, key).map(|(key, value)| (Some(key), value)),
-            };
-            let Some((key, value)) = step else {
+            let Some((key, value)) = self.child(at, segment) else {
                 return Err(Some(found));
             };
             let range = |mark: &IndexedNode| mark.start..mark.end;
@@ -96,7 +86,15 @@ impl NodeIndex {
         Ok(found)
     }
 
-    /// The node that an alias stands for, or the node itself.
+    /// The node below one, with its key if it is a member.
+    fn child(&self, at: usize, segment: &Segment) -> Option<(Option<usize>, usize)> {
+        match segment {
+            Segment::Index(index) => self.element(at, *index).map(|value| (None, value)),
+            Segment::Key(key) => self.member(at, key).map(|(key, value)| (Some(key), value)),
+        }
+    }
+
+    /// The target of an alias, or the node itself.
     fn target(&self, at: usize) -> usize {
         if let Node::Alias(target) = self.all[at].node { target } else { at }
     }
@@ -109,9 +107,9 @@ impl NodeIndex {
         matches!(self.all[list].node, Node::List).then(|| self.children(list).nth(index))?
     }
 
-    /// The key and the value that count for a name: the last in the order of the document, merges followed.
+    /// The last key with this name and its value, merge keys included.
     fn member(&self, mapping: usize, name: &str) -> Option<(usize, usize)> {
-        // A mapping that was searched in vain need not be searched again, however often it is merged.
+        // Each mapping is searched once, however often it is merged.
         let mut searched = BTreeSet::new();
         let mut waiting = vec![LayoutNode::Mapping(mapping)];
         while let Some(step) = waiting.pop() {
@@ -135,7 +133,7 @@ impl NodeIndex {
                     }
                     let children = self.children(at);
                     match self.all[at].node {
-                        // What is pushed last is looked at first.
+                        // The last one pushed is searched first.
                         Node::Mapping => {
                             let children: Vec<_> = children.collect();
                             waiting.extend(
@@ -170,14 +168,14 @@ enum LayoutNode {
     Entry(usize, usize),
 }
 
-/// Notes where nodes stand.
+/// Records the ranges of nodes.
 #[derive(Debug)]
 pub(super) struct IndexRecorder<'k> {
     keys: &'k mut Keys,
     marks: Vec<IndexedNode>,
-    /// The open nodes, and for a mapping whether a key comes next.
+    /// The open nodes, for a mapping with whether a key comes next.
     open: Vec<(usize, Option<bool>)>,
-    /// The mark of the node with an anchor, by number.
+    /// The index of the node with an anchor, by number.
     anchors: Vec<usize>,
 }
 
@@ -200,8 +198,8 @@ impl<'k> IndexRecorder<'k> {
         self.marks.push(IndexedNode { node, start: at.start, end: at.end, next: self.marks.len() + 1 });
     }
 
-    /// Whether the node to come is a key; the one after it is then its value.
-    fn expected(&mut self) -> bool {
+    /// Whether the next node is a key; then a value comes after it.
+    fn next_is_key(&mut self) -> bool {
         match self.open.last_mut() {
             Some((_, Some(key))) => {
                 *key = !*key;
@@ -214,7 +212,7 @@ impl<'k> IndexRecorder<'k> {
 
 impl EventReceiver for IndexRecorder<'_> {
     fn scalar(&mut self, scalar: Scalar<'_>, anchor: usize, at: Range<usize>) -> Result<(), ReadError> {
-        let key = self.expected();
+        let key = self.next_is_key();
         let node = if key && scalar.is_merge() {
             Node::Merge
         } else if key || anchor > 0 {
@@ -227,13 +225,13 @@ impl EventReceiver for IndexRecorder<'_> {
     }
 
     fn literal(&mut self, _: Value, at: Range<usize>) -> Result<(), ReadError> {
-        self.expected();
+        self.next_is_key();
         self.push(Node::Scalar(None), 0, at);
         Ok(())
     }
 
     fn alias(&mut self, anchor: usize, at: Range<usize>) -> Result<(), ReadError> {
-        self.expected();
+        self.next_is_key();
         let target = self.anchors.get(anchor).copied().filter(|target| *target < self.marks.len());
         // Anchored aliases do not exist, so this target is no alias itself.
         self.push(target.map_or(Node::Scalar(None), Node::Alias), 0, at);
@@ -241,18 +239,14 @@ impl EventReceiver for IndexRecorder<'_> {
     }
 
     fn open(&mut self, kind: Kind, anchor: usize, offset: usize) -> Result<(), ReadError> {
-        self.expected();
+        self.next_is_key();
         let index = self.marks.len();
-        match kind {
-            Kind::List => {
-                self.push(Node::List, anchor, offset..offset);
-                self.open.push((index, None));
-            }
-            Kind::Mapping => {
-                self.push(Node::Mapping, anchor, offset..offset);
-                self.open.push((index, Some(true)));
-            }
-        }
+        let (node, next_is_key) = match kind {
+            Kind::List => (Node::List, None),
+            Kind::Mapping => (Node::Mapping, Some(true)),
+        };
+        self.push(node, anchor, offset..offset);
+        self.open.push((index, next_is_key));
         Ok(())
     }
 

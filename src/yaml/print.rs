@@ -1,8 +1,8 @@
-//! Values printed as YAML in the manner of Kubernetes: block style, lists not indented below their key.
+//! Printing values as YAML like Kubernetes: block style, lists not indented below their key.
 
 use std::slice;
 
-use crate::value::{Map, MapIter, Number, Value};
+use crate::value::{MapIter, Number, Value};
 
 use super::quote::{block_header, write_line};
 
@@ -11,7 +11,7 @@ pub(super) const MAX_SIMPLE_KEY: usize = 1000;
 
 /// Prints one document, without separator: block style, keys in their order, a final newline.
 ///
-/// Every string comes back as this string from readers of YAML 1.1 and of 1.2.
+/// Readers of YAML 1.1 and of 1.2 read every string as this string.
 ///
 /// ```
 /// let value = kyv::yaml::parse_value(r#"{"args": ["on", "a b"], "script": "a\nb\n"}"#).unwrap();
@@ -35,7 +35,7 @@ pub fn print(value: &Value, out: &mut String) {
     }
 }
 
-/// Prints one document behind a separator.
+/// Prints one document after a separator.
 pub fn print_document(value: &Value, out: &mut String) {
     out.push_str("---\n");
     print(value, out);
@@ -45,7 +45,7 @@ pub fn print_document(value: &Value, out: &mut String) {
 struct Level<'a> {
     members: Members<'a>,
     indent: usize,
-    /// Whether the next entry continues the line of what holds this.
+    /// Whether the next entry is on the line of the parent.
     inline: bool,
 }
 
@@ -54,15 +54,15 @@ enum Members<'a> {
     Mapping(MapIter<'a>),
 }
 
-/// Where a node is to be printed.
+/// The place of a node.
 #[derive(Clone, Copy)]
 struct Place {
-    /// The indentation of what holds it.
+    /// The indentation of its parent.
     indent: usize,
     after: After,
 }
 
-/// What stands before a node.
+/// The text before a node.
 #[derive(Clone, Copy, PartialEq)]
 enum After {
     /// Nothing.
@@ -71,12 +71,12 @@ enum After {
     Dash,
     /// A key and its colon.
     Key,
-    /// The colon of a key that was set apart.
+    /// The colon of a key after `?`.
     Colon,
 }
 
 impl<'a> Level<'a> {
-    /// Prints what leads to the next entry.
+    /// Prints the text before the next entry.
     fn next(&mut self, out: &mut String) -> Option<(&'a Value, Place)> {
         let indent = self.indent;
         match &mut self.members {
@@ -105,7 +105,7 @@ impl<'a> Level<'a> {
     }
 }
 
-/// Starts the line of an entry, unless it stands on a line already.
+/// Indents an entry, unless it is on the line of its parent.
 fn lead(inline: &mut bool, indent: usize, out: &mut String) {
     if !std::mem::replace(inline, false) {
         spaces(indent, out);
@@ -116,39 +116,28 @@ fn spaces(count: usize, out: &mut String) {
     out.extend(std::iter::repeat_n(' ', count));
 }
 
-/// Prints a scalar or an empty collection whole; for others what leads to their entries.
+/// Prints a scalar or an empty collection; of others, the text before their entries.
 fn node<'a>(value: &'a Value, place: Place, out: &mut String) -> Option<Level<'a>> {
-    let level = match value {
-        Value::Array(items) if !items.is_empty() => list(items, place),
-        Value::Object(members) if !members.is_empty() => mapping(members, place),
+    let (members, step_below_key) = match value {
+        Value::Array(items) if !items.is_empty() => (Members::List(items.iter()), 0),
+        Value::Object(members) if !members.is_empty() => (Members::Mapping(members.iter()), 2),
         _ => {
             scalar(value, place, out);
             return None;
         }
     };
-    match place.after {
-        After::Start => {}
-        After::Dash | After::Colon => out.push(' '),
-        After::Key => out.push('\n'),
-    }
-    Some(level)
-}
-
-fn list(items: &[Value], place: Place) -> Level<'_> {
-    let (indent, inline) = match place.after {
-        After::Start | After::Key => (place.indent, false),
-        After::Dash | After::Colon => (place.indent + 2, true),
-    };
-    Level { members: Members::List(items.iter()), indent, inline }
-}
-
-fn mapping(members: &Map, place: Place) -> Level<'_> {
     let (indent, inline) = match place.after {
         After::Start => (place.indent, false),
-        After::Key => (place.indent + 2, false),
-        After::Dash | After::Colon => (place.indent + 2, true),
+        After::Dash | After::Colon => {
+            out.push(' ');
+            (place.indent + 2, true)
+        }
+        After::Key => {
+            out.push('\n');
+            (place.indent + step_below_key, false)
+        }
     };
-    Level { members: Members::Mapping(members.iter()), indent, inline }
+    Some(Level { members, indent, inline })
 }
 
 fn scalar(value: &Value, place: Place, out: &mut String) {
@@ -185,7 +174,7 @@ fn write_block(text: &str, indent: usize, out: &mut String) {
     }
 }
 
-/// Writes a number so that readers of YAML 1.1 see one too: they want a point before an exponent, and a
+/// Writes a number for readers of YAML 1.1 too: they need a point before an exponent, and a
 /// indicator in it.
 pub(super) fn write_number(number: &Number, out: &mut String) {
     let text = number.to_string();

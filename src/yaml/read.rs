@@ -1,4 +1,4 @@
-//! Streams and single documents read.
+//! Reading streams and single documents.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,14 +16,14 @@ use super::parser::YamlText;
 use super::split::{Chunk, chunks, chunks_from, has_lone_returns};
 use super::{Document, ErrorKind, Limits, Origin, Source, SyntaxError};
 
-/// So many errors of a stream are listed.
+/// The maximum number of listed errors of a stream.
 pub const MAX_ERRORS: usize = 1000;
-/// So many documents are read by one thread at a time.
+/// The number of documents that a thread reads at a time.
 const BATCH: usize = 32;
 
 /// Reads a stream of documents: YAML, JSON, or both.
 ///
-/// A key that stands twice is refused. An error in one document does not hide those of the next.
+/// Duplicate keys are errors. All documents are checked even if one has errors.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -72,13 +72,13 @@ pub fn read(source: &Arc<Source>, limits: &Limits) -> Result<Vec<Document>, Vec<
     if errors.is_empty() { Ok(documents) } else { Err(errors) }
 }
 
-/// What is wrong with too many documents. JSON values need no separator, so they are counted once they are read.
+/// The error for too many documents. JSON values need no separator, so they are counted after reading.
 pub(super) fn surplus(source: &Source, documents: &[Document], limits: &Limits) -> Option<SyntaxError> {
     let first = documents.get(limits.documents)?;
     Some(source.too_many(first.origin, first.ranges.body.start, limits))
 }
 
-/// What became of some documents that follow each other.
+/// Consecutive documents.
 pub(super) struct Batch {
     pub(super) documents: Vec<Document>,
     pub(super) errors: Vec<SyntaxError>,
@@ -94,7 +94,7 @@ pub(super) fn read_batch(source: &Arc<Source>, limits: &Limits, keys: &mut Keys,
 }
 
 /// Reads the first document of a text as Kubernetes reads one: the last of equal keys counts, an empty
-/// text is `null`, and nothing behind the document is looked at.
+/// text is `null`, and text after the document is ignored.
 ///
 /// # Errors
 ///
@@ -125,7 +125,7 @@ struct Reader<'a> {
     errors: Vec<SyntaxError>,
 }
 
-/// What a builder made of a document.
+/// The value of a document, its layout, and what is wrong with it.
 struct Built {
     value: Option<Value>,
     layout: Layout,
@@ -147,7 +147,7 @@ impl Reader<'_> {
             Some(Ok(values)) => self.add_json(chunk, values),
             Some(Err(json)) => {
                 if let Err(yaml) = self.yaml(chunk) {
-                    // What came further in the grammar understood the text better.
+                    // The format whose reader came further is probably meant.
                     let better = json.offset > yaml.offset && matches!(yaml.error, ErrorKind::Syntax(_));
                     self.fail(origin, if better { json } else { yaml });
                 }
@@ -200,7 +200,7 @@ impl Reader<'_> {
         let ends: Vec<_> = values.iter().skip(1).map(|value| Some(value.start)).chain([None]).collect();
         let mut origin = chunk.origin();
         for (index, (JsonValue { start, mut built }, end)) in values.into_iter().zip(ends).enumerate() {
-            // What stands between two values belongs to the first of them.
+            // The text between two values belongs to the first.
             let (text, body) = if index == 0 { (chunk.text.start, chunk.body.start) } else { (start, start) };
             let ranges = DocumentRanges {
                 text: text..end.unwrap_or(chunk.text.end),
@@ -240,7 +240,7 @@ impl Reader<'_> {
     }
 
     fn fail(&mut self, origin: Origin, stop: ReadError) {
-        // One more than are listed, so that the reader of the stream sees that there are more.
+        // One more than are listed, to see that there are more.
         if self.errors.len() <= MAX_ERRORS {
             self.errors.push(self.source.error(origin, stop.offset, stop.error));
         }
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_read_as_json_wherever_it_stands() {
+    fn json_is_read_as_json_anywhere() {
         for (text, expected) in [
             ("{\"a\": 1}{\"b\": 2}\n[3]\n", vec![r#"{"a":1}"#, r#"{"b":2}"#, "[3]"]),
             ("# c\n{\n\t\"a\": \"\\ud83d\\ude00\\/\"\n}\n", vec!["{\"a\":\"😀/\"}"]),
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_stands_twice_is_refused_with_both_places() {
+    fn duplicate_keys_are_rejected_with_both_positions() {
         let first = Position { line: 2, column: 3, offset: 5 };
         let text = "a:\n  b: 1\n  c: {b: 1}\n  'b': 2\nd: 1\nd: 2\n";
         assert_eq!(error(text), ErrorKind::DuplicateKey { key: "b".into(), first });
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn what_json_has_no_form_for_is_refused() {
+    fn values_that_json_cannot_represent_are_rejected() {
         for (text, expected) in [
             ("~: 1", ErrorKind::Key("null")),
             ("[a]: 1", ErrorKind::Key("a list")),
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_texts_are_refused_in_time() {
+    fn hostile_texts_are_rejected_in_time() {
         let laughs: String = std::iter::once("a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned())
             .chain((1..12).map(|level| {
                 let aliases = format!("*a{}, ", level - 1).repeat(9);
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn single_texts_are_read_as_the_library_of_kubernetes_reads_them() {
+    fn single_texts_are_read_like_the_library_of_kubernetes() {
         for (text, expected) in [
             ("", "null"),
             ("# c", "null"),
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn another_value_keeps_what_stands_around_the_document() {
+    fn another_value_keeps_the_text_around_the_document() {
         let found =
             documents("# head\n--- # c\na: 1 # x\n...\n--- {b: 1}\n---\n{\"c\":1}\n{\n\t\"d\": 1\n}\n");
         let changed: Vec<_> = found
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn merged_members_are_found_where_they_come_from() {
+    fn merged_members_have_the_positions_of_their_origin() {
         let found = documents("x: &x {a: 1, b: 2}\nz: &z\n  b: 3\nw:\n  a: 4\n  <<: [*z, *x]\n  c: 5\n");
         let line = |key: &str| found[0].position(&Pointer::ROOT.key("w").key(key)).unwrap().line;
         assert_eq!([line("a"), line("b"), line("c")], [1, 3, 7]);

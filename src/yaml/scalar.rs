@@ -1,4 +1,4 @@
-//! What a scalar is: the rules of YAML 1.1 as the YAML library of Kubernetes keeps them.
+//! The values of scalars by the rules of YAML 1.1, as the YAML library of Kubernetes implements them.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::value::{Number, Value};
 
 use super::ErrorKind;
 
-/// What a scalar turned out to be.
+/// The value of a scalar.
 #[derive(Debug, PartialEq)]
 pub(super) enum Resolved<'a> {
     Null,
@@ -32,7 +32,7 @@ pub fn resolve(text: &str) -> Value {
     }
 }
 
-/// What a plain scalar without a tag is.
+/// The value of a plain scalar without a tag.
 pub(super) fn resolve_plain(text: &str) -> Resolved<'_> {
     let Some(first) = text.as_bytes().first() else {
         return Resolved::Null;
@@ -47,7 +47,7 @@ pub(super) fn resolve_plain(text: &str) -> Resolved<'_> {
     special.unwrap_or(Resolved::Text(Cow::Borrowed(text)))
 }
 
-/// What a scalar with a tag is; the tag stands without its prefix, `None` is a tag of another namespace.
+/// The value of a scalar with a tag, given without its prefix; `None` for a tag of another namespace.
 pub(super) fn resolve_tagged<'a>(tag: Option<&str>, text: Cow<'a, str>) -> Result<Resolved<'a>, ErrorKind> {
     let Some(tag) = tag else {
         return Ok(Resolved::Text(text));
@@ -103,7 +103,7 @@ fn not_finite(text: &str) -> Option<Resolved<'static>> {
     }))
 }
 
-/// A scalar that starts with a point: underscores may stand between digits only.
+/// A scalar that starts with a point: underscores are allowed only between digits.
 fn point_first(text: &str) -> Option<Resolved<'static>> {
     let bytes = text.as_bytes();
     let digit_at = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_digit);
@@ -114,7 +114,7 @@ fn point_first(text: &str) -> Option<Resolved<'static>> {
     float(&without_underscores(text)).map(Resolved::Number)
 }
 
-/// A scalar that starts with a digit or a indicator: underscores count for nothing.
+/// A scalar that starts with a digit or a sign: underscores are ignored.
 fn number(text: &str) -> Option<Resolved<'static>> {
     let plain = without_underscores(text);
     integer(&plain).or_else(|| float(&plain)).or_else(|| signed_binary(&plain)).map(Resolved::Number)
@@ -195,7 +195,7 @@ fn float(text: &str) -> Option<Number> {
     Number::parse(&json)
 }
 
-/// `0b-101`: a indicator behind the prefix is read too.
+/// `0b-101`: a sign is allowed after the prefix.
 fn signed_binary(text: &str) -> Option<Number> {
     let digits = text.strip_prefix("0b")?;
     let number = i64::from_str_radix(digits, 2).ok()?;
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn scalars_resolve_as_kubernetes_reads_them() {
-        // Each right-hand side is what the YAML library of Kubernetes makes of the left-hand side;
+        // Each right-hand side is the result of the YAML library of Kubernetes;
         // numbers beyond 64 bits and fractions are compared by their digits.
         for (text, json) in [
             ("", "null"),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_decide_and_bind() {
+    fn tags_select_the_type() {
         let tagged = |tag, text: &'static str| resolve_tagged(Some(tag), Cow::Borrowed(text));
         let text = |text| Ok(Resolved::Text(Cow::Borrowed(text)));
         assert_eq!(tagged("str", "12"), text("12"));

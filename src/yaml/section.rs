@@ -7,7 +7,7 @@ use super::read::{read_batch, surplus};
 use super::split::{Chunk, chunks_from, has_lone_returns};
 use super::{Document, Limits, Origin, Source, SyntaxError};
 
-/// Some documents of a stream that follow each other, found and not yet read.
+/// Consecutive documents of a stream, not yet read.
 #[derive(Debug)]
 pub struct Section {
     source: Arc<Source>,
@@ -29,12 +29,12 @@ impl Section {
         if batch.errors.is_empty() { Ok(batch.documents) } else { Err(batch.errors) }
     }
 
-    /// How many documents it has; texts of JSON values that follow each other count as one.
+    /// The number of documents; consecutive JSON values count as one.
     pub const fn documents(&self) -> usize {
         self.chunks.len()
     }
 
-    /// The error of a stream whose document at this index is one more than there may be.
+    /// The error for too many documents, at the document with this index.
     pub fn one_too_many(&self, index: usize, limits: &Limits) -> SyntaxError {
         let (origin, offset) = match self.chunks.get(index) {
             Some(chunk) => (chunk.origin(), chunk.body.start),
@@ -52,17 +52,17 @@ pub struct Sections {
     next: Origin,
     lone_returns: bool,
     bytes: usize,
-    /// Whether the text goes on behind what is here of it.
+    /// Whether this is only the beginning of a text.
     is_open: bool,
 }
 
 impl Sections {
-    /// The documents of a text in sections of about so many bytes.
+    /// The documents of a text in sections of about this number of bytes.
     pub fn new(source: Arc<Source>, bytes: usize) -> Self {
         Self::of(source, bytes, false)
     }
 
-    /// The same for the start of a text that goes on: its last document is left alone, because it may go on, too.
+    /// The same for the beginning of a text, without its last document, which may be incomplete.
     pub fn of_beginning(source: Arc<Source>, bytes: usize) -> Self {
         Self::of(source, bytes, true)
     }
@@ -77,7 +77,7 @@ impl Sections {
         &self.source
     }
 
-    /// Where the part of the text starts that no section was made of.
+    /// The start of the text that is in no section yet.
     pub const fn rest(&self) -> Origin {
         self.next
     }

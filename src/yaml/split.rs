@@ -1,7 +1,7 @@
-//! Streams cut into documents at their separators.
+//! Splitting streams into documents.
 //!
-//! A line that starts with `---` or `...` and a blank is a marker wherever it stands, so no parser is
-//! needed to find them; one broken document does not spoil the next.
+//! A line that starts with `---` or `...` and a blank is always a marker, so no parser is
+//! needed to find them, and an invalid document does not affect the next.
 
 use std::ops::Range;
 
@@ -18,14 +18,14 @@ pub(super) struct Chunk {
     pub(super) line: usize,
     /// The document without its separators.
     pub(super) body: Range<usize>,
-    /// What a parser has to see: the body, from the directives on if there are any.
+    /// The text to parse: the body with directives.
     pub(super) parsed: Range<usize>,
-    /// Where something stands behind an end marker that should not.
+    /// The offset of invalid text after an end marker.
     pub(super) stray: Option<usize>,
 }
 
 impl Chunk {
-    /// Where it starts.
+    /// Its start.
     pub(super) const fn origin(&self) -> Origin {
         Origin { offset: self.text.start, line: self.line }
     }
@@ -55,7 +55,7 @@ pub(super) struct Chunks<'a> {
     lone_returns: bool,
 }
 
-/// What a line is to a stream.
+/// The kind of a line.
 enum Line {
     Blank,
     Directive,
@@ -210,7 +210,7 @@ fn is_blank_or_comment(rest: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Body and line of each document; the texts must give back the stream.
+    /// Body and line of each document; the texts must add up to the stream.
     fn bodies(text: &str) -> Vec<(&str, usize)> {
         let found: Vec<_> = chunks(text).collect();
         let joined: String = found.iter().map(|chunk| &text[chunk.text.clone()]).collect();

@@ -1,4 +1,4 @@
-//! Tabs as indentation inside brackets and quotes, which Go reads and our parser does not.
+//! Tabs as indentation inside brackets and quotes, which Go accepts and our parser does not.
 
 /// The text with blanks for the tabs that start the line at an offset, and for those of the lines that
 /// follow it inside the same brackets. `None` where the line neither is inside brackets or quotes nor
@@ -27,7 +27,7 @@ pub(super) fn with_spaces(text: &str, offset: usize, quoted: bool) -> Option<Str
     changed.then_some(out)
 }
 
-/// What a line inside brackets ends with if the next one is inside them too.
+/// The ends of lines after which the next line is inside brackets.
 const OPENING: [char; 3] = ['[', '{', ','];
 
 #[cfg(test)]

@@ -70,7 +70,9 @@ fn overlay_as_texts(
         }
         let at = place.iter().fold(at.clone(), |at, key| at.key(*key));
         let found = place.iter().try_fold(&mut *overlay, |node, key| node.as_object_mut()?.get_mut(key));
-        for (key, value) in found.and_then(Value::as_object_mut).into_iter().flatten() {
+        for (key, value) in
+            found.and_then(Value::as_object_mut).into_iter().flat_map(|labels| labels.iter_mut())
+        {
             let text = match value {
                 Value::String(_) => continue,
                 Value::Bool(flag) => Some(flag.to_string()),

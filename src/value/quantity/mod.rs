@@ -30,7 +30,7 @@ pub struct Quantity {
 
 /// The format of a [`Quantity`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QuantityFormat {
+enum QuantityFormat {
     /// With suffixes for powers of ten: `500m`, `2k`.
     DecimalSi,
     /// With suffixes for powers of two: `1Gi`.
@@ -88,11 +88,6 @@ impl Quantity {
     /// Infinities and NaN.
     pub fn from_f64(value: f64) -> Result<Self, QuantityError> {
         Self::parse(&float_text(value))
-    }
-
-    /// Its format.
-    pub const fn format(&self) -> QuantityFormat {
-        self.format
     }
 
     /// Whether it is zero.

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::super::split_digits;
 use super::amount::{Amount, Rounding};
 use super::{BINARY, DECIMAL, NANO, Quantity, QuantityError, QuantityFormat};
 
@@ -99,10 +100,6 @@ impl Suffix {
             _ => Err(QuantityError::OutOfRange),
         }
     }
-}
-
-fn split_digits(text: &str) -> (&str, &str) {
-    text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
 }
 
 /// In Kubernetes, a number without digits is zero, except on its slow path.

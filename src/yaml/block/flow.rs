@@ -1,4 +1,4 @@
-//! Lists and mappings in brackets on one line.
+//! Lists and mappings in flow style on one line.
 
 use crate::yaml::event::{EventReceiver, Kind, Style};
 
@@ -6,10 +6,10 @@ use super::Reader;
 use super::scalar::Found;
 
 impl<'t, S: EventReceiver> Reader<'t, '_, S> {
-    /// Tells the list or mapping whose bracket stands here, and goes behind it.
+    /// Emits the list or mapping whose bracket is here.
     pub(super) fn flow(&mut self) -> Option<()> {
         let mut open = Vec::new();
-        // Right behind an opening bracket the closing one may stand.
+        // The closing bracket may follow immediately.
         let mut is_first = false;
         loop {
             let bracket = match self.byte()? {
@@ -30,7 +30,7 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
                 self.emit_scalar(scalar)?;
             }
             if !is_first || self.closes(&open) {
-                // Behind a node.
+                // After a node.
                 loop {
                     self.skip_blanks();
                     if self.closes(&open) {
@@ -62,7 +62,7 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
         self.byte() == Some(closing)
     }
 
-    /// Tells a key and goes to its value.
+    /// Emits a key and goes to its value.
     fn flow_key(&mut self) -> Option<()> {
         let key = self.flow_scalar()?;
         self.emit_key(key)?;

@@ -1,4 +1,4 @@
-//! The YAML that manifests are written in, read line by line.
+//! Simple YAML, read line by line.
 //!
 //! Lists and mappings of lines, plain and quoted scalars, texts below `|` and `>`, brackets on one line: most documents
 //! consist of nothing else, and problem that takes a small part of the time that a parser of the whole language needs.
@@ -17,7 +17,7 @@ use super::event::{EventReceiver, Kind, NodeStyle, Scalar, Style};
 
 use scalar::Lead;
 
-/// Tells the events of a document; `None` if a parser has to, and then they may have been told in part.
+/// Emits the events of a document; `None`, perhaps after some events, if only a parser can read it.
 pub(super) fn read(
     text: &str,
     base: usize,
@@ -42,7 +42,7 @@ pub(super) fn read(
     reader.document()
 }
 
-/// Whether there is no character that a parser might take for a line break, or refuse.
+/// Whether no character can be a line break to the parser, or invalid.
 fn is_simple(bytes: &[u8]) -> bool {
     // Of those beyond ASCII, the lead bytes of C1 controls and of byte order marks and the like.
     let is_odd = |byte: u8| {
@@ -52,7 +52,7 @@ fn is_simple(bytes: &[u8]) -> bool {
     bytes.chunks(128).all(|part| part.iter().fold(0, |odd, byte| odd | u8::from(is_odd(*byte))) == 0)
 }
 
-/// An open list or mapping of lines.
+/// An open list or mapping.
 #[derive(Clone, Copy, Debug)]
 struct Level {
     kind: Kind,
@@ -64,16 +64,16 @@ struct Level {
 struct Reader<'t, 's, S> {
     text: &'t str,
     bytes: &'t [u8],
-    /// Where the text starts in its source.
+    /// The start of the text in its source.
     base: usize,
     receiver: &'s mut S,
     open: Vec<Level>,
-    /// So deep a parser may go.
+    /// The maximum nesting depth of the parser.
     depth: usize,
-    /// Where the node of the last entry is absent unless a line below has it.
+    /// The offset of the value of the last entry, if it is missing so far.
     awaited: Option<usize>,
     at: usize,
-    /// Where the line starts.
+    /// The start of the line.
     line: usize,
 }
 
@@ -92,7 +92,7 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
         Some(())
     }
 
-    /// Goes to the next line that is neither empty nor a comment; the column of its first character.
+    /// Goes to the next line that is neither empty nor a comment; returns the column of its first character.
     fn content(&mut self) -> Option<usize> {
         loop {
             self.line = self.at;
@@ -105,12 +105,12 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
         }
     }
 
-    /// Closes what a line at this column does not continue; whether it starts a list or mapping.
+    /// Closes the lists and mappings that end before this column; returns whether a new one starts here.
     fn settle(&mut self, column: usize) -> Option<bool> {
         let is_item = self.is_item();
         if self.awaited.is_some() {
             let holder = self.open.last()?;
-            // A list may stand at the column of the key that it belongs to.
+            // A list may be in the column of its key.
             let is_beside = is_item && column == holder.column && holder.kind == Kind::Mapping;
             if column > holder.column || is_beside {
                 self.awaited = None;
@@ -134,7 +134,7 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
         }
     }
 
-    /// Tells that the awaited node is not there.
+    /// Emits a missing node.
     fn absent(&mut self) -> Option<()> {
         let Some(at) = self.awaited.take() else { return Some(()) };
         self.node_style(Style::Missing);
@@ -142,7 +142,7 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
         self.receiver.scalar(scalar, 0, self.base + at..self.base + at).ok()
     }
 
-    /// Reads an entry of a list or mapping, the first one of a new one or a further one of the innermost.
+    /// Reads an entry of the innermost list or mapping, or of a new one.
     fn entry(&mut self, mut column: usize, mut is_new: bool) -> Option<()> {
         if column == 0 && (self.rest().starts_with("---") || self.rest().starts_with("...")) {
             return None;
@@ -152,7 +152,7 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
             self.at += 1;
             self.skip_blanks();
             if self.byte() == Some(b'#') {
-                // A parser counts it in.
+                // For the parser, the comment belongs to the entry.
                 self.at = self.line_end();
             }
             let is_empty = matches!(self.byte(), None | Some(b'\n'));
@@ -190,7 +190,7 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
         }
     }
 
-    /// Tells a node that is no list or mapping of lines.
+    /// Emits a scalar or a flow collection.
     fn value(&mut self, lead: Lead<'t>) -> Option<()> {
         match lead {
             Lead::Text => {
@@ -217,7 +217,7 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
         self.receiver.open(kind, 0, self.base + at).ok()
     }
 
-    /// Whether a parser certainly goes so deep, with so many open brackets.
+    /// Whether the nesting is below the limit of the parser.
     fn is_shallow(&self, brackets: usize) -> bool {
         self.open.len() + brackets + 2 < self.depth
     }
@@ -234,12 +234,12 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
         self.bytes.get(self.at).copied()
     }
 
-    /// Whether a blank or the end of the line or text stands at an offset.
+    /// Whether a blank, a line break or the end of the text is at an offset.
     fn is_blank(&self, at: usize) -> bool {
         matches!(self.bytes.get(at), None | Some(b' ' | b'\n'))
     }
 
-    /// Whether the dash of an item stands here.
+    /// Whether the dash of an item is here.
     fn is_item(&self) -> bool {
         self.byte() == Some(b'-') && self.is_blank(self.at + 1)
     }
@@ -250,17 +250,17 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
         }
     }
 
-    /// Where the line break of this line stands, or the text ends.
+    /// The offset of the next line break, or the end of the text.
     fn line_end(&self) -> usize {
         memchr(b'\n', &self.bytes[self.at..]).map_or(self.bytes.len(), |length| self.at + length)
     }
 
-    /// Goes behind the line break.
+    /// Goes to the next line.
     fn skip_line(&mut self) {
         self.at = (self.line_end() + 1).min(self.bytes.len());
     }
 
-    /// Goes behind the line, in which nothing but a comment may follow.
+    /// Goes to the next line; only a comment may be left on this one.
     fn end_line(&mut self) -> Option<()> {
         self.skip_blanks();
         match self.byte() {

@@ -7,19 +7,19 @@ use crate::yaml::event::{EventReceiver, Scalar, Style};
 
 use super::Reader;
 
-/// What starts somewhere in a line.
+/// The start of a node.
 #[derive(Debug)]
 pub(super) enum Lead<'t> {
-    /// A key; its colon comes next.
+    /// A key, before its colon.
     Key(Found<'t>),
     Scalar(Found<'t>),
-    /// A text of the lines below.
+    /// A block scalar.
     Text,
     /// A list or mapping in brackets.
     Flow,
 }
 
-/// A scalar that was found.
+/// A scalar.
 #[derive(Debug)]
 pub(super) struct Found<'t> {
     text: Cow<'t, str>,
@@ -27,10 +27,10 @@ pub(super) struct Found<'t> {
     pub(super) at: Range<usize>,
 }
 
-/// Longer keys are left to the parser, which has a limit for them.
+/// The maximum bytes of a key; the parser has a limit for longer ones.
 const LONGEST_KEY: usize = 256;
 
-/// The bytes that a plain scalar may end before.
+/// The bytes that may end a plain scalar.
 const STOPS: [bool; 256] = {
     let mut stops = [false; 256];
     stops[b'\n' as usize] = true;
@@ -41,7 +41,7 @@ const STOPS: [bool; 256] = {
 };
 
 impl<'t, S: EventReceiver> Reader<'t, '_, S> {
-    /// What starts here, and goes behind it if it is a scalar.
+    /// Reads the next scalar, or returns which other node starts here.
     pub(super) fn lead(&mut self) -> Option<Lead<'t>> {
         let found = match self.byte()? {
             b'|' | b'>' => return Some(Lead::Text),
@@ -77,7 +77,7 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
         self.plain_line()
     }
 
-    /// What a plain scalar has of this line.
+    /// The part of a plain scalar on this line.
     fn plain_line(&mut self) -> Option<Found<'t>> {
         let rest = &self.bytes[self.at..];
         let mut length = 0;
@@ -99,7 +99,7 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
     pub(super) fn found_plain(&mut self, end: usize) -> Option<Found<'t>> {
         let text = self.text.get(self.at..end)?.trim_end_matches(' ');
         let at = self.at..self.at + text.len();
-        // A colon behind a blank is for the parser.
+        // A colon after a blank is left to the parser.
         if self.bytes.get(end) == Some(&b':') && at.end < end {
             return None;
         }
@@ -107,7 +107,7 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
         Some(Found { text: Cow::Borrowed(text), style: Style::Plain, at })
     }
 
-    /// A plain scalar with the lines below that continue it.
+    /// A plain scalar with its further lines.
     pub(super) fn continued(&mut self, found: Found<'t>) -> Option<Found<'t>> {
         let Found { mut text, style, mut at } = found;
         if style == Style::Plain
@@ -129,8 +129,8 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
         Some(Found { text, style, at })
     }
 
-    /// Where the next line starts that says something, if nothing more stands on this one and if that line stands further
-    /// in than a column; and how many line breaks stand before it.
+    /// The start of the next line that is not empty, and the number of line breaks before it; `None` if this line continues,
+    /// or if that one is not indented more than the column.
     fn next_line(&self, from: usize, column: usize) -> Option<(usize, usize)> {
         let skip = |mut at: usize| {
             while self.bytes.get(at) == Some(&b' ') {
@@ -161,7 +161,8 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
         }
     }
 
-    /// The quoted scalar that starts here: of one line, unless those below may stand further in than a column.
+    /// The quoted scalar that starts here; further lines must be indented more than the column, and without column there
+    /// are none.
     pub(super) fn quoted(&mut self, column: Option<usize>) -> Option<Found<'t>> {
         let start = self.at;
         let quote = self.byte()?;
@@ -212,7 +213,7 @@ impl<'t, S: EventReceiver> Reader<'t, '_, S> {
     }
 }
 
-/// Adds what so many line breaks count for where lines are folded.
+/// Adds folded line breaks.
 fn fold(breaks: usize, text: &mut String) {
     if breaks == 1 {
         text.push(' ');

@@ -12,7 +12,7 @@ fn is_read(text: &str) -> bool {
     })
 }
 
-/// Texts in all the forms that this reader knows.
+/// Texts in all styles that this reader supports.
 const TEXTS: &[&str] = &[
     "a: 1 # c\nb:\n  c: x y\n  # z\nd:\n- 1\n- e: 2\n  f:\n- - 3\n  - 4\n\n# end\n",
     "- a\n-\n- b:\n-  - c\n   -   d: 1\n       e: 2\n",
@@ -35,7 +35,7 @@ const TEXTS: &[&str] = &[
     "a: \u{e4}\u{20ac} \u{1f600} # \u{2028}\n\u{fc}: |\n  \u{e4}\n  \u{20ac}\n",
 ];
 
-/// What is put anywhere into a text to break it.
+/// Inserted anywhere into a text.
 const PIECES: &[&str] = &[
     "\n", " ", "  ", "- ", ": ", ":", "x", "#", " #", "\n---\n", "\n...\n", "---", "'", "\"", "{", "}", "[",
     "]", ",", "0", "\t", "? ", "a: 1\n", "  a: 1\n", "- a\n", "|\n", ">\n", "|2", "&x ", "*x", "<<: ",
@@ -44,7 +44,7 @@ const PIECES: &[&str] = &[
 ];
 
 #[test]
-fn what_is_read_is_what_a_parser_tells() {
+fn both_readers_emit_the_same_events() {
     let (mut read, mut all) = (0, 0);
     let mut try_out = |text: &str| {
         read += usize::from(is_read(text));
@@ -121,7 +121,7 @@ fn long_lines_are_read_and_long_keys_left_to_the_parser() {
 }
 
 #[test]
-fn what_is_nested_too_deep_or_nothing_is_left_to_the_parser() {
+fn deep_and_empty_texts_are_left_to_the_parser() {
     let deep = |levels: usize| "- ".repeat(levels) + "x\n";
     assert!(is_read(&deep(90)));
     assert!(!is_read(&deep(100_000)));
@@ -133,7 +133,7 @@ fn what_is_nested_too_deep_or_nothing_is_left_to_the_parser() {
 
 proptest! {
     #[test]
-    fn what_is_broken_in_several_places_is_told_alike_or_left_to_the_parser(seed: u64) {
+    fn both_readers_agree_on_random_edits(seed: u64) {
         let mut dice = Dice(seed);
         for text in TEXTS {
             let mut text = (*text).to_owned();
@@ -146,7 +146,7 @@ proptest! {
 }
 
 #[test]
-fn every_form_is_read() {
+fn all_texts_are_read() {
     for text in TEXTS.iter().filter(|text| !text.contains("' :")) {
         assert!(is_read(text), "{text:?}");
     }

@@ -1,4 +1,4 @@
-//! Texts of several lines below `|` or `>`.
+//! Block scalars: lines below `|` or `>`.
 
 use memchr::memchr;
 
@@ -6,12 +6,12 @@ use crate::yaml::event::{Chomping, EventReceiver, Scalar, Style};
 
 use super::Reader;
 
-/// The lines put together so far.
+/// The lines so far.
 #[derive(Debug, Default)]
 struct Lines {
     text: String,
     folded: bool,
-    /// Line breaks since the last line, that of the line itself not counted.
+    /// Empty lines since the last line.
     empty: usize,
     /// Whether there is a line, and whether it starts with a blank.
     last: Option<bool>,
@@ -49,7 +49,7 @@ impl Lines {
 }
 
 impl<S: EventReceiver> Reader<'_, '_, S> {
-    /// Tells the text whose indicator stands here, in a list or mapping at a column.
+    /// Emits the block scalar whose header is here, in a list or mapping at a column.
     pub(super) fn block_scalar(&mut self, column: usize) -> Option<()> {
         let mut lines = Lines { folded: self.byte() == Some(b'>'), ..Lines::default() };
         self.at += 1;
@@ -74,13 +74,13 @@ impl<S: EventReceiver> Reader<'_, '_, S> {
             lines.empty += 1;
             self.at += 1;
         };
-        // An indentation that is none, or unclear.
+        // No or unclear indentation.
         if indent <= column || widest > indent || self.byte()? == b'\t' {
             return None;
         }
         let start = self.at;
         let end = loop {
-            // A last line without a break is for the parser, which gives it one.
+            // A last line without line break is left to the parser, which adds one.
             let length = memchr(b'\n', &self.bytes[self.at..])?;
             lines.add(self.text.get(self.at..self.at + length)?);
             self.at += length + 1;
@@ -93,8 +93,8 @@ impl<S: EventReceiver> Reader<'_, '_, S> {
         self.receiver.scalar(scalar, 0, self.base + start..self.base + end).ok()
     }
 
-    /// Goes to the next line of the text, behind its indentation, and counts empty lines; where the text ends if there is
-    /// none, and then to the start of the line behind it.
+    /// Goes to the next line, after its indentation, and counts empty lines. At the end of the block scalar, returns its
+    /// end and goes to the start of the line after it.
     fn end_of_text(&mut self, indent: usize, empty: &mut usize) -> Option<Option<usize>> {
         loop {
             let start = self.at;

@@ -1,4 +1,4 @@
-//! Lists and mappings of lines.
+//! Lists and mappings in block style.
 
 use std::ops::Range;
 
@@ -15,34 +15,33 @@ use super::outline::{Child, Node, is_bracketed};
 use super::whitespace::{CommentsBelow, below_list, empty_lines, is_blank, line_end, line_start, top};
 use super::writer;
 
-/// So many entries show how their neighbours are written.
+/// The number of entries that new entries are formatted like.
 const NEIGHBOURS: usize = 16;
 
-/// An entry of a list or mapping of lines.
+/// An entry of a list or mapping in block style.
 pub(super) struct Entry {
     pub(super) child: Child,
-    /// Where it starts with the comments above it.
+    /// Its start with the comments above it.
     pub(super) top: usize,
-    /// Where it starts: its dash or its key.
+    /// Its dash or its key.
     pub(super) lead: usize,
-    /// Where it ends, its last line and the comments below included.
+    /// The end of its last line and of the comments below.
     pub(super) tail: usize,
-    /// Whether it continues the line of what holds it.
+    /// Whether it is on the line of the dash of its parent.
     pub(super) inline: bool,
 }
 
-/// An entry that stays where it is and gets another value.
+/// An entry that keeps its place and gets another value.
 struct Kept {
     entry: Entry,
     formatting: Formatting,
 }
 
-/// A child by its number, its key, what it was and what it is.
+/// Index, key, old and new value of a child.
 type Changed<'v> = (usize, Option<&'v Text>, &'v Value, &'v Value);
 
 impl Editor<'_> {
-    /// Writes the entries of a list or mapping of lines; gives the end of the old ones. What stands before
-    /// the first entry is written already.
+    /// Writes the entries of a list or mapping; returns the end of the old ones.
     pub(super) fn lines(
         &mut self,
         at: &Node,
@@ -57,7 +56,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Writes entries of which some come, go or move.
+    /// Writes entries of which some are added, removed or moved.
     fn rearranged(
         &mut self,
         at: &Node,
@@ -79,12 +78,6 @@ impl Editor<'_> {
         let text = self.text;
         let is_empty_line = |index: usize| !gap(index).is_empty() && is_blank(&text[gap(index)]);
         let spaced = entries.len() > 1 && (1..entries.len()).all(is_empty_line);
-        let mut kept = vec![false; entries.len()];
-        let mut moved = vec![false; entries.len()];
-        for (index, stays) in planned.iter().filter_map(|piece| piece.origin) {
-            kept[index] = stays;
-            moved[index] = !stays;
-        }
         let flow = if at.list { self.flow(&children) } else { None };
         let mut next_gap = 0;
         for (slot, piece) in planned.iter().enumerate() {
@@ -92,11 +85,11 @@ impl Editor<'_> {
             let mut behind = 0..0;
             match piece.origin {
                 Some((index, true)) => {
-                    self.gaps(&entries, next_gap..index, &mut joins);
+                    self.comments_between(&entries, next_gap..index, &mut joins);
                     next_gap = index + 1;
                     let piece = gap(index);
                     if !is_blank(&text[piece.clone()]) {
-                        self.foreign(piece, &mut joins);
+                        self.comments(piece, &mut joins);
                     } else if slot > 0 {
                         self.begin_line();
                         self.copy_below(piece);
@@ -119,11 +112,11 @@ impl Editor<'_> {
             self.path.push(piece.key.cloned());
             match piece.origin {
                 Some((index, _)) => {
-                    // What is new below it ends as it does.
+                    // New entries below get the same line breaks.
                     formatting.newline = self.newline_of(entries[index].lead).unwrap_or(formatting.newline);
                     self.kept(&entries[index], piece, joins, column, &formatting)?;
                 }
-                None => self.fresh(piece, joins, column, &formatting, flow.as_ref())?,
+                None => self.new_entry(piece, joins, column, &formatting, flow.as_ref())?,
             }
             self.path.pop();
             self.copy_below(behind);
@@ -131,11 +124,11 @@ impl Editor<'_> {
                 self.empty_line(formatting.newline);
             }
         }
-        self.gaps(&entries, next_gap..entries.len(), &mut false);
+        self.comments_between(&entries, next_gap..entries.len(), &mut false);
         Ok(entries.last().map_or(at.end, |entry| entry.tail))
     }
 
-    /// Which children become another value, if all of them stay where they are and none comes or goes.
+    /// The children whose value changes, if none is added, removed or moved.
     fn changed_in_place<'v>(
         &self,
         at: &Node,
@@ -165,7 +158,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Writes entries of which some have another value; what stands between these is copied.
+    /// Writes changed entries; the text between them is copied.
     fn in_place(&mut self, at: &Node, changed: &[Changed<'_>], floor: usize) -> Result<usize, Fallback> {
         let mut cursor = self.body(at, floor);
         for (Kept { entry, formatting }, (_, key, was, is)) in
@@ -180,7 +173,7 @@ impl Editor<'_> {
         Ok(cursor)
     }
 
-    /// The entries that get another value, and how those are written.
+    /// The changed entries with the formatting of their new values.
     fn kept_in_place(&mut self, at: &Node, changed: &[Changed<'_>]) -> Result<Vec<Kept>, Fallback> {
         let (text, column) = (self.text, at.column);
         if column == NO_OFFSET {
@@ -198,9 +191,9 @@ impl Editor<'_> {
                 return Err(Fallback::Indentation);
             }
             let tail = self.tail(line_end(text, child.end(), self.limit), column);
-            let is_followed = !child.node.is_leaf && Self::continues(&child.node, was, is);
+            let is_followed = !child.node.is_leaf && Self::is_editable(&child.node, was, is);
             let formatting = match known {
-                // Its own entries tell how they are written.
+                // Only its entries are written.
                 _ if is_followed => self.formatting,
                 Some(known) => known,
                 None => *known.insert(self.neighbours(at, &self.outline.children(at)?)),
@@ -210,33 +203,33 @@ impl Editor<'_> {
         Ok(kept)
     }
 
-    /// Writes what stood before entries that are gone, if it says something.
-    fn gaps(&mut self, entries: &[Entry], gone: Range<usize>, joins: &mut bool) {
+    /// Writes the comments before removed entries.
+    fn comments_between(&mut self, entries: &[Entry], gone: Range<usize>, joins: &mut bool) {
         for index in gone.filter(|index| *index > 0) {
             let gap = entries[index - 1].tail..entries[index].top;
             if !is_blank(&self.text[gap.clone()]) {
-                self.foreign(gap, joins);
+                self.comments(gap, joins);
             }
         }
     }
 
-    /// Writes comments that belong to no entry.
-    fn foreign(&mut self, gap: Range<usize>, joins: &mut bool) {
+    /// Writes comments between entries.
+    fn comments(&mut self, gap: Range<usize>, joins: &mut bool) {
         let mut start = gap.start;
         if std::mem::take(joins) {
-            self.leave_dash();
+            self.end_dash_line();
             start += empty_lines(&self.text[gap.clone()]);
         }
         self.begin_line();
         self.copy_below(start..gap.end);
     }
 
-    /// Leaves the dash of the list around alone on its line, for comments stand on lines of their own.
-    fn leave_dash(&mut self) {
+    /// Ends the line after the dash of the outer list, because comments need lines of their own.
+    fn end_dash_line(&mut self) {
         self.out.truncate(self.out.trim_end_matches([' ', '\t']).len());
     }
 
-    /// Writes an entry that was there before.
+    /// Writes an old entry.
     fn kept(
         &mut self,
         entry: &Entry,
@@ -258,7 +251,7 @@ impl Editor<'_> {
         } else if entry.top == line {
             entry.lead
         } else {
-            self.leave_dash();
+            self.end_dash_line();
             self.begin_line();
             entry.top
         };
@@ -271,21 +264,21 @@ impl Editor<'_> {
         }
     }
 
-    /// Copies an entry from an offset in it on.
+    /// Copies an entry from an offset.
     fn copy_entry(&mut self, from: usize, entry: &Entry) {
         self.copy(from..entry.tail);
         self.ended(&entry.child.node, entry.tail);
     }
 
-    /// Notes that what is written ends with a node as it was.
+    /// Remembers that the output ends with an unchanged node.
     fn ended(&mut self, node: &Node, tail: usize) {
-        // Comments end a text.
+        // Comments end a block scalar.
         if tail == line_end(self.text, node.end, self.limit) {
             self.breaks = self.outline.breaks(node);
         }
     }
 
-    fn fresh(
+    fn new_entry(
         &mut self,
         piece: &PlannedEntry<'_>,
         joins: bool,
@@ -297,7 +290,7 @@ impl Editor<'_> {
             self.begin_line();
             writer::indent(column, &mut self.out);
         }
-        self.bounded(piece.after, column)?;
+        self.check_depth(piece.after)?;
         if let Some(element) =
             flow.map(|flow| flow.element(piece.after, column + formatting.dash)).transpose()?.flatten()
         {
@@ -316,7 +309,7 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// Writes an entry from an offset in it on.
+    /// Writes an entry from an offset.
     fn entry(
         &mut self,
         from: usize,
@@ -327,42 +320,42 @@ impl Editor<'_> {
         formatting: &Formatting,
     ) -> Result<(), Fallback> {
         let node = &entry.child.node;
-        self.remember_key(&entry.child);
+        self.record_key_anchor(&entry.child);
         if !node.shared && before == after {
             self.copy_entry(from, entry);
             return Ok(());
         }
-        if node.style == Style::BlockCollection && Self::continues(node, before, after) {
+        if node.style == Style::BlockCollection && Self::is_editable(node, before, after) {
             let floor = self.floor(entry);
             let body = self.body(node, floor);
             self.copy(from..body);
             let end = self.lines(node, before, after, floor)?;
-            self.remember(node, after);
+            self.record_anchor(node, after);
             self.copy_below(end..entry.tail);
             if end < node.end {
                 self.ended(node, entry.tail);
             }
-        } else if is_bracketed(self.text, node) && Self::continues(node, before, after) {
+        } else if is_bracketed(self.text, node) && Self::is_editable(node, before, after) {
             self.copy(from..node.content);
             let end = self.brackets(node, before, after)?;
-            self.remember(node, after);
+            self.record_anchor(node, after);
             self.copy(end..entry.tail);
-        } else if node.style == Style::Alias && self.stands(node, after) {
+        } else if node.style == Style::Alias && self.is_alias_of(node, after) {
             self.copy(from..entry.tail);
         } else if node.style == Style::Alias {
             self.expanded += 1;
             self.replace(from, entry, after, column, formatting)?;
         } else if before == after {
             self.copy_entry(from, entry);
-            self.remember(node, after);
+            self.record_anchor(node, after);
         } else {
             self.replace(from, entry, after, column, formatting)?;
-            self.remember(node, after);
+            self.record_anchor(node, after);
         }
         Ok(())
     }
 
-    /// Where the indicator of an entry ends: behind its dash or its colon.
+    /// The end of the indicator of an entry: of its dash or its colon.
     pub(super) fn indicator_end(&self, entry: &Entry) -> Result<usize, Fallback> {
         match entry.child.key {
             None => Ok(entry.lead + 1),
@@ -371,13 +364,13 @@ impl Editor<'_> {
         }
     }
 
-    /// The line behind the one on which an entry starts.
+    /// The start of the line after the indicator of an entry.
     pub(super) fn floor(&self, entry: &Entry) -> usize {
         let indicator = self.indicator_end(entry).unwrap_or(entry.lead);
         line_end(self.text, indicator, self.limit)
     }
 
-    /// Where the entries of a list or mapping of lines start.
+    /// The start of the entries of a list or mapping in block style.
     pub(super) fn body(&self, node: &Node, floor: usize) -> usize {
         let line = line_start(self.text, node.content);
         if is_blank(&self.text[line..node.content]) {
@@ -387,18 +380,18 @@ impl Editor<'_> {
         }
     }
 
-    /// Where an entry ends whose last line ends at an offset.
+    /// The end of an entry whose last line ends at an offset, comments included.
     fn tail(&mut self, from: usize, column: usize) -> usize {
         let below = self.text[from..self.limit].bytes().find(|byte| !matches!(byte, b' ' | b'\t'));
         if !matches!(below, Some(b'#' | b'\r' | b'\n')) {
             return from;
         }
-        // All entries that end with this line ask for the same comments.
+        // Cached for all entries that end with this line.
         let (text, limit) = (self.text, self.limit);
         self.below.entry(from).or_insert_with(|| CommentsBelow::read(text, from, limit)).tail(from, column)
     }
 
-    /// The entries of a list or mapping of lines.
+    /// The entries of a list or mapping in block style.
     pub(super) fn entries(&mut self, holder: &Node, floor: usize) -> Result<Vec<Entry>, Fallback> {
         let column = holder.column;
         if column == NO_OFFSET {
@@ -432,7 +425,7 @@ impl Editor<'_> {
         Ok(entries)
     }
 
-    /// How the entries of a list or mapping are written.
+    /// The formatting of the entries of a list or mapping.
     pub(super) fn neighbours(&self, holder: &Node, children: &[Child]) -> Formatting {
         let mut formatting = self.formatting;
         let in_lines = holder.style == Style::BlockCollection;
@@ -476,7 +469,7 @@ impl Editor<'_> {
         formatting
     }
 
-    /// What ends the line of an offset, where there are lines of both kinds.
+    /// The line break after an offset, if the text mixes both kinds.
     pub(super) fn newline_of(&self, at: usize) -> Option<&'static str> {
         if !self.mixed {
             return None;
@@ -500,7 +493,7 @@ impl Editor<'_> {
     }
 }
 
-/// Leaves the member behind a dash where it is: what is new in front of it would change its line, too.
+/// Keeps the member after a dash first: a new one before it would change its line too.
 fn keep_first(planned: &mut [PlannedEntry<'_>]) {
     let first = planned.iter().position(|piece| piece.origin.is_some());
     if let Some(first) = first.filter(|first| planned[*first].origin == Some((0, true)))
@@ -513,8 +506,8 @@ fn keep_first(planned: &mut [PlannedEntry<'_>]) {
 /// How a string is written.
 enum Written {
     Plain,
-    /// In quotes that it does not need.
+    /// In unnecessary quotes.
     Extra(Quote),
-    /// In a way that says nothing.
+    /// Neither.
     Otherwise,
 }

@@ -1,4 +1,4 @@
-//! Edited text held against the value that it should say, while it is read.
+//! Comparing text with a value while it is read.
 
 use std::ops::Range;
 use std::slice;
@@ -14,9 +14,9 @@ use crate::yaml::scalar::Resolved;
 use crate::yaml::split::chunks;
 use crate::yaml::{Document, ErrorKind, Limits, Source, read};
 
-/// Whether a text, of any size, reads as one document with this value.
+/// Whether a text of any size is one document with this value.
 ///
-/// Nothing is built of it unless it has anchors or several forms it may be read in.
+/// No value is built unless the text has anchors, or may be either JSON or YAML.
 pub fn parses_as(text: &str, value: &Value) -> bool {
     match verdict(text, value) {
         Verdict::Same => true,
@@ -25,16 +25,16 @@ pub fn parses_as(text: &str, value: &Value) -> bool {
     }
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Same,
     Differs,
-    /// Only a value built of the whole text tells.
+    /// Unknown unless the value is built.
     Open,
 }
 
-/// Reads a text without building what it says.
+/// Compares a text without building its value.
 fn verdict(text: &str, value: &Value) -> Verdict {
     let mut comparison = Comparison::new(value);
     for chunk in chunks(text) {
@@ -57,7 +57,7 @@ fn verdict(text: &str, value: &Value) -> Verdict {
     if comparison.roots == 1 { Verdict::Same } else { Verdict::Differs }
 }
 
-/// Whether a text is read as one document with this value.
+/// Builds the value of a text and compares it.
 fn is_read_as(text: &str, value: &Value) -> bool {
     let source = Arc::new(Source::new("", text));
     let mut values = match read(&source, &Limits::unbounded()) {
@@ -67,11 +67,11 @@ fn is_read_as(text: &str, value: &Value) -> bool {
     values.next().as_ref() == Some(value) && values.next().is_none()
 }
 
-/// Follows a value through the events of a text.
+/// Compares a value with the events of a text.
 #[derive(Debug)]
 struct Comparison<'v> {
     root: &'v Value,
-    /// How many documents said something.
+    /// The number of documents with a value.
     roots: usize,
     open: Vec<Open<'v>>,
     keys: Keys,
@@ -88,16 +88,16 @@ enum Open<'v> {
 #[derive(Debug)]
 struct Members<'v> {
     map: &'v Map,
-    /// The value whose key was read.
+    /// The value after the last key.
     value: Option<&'v Value>,
-    /// So many members at the start were read, in their order.
+    /// The number of members read in order, from the start.
     read: usize,
-    /// Which ones were read out of their order.
+    /// The indexes of those read out of order.
     others: Vec<usize>,
 }
 
 impl<'v> Members<'v> {
-    /// The member of a name, unless it was read before.
+    /// The member with a name, unless it was read before.
     fn take(&mut self, name: &str) -> Option<&'v Value> {
         if let Some((_, value)) = self.map.get_index(self.read).filter(|(key, _)| &***key == name)
             && self.others.is_empty()
@@ -134,7 +134,7 @@ impl<'v> Comparison<'v> {
         Err(ReadError { offset, error: ErrorKind::Further })
     }
 
-    /// What the node must be that comes now.
+    /// The expected value of the next node.
     fn expected(&mut self, offset: usize) -> Result<&'v Value, ReadError> {
         let expected = match self.open.last_mut() {
             Some(Open::List(items)) => items.next(),
@@ -158,32 +158,28 @@ impl<'v> Comparison<'v> {
         }
     }
 
-    /// Goes on if two values are the same.
-    fn hold(&mut self, same: bool, offset: usize) -> Result<(), ReadError> {
+    /// Continues if two values are equal.
+    fn check(&mut self, same: bool, offset: usize) -> Result<(), ReadError> {
         if same { Ok(()) } else { self.end(Verdict::Differs, offset) }
     }
 
+    /// Goes to the value of a key; whether there is one.
+    fn take(&mut self, name: &str) -> bool {
+        self.expects_key().is_some_and(|members| {
+            members.value = members.take(name);
+            members.value.is_some()
+        })
+    }
+
     fn key(&mut self, key: &Resolved<'_>, offset: usize) -> Result<(), ReadError> {
-        let shared = match key {
-            Resolved::Text(_) => None,
+        let found = match key {
+            Resolved::Text(text) => self.take(text),
             other => match self.keys.of(other) {
-                Ok(name) => Some(name),
+                Ok(name) => self.take(&name),
                 Err(_) => return self.end(Verdict::Differs, offset),
             },
         };
-        let name = match (key, &shared) {
-            (_, Some(name)) => name,
-            (Resolved::Text(text), None) => &**text,
-            (_, None) => return self.end(Verdict::Open, offset),
-        };
-        let found = match self.expects_key() {
-            Some(members) => {
-                members.value = members.take(name);
-                members.value.is_some()
-            }
-            None => false,
-        };
-        self.hold(found, offset)
+        self.check(found, offset)
     }
 }
 
@@ -194,7 +190,7 @@ impl EventReceiver for Comparison<'_> {
         if is_key && scalar.is_merge() {
             return self.end(Verdict::Open, offset);
         }
-        // A document of nothing but blanks and comments.
+        // Only blanks and comments.
         if self.open.is_empty() && scalar.plain && at.is_empty() && anchor == 0 {
             return Ok(());
         }
@@ -210,12 +206,12 @@ impl EventReceiver for Comparison<'_> {
                 written_value(resolved) == *expected
             }
         };
-        self.hold(same, offset)
+        self.check(same, offset)
     }
 
     fn literal(&mut self, value: Value, at: Range<usize>) -> Result<(), ReadError> {
         let same = self.expected(at.start)? == &value;
-        self.hold(same, at.start)
+        self.check(same, at.start)
     }
 
     fn alias(&mut self, _: usize, at: Range<usize>) -> Result<(), ReadError> {
@@ -243,7 +239,7 @@ impl EventReceiver for Comparison<'_> {
             Some(Open::Mapping(mut members)) => members.is_complete(),
             None => false,
         };
-        self.hold(is_complete, offset)
+        self.check(is_complete, offset)
     }
 
     fn restart(&mut self) {
@@ -256,7 +252,7 @@ impl EventReceiver for Comparison<'_> {
 mod tests {
     use super::*;
 
-    /// Texts that the comparison must judge as the reader does, whatever is cut out of them or put into them.
+    /// Texts to edit at random; comparing must agree with reading.
     const TEXTS: [&str; 12] = [
         "a: 1\nb: {c: x, d: [1, 2.5, null]}\n",
         "metadata:\n  name: web\n  labels:\n    app: 'web' # c\nspec:\n- a: \"x\\n\"\n  b: |\n    one\n    two\n",

@@ -1,4 +1,4 @@
-//! New text made of the old one.
+//! Editing a document: its old text with the changed nodes replaced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,47 +12,48 @@ use crate::yaml::scalar::Resolved;
 
 use super::Fallback;
 use super::formatting::{Formatting, StyleCounts};
+use super::layout::KEY;
 use super::matching::{Origin, origins};
 use super::order::{Member, placed};
 use super::outline::{Child, Node, Outline, is_bracketed};
 use super::whitespace::{CommentsBelow, empty_lines, line_start, skip};
 use super::writer::{Context, FlowLayout, is_nested};
 
-/// No mapping of a person merges more.
+/// The maximum number of merge keys of a mapping.
 const MAX_MERGES: usize = 16;
 
-/// Writes a document again with another value.
+/// Writes a document with another value.
 pub(super) struct Editor<'a> {
     pub(super) text: &'a str,
-    /// Where the document ends.
+    /// The end of the document.
     pub(super) limit: usize,
     whole: Range<usize>,
-    /// Whether lines end in both ways.
+    /// Whether both `\n` and `\r\n` occur.
     pub(super) mixed: bool,
     pub(super) outline: Outline<'a>,
     pub(super) json: bool,
-    /// What stands behind a colon in brackets.
+    /// The text after a colon in flow style.
     pub(super) blank: &'static str,
     pub(super) formatting: Formatting,
     pub(super) out: String,
-    /// What the line breaks count for that end what is written.
+    /// The chomping of the block scalar at the end of the output.
     pub(super) breaks: Chomping,
-    /// What the anchors written so far stand for.
+    /// The values of the anchors written so far.
     pub(super) anchors: BTreeMap<&'a str, Value>,
     pub(super) expanded: usize,
-    /// How many brackets are open that are being written.
+    /// The number of open brackets.
     pub(super) depth: usize,
-    /// The comments below entries, by the end of their last line.
+    /// The comments below entries, by the end of the entry's last line.
     pub(super) below: BTreeMap<usize, CommentsBelow>,
     pub(super) path: Vec<Option<Text>>,
 }
 
-/// An entry of a list or mapping as it becomes.
+/// An entry of the new list or mapping.
 pub(super) struct PlannedEntry<'v> {
-    /// The entry it was, and whether it keeps its place.
+    /// The index of the old entry, and whether it keeps its place.
     pub(super) origin: Option<(usize, bool)>,
     pub(super) key: Option<&'v Text>,
-    /// What it was; `None` for one that is copied as it is.
+    /// The old value; `None` for a new entry or a merge key.
     pub(super) before: Option<&'v Value>,
     pub(super) after: &'v Value,
 }
@@ -90,7 +91,7 @@ impl<'a> Editor<'a> {
         let end = if root.style == Style::BlockCollection {
             let line = line_start(self.text, root.content);
             let blank = self.text[line..root.content].trim_matches(' ').is_empty();
-            // What stands above the first entry is about the whole.
+            // Comments above the first entry belong to the document.
             let body = if blank { line.max(self.whole.start) } else { root.content };
             self.copy(self.whole.start..body);
             self.lines(root, before, after, body)?
@@ -101,7 +102,7 @@ impl<'a> Editor<'a> {
             return Err(Fallback::Layout);
         };
         self.copy_below(end..self.whole.end);
-        // A file without a final line break stays one, unless the break says something.
+        // No final line break is added, unless it belongs to a block scalar.
         if !self.text[self.whole.clone()].ends_with('\n') && self.breaks == Chomping::Strip {
             self.out.truncate(self.out.trim_end_matches('\n').trim_end_matches('\r').len());
         }
@@ -112,7 +113,7 @@ impl<'a> Editor<'a> {
         (self.out, self.expanded)
     }
 
-    /// Copies a piece of the old text.
+    /// Copies a part of the old text.
     pub(super) fn copy(&mut self, piece: Range<usize>) {
         if piece.start < piece.end {
             self.out.push_str(&self.text[piece]);
@@ -120,13 +121,13 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// Copies what stands below an entry, without the empty lines that would join the text at its end.
+    /// Copies the text below an entry, without empty lines that would belong to the block scalar at its end.
     pub(super) fn copy_below(&mut self, piece: Range<usize>) {
         let empty = if self.breaks == Chomping::Keep { empty_lines(&self.text[piece.clone()]) } else { 0 };
         self.copy(piece.start + empty..piece.end);
     }
 
-    /// Writes an empty line, unless one would join the text above.
+    /// Writes an empty line, unless it would belong to the block scalar above.
     pub(super) fn empty_line(&mut self, newline: &str) {
         if self.breaks != Chomping::Keep {
             self.out.push_str(newline);
@@ -140,7 +141,7 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// The name of the anchor of a node, or of the one that an alias stands for.
+    /// The name of the anchor of a node, or of an alias.
     pub(super) fn anchor_name(&self, node: &Node) -> Option<&'a str> {
         let indicator = if node.style == Style::Alias { '*' } else { '&' };
         let end = if node.style == Style::Alias { node.end } else { node.content };
@@ -149,8 +150,8 @@ impl<'a> Editor<'a> {
         Some(name).filter(|name| !name.is_empty())
     }
 
-    /// Remembers what the anchor of a node stands for from here on.
-    pub(super) fn remember(&mut self, node: &Node, value: &Value) {
+    /// Records the value of the anchor of a node.
+    pub(super) fn record_anchor(&mut self, node: &Node, value: &Value) {
         if node.anchored
             && let Some(name) = self.anchor_name(node)
         {
@@ -158,8 +159,8 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// Remembers what the anchor of a key stands for.
-    pub(super) fn remember_key(&mut self, child: &Child) {
+    /// Records the value of the anchor of a key.
+    pub(super) fn record_key_anchor(&mut self, child: &Child) {
         if let Some(key) = child.key.filter(|key| key.anchored)
             && let Some(name) = self.anchor_name(&key)
             && let Some(value) = self.text.get(key.start..key.end).and_then(|text| parse_value(text).ok())
@@ -168,17 +169,17 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// Whether an alias still stands for what is wanted.
-    pub(super) fn stands(&self, node: &Node, value: &Value) -> bool {
+    /// Whether an alias has this value now.
+    pub(super) fn is_alias_of(&self, node: &Node, value: &Value) -> bool {
         self.anchor_name(node).and_then(|name| self.anchors.get(name)) == Some(value)
     }
 
-    /// Whether a node can be followed into: it and its value are of one kind, and neither is empty.
-    pub(super) fn continues(node: &Node, before: &Value, after: &Value) -> bool {
+    /// Whether the children of a node can be edited: old and new value are of the same type and not empty.
+    pub(super) fn is_editable(node: &Node, before: &Value, after: &Value) -> bool {
         is_nested(before) && is_nested(after) && node.list == matches!(after, Value::Array(_))
     }
 
-    /// The entries of a list or mapping as they become.
+    /// The entries of the new list or mapping.
     pub(super) fn planned<'v>(
         &self,
         at: &Node,
@@ -224,7 +225,7 @@ impl<'a> Editor<'a> {
         if keys.len() != entries.len() || (!merges && keys.len() != old.len()) {
             return Err(Fallback::Layout);
         }
-        // Where nothing merges, the members stand in the order of the text.
+        // Without merge keys, the members are in the order of the text.
         let names: Vec<Option<Text>> = if merges {
             keys.iter().map(|key| if key.merge { None } else { self.name(key) }).collect()
         } else {
@@ -247,7 +248,7 @@ impl<'a> Editor<'a> {
             })
             .collect();
         let order = if merges {
-            // What a merge brings is overridden behind it only.
+            // Merged members can be overridden only after the merge key.
             let old = (0..kept.len()).map(Member::Old);
             old.chain((0..fresh.len()).map(Member::New)).collect()
         } else {
@@ -281,7 +282,7 @@ impl<'a> Editor<'a> {
         order.iter().map(|member| piece(member).ok_or(Fallback::Layout)).collect()
     }
 
-    /// The members of a mapping of which none goes; those that are new stand last in the value.
+    /// The members of a mapping to which some are appended and none removed.
     fn appended<'v>(&self, old: &'v Map, new: &'v Map) -> Result<Vec<PlannedEntry<'v>>, Fallback> {
         let count = old.len();
         let order = if new.len() == count {
@@ -303,7 +304,7 @@ impl<'a> Editor<'a> {
         order.into_iter().map(|member| piece(member).ok_or(Fallback::Layout)).collect()
     }
 
-    /// What the merge keys of a mapping bring now, and whether they may stay.
+    /// The members of the merge keys of a mapping, and whether the merge keys can stay.
     fn merged(&self, entries: &[Child], names: &[Option<Text>], new: &Map) -> Result<(Map, bool), Fallback> {
         let merges = |entry: &Child| entry.key.is_some_and(|key| key.merge);
         if entries.iter().filter(|entry| merges(entry)).count() > MAX_MERGES {
@@ -324,11 +325,11 @@ impl<'a> Editor<'a> {
                     Some(map) => {
                         brought.extend(map.iter().map(|(name, value)| (name.clone(), value.clone())));
                     }
-                    // The anchor is gone.
+                    // The anchor was removed.
                     None => keep = false,
                 }
             }
-            // A merge counts more than what stands before it.
+            // A merge key overrides the members before it.
             let mut above = names[..index].iter().flatten();
             if above.any(|name| brought.get(name).is_some_and(|value| new.get(name) != Some(value))) {
                 return Err(Fallback::Merge);
@@ -338,7 +339,7 @@ impl<'a> Editor<'a> {
         Ok((brought, keep))
     }
 
-    /// What a key is called.
+    /// The name of a key.
     fn name(&self, key: &Node) -> Option<Text> {
         let text = self.text.get(key.start..key.end).filter(|_| key.style != Style::Alias)?;
         let resolved = match parse_value(text).ok()? {
@@ -350,16 +351,16 @@ impl<'a> Editor<'a> {
         Keys::default().of(&resolved).ok()
     }
 
-    /// How nodes in brackets are written that have nothing to go by.
+    /// The layout of new flow collections.
     pub(super) const fn one_line(&self) -> FlowLayout {
         let context = if self.json { Context::Json } else { Context::Flow };
         FlowLayout { context, lines: None, blank: self.blank }
     }
 }
 
-/// Whether the first member of a document has no blank behind its colon.
+/// Whether the first member has no blank after its colon.
 fn is_tight(text: &str, outline: &Outline<'_>) -> bool {
     let (steps, base) = outline.steps();
-    let member = steps.windows(2).find(|pair| pair[0].is_key());
+    let member = steps.windows(2).find(|pair| pair[0].has(KEY));
     member.is_some_and(|pair| skip(text, base + pair[0].end()) + 1 == base + pair[1].start())
 }

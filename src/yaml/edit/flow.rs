@@ -1,4 +1,4 @@
-//! Lists and mappings in brackets.
+//! Lists and mappings in flow style.
 
 use std::ops::Range;
 
@@ -13,45 +13,45 @@ use super::outline::{Child, Node, is_bracketed};
 use super::whitespace::{comment, is_blank, line_end, line_start, skip};
 use super::writer::{self, FlowLayout, is_nested};
 
-/// An entry of a list or mapping in brackets.
+/// An entry of a list or mapping in flow style.
 struct Item {
     child: Child,
-    /// What stands before it, from the line break or the separator on.
+    /// The text before it, from the separator or line break.
     head: Range<usize>,
     end: usize,
-    /// What stands between it and its comma.
+    /// The text between it and its comma.
     before_comma: Range<usize>,
-    /// What stands behind the comma on the same line.
+    /// The text after the comma on the same line.
     behind: Range<usize>,
 }
 
-/// What a list or mapping in brackets consists of.
+/// The parts of a list or mapping in flow style.
 struct Items {
     all: Vec<Item>,
-    /// Whether a comma stands behind the last one.
+    /// Whether there is a comma after the last one.
     last_comma: bool,
-    /// What stands before the closing bracket.
+    /// The text before the closing bracket.
     closing: Range<usize>,
     layout: FlowLayout,
-    /// What stands before a new entry that is not the first.
+    /// The text before a new entry that is not the first.
     lead: String,
-    /// How far the lines inside are indented, if there are any.
+    /// The indentation of the lines inside, if there are any.
     indent: Option<String>,
-    /// How new entries are written.
+    /// The formatting of new entries.
     formatting: Formatting,
 }
 
-/// How far brackets are written.
+/// The state while writing.
 struct Open {
-    /// Whether a comment must be ended by a line break.
+    /// Whether the line ends with a comment.
     comment: bool,
-    /// The end of what was written of the old text.
+    /// The end of the old text that is written.
     end: usize,
 }
 
 impl<'a> Editor<'a> {
-    /// Writes a list or mapping in brackets, both brackets included; gives the end of what was written of the old
-    /// text. That is behind the comment that follows if it is about the last entry and another one comes below it.
+    /// Writes a list or mapping with its brackets; returns the end of the old text that is written, which includes
+    /// the comment after it if that belongs to the last entry.
     pub(super) fn brackets(&mut self, node: &Node, before: &Value, after: &Value) -> Result<usize, Fallback> {
         let items = self.items(node)?;
         let planned = self.plan_of(node, &items, before, after)?;
@@ -88,7 +88,7 @@ impl<'a> Editor<'a> {
         self.planned(node, &children, before, after)
     }
 
-    /// Writes what stands before an entry.
+    /// Writes the text before an entry.
     fn head(
         &mut self,
         items: &Items,
@@ -116,14 +116,14 @@ impl<'a> Editor<'a> {
         Ok(())
     }
 
-    /// Writes an entry that is new, or one that is copied.
+    /// Writes a new or an unchanged entry.
     fn other(&mut self, piece: &PlannedEntry<'_>, items: &Items) -> Result<(), Fallback> {
         if let Some((index, _)) = piece.origin {
             let item = &items.all[index];
             self.copy(item.head.end..item.end);
             return Ok(());
         }
-        self.bounded(piece.after, 0)?;
+        self.check_depth(piece.after)?;
         if let Some(key) = piece.key {
             writer::write_key(key, items.layout.context, &items.formatting, &mut self.out)?;
             self.out.push(':');
@@ -133,13 +133,13 @@ impl<'a> Editor<'a> {
         writer::bracketed(piece.after, &items.layout, &formatting, &mut self.out)
     }
 
-    /// How a new value is written: the quotes of scalars tell nothing about what is nested.
+    /// The formatting of a new value; nested values do not copy the quotes of scalars.
     fn formatting_of(&self, after: &Value, items: &Items) -> Formatting {
         let always = if is_nested(after) { self.formatting.always } else { items.formatting.always };
         Formatting { always, ..items.formatting }
     }
 
-    /// Writes what stands behind an entry.
+    /// Writes the text after an entry.
     fn behind(
         &mut self,
         node: &Node,
@@ -159,7 +159,7 @@ impl<'a> Editor<'a> {
         open.comment = false;
         if let Some(item) = item {
             open.comment = self.text[item.behind.clone()].contains('#');
-            // Blanks in front of nothing are not carried to other places.
+            // Trailing blanks are not moved to other places.
             if open.comment || slot + 1 < planned.len() || items.closing.is_empty() {
                 self.copy(item.behind.clone());
             }
@@ -173,7 +173,7 @@ impl<'a> Editor<'a> {
         }
     }
 
-    /// Starts a line behind a comment.
+    /// Starts a line after a comment.
     fn end_comment(&mut self, items: &Items) -> Result<(), Fallback> {
         let indent = items.indent.as_deref().ok_or(Fallback::Comment)?;
         self.out.push_str(self.formatting.newline);
@@ -181,14 +181,14 @@ impl<'a> Editor<'a> {
         Ok(())
     }
 
-    /// The comment behind the closing bracket if it is about the last entry: that stands on the same line, and others
+    /// The comment after the closing bracket if it belongs to the last entry: that is on the same line, and others
     /// have comments of their own.
     fn last_comment(&self, node: &Node, items: &Items) -> &'a str {
         let text = self.text;
         let is_commented = |item: &Item| text[item.behind.clone()].contains('#');
         let starts_line = items.all.last().is_some_and(|last| text[last.head.clone()].contains('\n'));
         let follows = starts_line && is_blank(&text[items.closing.clone()]) && !items.last_comma;
-        // A comment behind brackets in brackets is theirs.
+        // A comment after nested brackets belongs to these.
         if self.json
             || self.depth > 0
             || !follows
@@ -205,29 +205,29 @@ impl<'a> Editor<'a> {
     fn item(&mut self, item: &Item, before: &Value, after: &Value, items: &Items) -> Result<(), Fallback> {
         let node = &item.child.node;
         let lead = item.head.end;
-        self.remember_key(&item.child);
+        self.record_key_anchor(&item.child);
         if !node.shared && before == after {
             self.copy(lead..item.end);
-        } else if is_bracketed(self.text, node) && Self::continues(node, before, after) {
+        } else if is_bracketed(self.text, node) && Self::is_editable(node, before, after) {
             self.copy(lead..node.content);
             self.depth += 1;
             self.brackets(node, before, after)?;
             self.depth -= 1;
-            self.remember(node, after);
-        } else if if node.style == Style::Alias { self.stands(node, after) } else { before == after } {
+            self.record_anchor(node, after);
+        } else if if node.style == Style::Alias { self.is_alias_of(node, after) } else { before == after } {
             self.copy(lead..item.end);
-            self.remember(node, after);
+            self.record_anchor(node, after);
         } else {
             self.replace_item(item, after, items)?;
         }
         Ok(())
     }
 
-    /// Writes an entry whose value becomes another one as a whole.
+    /// Writes an entry whose whole value is replaced.
     fn replace_item(&mut self, item: &Item, after: &Value, items: &Items) -> Result<(), Fallback> {
         let node = &item.child.node;
         self.expanded += usize::from(node.style == Style::Alias);
-        self.bounded(after, 0)?;
+        self.check_depth(after)?;
         if item.child.key.is_some() {
             if node.lead == NO_OFFSET {
                 return Err(Fallback::Layout);

@@ -1,4 +1,4 @@
-//! Elements in brackets in a list of lines.
+//! Elements in flow style in a list in block style.
 
 use crate::value::Value;
 use crate::yaml::event::Style;
@@ -10,20 +10,20 @@ use super::outline::{Child, is_bracketed};
 use super::whitespace::line_start;
 use super::writer::{self, FlowLayout, is_nested};
 
-/// A new element may fill a line up to here, or as far as its longest neighbour.
+/// The maximum column of a new element, unless a neighbour is longer.
 const WIDTH: usize = 80;
 
-/// How new elements are written where most others stand in brackets.
+/// The formatting of new elements if most others are in flow style.
 pub(super) struct FlowElements {
     brackets: FlowLayout,
     formatting: Formatting,
-    /// Whether blanks stand inside of the brackets.
+    /// Whether there are blanks inside the brackets.
     padded: bool,
     width: usize,
 }
 
 impl Editor<'_> {
-    /// How new elements are written among these, if in brackets.
+    /// The formatting of new elements among these, if in flow style.
     pub(super) fn flow(&self, elements: &[Child]) -> Option<FlowElements> {
         let mut flow = None;
         let (mut nested, mut short, mut width) = (0, 0, WIDTH);
@@ -44,7 +44,7 @@ impl Editor<'_> {
 }
 
 impl FlowElements {
-    /// An element in brackets; `None` for one that needs lines of its own.
+    /// An element in flow style; `None` if it does not fit on a line.
     pub(super) fn element(&self, value: &Value, column: usize) -> Result<Option<String>, Fallback> {
         if !is_nested(value) || has_lines(value) {
             return Ok(None);
@@ -59,7 +59,7 @@ impl FlowElements {
     }
 }
 
-/// Whether a text of several lines is in a value.
+/// Whether a value contains a string of several lines.
 fn has_lines(value: &Value) -> bool {
     let mut open = vec![value];
     while let Some(value) = open.pop() {

@@ -1,10 +1,10 @@
-//! Folded texts with other words in them: their lines stay as far as their words do.
+//! Changed folded block scalars: lines whose words are unchanged are kept.
 
 use crate::yaml::quote;
 
 use super::writer::indent;
 
-/// The header and the lines of a text that is folded as the one before it was; `None` if only other styles hold it.
+/// Header and lines of a text folded like the old one; `None` if it cannot be folded.
 ///
 /// `written` is the old text from its header on, whose lines are indented up to `column`.
 pub(super) fn folded(text: &str, written: &str, column: usize, newline: &str) -> Option<(String, String)> {
@@ -93,7 +93,7 @@ fn wrapped<'t>(paragraph: &'t str, old: &[&str], width: usize) -> Vec<&'t str> {
     lines
 }
 
-/// The last blank before a width that stands alone, else the first behind it; `None` for text that fits.
+/// The last single blank before a width, else the first after it; `None` if the text fits.
 fn break_of(text: &str, width: usize) -> Option<usize> {
     if text.len() <= width {
         return None;

@@ -1,18 +1,18 @@
-//! The habits of a text: how far it indents, how it writes lists, when it quotes.
+//! The formatting of a text: indentation, lists, quotes.
 
 use crate::yaml::event::Style;
 use crate::yaml::quote::{self, ScalarStyle};
 
-use super::layout::{Expected, Indicator, LayoutNode, NO_OFFSET, property_end};
+use super::layout::{Expected, Indicator, KEY, LIST, LayoutNode, NO_OFFSET, property_end};
 use super::outline::{Outline, column};
 use super::whitespace::{is_blank, line_start, skip};
 
-/// So many nodes tell the habits of a text.
+/// The number of nodes that are sampled.
 const SAMPLED_NODES: usize = 256;
-/// So many are asked where the first ones hold no list.
+/// The same, if the first ones contain no list.
 const MAX_SAMPLED_NODES: usize = 16 * SAMPLED_NODES;
 
-/// How often each way of writing was met.
+/// The number of occurrences of each style.
 #[derive(Debug, Default)]
 pub(super) struct StyleCounts {
     steps: WidthCounts,
@@ -21,7 +21,7 @@ pub(super) struct StyleCounts {
     plain: usize,
     single: usize,
     double: usize,
-    /// Strings in quotes that need none.
+    /// Strings in unnecessary quotes.
     extra: usize,
 }
 
@@ -36,7 +36,7 @@ impl WidthCounts {
         }
     }
 
-    /// The width met most often, the smallest of several.
+    /// The most frequent width, the smallest of several.
     fn most(&self) -> Option<usize> {
         let most = *self.0.iter().max()?;
         (most > 0).then(|| self.0.iter().position(|count| *count == most))?
@@ -44,7 +44,7 @@ impl WidthCounts {
 }
 
 impl StyleCounts {
-    /// How the first nodes of a document are written.
+    /// The styles of the first nodes of a document.
     pub(super) fn of(text: &str, outline: &Outline<'_>) -> Self {
         let (steps, base) = outline.steps();
         let mut counts = Self::default();
@@ -60,21 +60,20 @@ impl StyleCounts {
             }
             let start = base + step.start();
             if step.style == Style::BlockCollection {
-                let key = index.checked_sub(1).map(|above| &steps[above]).filter(|above| above.is_key());
+                let key = index.checked_sub(1).map(|above| &steps[above]).filter(|above| above.has(KEY));
                 let own = column(text, first_dash(text, base, key, step).unwrap_or(start));
                 if let Some((_, in_list, holder)) = open.last()
                     && *holder != NO_OFFSET
                     && own != NO_OFFSET
                 {
                     let dash = text.as_bytes().get(line_start(text, start) + holder);
-                    counts.nested(*in_list, step.is_list(), *holder, own, dash != Some(&b'-'));
+                    counts.nested(*in_list, step.has(LIST), *holder, own, dash != Some(&b'-'));
                 }
-                open.push((step.next(), step.is_list(), own));
-            } else if !step.is_key() {
+                open.push((step.next(), step.has(LIST), own));
+            } else if !step.has(KEY) {
                 if let Some((_, true, holder)) = open.last()
                     && *holder != NO_OFFSET
-                    && !step.is_anchored()
-                    && !step.is_tagged()
+                    && step.properties() == 0
                 {
                     counts.element(text, line_start(text, start) + holder, start);
                 }
@@ -86,7 +85,7 @@ impl StyleCounts {
         counts
     }
 
-    /// A list or mapping of lines in another one.
+    /// Counts a list or mapping in another one.
     fn nested(&mut self, in_list: bool, list: bool, holder: usize, column: usize, below: bool) {
         let width = column.saturating_sub(holder);
         match (in_list, list) {
@@ -97,7 +96,7 @@ impl StyleCounts {
         }
     }
 
-    /// An element of a list of lines that stands behind its dash.
+    /// Counts an element after its dash.
     fn element(&mut self, text: &str, dash: usize, start: usize) {
         if let Some(lead) = text.get(dash..start)
             && let Some(gap) = lead.strip_prefix('-')
@@ -107,7 +106,7 @@ impl StyleCounts {
         }
     }
 
-    /// A scalar that is no key, as it is written.
+    /// Counts a scalar that is no key.
     fn scalar(&mut self, style: Style, text: &str) {
         match style {
             Style::Plain => self.plain += usize::from(text.starts_with(|c: char| c.is_alphabetic())),
@@ -124,7 +123,7 @@ impl StyleCounts {
         }
     }
 
-    /// The habits that follow.
+    /// The formatting that follows from the counts.
     pub(super) fn formatting(&self, newline: &'static str) -> Formatting {
         let quotes = match (self.single, self.double) {
             (0, 0) => None,
@@ -144,39 +143,38 @@ impl StyleCounts {
     }
 }
 
-/// Where the first dash of a list stands that is the value of a key: what was noted of one in the column of its key
-/// stands behind it.
+/// The first dash of a list that is the value of a key; the layout of an unindented list starts after it.
 fn first_dash(text: &str, base: usize, key: Option<&LayoutNode>, list: &LayoutNode) -> Option<usize> {
-    let key = key.filter(|_| list.is_list())?;
+    let key = key.filter(|_| list.has(LIST))?;
     let mut at = Indicator::of(text, base + key.end(), Expected::Value, true).end;
-    for _ in 0..usize::from(list.is_anchored()) + usize::from(list.is_tagged()) {
+    for _ in 0..list.properties() {
         at = property_end(text, skip(text, at));
     }
     let at = skip(text, at);
     text[at..].starts_with('-').then_some(at)
 }
 
-/// Whether a scalar in quotes needs none.
+/// Whether the quotes of a scalar are unnecessary.
 pub(super) fn has_extra_quotes(written: &str) -> bool {
     let inner = written.get(1..written.len().saturating_sub(1)).unwrap_or_default();
     !inner.contains(['\\', '\'']) && quote::scalar_style(inner) == ScalarStyle::Plain
 }
 
-/// A kind of quotes.
+/// The kind of quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quote {
     Single,
     Double,
 }
 
-/// How new text is written.
+/// The formatting of new text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Formatting {
-    /// How far a mapping is indented below its key.
+    /// The indentation of a mapping below its key.
     pub(super) step: usize,
-    /// How far a list is.
+    /// The indentation of a list below its key.
     pub(super) list_step: usize,
-    /// How far the content of an element stands behind its dash.
+    /// The distance from a dash to its content.
     pub(super) dash: usize,
     pub(super) newline: &'static str,
     /// The quotes for strings that need some.

@@ -1,4 +1,4 @@
-//! Where the nodes of a document stand, noted while it is read, so that an edit need not read it again.
+//! The layout of a document: ranges and styles of its nodes, recorded while it is read, for later edits.
 
 use std::ops::Range;
 
@@ -7,19 +7,19 @@ use crate::yaml::event::{Chomping, EventReceiver, Kind, NodeStyle, ReadError, Sc
 
 use super::whitespace::{line_start, skip};
 
-/// An offset that does not exist.
+/// No offset.
 pub(super) const NO_OFFSET: usize = usize::MAX;
 
-/// The nodes of a document in the order of the text, keys and values in expected.
+/// The nodes of a document in the order of the text, keys and values alternating.
 #[derive(Debug, Default)]
 pub(in crate::yaml) struct Layout {
     pub(super) steps: Vec<LayoutNode>,
-    /// Where the text starts that the offsets are counted from.
+    /// The base of the offsets.
     pub(super) base: usize,
 }
 
 impl Layout {
-    /// Where the root starts, if it is a list or a mapping.
+    /// The start of the root, if it is a list or mapping.
     pub(in crate::yaml) fn root(&self) -> Option<usize> {
         let root = self
             .steps
@@ -29,70 +29,61 @@ impl Layout {
     }
 }
 
-/// A node, in few bytes: every document that is read has them. Offsets count from the start of its text.
+/// A node. Small, because all documents have them. Offsets are relative to the start of the document.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LayoutNode {
     start: u32,
     end: u32,
     next: u32,
     pub(super) style: Style,
-    marks: u8,
+    flags: u8,
 }
 
-const LIST: u8 = 1;
-const KEY: u8 = 1 << 1;
-const MERGE: u8 = 1 << 2;
-const ANCHORED: u8 = 1 << 3;
-const TAGGED: u8 = 1 << 4;
-const SHARED: u8 = 1 << 5;
+pub(super) const LIST: u8 = 1;
+pub(super) const KEY: u8 = 1 << 1;
+/// A merge key.
+pub(super) const MERGE: u8 = 1 << 2;
+pub(super) const ANCHORED: u8 = 1 << 3;
+pub(super) const TAGGED: u8 = 1 << 4;
+/// Contains an anchor or alias.
+pub(super) const SHARED: u8 = 1 << 5;
 const CLIPS: u8 = 1 << 6;
 const KEEPS: u8 = 1 << 7;
 
+/// The number of properties of a node with these flags: anchor and tag.
+fn properties(flags: u8) -> usize {
+    usize::from(flags & ANCHORED > 0) + usize::from(flags & TAGGED > 0)
+}
+
 impl LayoutNode {
-    /// Where a scalar or a bracket starts, behind anchor and tag.
+    /// The start, after anchor and tag.
     pub(super) const fn start(self) -> usize {
         self.start as usize
     }
 
-    /// Where the node ends, without the line break of its last line.
+    /// The end, without the line break of the last line.
     pub(super) const fn end(self) -> usize {
         self.end as usize
     }
 
-    /// The step behind this node and everything in it.
+    /// The index of the node after this one and its descendants.
     pub(super) const fn next(self) -> usize {
         self.next as usize
     }
 
-    pub(super) const fn is_list(self) -> bool {
-        self.marks & LIST > 0
+    /// Whether a flag is set.
+    pub(super) const fn has(self, flag: u8) -> bool {
+        self.flags & flag > 0
     }
 
-    pub(super) const fn is_key(self) -> bool {
-        self.marks & KEY > 0
+    /// The number of its properties: anchor and tag.
+    pub(super) fn properties(self) -> usize {
+        properties(self.flags)
     }
 
-    /// Whether it is the key that merges.
-    pub(super) const fn merges(self) -> bool {
-        self.marks & MERGE > 0
-    }
-
-    pub(super) const fn is_anchored(self) -> bool {
-        self.marks & ANCHORED > 0
-    }
-
-    pub(super) const fn is_tagged(self) -> bool {
-        self.marks & TAGGED > 0
-    }
-
-    /// Whether an anchor or alias is in it.
-    pub(super) const fn is_shared(self) -> bool {
-        self.marks & SHARED > 0
-    }
-
-    /// What the line breaks at the end of a text count for.
+    /// The chomping, if it is a block scalar.
     pub(super) const fn breaks(self) -> Chomping {
-        match self.marks & (CLIPS | KEEPS) {
+        match self.flags & (CLIPS | KEEPS) {
             0 => Chomping::Strip,
             CLIPS => Chomping::Clip,
             _ => Chomping::Keep,
@@ -100,7 +91,7 @@ impl LayoutNode {
     }
 }
 
-/// What comes next in an open list or mapping.
+/// The next node of an open list or mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expected {
     Element,
@@ -109,7 +100,7 @@ pub(super) enum Expected {
 }
 
 impl Expected {
-    /// What comes first.
+    /// The first node.
     pub(super) const fn first(list: bool) -> Self {
         if list { Self::Element } else { Self::Key }
     }
@@ -123,7 +114,7 @@ impl Expected {
     }
 }
 
-/// Passes events on, and notes where they stand.
+/// Records the layout, and forwards the events.
 #[derive(Debug)]
 pub(in crate::yaml) struct LayoutRecorder<'t, 's, S> {
     receiver: &'s mut S,
@@ -132,15 +123,15 @@ pub(in crate::yaml) struct LayoutRecorder<'t, 's, S> {
     json: bool,
     steps: Vec<LayoutNode>,
     open: Vec<(usize, Expected)>,
-    /// Where the last node ended or the innermost one started.
+    /// The end of the last node, or the start of the innermost one.
     cursor: usize,
     node_style: Option<NodeStyle>,
-    /// Whether an offset is too large to be noted.
+    /// Whether an offset is too large.
     broken: bool,
 }
 
 impl<'t, 's, S: EventReceiver> LayoutRecorder<'t, 's, S> {
-    /// Notes what starts at an offset of a text.
+    /// Records a document that starts at an offset.
     pub(in crate::yaml) fn new(receiver: &'s mut S, text: &'t str, base: usize, json: bool) -> Self {
         Self {
             receiver,
@@ -155,7 +146,7 @@ impl<'t, 's, S: EventReceiver> LayoutRecorder<'t, 's, S> {
         }
     }
 
-    /// What was noted; empty where that is impossible.
+    /// The layout; empty if there is none.
     pub(in crate::yaml) fn finish(mut self) -> Layout {
         if self.broken || !self.open.is_empty() {
             self.steps.clear();
@@ -163,53 +154,49 @@ impl<'t, 's, S: EventReceiver> LayoutRecorder<'t, 's, S> {
         Layout { steps: self.steps, base: self.base }
     }
 
-    fn offset(&mut self, at: usize) -> u32 {
-        u32::try_from(at - self.base).unwrap_or_else(|_| {
+    /// A number in 32 bits; too large ones discard the layout.
+    fn narrow(&mut self, number: usize) -> u32 {
+        u32::try_from(number).unwrap_or_else(|_| {
             self.broken = true;
             0
         })
     }
 
-    /// What the node is that comes now.
+    /// The role of the next node.
     fn expected(&mut self) -> Option<Expected> {
         let (_, expected) = self.open.last_mut()?;
         Some(std::mem::replace(expected, expected.next()))
     }
 
-    fn push(&mut self, at: Range<usize>, style: Style, marks: u8) {
-        let (start, end) = (self.offset(at.start), self.offset(at.end));
-        let next = u32::try_from(self.steps.len() + 1).unwrap_or_else(|_| {
-            self.broken = true;
-            0
-        });
-        self.steps.push(LayoutNode { start, end, next, style, marks });
+    fn push(&mut self, at: Range<usize>, style: Style, flags: u8) {
+        let (start, end) = (self.narrow(at.start - self.base), self.narrow(at.end - self.base));
+        let next = self.narrow(self.steps.len() + 1);
+        self.steps.push(LayoutNode { start, end, next, style, flags });
     }
 
-    fn leaf(&mut self, at: Range<usize>, fallback: Style, marks: u8) {
+    fn leaf(&mut self, at: Range<usize>, fallback: Style, flags: u8) {
         let node_style = self.node_style.take().unwrap_or(NodeStyle { style: fallback, tagged: false });
         let expected = self.expected();
-        let mut marks = marks | if node_style.tagged { TAGGED } else { 0 };
+        let mut flags = flags | if node_style.tagged { TAGGED } else { 0 };
         if expected == Some(Expected::Key) {
-            marks |= KEY;
+            flags |= KEY;
         } else {
-            marks &= !MERGE;
+            flags &= !MERGE;
         }
         let at = match node_style.style {
             Style::Missing => {
-                let properties = usize::from(marks & ANCHORED > 0) + usize::from(marks & TAGGED > 0);
-                let end = self.behind_sign(expected, properties);
+                let end = self.after_indicator(expected, properties(flags));
                 end..end
             }
             Style::BlockScalar => {
-                let properties = usize::from(marks & ANCHORED > 0) + usize::from(marks & TAGGED > 0);
-                let header = skip(self.text, self.behind_sign(expected, properties));
+                let header = skip(self.text, self.after_indicator(expected, properties(flags)));
                 let breaks = Chomping::of_header(self.text.get(header..).unwrap_or_default());
-                marks |= match breaks {
+                flags |= match breaks {
                     Chomping::Strip => 0,
                     Chomping::Clip => CLIPS,
                     Chomping::Keep => KEEPS,
                 };
-                // Only then do empty lines below a text belong to it.
+                // Only with `+` do empty lines below belong to it.
                 at.start..block_end(self.text, at.end, breaks == Chomping::Keep)
             }
             Style::Plain
@@ -220,21 +207,21 @@ impl<'t, 's, S: EventReceiver> LayoutRecorder<'t, 's, S> {
             | Style::Alias => at,
         };
         self.cursor = at.end;
-        self.push(at, node_style.style, marks);
-        self.share(marks);
+        self.push(at, node_style.style, flags);
+        self.share(flags);
     }
 
-    /// Tells the node that holds this one of an anchor or alias.
-    fn share(&mut self, marks: u8) {
-        if marks & SHARED > 0
+    /// Propagates the flag [`SHARED`] to the parent.
+    fn share(&mut self, flags: u8) {
+        if flags & SHARED > 0
             && let Some((parent, _)) = self.open.last()
         {
-            self.steps[*parent].marks |= SHARED;
+            self.steps[*parent].flags |= SHARED;
         }
     }
 
-    /// Where the indicator that leads to the next node ends, and its anchor and tag: where it ends if it is not there.
-    fn behind_sign(&self, expected: Option<Expected>, properties: usize) -> usize {
+    /// The end of the indicator, anchor and tag of the next node.
+    fn after_indicator(&self, expected: Option<Expected>, properties: usize) -> usize {
         let holder = self.open.last().map(|(holder, _)| self.steps[*holder].style == Style::BlockCollection);
         let mut at = match (expected, holder) {
             (Some(expected), Some(lines)) => Indicator::of(self.text, self.cursor, expected, lines).end,
@@ -250,11 +237,11 @@ impl<'t, 's, S: EventReceiver> LayoutRecorder<'t, 's, S> {
 impl<S: EventReceiver> EventReceiver for LayoutRecorder<'_, '_, S> {
     fn scalar(&mut self, scalar: Scalar<'_>, anchor: usize, at: Range<usize>) -> Result<(), ReadError> {
         let fallback = if self.json { Style::DoubleQuoted } else { Style::Plain };
-        let mut marks = if anchor > 0 { ANCHORED | SHARED } else { 0 };
+        let mut flags = if anchor > 0 { ANCHORED | SHARED } else { 0 };
         if scalar.text == "<<" && scalar.is_merge() {
-            marks |= MERGE;
+            flags |= MERGE;
         }
-        self.leaf(at.clone(), fallback, marks);
+        self.leaf(at.clone(), fallback, flags);
         self.receiver.scalar(scalar, anchor, at)
     }
 
@@ -274,16 +261,16 @@ impl<S: EventReceiver> EventReceiver for LayoutRecorder<'_, '_, S> {
             self.node_style.take().unwrap_or(NodeStyle { style: Style::FlowCollection, tagged: false });
         let expected = self.expected();
         let list = kind == Kind::List;
-        let marks = if list { LIST } else { 0 }
+        let flags = if list { LIST } else { 0 }
             | if anchor > 0 { ANCHORED | SHARED } else { 0 }
             | if node_style.tagged { TAGGED } else { 0 };
         self.cursor = if node_style.style == Style::BlockCollection {
-            self.behind_sign(expected, usize::from(anchor > 0) + usize::from(node_style.tagged))
+            self.after_indicator(expected, properties(flags))
         } else {
-            // A pair in a list has no brackets of its own.
+            // A single pair in a list has no brackets.
             offset + usize::from(is_bracket(self.text, offset, list))
         };
-        self.push(offset..offset, node_style.style, marks);
+        self.push(offset..offset, node_style.style, flags);
         self.open.push((self.steps.len() - 1, Expected::first(list)));
         self.receiver.open(kind, anchor, offset)
     }
@@ -292,13 +279,14 @@ impl<S: EventReceiver> EventReceiver for LayoutRecorder<'_, '_, S> {
         if let Some((index, _)) = self.open.pop() {
             let step = self.steps[index];
             if step.style == Style::FlowCollection
-                && is_bracket(self.text, self.base + step.start(), step.is_list())
+                && is_bracket(self.text, self.base + step.start(), step.has(LIST))
             {
                 self.cursor = offset;
             }
-            let (end, next) = (self.offset(self.cursor), u32::try_from(self.steps.len()).unwrap_or(0));
+            let (end, next) =
+                (self.narrow(self.cursor - self.base), u32::try_from(self.steps.len()).unwrap_or(0));
             self.steps[index] = LayoutNode { end, next, ..step };
-            self.share(step.marks);
+            self.share(step.flags);
         }
         self.receiver.close(offset)
     }
@@ -320,13 +308,13 @@ impl<S: EventReceiver> EventReceiver for LayoutRecorder<'_, '_, S> {
 /// The indicator that leads to a node: a dash, a question mark, a colon, or nothing but the comma before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Indicator {
-    /// Where the entry starts; [`NO_OFFSET`] for a value without a colon.
+    /// The start of the entry; [`NO_OFFSET`] for a value without a colon.
     pub(super) lead: usize,
     pub(super) end: usize,
 }
 
 impl Indicator {
-    /// The indicator behind an offset at which the node before ended.
+    /// The indicator after the end of the previous node.
     pub(super) fn of(text: &str, from: usize, expected: Expected, lines: bool) -> Self {
         let byte = |at: usize| text.as_bytes().get(at).copied();
         let at = skip(text, from);
@@ -346,12 +334,12 @@ impl Indicator {
     }
 }
 
-/// Whether the bracket that opens a list or mapping stands at an offset.
+/// Whether the opening bracket of a list or mapping is at an offset.
 pub(super) fn is_bracket(text: &str, at: usize, list: bool) -> bool {
     text.as_bytes().get(at) == Some(if list { &b'[' } else { &b'{' })
 }
 
-/// Where the document itself starts: behind its directives and the separator.
+/// The start of the root: after directives and separator.
 pub(super) fn prologue(text: &str, start: usize) -> usize {
     let mut at = skip(text, start);
     while text[at..].starts_with('%') {
@@ -375,11 +363,11 @@ pub(super) fn property_end(text: &str, at: usize) -> usize {
     end.map_or(text.len(), |end| at + end)
 }
 
-/// The end of a block scalar, without what stands below it: comments, and empty lines unless they count.
+/// The end of a block scalar, without comments below, and without empty lines unless they belong to it.
 fn block_end(text: &str, end: usize, keeps: bool) -> usize {
     let end = end.min(text.len());
     if keeps {
-        // What starts the line of a comment is no part of it.
+        // The indentation of a comment does not belong to it.
         let last = line_start(text, end);
         let end = if text[last..end].trim_matches([' ', '\t']).is_empty() { last } else { end };
         return without_break(text, end);

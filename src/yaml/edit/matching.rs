@@ -1,32 +1,30 @@
-//! Which elements of a list became which.
+//! Matching the elements of an old and a new list.
 
 use std::collections::BTreeMap;
 
-use crate::value::Value;
+use crate::value::{Value, equal_ends};
 
-/// Fields that tell the elements of a list apart, the best first.
+/// Fields that identify the elements of a list, the best first.
 const NAMES: [&str; 9] =
     ["name", "key", "mountPath", "devicePath", "containerPort", "port", "ip", "topologyKey", "uid"];
 
-/// So many elements are looked at for one that is mostly the same.
+/// The number of elements searched for a similar one.
 const NEAR: usize = 8;
 
-/// Where an element of the new list comes from.
+/// The origin of an element of the new list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Origin {
-    /// The old one with this index, in its place relative to the others that stay.
+    /// The old element with this index, in the same order as the others that stay.
     Stays(usize),
-    /// The old one with this index, from another place.
+    /// The old element with this index, moved.
     Moved(usize),
-    /// Nowhere.
+    /// There is no old element.
     New,
 }
 
-/// Pairs the elements of two lists so that few of them move.
+/// Matches the elements of two lists so that few of them move.
 pub(super) fn origins(old: &[Value], new: &[Value]) -> Vec<Origin> {
-    let head = old.iter().zip(new).take_while(|(was, is)| was == is).count();
-    let tail =
-        old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(was, is)| was == is).count();
+    let (head, tail) = equal_ends(old, new);
     let (was, is) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
     let mut origins: Vec<Origin> = (0..head).map(Origin::Stays).collect();
     let between = if is.is_empty() { Vec::new() } else { middle(was, is) };
@@ -62,7 +60,7 @@ fn middle(old: &[Value], new: &[Value]) -> Vec<Origin> {
     matched.into_iter().enumerate().map(origin).collect()
 }
 
-/// What tells an element of any list apart: its name, else all of it.
+/// The identity of an element: its name, or else all of it.
 fn text(item: &Value) -> String {
     match item.get("name") {
         Some(name @ Value::String(_)) => format!("name {}", name.to_json()),
@@ -70,7 +68,7 @@ fn text(item: &Value) -> String {
     }
 }
 
-/// The values of a field that every element has and no two share.
+/// The values of a field, if all elements have it with different values.
 fn names(items: &[Value], field: &str) -> Option<Vec<String>> {
     let names = items.iter().map(|item| match item.get(field)? {
         Value::Array(_) | Value::Object(_) | Value::Null => None,
@@ -79,7 +77,7 @@ fn names(items: &[Value], field: &str) -> Option<Vec<String>> {
     distinct(names.collect::<Option<_>>()?)
 }
 
-/// What objects of Kubernetes are told apart by.
+/// The identities of Kubernetes objects.
 fn identities(items: &[Value]) -> Option<Vec<String>> {
     let identity = |item: &Value| {
         let at = |path: &[&str]| item.path(path).map(Value::to_json).unwrap_or_default();
@@ -99,9 +97,9 @@ fn distinct(names: Vec<String>) -> Option<Vec<String>> {
     all.then_some(names)
 }
 
-/// Which of the matched elements form a longest run of rising origins.
+/// The longest increasing subsequence of origins.
 fn rising(matched: &[Option<usize>]) -> Vec<bool> {
-    // The index of the last element of the best run of each length, and what stands before each in its run.
+    // The last element of the best run of each length, and the predecessor of each element.
     let mut ends: Vec<(usize, usize)> = Vec::new();
     let mut before = vec![usize::MAX; matched.len()];
     for (index, origin) in matched.iter().enumerate() {
@@ -124,7 +122,7 @@ fn rising(matched: &[Option<usize>]) -> Vec<bool> {
 }
 
 /// Pairs what is left between two elements that stay: what is mostly the same, and of elements without
-/// names also what stands in the same place.
+/// names also those at the same place.
 fn pair(old: &[Value], new: &[Value], matched: &mut [Option<usize>], stays: &[bool], is_keyed: bool) {
     let mut used = vec![false; old.len()];
     for origin in matched.iter().flatten() {

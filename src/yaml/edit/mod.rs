@@ -1,7 +1,7 @@
-//! Documents edited: their text with another value in it, and nothing else changed.
+//! Editing documents: their text with another value, otherwise unchanged.
 //!
-//! The new text is made of pieces of the old one; what is new is written as its surroundings are. The result
-//! is read again, and where it does not say what it should the document is printed canonically.
+//! The new text consists of parts of the old one; new nodes are formatted like their surroundings. The result
+//! is read again, and if it has another value, the document is printed canonically instead.
 
 mod block;
 mod check;
@@ -31,11 +31,11 @@ use outline::Outline;
 /// A document with another value.
 #[derive(Clone, Debug)]
 pub struct Edited {
-    /// The whole text, with what separates it from its neighbours.
+    /// The whole text, separators included.
     pub text: String,
-    /// How many aliases were written out, because the node that they stand for became another one.
+    /// The number of aliases replaced by their value because their anchor got another one.
     pub expanded: usize,
-    /// Why the text is a canonical one; `None` if it is the old text, edited.
+    /// Why the text is canonical; `None` if it is the old text, edited.
     pub fallback: Option<Fallback>,
 }
 
@@ -49,16 +49,16 @@ pub enum Fallback {
     /// The layout of the text is not understood.
     #[error("its layout is not understood")]
     Layout,
-    /// Tabs stand where blanks should.
+    /// Tabs in the indentation.
     #[error("tabs or other signs stand where blanks would tell the indentation")]
     Indentation,
-    /// The root became another kind of node.
+    /// The root changed its type.
     #[error("the whole document became another one")]
     Root,
-    /// Merge keys that no edit can follow.
+    /// The change concerns merged members.
     #[error("the change concerns members that a merge key brings")]
     Merge,
-    /// A comment stands where it would be lost.
+    /// A comment would be lost.
     #[error("a comment stands inside what changes")]
     Comment,
     /// A key is too long for one line.
@@ -67,14 +67,14 @@ pub enum Fallback {
     /// A new node is nested too deep.
     #[error("what is new is nested too deep")]
     Depth,
-    /// The edited text would be read as something else.
+    /// The edited text has another value.
     #[error("the edited text would be read as something else")]
     Reading,
 }
 
 impl Document {
-    /// The text with another value in the place of this one: comments, order, quotes and layout of what did
-    /// not change stay as they are.
+    /// The text with another value: comments, order, quotes and layout of unchanged
+    /// nodes are kept.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -91,7 +91,7 @@ impl Document {
         self.as_edited(self.edit_and_check(value), value)
     }
 
-    /// As [`Self::edited`], without reading the text again: it may say anything. Tells what that costs.
+    /// As [`Self::edited`], without reading the text again. For measurements and tests.
     pub fn edited_unchecked(&self, value: &Value) -> Edited {
         self.as_edited(self.edit(value), value)
     }

@@ -1,14 +1,14 @@
-//! Where new members of a mapping stand.
+//! The places of new members of a mapping.
 
 use crate::value::Text;
 
-/// The order in which people write the head of an object.
+/// The usual order of the first members of an object.
 const OBJECT: [&str; 4] = ["apiVersion", "kind", "metadata", "spec"];
-/// The head of its metadata.
+/// Those of its metadata.
 const METADATA: [&str; 5] = ["name", "generateName", "namespace", "labels", "annotations"];
-/// The head of a container.
+/// Those of a container.
 const CONTAINER: [&str; 5] = ["name", "image", "imagePullPolicy", "command", "args"];
-/// So many keys in alphabetical order are no accident.
+/// The minimum number of keys to be regarded as alphabetical.
 const SORTED: usize = 3;
 
 /// The member names on the way to a mapping; `None` for an element of a list.
@@ -17,18 +17,18 @@ pub(super) type Path = [Option<Text>];
 /// A member in its place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Member {
-    /// One of those that were there.
+    /// An old one.
     Old(usize),
-    /// One of the new ones.
+    /// A new one.
     New(usize),
 }
 
-/// Puts new keys among those that stand there already.
+/// The order of old and new keys.
 pub(super) fn placed(path: &Path, old: &[Option<&str>], new: &[&str]) -> Vec<Member> {
     let ranks = ranks(path, old);
     let known = |name: &&str| ranks.contains(name);
-    let by_people = is_ranked(ranks, old) && old.iter().flatten().any(known);
-    if !by_people && old.len() >= SORTED && old.iter().all(Option::is_some) && old.is_sorted() {
+    let is_usual = is_ranked(ranks, old) && old.iter().flatten().any(known);
+    if !is_usual && old.len() >= SORTED && old.iter().all(Option::is_some) && old.is_sorted() {
         return merged(old, new);
     }
     let mut members: Vec<(Option<&str>, Member)> =
@@ -40,7 +40,7 @@ pub(super) fn placed(path: &Path, old: &[Option<&str>], new: &[&str]) -> Vec<Mem
     members.into_iter().map(|(_, member)| member).collect()
 }
 
-/// Puts new keys among those that stand in alphabetical order.
+/// Inserts new keys among alphabetical ones.
 fn merged(old: &[Option<&str>], new: &[&str]) -> Vec<Member> {
     let old = old.iter().enumerate().map(|(index, name)| (name.unwrap_or_default(), Member::Old(index)));
     let new = new.iter().enumerate().map(|(index, name)| (*name, Member::New(index)));
@@ -49,7 +49,7 @@ fn merged(old: &[Option<&str>], new: &[&str]) -> Vec<Member> {
     members.into_iter().map(|(_, member)| member).collect()
 }
 
-/// The order that holds for the keys of a mapping.
+/// The usual order of the keys of a mapping.
 fn ranks(path: &Path, keys: &[Option<&str>]) -> &'static [&'static str] {
     let above = |back: usize| path.len().checked_sub(back).and_then(|index| path[index].as_deref());
     let has = |name: &str| keys.contains(&Some(name));
@@ -69,12 +69,12 @@ fn rank(ranks: &[&str], name: &str) -> Option<usize> {
     ranks.iter().position(|ranked| *ranked == name)
 }
 
-/// Whether the keys stand in the order of people.
+/// Whether the keys are in the usual order.
 fn is_ranked(ranks: &[&str], keys: &[Option<&str>]) -> bool {
     keys.iter().flatten().filter_map(|name| rank(ranks, name)).is_sorted()
 }
 
-/// The place behind the nearest key that comes before this one, else before the first that comes after.
+/// The index after the nearest predecessor in the usual order, else before the nearest successor.
 fn ranked(ranks: &[&str], members: &[(Option<&str>, Member)], name: &str) -> Option<usize> {
     let own = rank(ranks, name)?;
     let place = |wanted: &str| members.iter().position(|(other, _)| *other == Some(wanted));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn new_keys_stand_where_people_put_them() {
+    fn new_keys_are_in_their_usual_places() {
         let metadata = [Some("metadata")];
         let container = [Some("spec"), Some("containers"), None];
         for (path, old, new, expected) in [

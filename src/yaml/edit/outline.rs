@@ -1,9 +1,12 @@
-//! How the nodes of a document are written, and where: worked out for those that an edit comes to.
+//! The text of nodes, computed from the layout for those that an edit visits.
 
 use crate::yaml::event::{Chomping, Style};
 
 use super::Fallback;
-use super::layout::{Expected, Indicator, Layout, LayoutNode, NO_OFFSET, is_bracket, prologue, property_end};
+use super::layout::{
+    ANCHORED, Expected, Indicator, KEY, LIST, Layout, LayoutNode, MERGE, NO_OFFSET, SHARED, TAGGED,
+    is_bracket, prologue, property_end,
+};
 use super::whitespace::{line_start, skip};
 
 /// The nodes of a document.
@@ -15,10 +18,10 @@ pub(super) struct Outline<'a> {
     steps: &'a [LayoutNode],
 }
 
-/// How a node is written.
+/// The text of a node. Offsets are in bytes of the source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
-    /// Its number in the order of the text.
+    /// Its index in the layout.
     index: usize,
     pub(super) style: Style,
     /// Whether it is a list.
@@ -26,21 +29,21 @@ pub(super) struct Node {
     /// Where its entry starts: the dash of an element, the first indicator of a key; of the value of a member
     /// the colon, [`NO_OFFSET`] if there is none.
     pub(super) lead: usize,
-    /// Where it starts, its anchor and tag included.
+    /// Its start, anchor and tag included.
     pub(super) start: usize,
-    /// Where it starts without them.
+    /// Its start without them.
     pub(super) content: usize,
-    /// Where it ends, without the line break of its last line.
+    /// Its end, without the line break of its last line.
     pub(super) end: usize,
-    /// Whether it is the key that merges.
+    /// Whether it is a merge key.
     pub(super) merge: bool,
     pub(super) anchored: bool,
     pub(super) tagged: bool,
-    /// Whether an anchor or alias is in it.
+    /// Whether it contains an anchor or alias.
     pub(super) shared: bool,
-    /// The column of the entries of a list or mapping of lines; [`NO_OFFSET`] if blanks do not tell it.
+    /// The column of the entries in block style; [`NO_OFFSET`] if there are tabs before them.
     pub(super) column: usize,
-    /// Whether it holds nothing.
+    /// Whether it has no children.
     pub(super) is_leaf: bool,
 }
 
@@ -52,12 +55,12 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// The node that stands first.
+    /// The key, or else the node.
     pub(super) fn first(&self) -> &Node {
         self.key.as_ref().unwrap_or(&self.node)
     }
 
-    /// Where the last of its nodes ends.
+    /// Its end.
     pub(super) fn end(&self) -> usize {
         self.node.end.max(self.first().end)
     }
@@ -68,24 +71,24 @@ impl<'a> Outline<'a> {
         Self { text, base: layout.base, json, steps: &layout.steps }
     }
 
-    /// All nodes, as they were noted, and where their text starts.
+    /// The nodes of the layout, and the base of their offsets.
     pub(super) const fn steps(&self) -> (&'a [LayoutNode], usize) {
         (self.steps, self.base)
     }
 
-    /// The node that holds all others.
+    /// The root.
     pub(super) fn root(&self) -> Result<Node, Fallback> {
         let start = if self.json { self.base } else { prologue(self.text, self.base) };
         self.node(0, Indicator { lead: NO_OFFSET, end: start })
     }
 
-    /// Whether one of the members of a mapping is a merge.
+    /// Whether a mapping has a merge key.
     pub(super) fn merges(&self, holder: &Node) -> Result<bool, Fallback> {
         let end = self.step(holder.index)?.next();
         let mut index = holder.index + 1;
         while index < end {
             let step = self.step(index)?;
-            if step.is_key() && step.merges() {
+            if step.has(KEY) && step.has(MERGE) {
                 return Ok(true);
             }
             index = step.next();
@@ -93,7 +96,7 @@ impl<'a> Outline<'a> {
         Ok(false)
     }
 
-    /// Some of the nodes right below one, by their numbers in rising order.
+    /// The children with these indexes, in ascending order.
     pub(super) fn chosen(&self, holder: &Node, numbers: &[usize]) -> Result<Vec<Child>, Fallback> {
         let lines = holder.style == Style::BlockCollection;
         let mut cursor = holder.content + usize::from(is_bracketed(self.text, holder));
@@ -103,7 +106,7 @@ impl<'a> Outline<'a> {
         for wanted in numbers {
             while number < *wanted && index < end {
                 let step = self.step(index)?;
-                // A key that is no scalar is refused, and its value follows it.
+                // Keys are scalars, so the value comes next.
                 let last = if holder.list { step } else { self.step(step.next())? };
                 (cursor, index, number) = (self.base + last.end(), last.next(), number + 1);
             }
@@ -122,7 +125,7 @@ impl<'a> Outline<'a> {
         Ok(children)
     }
 
-    /// The nodes right below one.
+    /// All children.
     pub(super) fn children(&self, holder: &Node) -> Result<Vec<Child>, Fallback> {
         let lines = holder.style == Style::BlockCollection;
         let mut cursor = holder.content + usize::from(is_bracketed(self.text, holder));
@@ -163,12 +166,12 @@ impl<'a> Outline<'a> {
         self.steps.get(index).copied().ok_or(Fallback::Layout)
     }
 
-    /// A node behind its indicator, if the text is what it was taken for.
+    /// A node after its indicator; an error if the text does not match the layout.
     fn node(&self, index: usize, indicator: Indicator) -> Result<Node, Fallback> {
         let step = self.step(index)?;
         let text = self.text;
         let byte = |at: usize| text.as_bytes().get(at).copied();
-        let properties = usize::from(step.is_anchored()) + usize::from(step.is_tagged());
+        let properties = step.properties();
         let is_there = step.style != Style::Missing;
         let mut at = indicator.end;
         if is_there || properties > 0 {
@@ -202,27 +205,27 @@ impl<'a> Outline<'a> {
         Ok(Node {
             index,
             style: step.style,
-            list: step.is_list(),
+            list: step.has(LIST),
             lead: indicator.lead,
             start,
             content,
             end,
-            merge: step.is_key() && step.merges(),
-            anchored: step.is_anchored(),
-            tagged: step.is_tagged(),
-            shared: step.is_shared(),
+            merge: step.has(KEY) && step.has(MERGE),
+            anchored: step.has(ANCHORED),
+            tagged: step.has(TAGGED),
+            shared: step.has(SHARED),
             column,
             is_leaf: step.next() == index + 1,
         })
     }
 }
 
-/// Whether a list or mapping stands in brackets of its own.
+/// Whether a list or mapping has brackets of its own.
 pub(super) fn is_bracketed(text: &str, node: &Node) -> bool {
     node.style == Style::FlowCollection && is_bracket(text, node.content, node.list)
 }
 
-/// The column of an offset, if only blanks and the signs of entries stand before it on its line.
+/// The column of an offset, if there are only blanks and indicators before it on its line.
 pub(super) fn column(text: &str, at: usize) -> usize {
     let start = line_start(text, at);
     let lead = &text[start..at.min(text.len())];

@@ -1,4 +1,4 @@
-//! Entries of lines whose value becomes another one as a whole.
+//! Entries in block style whose whole value is replaced.
 
 use crate::value::Value;
 use crate::yaml::Limits;
@@ -13,18 +13,18 @@ use super::outline::{Node, is_bracketed};
 use super::whitespace::{comment, comment_behind, empty_lines, is_blank, line_end, line_start};
 use super::writer::{self, Context, is_nested};
 
-/// What stands around the old value and stays.
+/// The text around the old value that stays.
 struct Around<'a> {
     /// The comment on the line of the key.
     comment: &'a str,
     /// The lines between the key and the value.
     between: &'a str,
-    /// Where what stands below starts.
+    /// The start of the text below.
     rest: usize,
 }
 
 impl<'a> Editor<'a> {
-    /// Writes an entry from an offset on, with another value.
+    /// Writes an entry with another value, from an offset.
     pub(super) fn replace(
         &mut self,
         from: usize,
@@ -35,7 +35,7 @@ impl<'a> Editor<'a> {
     ) -> Result<(), Fallback> {
         let formatting =
             &Formatting { newline: self.newline_of(entry.lead).unwrap_or(formatting.newline), ..*formatting };
-        self.bounded(after, column)?;
+        self.check_depth(after)?;
         let node = &entry.child.node;
         let indicator = self.indicator_end(entry)?;
         let Around { comment, between, rest } = self.around(entry, indicator, after)?;
@@ -66,7 +66,7 @@ impl<'a> Editor<'a> {
         let gap = &self.text[indicator..node.start.max(indicator)];
         if let Some((mut header, lines)) = block {
             let had = Chomping::of_header(&self.text[node.content..node.end]);
-            // Of a text that keeps its line breaks those are counted that it has.
+            // A block scalar with `+` keeps it.
             if node.style == Style::BlockScalar
                 && had == Chomping::Keep
                 && Chomping::of_header(&header) == Chomping::Clip
@@ -115,7 +115,7 @@ impl<'a> Editor<'a> {
             self.out.push_str(between);
             self.breaks = Chomping::Strip;
             if !is_nested(after) && node.style == Style::BlockCollection {
-                self.sections(node, entry, after)?;
+                self.comments_of_sections(node, entry, after)?;
             }
         }
         self.copy_below(rest..entry.tail);
@@ -128,7 +128,7 @@ impl<'a> Editor<'a> {
         if node.style == Style::BlockCollection {
             let floor = self.floor(entry);
             let body = self.body(node, floor);
-            // The comments in it go with it.
+            // The comments in it are removed with it.
             let rest = entry.tail;
             if !is_blank(&text[line_start(text, node.content)..node.content]) {
                 return Ok(Around { comment: "", between: "", rest });
@@ -151,7 +151,7 @@ impl<'a> Editor<'a> {
         Ok(Around { comment, between: "", rest })
     }
 
-    /// What stands around a scalar on a line below its key with comments between them.
+    /// The text around a scalar below its key, with comments between them.
     fn below_comment(
         &self,
         node: &Node,
@@ -165,7 +165,7 @@ impl<'a> Editor<'a> {
             return Err(Fallback::Comment);
         }
         if !is_nested(after) {
-            // The scalar stands where the one before it stood.
+            // The new scalar takes the place of the old one.
             return Ok(Around { comment: own, between: "", rest });
         }
         let floor = line_end(text, indicator, self.limit);
@@ -178,13 +178,13 @@ impl<'a> Editor<'a> {
         Ok(Around { comment: comment_behind(&text[indicator..floor]), between, rest })
     }
 
-    /// Whether a line of blanks follows that would be one of a text indented below a column.
+    /// Whether a line of blanks follows that would belong to a block scalar in a column.
     fn blanks_follow(&self, rest: usize, column: usize) -> bool {
         let lines = self.text[rest..self.limit].split_inclusive('\n').take_while(|line| is_blank(line));
         lines.map(|line| line.trim_end_matches(['\r', '\n'])).any(|line| line.len() > column)
     }
 
-    /// Whether the tag of a string may stay before another one.
+    /// Whether the tag `!!str` can stay before another string.
     fn keeps_tag(&self, node: &Node, after: &str) -> bool {
         let is_word =
             |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
@@ -194,9 +194,9 @@ impl<'a> Editor<'a> {
             && self.text[node.start..node.content].trim_end() == "!!str"
     }
 
-    /// Writes the comments between the entries of a list or mapping that became an empty one: they were about none
+    /// Writes the comments between the entries of a list or mapping that is empty now: they belong to none
     /// of them.
-    fn sections(&mut self, node: &Node, entry: &Entry, after: &Value) -> Result<(), Fallback> {
+    fn comments_of_sections(&mut self, node: &Node, entry: &Entry, after: &Value) -> Result<(), Fallback> {
         let is_empty = if node.list { after.as_array().is_some() } else { after.as_object().is_some() };
         if !is_empty {
             return Ok(());
@@ -217,7 +217,7 @@ impl<'a> Editor<'a> {
         Ok(())
     }
 
-    /// The column of the lines of a block scalar, if they tell it.
+    /// The column of the lines of a block scalar, if it has lines and no indentation indicator.
     fn block_column(&self, node: &Node) -> Option<usize> {
         let text = &self.text[node.content..node.end];
         let (header, lines) = text.split_once('\n')?;
@@ -229,8 +229,8 @@ impl<'a> Editor<'a> {
         Some(line.len() - line.trim_start_matches(' ').len())
     }
 
-    /// Refuses new values that nest deeper than a reader follows.
-    pub(super) fn bounded(&self, value: &Value, _column: usize) -> Result<(), Fallback> {
+    /// Rejects new values that are nested deeper than readers allow.
+    pub(super) fn check_depth(&self, value: &Value) -> Result<(), Fallback> {
         let depth = self.path.len() + value.depth();
         if depth < Limits::MAX_DEPTH { Ok(()) } else { Err(Fallback::Depth) }
     }

@@ -1,4 +1,4 @@
-//! Documents edited, by hand.
+//! Edits of hand-written documents.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn edit(text: &str, json: &str) -> Edited {
     documents[0].edited(&value)
 }
 
-/// Text, what it is to say, what it becomes.
+/// A text, the new value, and the edited text.
 type Case = (&'static str, &'static str, &'static str);
 
 fn check(cases: &[Case]) {
@@ -55,7 +55,7 @@ fn scalars_keep_quotes_comments_and_blanks() {
 }
 
 #[test]
-fn members_come_and_go_with_their_comments() {
+fn members_are_added_and_removed_with_their_comments() {
     check(&[
         ("a: 1\n# about b\nb: 2 # b\n\n# about c\nc: 3\n", r#"{"a":1,"c":3}"#, "a: 1\n\n# about c\nc: 3\n"),
         ("a: 1\nb: 2", r#"{"a":1}"#, "a: 1"),
@@ -93,7 +93,7 @@ fn members_come_and_go_with_their_comments() {
 }
 
 #[test]
-fn new_lists_are_indented_as_others_are() {
+fn new_lists_are_indented_like_others() {
     for list_step in 0..5 {
         for step in 1..5 {
             for dash in 2..5 {
@@ -112,7 +112,7 @@ fn new_lists_are_indented_as_others_are() {
                 );
                 let json = r#"{"spec":{"containers":[{"name":"a","image":"b","env":[{"name":"X","value":"q"}]}],"volumes":["x"]}}"#;
                 check_one(&before, json, &wanted);
-                // A list of scalars far below tells as much.
+                // A list of scalars far below has the same effect.
                 let many: String = (0..300).map(|number| format!("k{number}: v\n")).collect();
                 let before = format!("{many}spec:\n{}\"args\": # c\n\n{list}-{gap}a\n", pad(step));
                 let value = |more: &str| {
@@ -155,7 +155,7 @@ fn elements_move_with_their_text() {
 }
 
 #[test]
-fn texts_of_several_lines_stay_blocks() {
+fn block_scalars_stay_block_scalars() {
     check(&[
         ("a: | # c\n    x\n    y\nb: 1\n", r#"{"a":"x\nz\n","b":1}"#, "a: | # c\n    x\n    z\nb: 1\n"),
         ("a: |\n  x\n\n# c\nb: 1\n", r#"{"a":"x\n","b":2}"#, "a: |\n  x\n\n# c\nb: 2\n"),
@@ -173,7 +173,7 @@ fn texts_of_several_lines_stay_blocks() {
 }
 
 #[test]
-fn no_empty_line_joins_a_text_and_no_final_break_is_lost_that_says_something() {
+fn line_breaks_that_belong_to_block_scalars_are_kept() {
     check(&[
         (
             "data:\n  a: |+\n    x\n\n  b: u # c\n\n  c: z # keep\n",
@@ -206,13 +206,13 @@ fn no_empty_line_joins_a_text_and_no_final_break_is_lost_that_says_something() {
         ("a: |-\n  x\nb: 1", r#"{"a":"x"}"#, "a: |-\n  x"),
         ("- |\n  x\n- u", r#"["u","x\n"]"#, "- u\n- |\n  x\n"),
         ("b: 1\na: |\n  x", r#"{"b":2,"a":"x\n"}"#, "b: 2\na: |\n  x"),
-        // kubectl gives the last line of a file a line break: so the text has one, now for every reader.
+        // kubectl adds a line break to the last line of a file, so the block scalar ends with one.
         ("b: 1\na: |\n  x", r#"{"b":1,"a":"x\n","c":1}"#, "b: 1\na: |\n  x\nc: 1"),
     ]);
 }
 
 #[test]
-fn comments_below_a_list_in_the_column_of_its_key_stay_below_it() {
+fn comments_below_an_unindented_list_stay_below_it() {
     check(&[
         (
             "a:\n- env:\n  - name: A\n  # - name: C\n  #   value: c\n",
@@ -243,7 +243,7 @@ fn comments_below_a_list_in_the_column_of_its_key_stay_below_it() {
 }
 
 #[test]
-fn comments_about_sections_stay_where_all_entries_go() {
+fn comments_of_sections_stay_when_all_entries_are_removed() {
     check(&[
         (
             "spec: # c\n  a: 1\n\n  # section\n\n  # about b\n  b: 2\n  # was: 3\nx: 1\n",
@@ -252,13 +252,13 @@ fn comments_about_sections_stay_where_all_entries_go() {
         ),
         ("l:\n- a\n\n# section\n\n- b\nx: 1\n", r#"{"l":[],"x":1}"#, "l: []\n# section\nx: 1\n"),
         ("- a: 1\n\n  # section\n\n  b: 2\n- c\n", r#"[{},"c"]"#, "- {}\n  # section\n- c\n"),
-        // Behind a dash there is no place for them.
+        // After a dash there is no place for them.
         ("- a: 1\n\n  # section\n\n  b: 2\n", r#"[{"b":2}]"#, "-\n  # section\n\n  b: 2\n"),
     ]);
 }
 
 #[test]
-fn elements_in_brackets_get_neighbours_in_brackets() {
+fn new_elements_are_in_flow_style_next_to_others() {
     let long = "v".repeat(80);
     check(&[
         (
@@ -284,7 +284,7 @@ fn elements_in_brackets_get_neighbours_in_brackets() {
 }
 
 #[test]
-fn new_lines_end_as_their_neighbours_do() {
+fn new_lines_have_the_line_breaks_of_their_neighbours() {
     check(&[
         (
             "a:\n  b: 1\nc:\r\n  d: 1\r\n",
@@ -316,23 +316,23 @@ fn folded_texts_stay_folded() {
             r#"["all on one much longer line"]"#,
             "- >-\n  all on one much longer line\n",
         ),
-        // What cannot be folded becomes literal, and what is no text stands on its line.
+        // Texts that cannot be folded become literal, other values go on one line.
         ("a: >\n  x\n  y\n", r#"{"a":"x\n  y\n"}"#, "a: |\n  x\n    y\n"),
         ("a: >\n  x\n  y\n", r#"{"a":1}"#, "a: 1\n"),
         ("a: >2\n  x\n  y\n", r#"{"a":"x\nz\n"}"#, "a: |\n  x\n  z\n"),
-        // A text that does not change stays as it is.
+        // An unchanged text is copied.
         ("a: >2-\n   x\n  y\nb: 1\n", r#"{"a":" x\ny","b":2}"#, "a: >2-\n   x\n  y\nb: 2\n"),
     ]);
 }
 
 #[test]
-fn odd_texts_are_edited_where_they_change_and_nowhere_else() {
+fn unusual_texts_are_edited_in_place() {
     check(&[
-        // Tabs where they may stand.
+        // Tabs where they are allowed.
         ("a:\t1\t# c\nb: 1\n", r#"{"a":2,"b":1}"#, "a:\t2\t# c\nb: 1\n"),
         ("a: [\n\t1,\n\t2\n]\n", r#"{"a":[1,3]}"#, "a: [\n\t1,\n\t3\n]\n"),
         ("a: |\n  x\n  \ty\nb: 1\n", r#"{"a":"x\n\ty\n","b":2}"#, "a: |\n  x\n  \ty\nb: 2\n"),
-        // Every mapping and list has a width of its own.
+        // Each mapping and list with its own indentation.
         (
             "a:\n   b: 1\n   c:\n        - d: 1\n          e: 2\nf:\n - 1\n",
             r#"{"a":{"b":1,"c":[{"d":1,"e":3},{"d":2}],"g":{"h":1}},"f":[1,2]}"#,
@@ -345,7 +345,7 @@ fn odd_texts_are_edited_where_they_change_and_nowhere_else() {
             "- # one\n  # two\n  a: 1\n  b: 3\n  c: 4\n",
         ),
         ("a:\n-\n  # c\n  - 1\n", r#"{"a":[[1,2]]}"#, "a:\n-\n  # c\n  - 1\n  - 2\n"),
-        // Comments behind texts of several lines.
+        // Comments after block scalars.
         ("a: |\n  x\n# c\nb: 1\n", r#"{"a":"y\n","b":1}"#, "a: |\n  y\n# c\nb: 1\n"),
         (
             "a:\n  b: |-\n    x\n  # c\n# d\n",
@@ -386,7 +386,7 @@ fn odd_texts_are_edited_where_they_change_and_nowhere_else() {
         ("a: !!str 1\nb: !!map\n  c: 1\n", r#"{"a":"1","b":{"c":2}}"#, "a: !!str 1\nb: !!map\n  c: 2\n"),
         ("a: !x {b: 1}\nc: !!seq [1]\n", r#"{"a":{"b":2},"c":[1,2]}"#, "a: !x {b: 2}\nc: !!seq [1, 2]\n"),
         ("!!map\na: 1\n", r#"{"a":2}"#, "!!map\na: 2\n"),
-        // Nodes that are not there.
+        // Empty nodes.
         (
             "a:\n  b:\n  c:\nd:\n- \n-\n",
             r#"{"a":{"b":null,"c":1},"d":[null,2]}"#,
@@ -423,12 +423,12 @@ fn long_lines_and_large_documents_are_edited_in_time() {
 }
 
 #[test]
-fn an_edit_that_went_wrong_is_printed_canonically() {
+fn a_wrong_edit_is_replaced_by_canonical_text() {
     let source = Arc::new(Source::new("t.yaml", "a: &x 1 # c\nb: 22\nc: 3\n"));
     let value = Value::from_json(r#"{"a":1,"b":3,"c":3}"#).unwrap();
     let mut document = read(&source, &Limits::default()).unwrap().remove(0);
     assert_eq!(document.edited(&value).text, "a: &x 1 # c\nb: 3\nc: 3\n");
-    // What is not touched is taken for something else than it is.
+    // The old value of an unchanged node is wrong.
     document.value = Value::from_json(r#"{"a":1,"b":22,"c":4}"#).ok();
     let value = Value::from_json(r#"{"a":1,"b":3,"c":4}"#).unwrap();
     assert_eq!(document.edited_unchecked(&value).text, "a: &x 1 # c\nb: 3\nc: 3\n");
@@ -437,7 +437,7 @@ fn an_edit_that_went_wrong_is_printed_canonically() {
 }
 
 #[test]
-fn brackets_stay_brackets() {
+fn flow_collections_stay_flow_collections() {
     check(&[
         ("a: {b: 1, c: 2} # c\n", r#"{"a":{"b":1,"c":3,"d":"x"}}"#, "a: {b: 1, c: 3, d: x} # c\n"),
         ("a: { b: 1, c: 2 }\n", r#"{"a":{"c":2}}"#, "a: { c: 2 }\n"),
@@ -515,7 +515,7 @@ fn json_stays_json() {
 }
 
 #[test]
-fn an_edit_changes_no_other_user_of_an_anchor() {
+fn edits_leave_other_aliases_of_an_anchor() {
     for (text, json, expected, expanded) in [
         (
             "a: &x\n  k: 1\nb: *x\nc: *x\n",
@@ -560,7 +560,7 @@ fn an_edit_changes_no_other_user_of_an_anchor() {
 }
 
 #[test]
-fn what_cannot_be_edited_is_printed_canonically() {
+fn documents_that_cannot_be_edited_are_printed_canonically() {
     for (text, json, fallback) in [
         ("a: 1\rb: 2\r", r#"{"a":1,"b":3}"#, Fallback::LineBreaks),
         ("a: 1\n", "[1]", Fallback::Root),

@@ -1,6 +1,6 @@
-//! What stands between nodes: blanks, line breaks, comments.
+//! The text between nodes: blanks, line breaks, comments.
 
-/// The first offset from here on that is neither blank nor comment.
+/// The first offset that is neither blank nor comment.
 pub(super) fn skip(text: &str, from: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = from.min(bytes.len());
@@ -20,12 +20,12 @@ pub(super) fn skip(text: &str, from: usize) -> usize {
     at
 }
 
-/// Where the line of an offset starts.
+/// The start of the line of an offset.
 pub(super) fn line_start(text: &str, at: usize) -> usize {
     text.as_bytes()[..at.min(text.len())].iter().rposition(|byte| *byte == b'\n').map_or(0, |index| index + 1)
 }
 
-/// Where the line of an offset ends, its line break included.
+/// The end of the line of an offset, after its line break.
 pub(super) fn line_end(text: &str, at: usize, limit: usize) -> usize {
     text.as_bytes()
         .get(at..limit)
@@ -33,30 +33,30 @@ pub(super) fn line_end(text: &str, at: usize, limit: usize) -> usize {
         .map_or(limit, |length| at + length + 1)
 }
 
-/// Whether there is nothing but blanks and line breaks.
+/// Whether there are only blanks and line breaks.
 pub(super) fn is_blank(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }
 
-/// How long the empty lines are that a piece starts with.
+/// The bytes of the empty lines at the start.
 pub(super) fn empty_lines(piece: &str) -> usize {
     let lines = piece.split_inclusive('\n');
     lines.take_while(|line| line.ends_with('\n') && is_blank(line)).map(str::len).sum()
 }
 
-/// A line of nothing but a comment: how far it is indented.
+/// The indentation of a line that is only a comment.
 fn comment_column(line: &str) -> Option<usize> {
     let comment = line.trim_start_matches([' ', '\t']);
     comment.starts_with('#').then(|| line.len() - comment.len())
 }
 
-/// The comments below an entry: for each where its line ends, and how far the least indented one up to it is
-/// indented. Comments that change neither are left out.
+/// The comments below an entry: for each the end of its line, and the smallest indentation up to it.
+/// Comments that change neither are omitted.
 #[derive(Debug, Default)]
 pub(super) struct CommentsBelow(Vec<(usize, usize)>);
 
 impl CommentsBelow {
-    /// Reads the lines of comments and blanks from an offset on.
+    /// Reads the lines of comments and blanks from an offset.
     pub(super) fn read(text: &str, from: usize, limit: usize) -> Self {
         let mut found: Vec<(usize, usize)> = Vec::new();
         let mut at = from;
@@ -74,14 +74,14 @@ impl CommentsBelow {
         Self(found)
     }
 
-    /// Where an entry ends that starts in a column: behind the comments that are indented further.
+    /// The end of an entry in a column: after the comments that are indented further.
     pub(super) fn tail(&self, from: usize, column: usize) -> usize {
         let inside = self.0.partition_point(|(_, indent)| *indent > column);
         inside.checked_sub(1).map_or(from, |last| self.0[last].0)
     }
 }
 
-/// Where an entry starts whose own line starts at an offset: with the comments right above it, indented as
+/// The start of an entry whose line starts at an offset: with the comments right above it that are indented like
 /// it is.
 pub(super) fn top(text: &str, line: usize, column: usize, floor: usize) -> usize {
     let mut start = line;
@@ -95,16 +95,15 @@ pub(super) fn top(text: &str, line: usize, column: usize, floor: usize) -> usize
     start
 }
 
-/// So many lines of comments below a list are looked at: each of the lists that end there asks for them.
+/// The maximum number of comment lines below a list; each list that ends there reads them.
 const LIST_COMMENTS: usize = 256;
 
-/// Where a list ends that stands in the column of its key and whose last line ends at an offset: behind the comments
-/// that are elements made comments, and behind all comments at once below it if nothing follows that they could be
-/// about.
+/// The end of an unindented list whose last line ends at an offset: after commented-out elements, or after all
+/// comments directly below if it is the last entry.
 pub(super) fn below_list(text: &str, from: usize, column: usize, is_last: bool, limit: usize) -> usize {
     let mut at = from;
     let mut lines = 0;
-    // How far the dash in the comments is indented.
+    // The indentation of the dashes in the comments.
     let mut dash = None;
     while at < limit {
         let next = line_end(text, at, limit);
@@ -129,14 +128,14 @@ pub(super) fn below_list(text: &str, from: usize, column: usize, is_last: bool, 
     at
 }
 
-/// The comment behind the indicator of an entry or the header of a text, with the blanks before it.
+/// The comment after the indicator of an entry or a block scalar header, with the blanks before it.
 pub(super) fn comment_behind(line: &str) -> &str {
     let blank = |at: usize| line[..at].ends_with([' ', '\t']);
     let found = line.match_indices('#').map(|(at, _)| at).find(|at| blank(*at));
     found.map_or("", |at| line[line[..at].trim_end_matches([' ', '\t']).len()..].trim_end())
 }
 
-/// The comment in a piece of one line that holds nothing else, with the blanks before it.
+/// The comment in a part of a line that contains nothing else, with the blanks before it.
 pub(super) fn comment(piece: &str) -> &str {
     let piece = piece.trim_end_matches(['\r', '\n', ' ', '\t']);
     if piece.trim_start_matches([' ', '\t']).starts_with('#') { piece } else { "" }

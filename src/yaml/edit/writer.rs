@@ -1,4 +1,4 @@
-//! Text of nodes that are new.
+//! The text of new nodes.
 
 use crate::value::{Map, Value};
 use crate::yaml::event::{Chomping, Style};
@@ -8,7 +8,7 @@ use crate::yaml::quote::{self, ScalarStyle, write_double, write_single};
 use super::Fallback;
 use super::formatting::{Formatting, Quote};
 
-/// What new text may rely on.
+/// The surroundings of new text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Context {
     Block,
@@ -16,7 +16,7 @@ pub(super) enum Context {
     Json,
 }
 
-/// Writes the entries of a list or mapping in a column; the first continues the line that is there.
+/// Writes the entries of a list or mapping in a column; the first continues the current line.
 pub(super) fn entries(
     value: &Value,
     column: usize,
@@ -44,11 +44,10 @@ pub(super) fn element(
     out: &mut String,
 ) -> Result<(), Fallback> {
     out.push('-');
+    indent(formatting.dash - 1, out);
     if is_nested(item) {
-        indent(formatting.dash - 1, out);
         return entries(item, column + formatting.dash, formatting, out);
     }
-    indent(formatting.dash - 1, out);
     leaf(item, column, formatting, out);
     Ok(())
 }
@@ -74,12 +73,12 @@ pub(super) fn member(
     Ok(())
 }
 
-/// How far the entries of a value stand behind the key that holds it.
+/// The indentation of the entries of a value relative to its key.
 pub(super) const fn inner(value: &Value, formatting: &Formatting) -> usize {
     if matches!(value, Value::Array(_)) { formatting.list_step } else { formatting.step }
 }
 
-/// Whether it is a list or mapping with something in it.
+/// Whether it is a non-empty list or mapping.
 pub(super) fn is_nested(value: &Value) -> bool {
     match value {
         Value::Array(items) => !items.is_empty(),
@@ -88,7 +87,7 @@ pub(super) fn is_nested(value: &Value) -> bool {
     }
 }
 
-/// What the line breaks count for that end a new entry of lines.
+/// The chomping of the block scalar at the end of a new entry.
 pub(super) fn breaks(value: &Value) -> Chomping {
     let mut value = value;
     loop {
@@ -127,7 +126,7 @@ pub(super) fn block(
 ) -> Option<(String, String)> {
     let text = value.as_str()?;
     let header = quote::block_header(text)?;
-    // A header can name a width of one digit only.
+    // The indentation indicator has one digit.
     let width = at.map_or(formatting.step, |at| at.saturating_sub(column)).clamp(1, 9);
     let header = header.replace('2', &width.to_string());
     let mut lines = String::with_capacity(text.len() + 64);
@@ -141,7 +140,7 @@ pub(super) fn block(
     Some((header, lines))
 }
 
-/// Writes a scalar or an empty collection on one line, as the one before it was written.
+/// Writes a scalar or an empty collection on one line, in the style of the old one.
 pub(super) fn scalar(
     value: &Value,
     style: Style,
@@ -210,18 +209,18 @@ fn write_text(
     }
 }
 
-/// How nodes in brackets are laid out.
+/// The layout of flow collections.
 #[derive(Clone, Debug)]
 pub(super) struct FlowLayout {
     pub(super) context: Context,
     /// The indentation of the line that holds the node and the step below it; `None` where all stands on one
     /// line.
     pub(super) lines: Option<(String, String)>,
-    /// What stands behind a colon and a comma.
+    /// The text after a colon and a comma.
     pub(super) blank: &'static str,
 }
 
-/// Writes a node in brackets.
+/// Writes a node in flow style.
 pub(super) fn bracketed(
     value: &Value,
     brackets: &FlowLayout,
