@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::super::split_digits;
+use crate::value::split_digits;
+
 use super::amount::{Amount, Rounding};
 use super::{BINARY, DECIMAL, NANO, Quantity, QuantityError, QuantityFormat};
 
