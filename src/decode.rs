@@ -133,6 +133,18 @@ impl Decoder {
         items.iter().enumerate().map(|(index, item)| (at.index(index), item)).collect()
     }
 
+    /// The members of a member that is a map, with their places.
+    pub fn members<'v>(
+        &mut self,
+        node: &'v Value,
+        at: &Pointer,
+        name: &str,
+    ) -> Vec<(&'v Text, Pointer, &'v Value)> {
+        let Some((at, value)) = self.member(node, at, name) else { return Vec::new() };
+        let members = self.map(value, &at).into_iter().flatten();
+        members.map(|(name, value)| (name, at.key(name.clone()), value)).collect()
+    }
+
     /// The elements of a member that is a list of texts, with their places.
     pub fn texts<'v>(&mut self, node: &'v Value, at: &Pointer, name: &str) -> Vec<(Pointer, &'v Text)> {
         let mut texts = Vec::new();

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::render::{DocumentView, Format, ObjectView, Prepared, RunTotals, counted};
 use crate::report::ObjectReport;
-use crate::source::{Faults, InputBatch};
+use crate::source::{InputBatch, InputErrors};
 
 use super::evaluate::Evaluated;
 use super::exit::Exit;
@@ -63,7 +63,7 @@ impl<'a> Presentation<'a> {
         let dry_runs = cluster.map(|cluster| DryRuns::new(cluster, &evaluator));
         let mut writer = self.format.writer();
         let mut spool = session.spool(reporter);
-        let mut errors = Faults::default();
+        let mut errors = InputErrors::default();
         let mut secrets = 0;
         let prepare = |evaluated: &mut Evaluated| self.prepare(evaluated, evaluator.shows_secrets, dry_runs);
         let consume = |evaluated: Evaluated, prepared: Prepared| {

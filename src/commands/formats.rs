@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::render::{Diff, DiffStyle, Format, Layout};
-use crate::source::from_here;
+use crate::source::relative_to_current_folder;
 
 use super::summary::SummaryStyle;
 
@@ -26,7 +26,7 @@ pub(super) struct FormatOptions {
 impl FormatOptions {
     /// The format that shows diffs.
     pub(super) fn diff(self) -> Diff {
-        Diff { layout: self.layout, style: self.style, shown_path: from_here }
+        Diff { layout: self.layout, style: self.style, shown_path: relative_to_current_folder }
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::Arc;
 
 use crate::render::{Layout, counted};
-use crate::source::{Manifests, replace_read_file, still_holds};
+use crate::source::{Manifests, check_unchanged, replace_read_file};
 use crate::yaml::{Edited, Source};
 
 use super::evaluate::Evaluated;
@@ -67,7 +67,7 @@ impl<'a> Edits<'a> {
             Ok(())
         };
         let mut unread = Vec::new();
-        let documents = manifests.pieces().filter(|document| match document {
+        let documents = manifests.documents().filter(|document| match document {
             Ok(document) => !repeated.contains(&document.input),
             Err(_) => true,
         });
@@ -175,7 +175,8 @@ impl<'a> Edits<'a> {
                 Some((self.manifests.file(*input)?, read, edit))
             })
         };
-        let errors: Vec<_> = files().filter_map(|(path, read, _)| still_holds(path, read).err()).collect();
+        let errors: Vec<_> =
+            files().filter_map(|(path, read, _)| check_unchanged(path, read).err()).collect();
         reporter.source_errors(&errors);
         if !errors.is_empty() {
             reporter.error(Exit::Input, "nothing was written because of these errors");

@@ -120,7 +120,7 @@ impl<'a> Reading<'a> {
             }
             Err(cause) => Err(SourceError::Unread { what: vec![self.name.clone()], in_part: true, cause }),
         };
-        (!objects.is_empty()).then(|| InputBatch::Pieces(objects.into_par_iter().map(document).collect()))
+        (!objects.is_empty()).then(|| InputBatch::Documents(objects.into_par_iter().map(document).collect()))
     }
 
     /// Starts with a page; returns its error, if it has one.
@@ -143,7 +143,7 @@ impl<'a> Reading<'a> {
                 None
             }
             Err(cause) if cause.is_not_found() && !selection.names.is_empty() => {
-                let what = absent.map_or(name, |object| selection.told(&object));
+                let what = absent.map_or(name, |object| selection.object_name(&object));
                 Some(SourceError::Absent { what, cause })
             }
             Err(cause) => {
@@ -174,10 +174,10 @@ impl Iterator for Reading<'_> {
             }
             let error = match self.pages.next() {
                 Some(batch) => self.start_page(batch),
-                None => return self.rest().map(|error| InputBatch::Pieces(vec![Err(error)])),
+                None => return self.rest().map(|error| InputBatch::Documents(vec![Err(error)])),
             };
             if let Some(error) = error {
-                return Some(InputBatch::Pieces(vec![Err(error)]));
+                return Some(InputBatch::Documents(vec![Err(error)]));
             }
         }
     }

@@ -49,7 +49,7 @@ pub(super) fn manifests(
     let has_targets = session.is_none_or(|session| add_targets(options, session, &mut manifests, reporter));
     if !errors.is_empty() || !has_targets {
         // The other files are still read, so that one run reports all errors.
-        report_errors(manifests.pieces(), reporter);
+        report_errors(manifests.documents(), reporter);
         return None;
     }
     Some(manifests)

@@ -128,7 +128,7 @@ pub(super) fn run(arguments: Arguments) -> Exit {
             return;
         }
         let Some(manifests) = manifests(options, session.as_ref(), reporter) else { return };
-        let Some(session) = session else { return report_errors(manifests.pieces(), reporter) };
+        let Some(session) = session else { return report_errors(manifests.documents(), reporter) };
         let world = session.world(options, &manifests);
         Edits::new(&manifests, layout, check).run(&session, &world, keep_going, reporter);
     })

@@ -36,7 +36,7 @@ pub(super) fn chunks(
             bytes += document.as_ref().map_or(0, InputDocument::weight);
             chunk.push(document);
         }
-        (!chunk.is_empty()).then_some(InputBatch::Pieces(chunk))
+        (!chunk.is_empty()).then_some(InputBatch::Documents(chunk))
     })
 }
 
@@ -126,7 +126,7 @@ impl<E, T, F> Pipeline<E, T, F> {
                 match batch {
                     InputBatch::Texts(_) => started.push_back(start(scope, batch, evaluate, failed)),
                     // Live objects are consumed before the next page is awaited.
-                    InputBatch::Pieces(documents) => {
+                    InputBatch::Documents(documents) => {
                         while let Some(first) = started.pop_front() {
                             consume_all(wait(&first))?;
                         }
@@ -157,7 +157,7 @@ fn start<'scope, R: Send + 'scope>(
 ) -> Receiver<Results<R>> {
     let (sender, receiver) = sync_channel(1);
     scope.spawn_fifo(move |_| {
-        let documents = batch.pieces().into_iter();
+        let documents = batch.documents().into_iter();
         let results = documents.filter_map(|document| result(document, evaluate, failed)).collect();
         // The receiver is gone if something could not be written.
         drop(sender.send(results));

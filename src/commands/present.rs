@@ -21,7 +21,7 @@ pub(super) fn present(
     }
     let manifests = manifests(options, session, reporter)?;
     let Some(session) = session else {
-        report_errors(manifests.pieces(), reporter);
+        report_errors(manifests.documents(), reporter);
         return None;
     };
     let world = session.world(options, &manifests);

@@ -11,8 +11,8 @@ use crate::patch::Schemas;
 use crate::policy::{Operation, Policy, PolicyException, PolicyExceptions, PolicySet, UserInfo};
 use crate::semantics::Semantics;
 use crate::source::{
-    CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, Location, OfflineWorld, PolicyLoader,
-    PolicyNote, SourceError, custom_kinds, custom_kinds_in, load_user, load_values, user_in, values_in,
+    ContextObjectLoader, ContextObjects, CustomKind, ExceptionLoader, Head, Location, OfflineWorld,
+    PolicyLoader, PolicyNote, SourceError, custom_kinds, custom_kinds_in, load_user, load_values, read_text,
 };
 use crate::value::{Text, Value};
 use crate::yaml::{Limits, Source};
@@ -242,9 +242,9 @@ impl MutatorBuilder {
         &self,
         kinds: &[CustomKind],
         limits: Limits,
-    ) -> Result<GivenObjects, Vec<String>> {
+    ) -> Result<ContextObjects, Vec<String>> {
         let namespace = if self.namespace.is_empty() { "default" } else { &self.namespace };
-        let mut loader = GivenLoader::new(namespace, kinds, limits);
+        let mut loader = ContextObjectLoader::new(namespace, kinds, limits);
         for input in &self.context_objects {
             match input {
                 Input::Path(path) => loader.path(path),
@@ -255,22 +255,29 @@ impl MutatorBuilder {
     }
 
     fn load_values(&self, limits: Limits) -> Result<Values, Vec<String>> {
-        let loaded = match &self.values {
-            None => return Ok(Values::default()),
-            Some(Input::Path(path)) => load_values(&location(path), Head::OfKind, &limits),
-            Some(Input::Text { name, text }) => values_in(&source(name, text), &limits),
-        };
-        loaded.map(|loaded| loaded.values).map_err(|errors| messages(&errors))
+        let loaded = load_document(self.values.as_ref(), limits, load_values)?;
+        Ok(loaded.map(|loaded| loaded.values).unwrap_or_default())
     }
 
     fn load_user(&self, limits: Limits) -> Result<Option<UserInfo>, Vec<String>> {
-        let loaded = match &self.user_info {
-            None => return Ok(None),
-            Some(Input::Path(path)) => load_user(&location(path), Head::OfKind, &limits),
-            Some(Input::Text { name, text }) => user_in(&source(name, text), &limits),
-        };
-        loaded.map(Some).map_err(|errors| messages(&errors))
+        load_document(self.user_info.as_ref(), limits, load_user)
     }
+}
+
+/// Loads an input that is a single document.
+fn load_document<T>(
+    input: Option<&Input>,
+    limits: Limits,
+    load: impl FnOnce(&Arc<Source>, Head, &Limits) -> Result<T, Vec<SourceError>>,
+) -> Result<Option<T>, Vec<String>> {
+    let text = match input {
+        None => return Ok(None),
+        Some(Input::Path(path)) => {
+            read_text(&Location::file(path), &limits).map_err(|error| vec![error.to_string()])?
+        }
+        Some(Input::Text { name, text }) => source(name, text),
+    };
+    load(&text, Head::OfKind, &limits).map(Some).map_err(|errors| messages(&errors))
 }
 
 /// Everything that is wrong with the inputs.
@@ -303,8 +310,4 @@ fn not_evaluated(note: &PolicyNote) -> Option<String> {
 
 fn source(name: &str, text: &str) -> Arc<Source> {
     Arc::new(Source::new(name, text))
-}
-
-fn location(path: &Path) -> Location {
-    Location::File { path: path.to_owned(), named: true }
 }

@@ -52,6 +52,17 @@ pub struct ApiResource {
     pub subresources: Vec<Subresource>,
 }
 
+/// A resource in one version of its group, by its names in API paths.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GroupVersionResource {
+    /// The group; empty for the core group.
+    pub group: Text,
+    /// The version.
+    pub version: Text,
+    /// The plural of the kind: `deployments`.
+    pub plural: Text,
+}
+
 /// A subresource, such as `status` or `scale`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subresource {
@@ -69,6 +80,12 @@ impl ApiResource {
         } else {
             format!("{}.{}", self.plural, self.kind.group)
         }
+    }
+
+    /// Its names in API paths.
+    pub fn version_resource(&self) -> GroupVersionResource {
+        let GroupVersionKind { group, version, .. } = self.kind.clone();
+        GroupVersionResource { group, version, plural: self.plural.clone() }
     }
 
     /// Its scope, never [`KindScope::Unknown`].

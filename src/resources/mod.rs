@@ -10,7 +10,7 @@ mod generated;
 mod row;
 mod set;
 
-pub use api_resource::{ApiResource, KindResource, KindScope, Subresource};
+pub use api_resource::{ApiResource, GroupVersionResource, KindResource, KindScope, Subresource};
 pub use builtin::{
     builtin_resource, builtin_scope, groups_of_cluster_kind, is_built_into_kubernetes, plural,
 };

@@ -1,7 +1,7 @@
-//! Inputs in portions: what one thread parses and evaluates at a time.
+//! Batches of documents, each parsed and evaluated by one thread.
 //!
-//! A text is cut into sections of documents, and a large file is not even read as a whole: what of it was evaluated
-//! is forgotten before the rest is read.
+//! A text is split into sections of documents. A large file is read and evaluated window by window, so that it is never in
+//! memory as a whole.
 
 use std::cmp::Ordering;
 use std::fs::File;
@@ -11,97 +11,96 @@ use std::sync::Arc;
 
 use crate::yaml::{Limits, MAX_ERRORS, Origin, Section, Sections, Source};
 
-use super::manifests::{Input, Of};
+use super::manifests::{Input, Origin as InputOrigin};
 use super::text::{parse, read_text};
 use super::{InputDocument, Location, Manifests, SourceError};
 
-/// A portion has so many bytes of text, or one document.
-const BYTES: usize = 16 << 10;
+/// The least text of a batch, unless the input ends or another rule ends the batch.
+const BATCH_BYTES: usize = 16 << 10;
 
-/// A portion has so many files at most.
-const FILES: usize = 64;
+/// The most files of a batch.
+const MAX_BATCH_FILES: usize = 64;
 
-/// So much of a large file is in memory at once, unless a document is longer.
-const WINDOW: u64 = 1 << 20;
+/// The part of a large file that is in memory at once, unless a document is longer.
+const WINDOW_BYTES: u64 = 1 << 20;
 
-/// Some of the input: evaluated and printed behind what comes before it.
+/// A batch of documents.
 #[derive(Debug)]
 pub enum InputBatch {
-    /// Pieces that are there, or what is wrong with them.
-    Pieces(Vec<Result<InputDocument, SourceError>>),
-    /// Texts that nobody parsed yet.
-    Texts(Vec<Unread>),
+    /// Documents, or the errors in them.
+    Documents(Vec<Result<InputDocument, SourceError>>),
+    /// Texts that are not parsed yet.
+    Texts(Vec<UnparsedText>),
 }
 
-/// A text, or a part of one, that nobody parsed yet.
+/// A text, or a section of one, that is not parsed yet.
 #[derive(Debug)]
-pub struct Unread {
-    of: Of,
+pub struct UnparsedText {
+    origin: InputOrigin,
     text: Text,
     limits: Limits,
 }
 
 #[derive(Debug)]
 enum Text {
-    /// A file, not read yet either.
+    /// A file, which is not read yet either.
     File(Arc<Path>),
     Section(Section),
-    /// One that cannot be read.
-    Fault(SourceError),
+    Error(SourceError),
 }
 
 impl InputBatch {
-    /// Its pieces, in order.
-    pub fn pieces(self) -> Vec<Result<InputDocument, SourceError>> {
+    /// Its documents, in order.
+    pub fn documents(self) -> Vec<Result<InputDocument, SourceError>> {
         match self {
-            Self::Pieces(pieces) => pieces,
-            Self::Texts(texts) => texts.into_iter().flat_map(Unread::pieces).collect(),
+            Self::Documents(documents) => documents,
+            Self::Texts(texts) => texts.into_iter().flat_map(UnparsedText::documents).collect(),
         }
     }
 }
 
-impl Unread {
-    fn pieces(self) -> Vec<Result<InputDocument, SourceError>> {
-        let Self { of, text, limits } = self;
+impl UnparsedText {
+    fn documents(self) -> Vec<Result<InputDocument, SourceError>> {
+        let Self { origin, text, limits } = self;
         let documents = match text {
-            Text::Fault(error) => Err(vec![error]),
-            Text::File(path) => read_text(&Location::File { path: path.to_path_buf(), named: true }, &limits)
+            Text::Error(error) => Err(vec![error]),
+            Text::File(path) => read_text(&Location::file(&*path), &limits)
                 .map_err(|error| vec![error])
                 .and_then(|text| parse(&text, &limits)),
             Text::Section(section) => {
                 section.read(&limits).map_err(|errors| errors.into_iter().map(SourceError::from).collect())
             }
         };
-        of.pieces(documents)
+        origin.documents(documents)
     }
 }
 
-/// The portions of all inputs, in order.
+/// The batches of all inputs, in order.
 #[derive(Debug)]
-pub struct InputBatches<'a> {
+struct InputBatches<'a> {
     manifests: &'a Manifests,
-    /// Whether texts are kept whole.
+    /// Whether files are read as a whole.
     whole: bool,
-    /// The first input that was not begun yet.
+    /// The next input.
     next: usize,
-    /// The text that the current portion comes from.
-    open: Option<Open>,
+    /// The input that is being split.
+    open: Option<OpenInput>,
 }
 
-/// A text of which portions are made.
+/// An input of several batches.
 #[derive(Debug)]
-struct Open {
-    input: usize,
+struct OpenInput {
+    number: usize,
     window: Window,
-    /// How many documents there were.
+    /// The number of documents so far.
     documents: usize,
 }
 
-/// A text, or as much of it as is in memory.
+/// A text, or the part of a file that is in memory.
 #[derive(Debug)]
 struct Window {
     sections: Sections,
-    /// What of the file comes behind it.
+    /// The file after the window.
     rest: Option<Rest>,
 }
 
@@ -109,24 +108,27 @@ struct Window {
 #[derive(Debug)]
 struct Rest {
     file: File,
-    /// What was read and stands behind the window.
+    /// Bytes after the window that are already read.
     tail: Vec<u8>,
     /// Where the window starts in the file.
     start: Origin,
-    /// How many bytes were read.
+    /// The number of bytes that are read.
     bytes: usize,
 }
 
-impl<'a> InputBatches<'a> {
-    pub(super) const fn new(manifests: &'a Manifests, whole: bool) -> Self {
-        Self { manifests, whole, next: 0, open: None }
+impl Manifests {
+    /// The batches of all inputs, in order. `whole` if files are read as a whole.
+    pub fn batches(&self, whole: bool) -> impl Iterator<Item = InputBatch> {
+        InputBatches { manifests: self, whole, next: 0, open: None }
+    }
+}
+
+impl InputBatches<'_> {
+    fn unparsed(&self, input: usize, text: Text) -> UnparsedText {
+        UnparsedText { origin: self.manifests.origin(input), text, limits: self.manifests.limits }
     }
 
-    fn unread(&self, input: usize, text: Text) -> Unread {
-        Unread { of: self.manifests.of(input), text, limits: self.manifests.limits }
-    }
-
-    /// The next section of the text that was begun; nothing at its end.
+    /// The next section of the open input; `None` at its end.
     fn section(&mut self) -> Option<Text> {
         let limits = self.manifests.limits;
         let open = self.open.as_mut()?;
@@ -138,32 +140,28 @@ impl<'a> InputBatches<'a> {
                     return Some(Text::Section(section));
                 }
                 self.open = None;
-                return Some(Text::Fault(section.one_too_many(limits.documents - before, &limits).into()));
+                return Some(Text::Error(section.one_too_many(limits.documents - before, &limits).into()));
             }
-            let behind = open.window.rest.take().map(|rest| rest.behind(&open.window.sections, &limits));
-            match behind {
+            let next = open.window.rest.take().map(|rest| rest.next_window(&open.window.sections, &limits));
+            match next {
                 Some(Ok(window)) => open.window = window,
-                Some(Err(error)) => {
+                end => {
                     self.open = None;
-                    return Some(Text::Fault(error));
-                }
-                None => {
-                    self.open = None;
-                    return None;
+                    return end?.err().map(Text::Error);
                 }
             }
         }
     }
 
-    /// Begins with a text that has several portions.
-    fn begin(&self, input: &Input) -> Result<Window, SourceError> {
+    /// Opens an input of several batches.
+    fn open(&self, input: &Input) -> Result<Window, SourceError> {
         let limits = &self.manifests.limits;
         let (path, bytes) = match input {
             Input::Text(text) => return whole(Arc::clone(text), limits),
             Input::File { path, bytes } => (path, *bytes),
         };
-        let location = Location::File { path: path.to_path_buf(), named: true };
-        if self.whole || bytes <= WINDOW {
+        let location = Location::file(&**path);
+        if self.whole || bytes <= WINDOW_BYTES {
             return whole(read_text(&location, limits)?, limits);
         }
         let name = location.name();
@@ -177,29 +175,29 @@ fn whole(text: Arc<Source>, limits: &Limits) -> Result<Window, SourceError> {
     if text.text().len() > limits.bytes {
         return Err(text.too_large(limits).into());
     }
-    Ok(Window { sections: Sections::new(text, BYTES), rest: None })
+    Ok(Window { sections: Sections::new(text, BATCH_BYTES), rest: None })
 }
 
 impl Rest {
-    /// What comes behind a window.
-    fn behind(mut self, window: &Sections, limits: &Limits) -> Result<Window, SourceError> {
+    /// The window after this one.
+    fn next_window(mut self, window: &Sections, limits: &Limits) -> Result<Window, SourceError> {
         let (source, at) = (window.source(), window.rest());
-        let mut carry = source.text().as_bytes()[at.offset..].to_vec();
-        carry.append(&mut self.tail);
+        let mut bytes = source.text().as_bytes()[at.offset..].to_vec();
+        bytes.append(&mut self.tail);
         self.start = Origin { offset: self.start.offset + at.offset, line: at.line };
-        self.window(source.name().to_owned(), carry, limits)
+        self.window(source.name().to_owned(), bytes, limits)
     }
 
-    /// The window that begins with bytes that were read.
+    /// The window that starts with these bytes.
     fn window(mut self, name: String, mut bytes: Vec<u8>, limits: &Limits) -> Result<Window, SourceError> {
         loop {
-            let wanted = (bytes.len() as u64).max(WINDOW);
-            let read = self.file.by_ref().take(wanted).read_to_end(&mut bytes);
+            let most = (bytes.len() as u64).max(WINDOW_BYTES);
+            let read = self.file.by_ref().take(most).read_to_end(&mut bytes);
             let read = read.map_err(|cause| SourceError::unreadable(name.clone(), cause))?;
             self.bytes += read;
-            let is_end = (read as u64) < wanted;
+            let is_end = (read as u64) < most;
             let is_too_large = self.bytes > limits.bytes;
-            // Up to the end of a line: nothing that belongs together is cut, be it the bytes of a character.
+            // Up to the end of a line, so that no character is split.
             let end = bytes.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1);
             let end = if is_end || is_too_large { Some(bytes.len()) } else { end };
             let Some(end) = end else { continue };
@@ -208,9 +206,9 @@ impl Rest {
             return if is_too_large {
                 Err(source.too_large(limits).into())
             } else if is_end {
-                Ok(Window { sections: Sections::new(source, BYTES), rest: None })
+                Ok(Window { sections: Sections::new(source, BATCH_BYTES), rest: None })
             } else {
-                Ok(Window { sections: Sections::of_beginning(source, BYTES), rest: Some(self) })
+                Ok(Window { sections: Sections::of_beginning(source, BATCH_BYTES), rest: Some(self) })
             };
         }
     }
@@ -222,67 +220,67 @@ impl Iterator for InputBatches<'_> {
     fn next(&mut self) -> Option<InputBatch> {
         let mut texts = Vec::new();
         let mut length = 0;
-        while length < BYTES as u64 && texts.len() < FILES {
-            if let Some(input) = self.open.as_ref().map(|open| open.input) {
+        while length < BATCH_BYTES as u64 && texts.len() < MAX_BATCH_FILES {
+            if let Some(input) = self.open.as_ref().map(|open| open.number) {
                 let Some(text) = self.section() else { continue };
-                return Some(InputBatch::Texts(vec![self.unread(input, text)]));
+                return Some(InputBatch::Texts(vec![self.unparsed(input, text)]));
             }
             let number = self.next;
             let Some(input) = self.manifests.inputs.get(number) else { break };
             if let Input::File { path, bytes } = input
-                && *bytes <= BYTES as u64
+                && *bytes <= BATCH_BYTES as u64
             {
                 self.next += 1;
                 length += bytes;
-                texts.push(self.unread(number, Text::File(Arc::clone(path))));
+                texts.push(self.unparsed(number, Text::File(Arc::clone(path))));
                 continue;
             }
-            // What is many portions begins behind those that are one.
+            // An input of several batches starts a new one.
             if !texts.is_empty() {
                 break;
             }
             self.next += 1;
-            match self.begin(input) {
-                Ok(window) => self.open = Some(Open { input: number, window, documents: 0 }),
-                Err(error) => texts.push(self.unread(number, Text::Fault(error))),
+            match self.open(input) {
+                Ok(window) => self.open = Some(OpenInput { number, window, documents: 0 }),
+                Err(error) => texts.push(self.unparsed(number, Text::Error(error))),
             }
         }
         (!texts.is_empty()).then_some(InputBatch::Texts(texts))
     }
 }
 
-/// Errors of texts, no more of each than are worth reading.
+/// Errors of inputs, with a limited number of syntax errors for each text.
 #[derive(Debug, Default)]
-pub struct Faults {
-    listed: Vec<SourceError>,
-    /// The text that the last ones are of, and how many they are.
+pub struct InputErrors {
+    errors: Vec<SourceError>,
+    /// The text of the last syntax errors, and their number.
     name: String,
     count: usize,
 }
 
-impl Faults {
-    /// Takes one in.
+impl InputErrors {
+    /// Adds an error.
     pub fn push(&mut self, error: SourceError) {
-        let SourceError::Syntax(error) = error else { return self.listed.push(error) };
+        let SourceError::Syntax(error) = error else { return self.errors.push(error) };
         if self.name != error.name() {
             error.name().clone_into(&mut self.name);
             self.count = 0;
         }
         self.count += 1;
         match self.count.cmp(&(MAX_ERRORS + 1)) {
-            Ordering::Less => self.listed.push(error.into()),
-            Ordering::Equal => self.listed.push(error.further().into()),
+            Ordering::Less => self.errors.push(error.into()),
+            Ordering::Equal => self.errors.push(error.further().into()),
             Ordering::Greater => {}
         }
     }
 }
 
-impl IntoIterator for Faults {
+impl IntoIterator for InputErrors {
     type Item = SourceError;
     type IntoIter = std::vec::IntoIter<SourceError>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.listed.into_iter()
+        self.errors.into_iter()
     }
 }
 
@@ -305,21 +303,21 @@ mod tests {
         (folder, manifests)
     }
 
-    fn pieces(manifests: &Manifests, whole: bool) -> Vec<Result<InputDocument, SourceError>> {
-        manifests.batches(whole).flat_map(InputBatch::pieces).collect()
+    fn documents(manifests: &Manifests, whole: bool) -> Vec<Result<InputDocument, SourceError>> {
+        manifests.batches(whole).flat_map(InputBatch::documents).collect()
     }
 
-    /// Inputs, lines and values of the pieces, and the errors.
-    fn told(pieces: &[Result<InputDocument, SourceError>]) -> Vec<String> {
-        let one = |piece: &Result<InputDocument, SourceError>| match piece {
+    /// The documents as `INPUT:LINE: VALUE`, and the errors.
+    fn shown(documents: &[Result<InputDocument, SourceError>]) -> Vec<String> {
+        let one = |document: &Result<InputDocument, SourceError>| match document {
             Ok(InputDocument { input, content: Content::Document(document), .. }) => {
                 let value = document.value().map_or_else(String::new, Value::to_json);
                 format!("{input}:{}: {value}", document.start().line)
             }
-            Ok(piece) => format!("{piece:?}"),
+            Ok(document) => format!("{document:?}"),
             Err(error) => error.to_string(),
         };
-        pieces.iter().map(one).collect()
+        documents.iter().map(one).collect()
     }
 
     /// A stream that is longer than several windows, with characters of several bytes and lines of all sorts.
@@ -340,18 +338,18 @@ mod tests {
     }
 
     #[test]
-    fn a_large_file_says_in_windows_what_it_says_as_a_whole() {
+    fn windows_have_the_documents_of_the_whole_file() {
         let text = long();
         let (_folder, manifests) = manifests(&["a: 1\n", &text, "b: 1\n---\nc: 1\n"], Limits::default());
-        let (whole, windows) = (pieces(&manifests, true), pieces(&manifests, false));
-        assert_eq!(told(&windows), told(&whole));
-        let texts: String = windows.iter().map(|piece| text_of(piece.as_ref().unwrap())).collect();
+        let (whole, windows) = (documents(&manifests, true), documents(&manifests, false));
+        assert_eq!(shown(&windows), shown(&whole));
+        let texts: String = windows.iter().map(|document| text_of(document.as_ref().unwrap())).collect();
         assert_eq!(texts, format!("a: 1\n{text}b: 1\n---\nc: 1\n"));
         assert!(manifests.batches(false).count() > 10);
     }
 
-    fn text_of(piece: &InputDocument) -> &str {
-        let Content::Document(document) = &piece.content else { return "" };
+    fn text_of(document: &InputDocument) -> &str {
+        let Content::Document(document) = &document.content else { return "" };
         document.text()
     }
 
@@ -359,30 +357,30 @@ mod tests {
     fn a_document_may_be_longer_than_a_window() {
         let items: String = (0..300_000).map(|number| format!("- {number}\n")).collect();
         let (_folder, manifests) = manifests(&[&format!("a: 1\n---\n{items}---\nb: 1")], Limits::default());
-        assert_eq!(told(&pieces(&manifests, false)), told(&pieces(&manifests, true)));
+        assert_eq!(shown(&documents(&manifests, false)), shown(&documents(&manifests, true)));
     }
 
     #[test]
-    fn errors_in_windows_name_the_lines_of_the_file() {
+    fn errors_in_windows_have_the_lines_of_the_file() {
         let text = format!("{}---\nb: [\n---\nc: \"\n", long());
         let (_folder, manifests) = manifests(&[&text], Limits::default());
         let errors = |whole| {
-            let told = told(&pieces(&manifests, whole));
-            told.into_iter().filter(|text| text.contains("unclosed")).collect::<Vec<_>>()
+            let shown = shown(&documents(&manifests, whole));
+            shown.into_iter().filter(|text| text.contains("unclosed")).collect::<Vec<_>>()
         };
         assert_eq!(errors(false).len(), 2);
         assert_eq!(errors(false), errors(true));
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_named_by_their_place_in_the_file() {
+    fn bytes_that_are_not_utf_8_are_located_in_the_file() {
         let text = long();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.yaml");
         std::fs::write(&path, [text.as_bytes(), b"---\na: \xff\n"].concat()).unwrap();
         let mut manifests = Manifests::new(Limits::default());
         manifests.add(&path, Walk::Flat).unwrap();
-        let last = |whole| told(&pieces(&manifests, whole)).pop().unwrap();
+        let last = |whole| shown(&documents(&manifests, whole)).pop().unwrap();
         assert!(last(false).contains(&format!("byte {} is not UTF-8", text.len() + 7)), "{}", last(false));
         assert_eq!(last(false), last(true));
     }
@@ -397,9 +395,9 @@ mod tests {
             let mut limits = Limits::default();
             assert!(limits.set(name, value));
             let (_folder, manifests) = manifests(&[&text, "a: 1\n"], limits);
-            let told = told(&pieces(&manifests, false));
-            assert!(told[told.len() - 2].contains(expected), "{}", told[told.len() - 2]);
-            assert_eq!(told.last().unwrap(), "1:1: {\"a\":1}");
+            let shown = shown(&documents(&manifests, false));
+            assert!(shown[shown.len() - 2].contains(expected), "{}", shown[shown.len() - 2]);
+            assert_eq!(shown.last().unwrap(), "1:1: {\"a\":1}");
         }
     }
 
@@ -408,13 +406,13 @@ mod tests {
         let mut limits = Limits::default();
         assert!(limits.set("yaml-documents", 999));
         let (_folder, manifests) = manifests(
-            &[&format!("{}{}", "{}\n".repeat(1000), "# c\n".repeat(BYTES)), "{\"a\": 1}\n"],
+            &[&format!("{}{}", "{}\n".repeat(1000), "# c\n".repeat(BATCH_BYTES)), "{\"a\": 1}\n"],
             limits,
         );
         for whole in [false, true] {
-            let told = told(&pieces(&manifests, whole));
-            assert_eq!(told.len(), 2);
-            assert!(told[0].contains("000.yaml:1000:1: too many documents"), "{}", told[0]);
+            let shown = shown(&documents(&manifests, whole));
+            assert_eq!(shown.len(), 2);
+            assert!(shown[0].contains("000.yaml:1000:1: too many documents"), "{}", shown[0]);
         }
     }
 
@@ -422,9 +420,9 @@ mod tests {
     fn of_many_errors_the_first_are_listed() {
         let text: String = (0..3000).map(|_| "a: [\n---\n").collect();
         let (_folder, manifests) = manifests(&[&text, "b: [\n"], Limits::default());
-        let mut faults = Faults::default();
-        pieces(&manifests, false).into_iter().filter_map(Result::err).for_each(|error| faults.push(error));
-        let listed: Vec<String> = faults.into_iter().map(|error| error.to_string()).collect();
+        let mut errors = InputErrors::default();
+        documents(&manifests, false).into_iter().filter_map(Result::err).for_each(|error| errors.push(error));
+        let listed: Vec<String> = errors.into_iter().map(|error| error.to_string()).collect();
         assert_eq!(listed.len(), MAX_ERRORS + 2);
         assert!(listed[MAX_ERRORS].contains("further errors from here on are not listed"));
         assert!(listed[MAX_ERRORS + 1].contains("001.yaml"));

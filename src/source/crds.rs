@@ -1,4 +1,4 @@
-//! Kinds that a cluster learns from `CustomResourceDefinition` objects.
+//! Kinds declared by `CustomResourceDefinition` objects.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use crate::resources::{ApiResource, Subresource, plural};
 use crate::value::{GroupVersionKind, Pointer, Text, Value};
 use crate::yaml::{Document, Limits, Source};
 
-use super::text::{documents_of, read_documents};
-use super::{Location, SourceError, Walk, expand};
+use super::text::{documents_of, items_of, read_files};
+use super::{SourceError, Walk};
 
 /// A kind that a definition declares.
 #[derive(Clone, Debug)]
@@ -31,36 +31,29 @@ impl CustomKind {
     }
 }
 
-/// Reads the definitions that files, folders and globs hold. Other documents are passed over, but a named
-/// file must hold a definition.
+/// Reads the definitions in files, folders and globs. Other documents are ignored, but a named file must contain a
+/// definition.
 ///
 /// # Errors
 ///
-/// What cannot be read, and definitions without group, kind or scope.
+/// Files that cannot be read, and definitions without group, kind or scope.
 pub fn custom_kinds(arguments: &[PathBuf], limits: &Limits) -> Result<Vec<CustomKind>, Vec<SourceError>> {
     let mut found = Vec::new();
-    let mut faults = Vec::new();
-    for argument in arguments {
-        let locations = match expand(argument, Walk::DeepWithoutDots) {
-            Ok(locations) => locations,
-            Err(error) => {
-                faults.push(error);
-                continue;
+    let mut errors = Vec::new();
+    for file in arguments.iter().flat_map(|argument| read_files(argument, Walk::DeepWithoutDots, limits)) {
+        let before = found.len() + errors.len();
+        match file {
+            Ok((location, documents)) => {
+                documents.iter().for_each(|one| add_kinds(one, &mut found, &mut errors));
+                if location.is_named() && before == found.len() + errors.len() {
+                    let kind = "CustomResourceDefinition";
+                    errors.push(SourceError::Empty { path: location.name(), kind });
+                }
             }
-        };
-        for location in locations {
-            let before = found.len() + faults.len();
-            match read_documents(&location, limits) {
-                Ok(documents) => documents.iter().for_each(|one| kinds_of(one, &mut found, &mut faults)),
-                Err(errors) => faults.extend(errors),
-            }
-            let named = !matches!(location, Location::File { named: false, .. });
-            if named && before == found.len() + faults.len() {
-                faults.push(SourceError::Empty { path: location.name(), kind: "CustomResourceDefinition" });
-            }
+            Err(unreadable) => errors.extend(unreadable),
         }
     }
-    if faults.is_empty() { Ok(found) } else { Err(faults) }
+    if errors.is_empty() { Ok(found) } else { Err(errors) }
 }
 
 /// Reads the definitions of a text. Other documents are ignored.
@@ -69,23 +62,25 @@ pub fn custom_kinds(arguments: &[PathBuf], limits: &Limits) -> Result<Vec<Custom
 ///
 /// Syntax errors, and definitions without group, kind or scope.
 pub fn custom_kinds_in(source: &Arc<Source>, limits: &Limits) -> Result<Vec<CustomKind>, Vec<SourceError>> {
-    let (mut found, mut faults) = (Vec::new(), Vec::new());
-    documents_of(source, limits)?.iter().for_each(|one| kinds_of(one, &mut found, &mut faults));
-    if faults.is_empty() { Ok(found) } else { Err(faults) }
+    let (mut found, mut errors) = (Vec::new(), Vec::new());
+    documents_of(source, limits)?.iter().for_each(|one| add_kinds(one, &mut found, &mut errors));
+    if errors.is_empty() { Ok(found) } else { Err(errors) }
 }
 
-fn kinds_of(document: &Document, found: &mut Vec<CustomKind>, faults: &mut Vec<SourceError>) {
-    for (pointer, value) in documents_in(document) {
-        let is_definition = GroupVersionKind::of(&value).is_some_and(|kind| {
-            &*kind.group == "apiextensions.k8s.io" && &*kind.kind == "CustomResourceDefinition"
-        });
-        if is_definition {
-            match custom_kind(document, &pointer, value) {
-                Ok(kind) => found.push(kind),
-                Err(error) => faults.push(error),
-            }
+fn add_kinds(document: &Document, found: &mut Vec<CustomKind>, errors: &mut Vec<SourceError>) {
+    for (pointer, value) in items_of(document).into_iter().filter(|(_, value)| is_definition(value)) {
+        match custom_kind(document, &pointer, value) {
+            Ok(kind) => found.push(kind),
+            Err(error) => errors.push(error),
         }
     }
+}
+
+/// Whether an object is a `CustomResourceDefinition`.
+fn is_definition(value: &Value) -> bool {
+    GroupVersionKind::of(value).is_some_and(|kind| {
+        &*kind.group == "apiextensions.k8s.io" && &*kind.kind == "CustomResourceDefinition"
+    })
 }
 
 fn custom_kind(document: &Document, at: &Pointer, definition: Value) -> Result<CustomKind, SourceError> {
@@ -101,11 +96,8 @@ fn custom_kind(document: &Document, at: &Pointer, definition: Value) -> Result<C
         "Cluster" => false,
         _ => {
             let field = at.key("spec").key("scope");
-            return Err(SourceError::at(
-                document,
-                &field,
-                format!("{field}: expected `Namespaced` or `Cluster`"),
-            ));
+            let message = format!("{field}: expected `Namespaced` or `Cluster`");
+            return Err(SourceError::at(document, &field, message));
         }
     };
     let line = document.nearest_position(at).line;
@@ -118,7 +110,7 @@ fn custom_kind(document: &Document, at: &Pointer, definition: Value) -> Result<C
 fn versions(definition: &Value, group: &Text, kind: &Text, is_namespaced: bool) -> Vec<ApiResource> {
     let names = definition.path(&["spec", "names"]).cloned().unwrap_or_default();
     let name = |field| names.get(field).and_then(Value::as_text).cloned();
-    let several = |field| {
+    let texts = |field| {
         let list = names.get(field).and_then(Value::as_array).unwrap_or_default();
         list.iter().filter_map(Value::as_text).cloned().collect()
     };
@@ -134,8 +126,8 @@ fn versions(definition: &Value, group: &Text, kind: &Text, is_namespaced: bool) 
         ApiResource {
             plural: name("plural").unwrap_or_else(|| plural(group, &kind.kind).into()),
             singular: name("singular").unwrap_or_else(|| kind.kind.to_lowercase().into()),
-            short_names: several("shortNames"),
-            categories: several("categories"),
+            short_names: texts("shortNames"),
+            categories: texts("categories"),
             is_namespaced,
             is_listed: true,
             subresources: subresources.into_iter().flatten().collect(),
@@ -156,19 +148,6 @@ fn versions(definition: &Value, group: &Text, kind: &Text, is_namespaced: bool) 
         found.push(resource(version.cloned().unwrap_or_default(), None));
     }
     found
-}
-
-/// A document's value, or the items of a `List`, each with its place.
-pub(super) fn documents_in(document: &Document) -> Vec<(Pointer, Value)> {
-    let Some(value) = document.value() else { return Vec::new() };
-    let is_list = value.get("kind").and_then(Value::as_str) == Some("List");
-    match value.get("items").and_then(Value::as_array) {
-        Some(items) if is_list => {
-            let at = Pointer::ROOT.key("items");
-            items.iter().enumerate().map(|(index, item)| (at.index(index), item.clone())).collect()
-        }
-        _ => vec![(Pointer::ROOT, value.clone())],
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Exceptions from policies, from files, folders, globs and documents.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -10,26 +10,25 @@ use crate::semantics::Semantics;
 use crate::value::{GroupVersionKind, Pointer, Value};
 use crate::yaml::{Document, Limits, Source};
 
-use super::crds::documents_in;
-use super::policies::stored_documents;
-use super::text::{documents_of, read_documents};
-use super::{Location, SourceError, Walk, expand};
+use super::policies::{full_name, stored_documents};
+use super::text::{documents_of, items_of, read_files};
+use super::{SourceError, Walk};
 
-/// The exceptions that the inputs hold.
+/// The exceptions of the inputs.
 #[derive(Debug, Default)]
 pub struct LoadedExceptions {
     /// The exceptions, in input order.
     pub exceptions: Vec<PolicyException>,
     /// The file and line of each.
     pub origins: Vec<String>,
-    /// What of the inputs is not evaluated.
+    /// Notes on exceptions that are not evaluated.
     pub left_out: Vec<String>,
-    /// What else there is to say.
+    /// Other notes.
     pub notes: Vec<String>,
 }
 
 impl LoadedExceptions {
-    /// What the exceptions name that none of these policies has.
+    /// Notes on names in the exceptions that none of these policies has.
     pub fn misses(&self, policies: &[Policy]) -> Vec<String> {
         let pairs = self.exceptions.iter().zip(&self.origins);
         let misses = pairs.flat_map(|(exception, origin)| {
@@ -41,51 +40,36 @@ impl LoadedExceptions {
     }
 }
 
-/// Gathers exceptions from inputs of several kinds.
+/// Loads exceptions from inputs of several kinds. Other documents are ignored.
 #[derive(Debug, Default)]
 pub struct ExceptionLoader {
     semantics: Semantics,
     limits: Limits,
     loaded: LoadedExceptions,
     errors: Vec<SourceError>,
-    /// Where each exception stands, by its name.
+    /// The origin of each exception, by its name.
     seen: IndexMap<String, String>,
-    /// Documents of folders and globs that are no exceptions.
+    /// The number of documents that are no exceptions.
     others: usize,
 }
 
-/// Loads all exceptions of the inputs. Other documents are passed over; a named file must hold an exception.
-///
-/// # Errors
-///
-/// Everything that is wrong with any of the inputs.
-pub fn load_exceptions(
-    arguments: &[PathBuf],
-    semantics: Semantics,
-    limits: &Limits,
-) -> Result<LoadedExceptions, Vec<SourceError>> {
-    let mut loader = ExceptionLoader::new(semantics, *limits);
-    for argument in arguments {
-        loader.path(argument);
-    }
-    loader.finish()
-}
-
 impl ExceptionLoader {
-    /// Starts without exceptions.
+    /// An empty loader.
     pub fn new(semantics: Semantics, limits: Limits) -> Self {
         Self { semantics, limits, ..Self::default() }
     }
 
-    /// Takes in what a path, a folder, a glob or `-` stands for.
+    /// Loads a path, a folder, a glob or `-`. A named file must contain an exception.
     pub fn path(&mut self, argument: &Path) {
-        match expand(argument, Walk::DeepWithoutDots) {
-            Ok(locations) => locations.iter().for_each(|location| self.location(location)),
-            Err(error) => self.errors.push(error),
+        for file in read_files(argument, Walk::DeepWithoutDots, &self.limits) {
+            match file {
+                Ok((location, documents)) => self.add(&documents, &location.name(), location.is_named()),
+                Err(errors) => self.errors.extend(errors),
+            }
         }
     }
 
-    /// Takes in an exception as a cluster stores it.
+    /// Loads an exception as a cluster stores it.
     pub fn stored(&mut self, object: &Value) {
         match stored_documents(object, &self.limits) {
             Ok(documents) => {
@@ -99,43 +83,32 @@ impl ExceptionLoader {
         }
     }
 
-    fn location(&mut self, location: &Location) {
-        let named = !matches!(location, Location::File { named: false, .. });
-        self.documents(read_documents(location, &self.limits), &location.name(), named);
-    }
-
-    /// Reads the exceptions of a text, which must hold one.
+    /// Loads a text, which must contain an exception.
     pub fn text(&mut self, source: &Arc<Source>) {
-        self.documents(documents_of(source, &self.limits), source.name(), true);
+        match documents_of(source, &self.limits) {
+            Ok(documents) => self.add(&documents, source.name(), true),
+            Err(errors) => self.errors.extend(errors),
+        }
     }
 
-    fn documents(&mut self, read: Result<Vec<Document>, Vec<SourceError>>, name: &str, named: bool) {
-        let documents = match read {
-            Ok(documents) => documents,
-            Err(errors) => return self.errors.extend(errors),
-        };
-        let mut others = 0;
-        let mut found = 0;
-        for document in &documents {
-            for (at, value) in documents_in(document) {
-                if self.node(document, &at, &value) { found += 1 } else { others += 1 }
+    fn add(&mut self, documents: &[Document], name: &str, is_named: bool) {
+        let (mut found, mut others) = (0, 0);
+        for document in documents {
+            for (at, value) in items_of(document) {
+                *if self.node(document, &at, &value) { &mut found } else { &mut others } += 1;
             }
         }
-        if named && found == 0 {
+        if is_named && found == 0 {
             self.errors.push(SourceError::Empty { path: name.to_owned(), kind: "PolicyException" });
         }
         self.others += others;
     }
 
-    /// Takes in one node of a document; `false` if it is no exception.
+    /// Loads a node of a document; `false` if it is no exception.
     pub fn node(&mut self, document: &Document, at: &Pointer, value: &Value) -> bool {
         let Some(kind) = GroupVersionKind::of(value) else { return false };
         let origin = format!("{}:{}", document.source().name(), document.nearest_position(at).line);
-        let text = |field| value.path(&["metadata", field]).and_then(Value::as_str).unwrap_or_default();
-        let name = match text("namespace") {
-            "" => text("name").to_owned(),
-            namespace => format!("{namespace}/{}", text("name")),
-        };
+        let name = full_name(value);
         match kind_of(value) {
             DocumentKind::OtherPolicy(of) if &*of == "PolicyException" => {}
             DocumentKind::Misspelt { kind, nearest: "PolicyException" } => {
@@ -163,19 +136,19 @@ impl ExceptionLoader {
                 self.loaded.exceptions.push(exception);
                 self.loaded.origins.push(origin);
             }
-            Err(faults) => self.errors.extend(faults.iter().map(|fault| {
-                let message = format!("exception {name}: {fault}");
-                SourceError::at(document, &at.join(&fault.pointer), message)
+            Err(errors) => self.errors.extend(errors.iter().map(|error| {
+                let message = format!("exception {name}: {error}");
+                SourceError::at(document, &at.join(&error.pointer), message)
             })),
         }
         true
     }
 
-    /// What was gathered.
+    /// The exceptions of all inputs.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with any of the inputs.
+    /// All errors of all inputs.
     pub fn finish(mut self) -> Result<LoadedExceptions, Vec<SourceError>> {
         match self.others {
             0 => {}
@@ -204,14 +177,16 @@ spec:
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("e.yaml");
         fs::write(&file, text).unwrap();
-        load_exceptions(&[file], Semantics::Documented, &Limits::default()).map_err(|errors| {
+        let mut loader = ExceptionLoader::new(Semantics::Documented, Limits::default());
+        loader.path(&file);
+        loader.finish().map_err(|errors| {
             let prefix = format!("{}/", folder.path().display());
             errors.iter().map(|error| error.to_string().replace(&prefix, "")).collect()
         })
     }
 
     #[test]
-    fn several_stand_in_one_file_and_in_lists() {
+    fn exceptions_are_loaded_from_lists_and_files_with_others() {
         let list =
             format!("apiVersion: v1\nkind: List\nitems:\n- {}", EXCEPTION.trim_end().replace('\n', "\n  "));
         let loaded = load(&format!("{EXCEPTION}---\n{list}\n---\napiVersion: v1\nkind: Pod\n")).unwrap();
@@ -220,7 +195,7 @@ spec:
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_place() {
+    fn errors_have_their_places() {
         let errors = load(&EXCEPTION.replace("ruleNames", "rules")).unwrap_err();
         assert!(
             errors[1].starts_with("e.yaml:5:32: exception ns/e: spec.exceptions[0].rules: unknown field"),

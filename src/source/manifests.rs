@@ -1,6 +1,5 @@
-//! Objects as texts give them, in input order.
+//! The inputs of a run and their documents, in input order.
 
-use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,40 +9,39 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 use crate::value::Value;
 use crate::yaml::{Document, Limits, Source};
 
-use super::batch::InputBatches;
 use super::prescan::{namespaces_in, objects_in};
 use super::text::{parse, read_text};
-use super::{Asked, Location, SourceError, Walk, expand};
+use super::{Location, RequestedResources, SourceError, Walk, expand};
 
-/// So many files, or so many bytes of them, are parsed at once.
-const BATCH_FILES: usize = 64;
-const BATCH_BYTES: u64 = 4 << 20;
+/// The most files, and bytes of files, that are parsed at once.
+const MAX_PARSED_FILES: usize = 64;
+const MAX_PARSED_BYTES: u64 = 4 << 20;
 
-/// What is evaluated and printed as one.
+/// A document, which is evaluated and printed as a whole.
 #[derive(Debug)]
 pub struct InputDocument {
-    /// The number of the input it comes from, from 0.
+    /// The number of its input, from 0.
     pub input: usize,
-    /// What it is.
+    /// Its content.
     pub content: Content,
-    /// The regular file it comes from, if it does.
+    /// Its regular file, if it comes from one.
     pub file: Option<Arc<Path>>,
-    /// Whether its objects are there for rules with targets alone: they trigger nothing, and matter only if
+    /// Whether its objects are only targets of mutate existing rules: they trigger nothing, and are printed only if
     /// they change.
     pub further: bool,
 }
 
-/// What a [`InputDocument`] is.
+/// The content of an [`InputDocument`].
 #[derive(Debug)]
 pub enum Content {
-    /// A document of a text; its text matters, too.
+    /// A document with its text.
     Document(Document),
-    /// An object without a text, such as a live one.
+    /// An object without text, such as one of a cluster.
     Object(Value),
 }
 
 impl InputDocument {
-    /// What the piece says; `None` for a document of nothing but blanks and comments.
+    /// Its value; `None` for a document of blanks and comments.
     pub const fn value(&self) -> Option<&Value> {
         match &self.content {
             Content::Document(document) => document.value(),
@@ -51,7 +49,7 @@ impl InputDocument {
         }
     }
 
-    /// About how many bytes it holds.
+    /// About how many bytes it has.
     pub fn weight(&self) -> usize {
         match &self.content {
             Content::Document(document) => document.text().len(),
@@ -60,37 +58,36 @@ impl InputDocument {
     }
 }
 
-/// The texts that hold a run's objects.
+/// The inputs of a run.
 ///
-/// Files are read when their turn comes, and forgotten after it; what can be read only once is read when
-/// it is added.
+/// Files are read when they are evaluated and not kept; what can be read only once is read when it is added.
 #[derive(Debug, Default)]
 pub struct Manifests {
     pub(super) inputs: Vec<Input>,
     pub(super) limits: Limits,
-    /// The first input with further objects.
+    /// The first input with objects that are only targets.
     further: Option<usize>,
 }
 
 #[derive(Debug)]
 pub(super) enum Input {
-    /// A file that can be read as often as wanted.
+    /// A file that can be read again.
     File { path: Arc<Path>, bytes: u64 },
     /// A text in memory.
     Text(Arc<Source>),
 }
 
 impl Manifests {
-    /// No texts yet.
+    /// No inputs yet.
     pub const fn new(limits: Limits) -> Self {
         Self { inputs: Vec::new(), limits, further: None }
     }
 
-    /// Adds what an argument stands for.
+    /// Adds the files that an argument stands for.
     ///
     /// # Errors
     ///
-    /// As [`expand`], as [`read_text`] for what is read at once, and an empty standard input.
+    /// As [`expand`] and [`read_text`], and an empty standard input.
     pub fn add(&mut self, argument: &Path, walk: Walk) -> Result<(), SourceError> {
         for location in expand(argument, walk)? {
             let regular = match &location {
@@ -113,7 +110,7 @@ impl Manifests {
         Ok(())
     }
 
-    /// Takes what is added from now on for further objects, which only rules with targets may change.
+    /// Treats objects that are added from now on only as targets of mutate existing rules.
     pub fn start_further(&mut self) {
         self.further = Some(self.inputs.len());
     }
@@ -128,12 +125,12 @@ impl Manifests {
         self.inputs.len()
     }
 
-    /// Whether any text was added that is no file.
+    /// Whether any input is no regular file.
     pub fn is_rendered(&self) -> bool {
         self.inputs.iter().any(|input| matches!(input, Input::Text(_)))
     }
 
-    /// The file that is an input; `None` for standard input and other passing things.
+    /// The regular file of an input.
     pub fn file(&self, input: usize) -> Option<&Path> {
         match self.inputs.get(input)? {
             Input::File { path, .. } => Some(path),
@@ -141,124 +138,92 @@ impl Manifests {
         }
     }
 
-    /// The Namespace objects among the inputs. What cannot be read or parsed is passed over here: the
-    /// reading of the pieces names it.
+    /// The Namespace objects among the inputs. Inputs with errors are ignored here.
     pub fn namespaces(&self) -> Vec<Value> {
-        let found = self.inputs.par_iter().map(|input| {
-            self.text(input).map_or_else(|_| Vec::new(), |text| namespaces_in(&text, &self.limits))
-        });
+        self.objects(|text| namespaces_in(text, &self.limits))
+    }
+
+    /// The objects of requested resources among the inputs. Inputs with errors are ignored here.
+    pub fn requested(&self, requested: &RequestedResources<'_>) -> Vec<Value> {
+        self.objects(|text| {
+            let (is_name, is_kind) =
+                (|kind: &str| requested.may_include(kind), |kind: &_| requested.includes(kind));
+            objects_in(text, &self.limits, is_name, is_kind)
+        })
+    }
+
+    fn objects(&self, find: impl Fn(&Source) -> Vec<Value> + Sync) -> Vec<Value> {
+        let found = self
+            .inputs
+            .par_iter()
+            .map(|input| self.text(input).map_or_else(|_| Vec::new(), |text| find(&text)));
         found.collect::<Vec<_>>().into_iter().flatten().collect()
     }
 
-    /// The objects that are asked for among the inputs. What cannot be read or parsed is passed over here.
-    pub fn asked(&self, asked: &Asked<'_>) -> Vec<Value> {
-        let found = self.inputs.par_iter().map(|input| {
-            let objects = |text: Arc<Source>| {
-                objects_in(&text, &self.limits, |name| asked.may_name(name), |kind| asked.holds(kind))
-            };
-            self.text(input).map_or_else(|_| Vec::new(), objects)
+    /// The documents of all inputs, in order. The errors of an input take the place of its documents.
+    pub fn documents(&self) -> impl Iterator<Item = Result<InputDocument, SourceError>> {
+        let mut rest = self.inputs.as_slice();
+        let batches = std::iter::from_fn(move || {
+            let start = self.inputs.len() - rest.len();
+            let mut bytes = 0;
+            let few = rest.iter().take(MAX_PARSED_FILES).take_while(|input| {
+                let before = bytes;
+                bytes += match input {
+                    Input::File { bytes, .. } => *bytes,
+                    Input::Text(text) => text.text().len() as u64,
+                };
+                before < MAX_PARSED_BYTES
+            });
+            let (batch, others) = rest.split_at(few.count());
+            rest = others;
+            let parse = |input| parse(&self.text(input).map_err(|error| vec![error])?, &self.limits);
+            let parsed: Vec<_> = batch.par_iter().map(parse).collect();
+            let documents = parsed.into_iter().zip(start..);
+            let documents = documents.flat_map(|(documents, input)| self.origin(input).documents(documents));
+            (!batch.is_empty()).then(|| documents.collect::<Vec<_>>())
         });
-        found.collect::<Vec<_>>().into_iter().flatten().collect()
-    }
-
-    /// The portions of all inputs, in order; `whole` where the text of a file is wanted in one.
-    pub fn batches(&self, whole: bool) -> InputBatches<'_> {
-        InputBatches::new(self, whole)
-    }
-
-    /// The pieces of all inputs, in order. An input that cannot be read gives its errors in its place, and
-    /// the next one follows.
-    pub fn pieces(&self) -> impl Iterator<Item = Result<InputDocument, SourceError>> {
-        Pieces { manifests: self, next: 0, ready: VecDeque::new() }
+        batches.flatten()
     }
 
     fn text(&self, input: &Input) -> Result<Arc<Source>, SourceError> {
         match input {
             Input::Text(text) => Ok(Arc::clone(text)),
-            Input::File { path, .. } => {
-                read_text(&Location::File { path: path.to_path_buf(), named: true }, &self.limits)
-            }
+            Input::File { path, .. } => read_text(&Location::file(&**path), &self.limits),
         }
     }
 
-    /// What the pieces of an input have in common.
-    pub(super) fn of(&self, input: usize) -> Of {
+    /// The origin of the documents of an input.
+    pub(super) fn origin(&self, input: usize) -> Origin {
         let file = match self.inputs.get(input) {
             Some(Input::File { path, .. }) => Some(Arc::clone(path)),
             _ => None,
         };
-        Of { input, file, further: self.further.is_some_and(|first| input >= first) }
-    }
-
-    fn documents(&self, input: &Input) -> Result<Vec<Document>, Vec<SourceError>> {
-        let text = self.text(input).map_err(|error| vec![error])?;
-        parse(&text, &self.limits)
+        Origin { input, file, further: self.further.is_some_and(|first| input >= first) }
     }
 }
 
-/// Where pieces come from.
+/// The origin of documents.
 #[derive(Clone, Debug)]
-pub(super) struct Of {
+pub(super) struct Origin {
     input: usize,
     file: Option<Arc<Path>>,
     further: bool,
 }
 
-impl Of {
-    /// Documents as pieces, or what is wrong with them.
-    pub(super) fn pieces(
+impl Origin {
+    /// Documents with this origin, or the errors in them.
+    pub(super) fn documents(
         self,
         documents: Result<Vec<Document>, Vec<SourceError>>,
     ) -> Vec<Result<InputDocument, SourceError>> {
         let Self { input, file, further } = self;
-        let piece = |document| {
+        let document = |document| {
             Ok(InputDocument { input, content: Content::Document(document), file: file.clone(), further })
         };
         match documents {
-            Ok(documents) => documents.into_iter().map(piece).collect(),
+            Ok(documents) => documents.into_iter().map(document).collect(),
             Err(errors) => errors.into_iter().map(Err).collect(),
         }
-    }
-}
-
-struct Pieces<'a> {
-    manifests: &'a Manifests,
-    /// The first input that was not parsed yet.
-    next: usize,
-    ready: VecDeque<Result<InputDocument, SourceError>>,
-}
-
-impl Pieces<'_> {
-    /// Parses further inputs, several at once.
-    fn batch(&mut self) {
-        let rest = self.manifests.inputs.get(self.next..).unwrap_or_default();
-        let mut bytes = 0;
-        let few = rest.iter().take(BATCH_FILES).take_while(|input| {
-            let before = bytes;
-            bytes += match input {
-                Input::File { bytes, .. } => *bytes,
-                Input::Text(text) => text.text().len() as u64,
-            };
-            before < BATCH_BYTES
-        });
-        let batch = &rest[..few.count()];
-        let parsed: Vec<_> = batch.par_iter().map(|input| self.manifests.documents(input)).collect();
-        for (offset, documents) in parsed.into_iter().enumerate() {
-            let input = self.next + offset;
-            self.ready.extend(self.manifests.of(input).pieces(documents));
-        }
-        self.next += batch.len();
-    }
-}
-
-impl Iterator for Pieces<'_> {
-    type Item = Result<InputDocument, SourceError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        while self.ready.is_empty() && self.next < self.manifests.inputs.len() {
-            self.batch();
-        }
-        self.ready.pop_front()
     }
 }
 
@@ -272,21 +237,20 @@ mod tests {
         for (name, text) in [("a", "a: 1\n---\nb: 1\n"), ("b", "a: [\n"), ("c", "c: 1\n")] {
             manifests.add_text(Arc::new(Source::new(name, text)));
         }
-        let pieces: Vec<_> = manifests.pieces().collect();
         let inputs: Vec<_> =
-            pieces.iter().map(|piece| piece.as_ref().ok().map(|piece| piece.input)).collect();
+            manifests.documents().map(|document| document.ok().map(|document| document.input)).collect();
         assert_eq!(inputs, [Some(0), Some(0), None, Some(2)]);
     }
 
     #[test]
-    fn what_goes_through_many_batches_keeps_its_order() {
+    fn documents_of_many_batches_keep_their_order() {
         let mut manifests = Manifests::new(Limits::default());
         for number in 0..200 {
             manifests.add_text(Arc::new(Source::new("n", format!("number: {number}\n"))));
         }
         let numbers: Vec<_> = manifests
-            .pieces()
-            .map(|piece| piece.unwrap().value().unwrap().get("number").unwrap().to_json())
+            .documents()
+            .map(|document| document.unwrap().value().unwrap().get("number").unwrap().to_json())
             .collect();
         assert_eq!(numbers, (0..200).map(|number| number.to_string()).collect::<Vec<_>>());
     }

@@ -1,8 +1,7 @@
-//! Where objects, policies and look-ups come from: files, standard input, child programs, the cluster.
+//! Where objects, policies and lookups come from: files, standard input, child programs, the cluster.
 //!
-//! Knows paths, globs, the documents that a user hands over beside policies and manifests, and how files
-//! are written; answers the engine's questions from what was given ([`OfflineWorld`]). Knows nothing of
-//! arguments, and nothing of how outcomes look.
+//! Knows paths, globs, the documents beside policies and manifests, and how files are written; [`OfflineWorld`] performs the
+//! engine's lookups in them. Knows nothing of arguments and output formats.
 
 mod batch;
 pub mod cluster;
@@ -10,13 +9,13 @@ mod context_objects;
 mod crds;
 mod error;
 mod exceptions;
+mod form;
 mod kustomize;
 mod manifests;
-mod old;
+mod old_objects;
 mod paths;
 mod policies;
 mod prescan;
-mod strict;
 mod suites;
 mod text;
 mod user;
@@ -24,20 +23,20 @@ mod values;
 mod world;
 mod write;
 
-pub use batch::{Faults, InputBatch, InputBatches, Unread};
-pub use context_objects::{Asked, GivenLoader, GivenObjects};
+pub use batch::{InputBatch, InputErrors, UnparsedText};
+pub use context_objects::{ContextObjectLoader, ContextObjects, RequestedResources};
 pub use crds::{CustomKind, custom_kinds, custom_kinds_in};
 pub use error::{Place, SourceError};
-pub use exceptions::{ExceptionLoader, LoadedExceptions, load_exceptions};
+pub use exceptions::{ExceptionLoader, LoadedExceptions};
+pub use form::Head;
 pub use kustomize::{Kustomize, kustomize};
 pub use manifests::{Content, InputDocument, Manifests};
-pub use old::OldObjects;
-pub use paths::{Location, Walk, expand, from_here};
-pub use policies::{LoadedPolicies, PolicyLoader, PolicyNote, Refused, load_policies};
-pub use strict::Head;
-pub use suites::{find_suites, items_of, read_all, read_file};
-pub use text::read_text;
-pub use user::{load_user, user_in};
-pub use values::{LoadedValues, assignment, load_values, values_in, values_inside};
+pub use old_objects::OldObjects;
+pub use paths::{Location, Walk, expand, relative_to_current_folder};
+pub use policies::{LoadedPolicies, PolicyLoader, PolicyNote, Refused};
+pub use suites::{find_suites, read_all, read_file};
+pub use text::{items_of, read_text};
+pub use user::load_user;
+pub use values::{AssignmentError, LoadedValues, assignment, load_values, values_inside};
 pub use world::OfflineWorld;
-pub use write::{replace_file, replace_read_file, still_holds};
+pub use write::{check_unchanged, replace_file, replace_read_file};

@@ -1,4 +1,4 @@
-//! Paths, folders and globs, as a user gives them.
+//! Paths, folders and globs of the command line.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::SourceError;
 
-/// Folders nested deeper than this are not looked into.
-const MAX_FOLDERS: usize = 64;
+/// The deepest nesting of folders that are searched.
+const MAX_FOLDER_DEPTH: usize = 64;
 
 /// One text to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,15 +16,25 @@ pub enum Location {
     Stdin,
     /// A file.
     File {
-        /// Its path as given, or below the folder that was given.
+        /// Its path: the argument, or below the folder that is the argument.
         path: PathBuf,
-        /// Whether the user named this very file, rather than a folder or a glob.
+        /// Whether the argument is this very file, rather than a folder or a glob.
         named: bool,
     },
 }
 
 impl Location {
-    /// What messages call it.
+    /// The file at a path.
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Self::File { path: path.into(), named: true }
+    }
+
+    /// Whether the user named it, rather than a folder or a glob.
+    pub(super) const fn is_named(&self) -> bool {
+        !matches!(self, Self::File { named: false, .. })
+    }
+
+    /// Its name in messages.
     pub fn name(&self) -> String {
         match self {
             Self::Stdin => "stdin".to_owned(),
@@ -33,25 +43,25 @@ impl Location {
     }
 }
 
-/// How folders are looked through.
+/// How folders are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Walk {
-    /// The files of the folder alone.
+    /// Only the files of the folder itself.
     Flat,
-    /// All folders below, too.
+    /// With all folders below.
     Deep,
-    /// All folders below but those whose names start with a dot.
+    /// With all folders below whose names do not start with a dot.
     DeepWithoutDots,
 }
 
 /// The texts that an argument stands for, in the order of their names.
 ///
 /// `-` is standard input. A folder stands for its files that end in `.json`, `.yaml` or `.yml`; a glob for
-/// what it fits, unless a file has this very name; a named file is taken whatever its ending.
+/// what it matches, unless a file has this very name; a named file may have any ending.
 ///
 /// # Errors
 ///
-/// Paths that are not there, folders without a file to read, globs that fit nothing, URLs.
+/// Missing paths, folders without a file to read, globs that match nothing, URLs.
 pub fn expand(argument: &Path, walk: Walk) -> Result<Vec<Location>, SourceError> {
     if argument == OsStr::new("-") {
         return Ok(vec![Location::Stdin]);
@@ -59,7 +69,7 @@ pub fn expand(argument: &Path, walk: Walk) -> Result<Vec<Location>, SourceError>
     let shown = argument.display().to_string();
     match fs::metadata(argument) {
         Ok(metadata) if metadata.is_dir() => folder(argument, walk),
-        Ok(_) => Ok(vec![Location::File { path: argument.to_owned(), named: true }]),
+        Ok(_) => Ok(vec![Location::file(argument)]),
         Err(_) if shown.starts_with("https://") || shown.starts_with("http://") => {
             Err(SourceError::Url { url: shown })
         }
@@ -68,12 +78,12 @@ pub fn expand(argument: &Path, walk: Walk) -> Result<Vec<Location>, SourceError>
     }
 }
 
-/// Where a file is, seen from the current folder: below it by the way that leads there, else from the root of
-/// the file system. Links are followed, for the file itself is what gets changed.
-pub fn from_here(path: &Path) -> PathBuf {
-    let here = std::env::current_dir().and_then(fs::canonicalize);
-    match (here, fs::canonicalize(path)) {
-        (Ok(here), Ok(real)) => match real.strip_prefix(here) {
+/// The path of a file: relative if it is below the current folder, else absolute. Links are followed, because the file
+/// itself is changed.
+pub fn relative_to_current_folder(path: &Path) -> PathBuf {
+    let current = std::env::current_dir().and_then(fs::canonicalize);
+    match (current, fs::canonicalize(path)) {
+        (Ok(current), Ok(real)) => match real.strip_prefix(current) {
             Ok(below) => below.to_owned(),
             Err(_) => real,
         },
@@ -104,25 +114,8 @@ fn globbed(argument: &Path, pattern: String, walk: Walk) -> Result<Vec<Location>
 
 /// The files of a folder that are read.
 fn folder(root: &Path, walk: Walk) -> Result<Vec<Location>, SourceError> {
-    let mut found = Vec::new();
-    let mut open = vec![(root.to_owned(), 0)];
-    while let Some((path, depth)) = open.pop() {
-        if path != root && !path.is_dir() {
-            found.push(Location::File { path, named: false });
-            continue;
-        }
-        let entries = fs::read_dir(&path)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(|cause| SourceError::unreadable(path.display().to_string(), cause))?;
-        let mut entries: Vec<_> = entries
-            .into_iter()
-            .filter(|entry| wanted(entry, walk, depth))
-            .map(|entry| (entry.path(), depth + 1))
-            .collect();
-        // The last one is taken next, so the first by name must stand last.
-        entries.sort_by(|a, b| b.cmp(a));
-        open.extend(entries);
-    }
+    let found = walk_folder(root, |entry| is_included(entry, walk))?;
+    let found: Vec<_> = found.into_iter().map(|path| Location::File { path, named: false }).collect();
     if found.is_empty() {
         let recursive = walk != Walk::Flat;
         return Err(SourceError::EmptyDirectory { path: root.display().to_string(), recursive });
@@ -130,22 +123,49 @@ fn folder(root: &Path, walk: Walk) -> Result<Vec<Location>, SourceError> {
     Ok(found)
 }
 
-/// Whether an entry of a folder is read or looked into. Links to folders are not followed: they may form
-/// a ring.
-fn wanted(entry: &fs::DirEntry, walk: Walk, depth: usize) -> bool {
-    let path = entry.path();
-    if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-        let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-        return match walk {
-            Walk::Flat => false,
-            Walk::Deep => depth < MAX_FOLDERS,
-            Walk::DeepWithoutDots => !hidden && depth < MAX_FOLDERS,
-        };
+/// The files below a folder, in the order of their names. `is_included` decides on files and folders.
+pub(super) fn walk_folder(
+    root: &Path,
+    is_included: impl Fn(&fs::DirEntry) -> bool,
+) -> Result<Vec<PathBuf>, SourceError> {
+    let mut found = Vec::new();
+    let mut open = vec![(root.to_owned(), false, 0)];
+    while let Some((path, is_file, depth)) = open.pop() {
+        if is_file {
+            found.push(path);
+            continue;
+        }
+        let entries = fs::read_dir(&path)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(|cause| SourceError::unreadable(path.display().to_string(), cause))?;
+        let included = entries
+            .into_iter()
+            .filter(|entry| is_included(entry) && (depth < MAX_FOLDER_DEPTH || !is_folder(entry)));
+        let mut entries: Vec<_> =
+            included.map(|entry| (entry.path(), !is_folder(&entry), depth + 1)).collect();
+        // The last one is the next one.
+        entries.sort_by(|a, b| b.cmp(a));
+        open.extend(entries);
     }
-    let readable = path.extension().is_some_and(|extension| {
+    Ok(found)
+}
+
+/// Whether an entry is a folder. Links to folders are not, because they may form a cycle.
+pub(super) fn is_folder(entry: &fs::DirEntry) -> bool {
+    entry.file_type().is_ok_and(|kind| kind.is_dir())
+}
+
+/// Whether a file is read or a folder is searched.
+fn is_included(entry: &fs::DirEntry, walk: Walk) -> bool {
+    if is_folder(entry) {
+        let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        return walk == Walk::Deep || walk == Walk::DeepWithoutDots && !is_hidden;
+    }
+    let path = entry.path();
+    let is_manifest = path.extension().is_some_and(|extension| {
         ["json", "yaml", "yml"].iter().any(|known| extension.eq_ignore_ascii_case(known))
     });
-    readable && !path.is_dir()
+    is_manifest && !path.is_dir()
 }
 
 #[cfg(test)]
@@ -184,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn globs_and_names_are_told_apart() {
+    fn a_file_with_the_name_of_a_glob_is_read() {
         let folder = tree(&["b.yaml", "a.yaml", "[x].yaml", "d/e.yaml"]);
         let names = |argument| names(folder.path(), argument, Walk::Flat);
         assert_eq!(names("?.yaml").unwrap(), ["a.yaml", "b.yaml"]);
@@ -195,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_refused_by_name() {
+    fn urls_are_refused() {
         let error = expand(Path::new("https://example.com/a.yaml"), Walk::Flat).unwrap_err();
         assert!(matches!(error, SourceError::Url { .. }));
     }

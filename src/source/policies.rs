@@ -1,6 +1,6 @@
-//! Policies, from files, folders, globs and standard input.
+//! Loading policies from files, folders, globs, standard input and clusters.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -11,26 +11,25 @@ use crate::semantics::{Dialect, DivergenceSet};
 use crate::value::{Pointer, Text, Value};
 use crate::yaml::{Document, Limits, Source, print};
 
-use super::crds::documents_in;
-use super::text::{documents_of, read_documents};
+use super::text::{documents_of, items_of, read_documents};
 use super::{Location, SourceError, Walk, expand};
 
-/// What the inputs hold.
+/// The policies of the inputs.
 #[derive(Debug, Default)]
 pub struct LoadedPolicies {
     /// The policies, in input order.
     pub policies: Vec<Policy>,
     /// The file and line of each.
     pub origins: Vec<String>,
-    /// What was met beside them.
+    /// Notes on other documents.
     pub notes: Vec<PolicyNote>,
 }
 
-/// Something met among policies that is not evaluated, or odd.
+/// A note on a document that is not evaluated, or unusual.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PolicyNote {
-    /// A policy of a kind that is not run yet.
+    /// A policy of a kind that is not supported yet.
     Planned {
         /// The file and line.
         origin: String,
@@ -39,7 +38,7 @@ pub enum PolicyNote {
         /// The name.
         name: String,
     },
-    /// A policy of a kind that mutates nothing, or a companion of one.
+    /// A policy of a kind that mutates nothing, or an object that belongs to one.
     Other {
         /// The file and line.
         origin: String,
@@ -55,14 +54,14 @@ pub enum PolicyNote {
         /// In how many files.
         files: usize,
     },
-    /// A policy of a cluster that another one of its name stands in for.
+    /// A policy of a cluster that another one of its name replaces.
     Replaced {
         /// The file and line of the other one.
         by: String,
         /// The name.
         name: String,
     },
-    /// Two policies of one name: a cluster would hold only the later one.
+    /// Two policies of one name: a cluster would have only the later one.
     Twice {
         /// The file and line of the later one.
         origin: String,
@@ -73,55 +72,37 @@ pub enum PolicyNote {
     },
 }
 
-/// Why the policies are refused, and the divergences that decided it.
+/// Why the policies are refused.
 #[derive(Debug, Default)]
 pub struct Refused {
-    /// Everything that is wrong, in input order.
+    /// All errors, in input order.
     pub errors: Vec<SourceError>,
-    /// The differences between the semantics by which some of it is wrong.
+    /// The divergences that some of the errors depend on.
     pub divergences: DivergenceSet,
 }
 
-/// Loads all policies of the inputs. In folders and globs other documents are passed over; a named file
-/// must hold a policy.
-///
-/// # Errors
-///
-/// Everything that is wrong with any of the inputs, and inputs without a single policy.
-pub fn load_policies(
-    arguments: &[PathBuf],
-    dialect: impl Into<Dialect>,
-    limits: &Limits,
-) -> Result<LoadedPolicies, Refused> {
-    let mut loader = PolicyLoader::new(dialect, *limits);
-    for argument in arguments {
-        loader.path(argument);
-    }
-    let paths: Vec<_> = arguments.iter().map(|path| path.display().to_string()).collect();
-    loader.finish(&paths.join(", "))
-}
-
-/// Gathers policies from inputs of several kinds.
+/// Loads policies from inputs of several kinds.
 #[derive(Debug, Default)]
 pub struct PolicyLoader {
     dialect: Dialect,
     limits: Limits,
     loaded: LoadedPolicies,
     refused: Refused,
-    /// Where each policy stands, by kind and name.
+    /// The origin of each policy, by kind and name.
     seen: IndexMap<String, String>,
-    /// Documents that are no policies, and the files with such.
+    /// The number of documents that are no policies, and of files with such.
     documents: usize,
     files: usize,
 }
 
 impl PolicyLoader {
-    /// Starts without policies.
+    /// An empty loader.
     pub fn new(dialect: impl Into<Dialect>, limits: Limits) -> Self {
         Self { dialect: dialect.into(), limits, ..Self::default() }
     }
 
-    /// Takes in what a path, a folder, a glob or `-` stands for.
+    /// Loads a path, a folder, a glob or `-`. In folders and globs other documents are ignored; a named file must contain
+    /// a policy.
     pub fn path(&mut self, argument: &Path) {
         let locations = match expand(argument, Walk::DeepWithoutDots) {
             Ok(locations) => locations,
@@ -131,18 +112,17 @@ impl PolicyLoader {
         let read = |location: &Location| found_in(read_documents(location, &limits), dialect);
         let found: Vec<_> = locations.par_iter().map(read).collect();
         for (location, found) in locations.iter().zip(found) {
-            let named = !matches!(location, Location::File { named: false, .. });
-            self.text_with(found, &location.name(), named);
+            self.add(found, &location.name(), location.is_named());
         }
     }
 
-    /// Takes in the documents of a text, which must hold a policy.
+    /// Loads a text, which must contain a policy.
     pub fn text(&mut self, source: &Arc<Source>) {
         let found = found_in(documents_of(source, &self.limits), self.dialect);
-        self.text_with(found, source.name(), true);
+        self.add(found, source.name(), true);
     }
 
-    /// Takes in a policy as a cluster stores it, unless one of its kind and name was taken in before.
+    /// Loads a policy as a cluster stores it, unless one of its kind and name was loaded before.
     pub fn stored(&mut self, object: &Value) {
         let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
         let name = full_name(object);
@@ -162,14 +142,14 @@ impl PolicyLoader {
         }
     }
 
-    fn text_with(&mut self, found: Result<Vec<Found>, Vec<SourceError>>, name: &str, named: bool) {
+    fn add(&mut self, found: Result<Vec<Found>, Vec<SourceError>>, name: &str, named: bool) {
         let found = match found {
             Ok(found) => found,
             Err(errors) => return self.refused.errors.extend(errors),
         };
         let others = found.iter().filter(|found| matches!(found, Found::NoPolicy)).count();
         let is_empty = others == found.len();
-        found.into_iter().for_each(|found| self.take(found));
+        found.into_iter().for_each(|found| self.add_one(found));
         if named && is_empty {
             return self.refused.errors.push(SourceError::NoPolicy { path: name.to_owned() });
         }
@@ -177,11 +157,11 @@ impl PolicyLoader {
         self.files += usize::from(others > 0);
     }
 
-    /// What was gathered. `inputs` is what to call the inputs where they hold no policy.
+    /// The policies of all inputs, which are called `inputs` in the message that there are none.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with any of the inputs, and inputs without a single policy.
+    /// All errors of all inputs, and inputs without a single policy.
     pub fn finish(mut self, inputs: &str) -> Result<LoadedPolicies, Refused> {
         if self.documents > 0 {
             self.loaded.notes.push(PolicyNote::NoPolicies { documents: self.documents, files: self.files });
@@ -196,19 +176,19 @@ impl PolicyLoader {
         if self.refused.errors.is_empty() { Ok(self.loaded) } else { Err(self.refused) }
     }
 
-    /// Takes in one node of a document; `false` if it is no policy.
+    /// Loads a node of a document; `false` if it is no policy.
     pub fn node(&mut self, document: &Document, at: &Pointer, value: &Value) -> bool {
         let found = Found::of(document, at, value, self.dialect);
         let is_policy = !matches!(found, Found::NoPolicy);
-        self.take(found);
+        self.add_one(found);
         is_policy
     }
 
-    fn take(&mut self, found: Found) {
+    fn add_one(&mut self, found: Found) {
         match found {
             Found::NoPolicy => {}
             Found::Note(note) => self.loaded.notes.push(note),
-            Found::Faulty { errors, divergences } => {
+            Found::Invalid { errors, divergences } => {
                 self.refused.errors.extend(errors);
                 self.refused.divergences.extend(divergences);
             }
@@ -227,18 +207,18 @@ impl PolicyLoader {
 enum Found {
     NoPolicy,
     Note(PolicyNote),
-    Faulty { errors: Vec<SourceError>, divergences: DivergenceSet },
+    Invalid { errors: Vec<SourceError>, divergences: DivergenceSet },
     Policy { policy: Box<Policy>, kind: Text, name: String, origin: String },
 }
 
-/// What there is in a text that was read.
+/// The contents of a text.
 fn found_in(
     read: Result<Vec<Document>, Vec<SourceError>>,
     dialect: Dialect,
 ) -> Result<Vec<Found>, Vec<SourceError>> {
     let mut found = Vec::new();
     for document in &read? {
-        let nodes = documents_in(document);
+        let nodes = items_of(document);
         found.extend(nodes.iter().map(|(at, value)| Found::of(document, at, value, dialect)));
     }
     Ok(found)
@@ -259,7 +239,7 @@ impl Found {
             DocumentKind::Misspelt { kind, nearest } => {
                 let message = format!("there is no policy of kind `{kind}`, did you mean `{nearest}`?");
                 let errors = vec![SourceError::at(document, &at.key("kind"), message)];
-                Self::Faulty { errors, divergences: DivergenceSet::NONE }
+                Self::Invalid { errors, divergences: DivergenceSet::NONE }
             }
             DocumentKind::Policy => match parse(value, dialect) {
                 Ok(policy) => {
@@ -276,15 +256,14 @@ impl Found {
                         SourceError::at(document, &place, format!("policy {}{rule}: {error}", name()))
                     };
                     let errors = errors.into_iter().map(located).collect();
-                    Self::Faulty { errors, divergences }
+                    Self::Invalid { errors, divergences }
                 }
             },
         }
     }
 }
 
-/// An object of a cluster as a text, so that faults are shown where they stand; without what the cluster
-/// keeps for itself.
+/// An object of a cluster as a text, so that errors have places; without `status` and `managedFields`.
 pub(super) fn stored_documents(object: &Value, limits: &Limits) -> Result<Vec<Document>, Vec<SourceError>> {
     let mut object = object.clone();
     object.remove("status");
@@ -298,11 +277,13 @@ pub(super) fn stored_documents(object: &Value, limits: &Limits) -> Result<Vec<Do
     documents_of(&Arc::new(Source::new(title, text)), limits)
 }
 
-/// The name of an object, after its namespace.
-fn full_name(object: &Value) -> String {
+/// `NAMESPACE/NAME` or `NAME` of an object.
+pub(super) fn full_name(object: &Value) -> String {
     let text = |field| object.path(&["metadata", field]).and_then(Value::as_str);
     let name = text("name").unwrap_or_default();
-    text("namespace").map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"))
+    text("namespace")
+        .filter(|namespace| !namespace.is_empty())
+        .map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"))
 }
 
 #[cfg(test)]
@@ -329,9 +310,10 @@ spec:
             fs::create_dir_all(folder.path().join(name).parent().unwrap()).unwrap();
             fs::write(folder.path().join(name), text).unwrap();
         }
-        let arguments: Vec<_> = arguments.iter().map(|name| folder.path().join(name)).collect();
-        load_policies(&arguments, Semantics::Documented, &Limits::default()).map_err(|refused| {
-            let prefix = format!("{}/", folder.path().display());
+        let mut loader = PolicyLoader::new(Semantics::Documented, Limits::default());
+        arguments.iter().for_each(|name| loader.path(&folder.path().join(name)));
+        let prefix = format!("{}/", folder.path().display());
+        loader.finish(&format!("{prefix}{}", arguments.join(", "))).map_err(|refused| {
             refused.errors.iter().map(|error| error.to_string().replace(&prefix, "")).collect()
         })
     }
@@ -350,7 +332,7 @@ spec:
     }
 
     #[test]
-    fn faults_of_all_files_are_named_with_their_places() {
+    fn errors_of_all_files_have_their_places() {
         let wrong = POLICY.replace("    mutate:", "    mode: x\n    mutate:");
         let errors = load(
             &[("a.yaml", &wrong), ("b.yaml", "a: [\n"), ("c.yaml", &wrong)],
@@ -371,7 +353,7 @@ spec:
     }
 
     #[test]
-    fn kinds_that_are_not_run_are_told_apart() {
+    fn policies_of_other_kinds_are_noted() {
         let text = format!(
             "{POLICY}---\napiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {{name: m}}\n\
              ---\napiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {{name: e, namespace: ns}}\n"
@@ -382,7 +364,7 @@ spec:
     }
 
     #[test]
-    fn a_name_that_stands_twice_is_noted() {
+    fn a_repeated_name_is_noted() {
         let notes = load(&[("a.yaml", &format!("{POLICY}---\n{POLICY}"))], &["a.yaml"]).unwrap().notes;
         assert!(matches!(&notes[0], PolicyNote::Twice { name, .. } if name == "p"), "{notes:?}");
     }

@@ -1,79 +1,56 @@
-//! Test suites: where they are, and the documents of the files that they name.
+//! Finding test suites, and reading the files that they name.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::value::{Pointer, Value};
 use crate::yaml::{Document, Limits};
 
-use super::crds::documents_in;
-use super::text::read_documents;
-use super::{Location, SourceError, Walk, expand};
-
-/// Folders nested deeper than this are not looked into.
-const MAX_FOLDERS: usize = 64;
+use super::paths::{is_folder, walk_folder};
+use super::text::{read_documents, read_files};
+use super::{Location, SourceError, Walk};
 
 /// The files of these names in a folder and in all folders below it, hidden ones included, in the order of
-/// their paths. A file stands for itself. Links to folders are not followed.
+/// their paths. Links to folders are not followed. A file stands for itself.
 ///
 /// # Errors
 ///
-/// What cannot be read.
+/// Folders that cannot be read.
 pub fn find_suites(root: &Path, names: &[&OsStr]) -> Result<Vec<PathBuf>, SourceError> {
-    let fail = |path: &Path, cause| SourceError::unreadable(path.display().to_string(), cause);
-    if !fs::metadata(root).map_err(|cause| fail(root, cause))?.is_dir() {
+    let metadata = fs::metadata(root);
+    if !metadata.map_err(|cause| SourceError::unreadable(root.display().to_string(), cause))?.is_dir() {
         return Ok(vec![root.to_owned()]);
     }
-    let mut found = Vec::new();
-    let mut open = vec![(root.to_owned(), 0)];
-    while let Some((folder, depth)) = open.pop() {
-        let entries = fs::read_dir(&folder)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(|cause| fail(&folder, cause))?;
-        for entry in entries {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                if depth < MAX_FOLDERS {
-                    open.push((entry.path(), depth + 1));
-                }
-            } else if names.contains(&entry.file_name().as_os_str()) {
-                found.push(entry.path());
-            }
-        }
-    }
+    let mut found =
+        walk_folder(root, |entry| is_folder(entry) || names.contains(&entry.file_name().as_os_str()))?;
     found.sort();
     Ok(found)
 }
 
-/// The documents of a file, or of all files of a folder without dot folders.
+/// The documents of a file, or of all files of a folder without those below dot folders.
 ///
 /// # Errors
 ///
-/// What cannot be read, and every syntax error.
+/// Files that cannot be read, and every syntax error.
 pub fn read_all(argument: &Path, limits: &Limits) -> Result<Vec<Document>, Vec<SourceError>> {
     let mut documents = Vec::new();
-    let mut faults = Vec::new();
-    for location in expand(argument, Walk::DeepWithoutDots).map_err(|error| vec![error])? {
-        match read_documents(&location, limits) {
-            Ok(read) => documents.extend(read),
-            Err(errors) => faults.extend(errors),
+    let mut errors = Vec::new();
+    for file in read_files(argument, Walk::DeepWithoutDots, limits) {
+        match file {
+            Ok((_, read)) => documents.extend(read),
+            Err(unreadable) => errors.extend(unreadable),
         }
     }
-    if faults.is_empty() { Ok(documents) } else { Err(faults) }
+    if errors.is_empty() { Ok(documents) } else { Err(errors) }
 }
 
-/// The documents of one file that say something.
+/// The documents of one file, without empty ones.
 ///
 /// # Errors
 ///
 /// As [`read_all`].
 pub fn read_file(path: &Path, limits: &Limits) -> Result<Vec<Document>, Vec<SourceError>> {
-    read_documents(&Location::File { path: path.to_owned(), named: true }, limits)
-}
-
-/// What a document holds: itself, or the items of a `List`, each with its place.
-pub fn items_of(document: &Document) -> Vec<(Pointer, Value)> {
-    documents_in(document)
+    read_documents(&Location::file(path), limits)
 }
 
 #[cfg(test)]
@@ -81,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hidden_folders_are_looked_into_and_other_names_are_not_taken() {
+    fn hidden_folders_are_searched_and_other_names_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         for file in ["b/kyverno-test.yaml", "a/.kyverno-test/kyverno-test.yml", "a/kyverno-test.yaml.bak"] {
             let path = folder.path().join(file);

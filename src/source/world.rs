@@ -1,4 +1,4 @@
-//! The outside, as far as the inputs tell of it.
+//! The engine's world without a cluster.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,55 +10,55 @@ use crate::engine::{Lookup, LookupError, World};
 use crate::resources::{KindResource, Resources, builtin_resource};
 use crate::value::{GroupVersionKind, Text, Value};
 
-use super::{CustomKind, GivenObjects};
+use super::{ContextObjects, CustomKind};
 
-/// Every namespace of a cluster carries its name as this label.
+/// The label with its name that every namespace of a cluster has.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// A world without a cluster: time and chance are fixed for the run, namespaces and kinds are those that
-/// were given.
+/// A world without a cluster: time and random numbers are fixed for the run, namespaces, kinds and objects come from the
+/// inputs.
 #[derive(Clone, Debug)]
 pub struct OfflineWorld {
     now: Timestamp,
     seed: u64,
     namespaces: BTreeMap<Text, Value>,
-    /// The kinds of the definitions that were given.
+    /// The kinds of the definitions among the inputs.
     custom: Resources,
-    objects: GivenObjects,
-    /// Whether anybody asked what time it is.
-    timed: Arc<AtomicBool>,
+    objects: ContextObjects,
+    /// Whether the time was used.
+    uses_time: Arc<AtomicBool>,
 }
 
 impl OfflineWorld {
-    /// A world at a time, with a seed for all chance.
+    /// A world at this time, with a seed for random numbers.
     pub fn new(now: Timestamp, seed: u64) -> Self {
         Self {
             now,
             seed,
             namespaces: BTreeMap::new(),
             custom: Resources::default(),
-            objects: GivenObjects::NONE,
-            timed: Arc::default(),
+            objects: ContextObjects::NONE,
+            uses_time: Arc::default(),
         }
     }
 
-    /// Whether some expression asked what time it is: at another time the outcome may be another.
-    pub fn was_asked_for_time(&self) -> bool {
-        self.timed.load(Ordering::Relaxed)
+    /// Whether an expression used the time, so that the outcome may depend on it.
+    pub fn uses_time(&self) -> bool {
+        self.uses_time.load(Ordering::Relaxed)
     }
 
-    /// Sets the kinds that exist besides the built-in ones. Of two definitions of a kind the last one counts.
+    /// Sets the kinds besides the built-in ones. The last definition of a kind wins.
     pub fn set_kinds(&mut self, kinds: &[CustomKind]) {
         let versions = kinds.iter().rev().flat_map(|kind| kind.versions.iter().cloned());
         self.custom = Resources::new(versions.collect(), Vec::new());
     }
 
-    /// Gives the objects that context entries are answered from.
-    pub fn set_objects(&mut self, objects: GivenObjects) {
+    /// Sets the objects that context entries are loaded from.
+    pub fn set_objects(&mut self, objects: ContextObjects) {
         self.objects = objects;
     }
 
-    /// Makes a Namespace object known, with the label that every cluster adds.
+    /// Adds a Namespace object, with the label that every cluster adds.
     pub fn add_namespace(&mut self, namespace: &Value) {
         let Some(name) = namespace.path(&["metadata", "name"]).and_then(Value::as_text) else { return };
         let mut labels = namespace
@@ -70,7 +70,7 @@ impl OfflineWorld {
         self.namespaces.insert(name.clone(), labels);
     }
 
-    /// Makes the labels of a namespace known, over what its object says.
+    /// Sets the labels of a namespace, in place of those of its object.
     pub fn set_namespace_labels(&mut self, name: Text, labels: Value) {
         self.namespaces.insert(name, labels);
     }
@@ -78,12 +78,12 @@ impl OfflineWorld {
 
 impl World for OfflineWorld {
     fn now(&self) -> Timestamp {
-        self.timed.store(true, Ordering::Relaxed);
+        self.uses_time.store(true, Ordering::Relaxed);
         self.now
     }
 
     fn random(&self, key: &str, call: u64) -> u64 {
-        // FNV-1a, then the finish of SplitMix64: equal on every machine and in every release.
+        // FNV-1a, then the finalizer of SplitMix64: equal on every machine and in every release.
         let mut state = 0xcbf2_9ce4_8422_2325 ^ self.seed;
         for byte in key.bytes().chain(call.to_le_bytes()) {
             state = (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chance_depends_on_seed_key_and_call() {
+    fn random_numbers_depend_on_seed_key_and_call() {
         let world = |seed| OfflineWorld::new(Timestamp::UNIX_EPOCH, seed);
         let one = world(1).random("Pod/a: p/r", 0);
         assert_eq!(one, world(1).random("Pod/a: p/r", 0));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_carries_its_name() {
+    fn a_namespace_has_its_name_as_a_label() {
         let mut world = OfflineWorld::new(Timestamp::UNIX_EPOCH, 0);
         let json = |text| Value::from_json(text).unwrap();
         world.add_namespace(&json(r#"{"metadata":{"name":"a","labels":{"x":"y"}}}"#));

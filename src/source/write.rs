@@ -1,17 +1,19 @@
-//! Files replaced as a whole or not at all.
+//! Replacing files atomically.
 
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use tempfile::NamedTempFile;
+
 use super::SourceError;
 
-/// Whether a file still has the content that was read.
+/// Checks that a file still has the content that was read.
 ///
 /// # Errors
 ///
-/// A file that somebody else changed since, or that cannot be read any more.
-pub fn still_holds(path: &Path, content: &[u8]) -> Result<(), SourceError> {
+/// A file that was changed since, or that cannot be read any more.
+pub fn check_unchanged(path: &Path, content: &[u8]) -> Result<(), SourceError> {
     let fail = |cause| SourceError::unwritable(path.display().to_string(), cause);
     if fs::read(path).map_err(fail)? == content {
         return Ok(());
@@ -19,23 +21,23 @@ pub fn still_holds(path: &Path, content: &[u8]) -> Result<(), SourceError> {
     Err(fail(io::Error::other("somebody else changed it since it was read")))
 }
 
-/// Replaces the content of a file: a new file beside it is written, brought to the disk and renamed. The
-/// file keeps its permissions and its owner; a link stays one, and the file it leads to is replaced.
+/// Replaces the content of a file: a new file beside it is written, synced and renamed. The file keeps its permissions
+/// and its owner; of a link the file that it leads to is replaced.
 ///
 /// # Errors
 ///
-/// What the system refuses; the file is as it was then.
+/// Errors of the system, after which the file is unchanged.
 pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), SourceError> {
     replace(path, content, || Ok(()))
 }
 
-/// As [`replace_file`], for a file that was read before: one that somebody else changed since stays as it is.
+/// As [`replace_file`], unless the file was changed since it was read.
 ///
 /// # Errors
 ///
-/// As [`replace_file`] and [`still_holds`].
+/// As [`replace_file`] and [`check_unchanged`].
 pub fn replace_read_file(path: &Path, read: &[u8], content: &[u8]) -> Result<(), SourceError> {
-    replace(path, content, || still_holds(path, read))
+    replace(path, content, || check_unchanged(path, read))
 }
 
 fn replace(
@@ -50,17 +52,13 @@ fn replace(
     if permissions.readonly() {
         return Err(fail(io::ErrorKind::PermissionDenied.into()));
     }
-    let folder = target.parent().unwrap_or_else(|| Path::new("."));
-    let mut file =
-        tempfile::Builder::new().prefix(".kyv-").suffix(".tmp").tempfile_in(folder).map_err(fail)?;
-    file.write_all(content).map_err(fail)?;
+    let (file, folder) = temporary_file(&target, content).map_err(fail)?;
     keep_owner(file.as_file(), &metadata).map_err(fail)?;
     file.as_file().set_permissions(permissions).map_err(fail)?;
     file.as_file().sync_all().map_err(fail)?;
     check()?;
     file.persist(&target).map_err(|error| fail(error.error))?;
-    // The rename itself is safe only when the folder is on the disk; where folders cannot be opened as
-    // files, the system takes care of it.
+    // The rename is durable once the folder is synced. Where folders cannot be opened as files the system does it.
     if let Ok(folder) = fs::File::open(folder) {
         let _synced = folder.sync_all();
     }
@@ -79,21 +77,26 @@ fn keep_owner(file: &fs::File, old: &fs::Metadata) -> io::Result<()> {
     }
 }
 
-/// Elsewhere a file gets the owner that its folder gives it.
+/// Other systems set the owner by the folder.
 #[cfg(not(unix))]
 fn keep_owner(_: &fs::File, _: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a file that is there as a whole or not at all, in the place of one of the same name.
+/// Writes a file atomically, in place of one of its name.
 pub(super) fn write_file(path: &Path, content: &[u8]) -> Result<(), SourceError> {
     let fail = |cause| SourceError::unwritable(path.display().to_string(), cause);
-    let folder = path.parent().unwrap_or_else(|| Path::new("."));
-    let mut file =
-        tempfile::Builder::new().prefix(".kyv-").suffix(".tmp").tempfile_in(folder).map_err(fail)?;
-    file.write_all(content).map_err(fail)?;
+    let (file, _) = temporary_file(path, content).map_err(fail)?;
     file.as_file().sync_all().map_err(fail)?;
     file.persist(path).map(drop).map_err(|error| fail(error.error))
+}
+
+/// A file beside another one, to be renamed, and their folder.
+fn temporary_file<'a>(path: &'a Path, content: &[u8]) -> io::Result<(NamedTempFile, &'a Path)> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(".kyv-").suffix(".tmp").tempfile_in(folder)?;
+    file.write_all(content)?;
+    Ok((file, folder))
 }
 
 #[cfg(test)]
@@ -101,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_replaced_file_keeps_nothing_of_the_old_and_leaves_nothing_beside() {
+    fn a_replaced_file_has_only_the_new_content_and_no_temporary_file_remains() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.yaml");
         fs::write(&path, "old and long").unwrap();
@@ -111,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_somebody_else_changed_stays() {
+    fn a_file_that_was_changed_since_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.yaml");
         fs::write(&path, "theirs").unwrap();
@@ -139,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_an_error() {
+    fn a_missing_file_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let error = replace_file(&folder.path().join("a.yaml"), b"").unwrap_err();
         assert!(error.to_string().ends_with("cannot be written: no such file or directory"), "{error}");

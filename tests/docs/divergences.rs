@@ -14,7 +14,7 @@ use kyv::policy::{
 };
 use kyv::report::{Outcome, PolicyReport};
 use kyv::semantics::{Divergence, DivergenceSet, Semantics};
-use kyv::source::{GivenLoader, OfflineWorld};
+use kyv::source::{ContextObjectLoader, OfflineWorld};
 use kyv::value::{Pointer, Value};
 use kyv::yaml::{Document, Limits, Source, read};
 
@@ -200,7 +200,7 @@ impl Page {
 
     /// A world that answers context entries from the page.
     fn world(&self) -> OfflineWorld {
-        let mut given = GivenLoader::new("default", &[], Limits::default());
+        let mut given = ContextObjectLoader::new("default", &[], Limits::default());
         let documents = self.documents("context");
         documents.iter().for_each(|document| given.node(document, &Pointer::ROOT));
         let mut world = OfflineWorld::new(Timestamp::UNIX_EPOCH, 0);

@@ -37,7 +37,7 @@ impl Function {
         let failed = self.report(&evaluated, reporter);
         let mut results: Vec<Value> =
             evaluated.iter_mut().flatten().flat_map(|item| std::mem::take(&mut item.results)).collect();
-        if self.world.was_asked_for_time() {
+        if self.world.uses_time() {
             reporter.note(TIME_DEPENDENT);
             results.push(warning(TIME_DEPENDENT));
         }

@@ -34,7 +34,7 @@ impl GeneratedObjects {
         let add = |path: &Text| manifests.add(Path::new(&**path), Walk::DeepWithoutDots).err();
         let mut errors: Vec<FunctionError> = paths.iter().filter_map(add).map(Into::into).collect();
         let mut counts: BTreeMap<usize, i64> = BTreeMap::new();
-        for document in manifests.pieces() {
+        for document in manifests.documents() {
             match document {
                 Ok(document) => {
                     let count = counts.entry(document.input).or_default();

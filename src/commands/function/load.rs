@@ -14,8 +14,8 @@ use crate::patch::Schemas;
 use crate::policy::{PolicyExceptions, PolicySet};
 use crate::semantics::Dialect;
 use crate::source::{
-    ExceptionLoader, GivenLoader, GivenObjects, LoadedExceptions, LoadedPolicies, OfflineWorld, PolicyLoader,
-    SourceError, user_in, values_in,
+    ContextObjectLoader, ContextObjects, ExceptionLoader, Head, LoadedExceptions, LoadedPolicies,
+    OfflineWorld, PolicyLoader, SourceError, load_user, load_values,
 };
 use crate::value::Value;
 use crate::yaml::{self, Limits, Source};
@@ -60,9 +60,9 @@ impl Function {
         errors.extend(of_items.into_iter().map(FunctionError::Items));
         let policies = policies(input, &config, &options, &mut errors, reporter);
         let printed = |field, value: &Option<Value>| value.as_ref().map(|value| printed(field, value));
-        let values = printed("values", &config.values).map(|text| values_in(&text, &limits));
+        let values = printed("values", &config.values).map(|text| load_values(&text, Head::OfKind, &limits));
         let values = collect(values.transpose(), &mut errors).unwrap_or_default();
-        let user = printed("userInfo", &config.user_info).map(|text| user_in(&text, &limits));
+        let user = printed("userInfo", &config.user_info).map(|text| load_user(&text, Head::OfKind, &limits));
         let user = collect(user.transpose(), &mut errors);
         let objects = collect(context_from(input, &config, limits), &mut errors);
         let exceptions = exceptions(input, &config, limits, &mut errors);
@@ -173,8 +173,8 @@ fn context_from(
     input: &FunctionInput<'_>,
     config: &FunctionConfig,
     limits: Limits,
-) -> Result<GivenObjects, Vec<SourceError>> {
-    let mut loader = GivenLoader::new("default", &[], limits);
+) -> Result<ContextObjects, Vec<SourceError>> {
+    let mut loader = ContextObjectLoader::new("default", &[], limits);
     let inline = input.config.at.key("spec").key("contextFrom");
     for (index, entry) in config.context_from.iter().enumerate() {
         match entry {
@@ -188,7 +188,7 @@ fn context_from(
 }
 
 /// The world of the items, with the namespaces among them and those of the configuration.
-fn world(engine: &Engine, items: &[&Value], objects: GivenObjects) -> OfflineWorld {
+fn world(engine: &Engine, items: &[&Value], objects: ContextObjects) -> OfflineWorld {
     let mut world = OfflineWorld::new(Timestamp::now(), 0);
     world.set_objects(objects);
     if engine.uses_namespace_labels() {

@@ -11,9 +11,10 @@ use crate::patch::Schemas;
 use crate::policy::UserInfo;
 use crate::source::cluster::Cluster;
 use crate::source::{
-    CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, LoadedExceptions, LoadedPolicies,
-    LoadedValues, Location, OldObjects, SourceError, custom_kinds, load_user, load_values,
+    ContextObjectLoader, ContextObjects, CustomKind, ExceptionLoader, Head, LoadedExceptions, LoadedPolicies,
+    LoadedValues, Location, OldObjects, SourceError, custom_kinds, load_user, load_values, read_text,
 };
+use crate::yaml::{Limits, Source};
 
 /// The loaded files of the options.
 pub(super) struct LoadedInputs {
@@ -24,7 +25,7 @@ pub(super) struct LoadedInputs {
     pub(super) kinds: Vec<CustomKind>,
     pub(super) old: OldObjects,
     /// What context entries are loaded from.
-    pub(super) objects: GivenObjects,
+    pub(super) objects: ContextObjects,
 }
 
 impl LoadedInputs {
@@ -39,14 +40,12 @@ impl LoadedInputs {
         let mut exceptions = ExceptionLoader::new(options.dialect.semantics, limits);
         options.exceptions.iter().for_each(|path| exceptions.path(path));
         let policies = policies(options, cluster, &mut exceptions, reporter);
-        let values =
-            load_file(options.values.as_ref(), reporter, |file| load_values(file, Head::OfKind, &limits));
-        let user =
-            load_file(options.user_info.as_ref(), reporter, |file| load_user(file, Head::OfKind, &limits));
+        let values = load_file(options.values.as_ref(), &limits, reporter, load_values);
+        let user = load_file(options.user_info.as_ref(), &limits, reporter, load_user);
         let exceptions = reporter.loaded(exceptions.finish());
         let kinds = reporter.loaded(custom_kinds(&options.crds, &limits));
         let old = reporter.loaded(OldObjects::load(&options.old, namespace, &limits));
-        let mut loader = GivenLoader::new(namespace, kinds.as_deref().unwrap_or_default(), limits);
+        let mut loader = ContextObjectLoader::new(namespace, kinds.as_deref().unwrap_or_default(), limits);
         options.context_from.iter().for_each(|path| loader.path(path));
         options.images.iter().for_each(|path| loader.images(path));
         let objects = reporter.loaded(loader.finish());
@@ -94,18 +93,16 @@ pub(in crate::commands) fn schemas(kinds: &[CustomKind], reporter: &mut Reporter
 /// Loads the file of an option, if it is set. Errors are reported; `None` if there are any.
 fn load_file<T>(
     path: Option<&PathBuf>,
+    limits: &Limits,
     reporter: &mut Reporter,
-    load: impl FnOnce(&Location) -> Result<T, Vec<SourceError>>,
+    load: impl FnOnce(&Arc<Source>, Head, &Limits) -> Result<T, Vec<SourceError>>,
 ) -> Option<Option<T>> {
     let Some(path) = path else { return Some(None) };
-    reporter.loaded(load(&location(path))).map(Some)
+    let text = read_text(&location(path), limits).map_err(|error| vec![error]);
+    reporter.loaded(text.and_then(|text| load(&text, Head::OfKind, limits))).map(Some)
 }
 
 /// The location that an argument names: a file, or `-` for standard input.
 pub(in crate::commands) fn location(path: &Path) -> Location {
-    if path.as_os_str() == "-" {
-        Location::Stdin
-    } else {
-        Location::File { path: path.to_owned(), named: true }
-    }
+    if path.as_os_str() == "-" { Location::Stdin } else { Location::file(path) }
 }

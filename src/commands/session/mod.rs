@@ -14,7 +14,7 @@ use crate::policy::{KindSelector, PolicyExceptions, PolicySet};
 use crate::source::cluster::{
     Cluster, ClusterWorld, LiveKinds, RecordingCluster, Rights, StoredObjects, Subject,
 };
-use crate::source::{Asked, CustomKind, GivenObjects, Manifests, OfflineWorld, OldObjects};
+use crate::source::{ContextObjects, CustomKind, Manifests, OfflineWorld, OldObjects, RequestedResources};
 use crate::value::Text;
 
 use super::connect::connect;
@@ -45,7 +45,7 @@ pub(super) struct Session {
     pub(super) old: OldObjects,
     kinds: Vec<CustomKind>,
     /// What context entries are loaded from.
-    objects: GivenObjects,
+    objects: ContextObjects,
     /// Notes on the inputs, reported at the end of the run.
     pub(super) notes: Vec<(NoteKind, String)>,
     check_idempotent: bool,
@@ -231,10 +231,10 @@ impl Session {
     }
 
     /// The API calls of policies that no input has a response to: the manifests are the response, as in the Kyverno CLI.
-    fn api_calls<'a>(&'a self, options: &'a RunOptions) -> Asked<'a> {
+    fn api_calls<'a>(&'a self, options: &'a RunOptions) -> RequestedResources<'a> {
         let rules = self.engine.policies().classic_rules();
-        let paths: Vec<String> = rules.flat_map(|rule| rule.api_call_paths(Asked::VARIABLE)).collect();
-        self.objects.asked(&paths, options.namespace_or_default(), &self.kinds)
+        let paths: Vec<String> = rules.flat_map(|rule| rule.api_call_paths(RequestedResources::VARIABLE)).collect();
+        self.objects.requested(&paths, options.namespace_or_default(), &self.kinds)
     }
 
     /// The world of the inputs.
@@ -245,7 +245,7 @@ impl Session {
         let calls = self.api_calls(options);
         // The state of a cluster is more than the manifests.
         if !calls.plurals().is_empty() && !options.uses_cluster_state() {
-            objects.add_manifests(&calls, manifests.asked(&calls));
+            objects.add_manifests(&calls, manifests.requested(&calls));
         }
         world.set_objects(objects);
         if self.engine.uses_namespace_labels() {

@@ -2,21 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::engine::{Values, World as _};
+use crate::engine::{LookupError, Values, World as _};
 use crate::jmespath::{Expression, FixedClock, Runtime, SeededRandom};
 use crate::pattern::nearest;
 use crate::policy::{DocumentKind, Policy, PolicyExceptions, UserInfo, kind_of};
 use crate::resources::KindScope;
 use crate::semantics::{Dialect, DivergenceTracker};
 use crate::source::{
-    CustomKind, ExceptionLoader, GivenLoader, GivenObjects, Head, LoadedPolicies, LoadedValues, Location,
-    OfflineWorld, Place, PolicyLoader, Refused, SourceError, custom_kinds, items_of, load_user, load_values,
-    read_all, read_file, values_inside,
+    ContextObjectLoader, ContextObjects, CustomKind, ExceptionLoader, Head, LoadedPolicies, LoadedValues,
+    Location, OfflineWorld, Place, PolicyLoader, Refused, SourceError, custom_kinds, items_of, load_user,
+    load_values, read_all, read_file, read_text, values_inside,
 };
 use crate::suite::{Suite, UnreadableFile};
 use crate::value::{ObjectRef, Pointer, Text, Value};
-use crate::yaml::{Document, Limits};
+use crate::yaml::{Document, Limits, Source};
 
 /// The content of a suite's files.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ pub(super) struct Loaded {
     pub(super) values: LoadedValues,
     pub(super) user: Option<UserInfo>,
     /// What context entries are loaded from.
-    pub(super) context_objects: GivenObjects,
+    pub(super) context_objects: ContextObjects,
     /// The files with expected objects, by their names in the suite.
     pub(super) expected: BTreeMap<Text, Result<Vec<Expected>, UnreadableFile>>,
     pub(super) notes: Vec<String>,
@@ -67,16 +68,10 @@ impl Loader<'_> {
         let targets = self.objects(&suite.targets);
         let values = match (&suite.values, &suite.variables) {
             (Some(at), _) => self.collect(values_inside(document, at)),
-            (None, Some(file)) => {
-                let location = self.location(file);
-                self.collect(load_values(&location, Head::Any, &self.limits))
-            }
+            (None, Some(file)) => self.single(file, load_values),
             (None, None) => None,
         };
-        let user = suite.userinfo.as_ref().and_then(|file| {
-            let location = self.location(file);
-            self.collect(load_user(&location, Head::Any, &self.limits))
-        });
+        let user = suite.userinfo.as_ref().and_then(|file| self.single(file, load_user));
         let context_objects = self.context_objects(document, &suite, &objects);
         let files = suite.results.iter().filter_map(|result| result.patched.clone());
         let mut expected = BTreeMap::new();
@@ -112,8 +107,15 @@ impl Loader<'_> {
         self.folder.join(name)
     }
 
-    fn location(&self, name: &str) -> Location {
-        Location::File { path: self.path(name), named: true }
+    /// The only document of a file.
+    fn single<T>(
+        &mut self,
+        name: &str,
+        load: impl FnOnce(&Arc<Source>, Head, &Limits) -> Result<T, Vec<SourceError>>,
+    ) -> Option<T> {
+        let text = read_text(&Location::file(self.path(name)), &self.limits).map_err(|error| vec![error]);
+        let loaded = text.and_then(|text| load(&text, Head::Any, &self.limits));
+        self.collect(loaded)
     }
 
     fn collect<T>(&mut self, loaded: Result<T, Vec<SourceError>>) -> Option<T> {
@@ -216,9 +218,9 @@ impl Loader<'_> {
 
     /// The objects that context entries are loaded from. If the suite has cluster resources, the objects that the
     /// policies run on are there, too.
-    fn context_objects(&mut self, document: &Document, suite: &Suite, objects: &[Value]) -> GivenObjects {
+    fn context_objects(&mut self, document: &Document, suite: &Suite, objects: &[Value]) -> ContextObjects {
         let kinds = self.definitions(&suite.cluster_resources);
-        let mut loader = GivenLoader::new("default", &kinds, self.limits).with_definitions_elsewhere();
+        let mut loader = ContextObjectLoader::new("default", &kinds, self.limits).ignoring_definitions();
         for name in suite.cluster_resources.iter().chain(&suite.context) {
             loader.path(&self.folder.join(&**name));
         }
@@ -229,12 +231,12 @@ impl Loader<'_> {
         let tracker = DivergenceTracker::new(self.dialect.semantics);
         let clock = FixedClock(self.world.now());
         let random = SeededRandom::new(0);
-        loader.global_values(document, self.folder, &|path, data| {
-            let expression =
-                Expression::parse(path, self.dialect.semantics).map_err(|error| error.to_string())?;
+        loader.global_entries(document, self.folder, &|path, data| {
+            let expression = Expression::parse(path, self.dialect.semantics)
+                .map_err(|error| LookupError::Unanswerable(error.to_string()))?;
             expression
                 .search(data, &Runtime::new(&clock, &random, &tracker))
-                .map_err(|error| error.to_string())
+                .map_err(|error| LookupError::Unanswerable(error.to_string()))
         });
         let loaded = loader.finish();
         self.collect(loaded).unwrap_or_default()

@@ -1,8 +1,8 @@
 //! Global context entries of a cluster.
 
 use crate::engine::LookupError;
-use crate::resources::ApiResource;
-use crate::source::context_objects::Origin;
+use crate::resources::{ApiResource, GroupVersionResource};
+use crate::source::context_objects::EntrySource;
 use crate::value::{Text, Value};
 
 use super::{Cluster, ClusterError, ListQuery};
@@ -42,20 +42,21 @@ impl Globals<'_> {
         call: impl FnOnce(&str) -> Result<Value, LookupError>,
     ) -> Result<Value, LookupError> {
         let unanswerable = |text: &str| Err(LookupError::Unanswerable(text.to_owned()));
-        match Origin::of(spec) {
-            Ok(Origin::Call { path }) => call(&path),
-            Ok(Origin::Resource { resource: (group, version, plural), namespace }) => {
+        match EntrySource::of(spec) {
+            Ok(EntrySource::Call(path)) => call(&path),
+            Ok(EntrySource::Resource { resource, namespace }) => {
                 let served = self.cluster.resources().map_err(self.unanswered)?;
-                let Some(kind) = served.get(&group, &version, &plural) else {
+                let GroupVersionResource { group, version, plural } = &resource;
+                let Some(kind) = served.get(group, version, plural) else {
                     let name = format!("{plural}.{version}.{group}");
                     let name = name.trim_end_matches('.').to_owned();
                     return Err((self.unanswered)(ClusterError::UnknownType(name)));
                 };
                 self.objects(kind, &namespace).map(Value::array)
             }
-            Ok(Origin::Elsewhere(what)) => unanswerable(&format!("{what} are never sent")),
-            Ok(Origin::Data(data)) => data.map_err(LookupError::Unanswerable),
-            Err(fault) => unanswerable(fault),
+            Ok(EntrySource::Unsupported(what)) => unanswerable(&format!("{what} are never sent")),
+            Ok(EntrySource::Data(data)) => data,
+            Err(why) => unanswerable(why),
         }
     }
 

@@ -1,15 +1,16 @@
-//! Documents that tell what a cluster holds.
+//! Documents with the objects of a cluster.
 
 use std::collections::BTreeMap;
 
+use crate::decode::Decoder;
 use crate::source::SourceError;
-use crate::source::strict::Strict;
+use crate::source::form::{fields, optional_text, root_of, source_errors};
 use crate::value::{GroupVersionKind, ObjectRef, Pointer, Text, Value};
 use crate::yaml::Document;
 
-use super::Given;
-use super::globals::{Global, Origin};
-use super::objects::Places;
+use super::global_entry::{EntrySource, GlobalEntry};
+use super::objects::Defaults;
+use super::{Files, image_key};
 
 /// The group of the documents that Kyverno's command line reads.
 const CLI: &str = "cli.kyverno.io";
@@ -20,51 +21,49 @@ const IMAGE: [&str; 9] =
     ["image", "resolvedImage", "registry", "repository", "tag", "digest", "imageIndex", "manifest", "config"];
 const CALL: [&str; 6] = ["urlPath", "method", "data", "service", "refreshInterval", "retryLimit"];
 
-/// Takes what a document gives.
+/// Adds the contents of a document.
 pub(super) struct Reader<'a> {
-    pub(super) given: &'a mut Given,
-    pub(super) places: Places<'a>,
+    pub(super) files: &'a mut Files,
+    pub(super) defaults: Defaults<'a>,
     pub(super) document: &'a Document,
-    pub(super) faults: &'a mut Vec<SourceError>,
-    /// Whether somebody else reads the definitions that a `ClusterResource` names.
-    pub(super) definitions_elsewhere: bool,
+    pub(super) errors: &'a mut Vec<SourceError>,
+    /// Whether the definitions that a `ClusterResource` names are ignored.
+    pub(super) ignores_definitions: bool,
 }
 
-impl<'a> Reader<'a> {
-    /// Takes an object, a list of objects, or one of Kyverno's own documents.
+impl Reader<'_> {
+    /// Adds an object, a list of objects, or one of Kyverno's own documents.
     pub(super) fn anything(mut self, at: &Pointer) {
         if let Some(node) = self.document.value().and_then(|root| root.pointed(at)) {
             self.node(node, at, None);
         }
     }
 
-    /// Takes the images of a `Context`, which the document has to be.
+    /// Adds the images of a `Context`; anything else is an error.
     pub(super) fn images(mut self) {
-        let document = self.document;
-        let Some(root) = document.value() else { return };
-        let mut strict = Strict::new(document);
-        let context = strict.head("Context", &["spec"]).is_some();
-        let faults = strict.finish();
-        if context && faults.is_empty() {
+        let mut decoder = Decoder::default();
+        let root = root_of(&mut decoder, self.document, Some("Context"), &["spec"]);
+        let before = self.errors.len();
+        self.errors.extend(source_errors(decoder.errors, self.document));
+        if let Some(root) = root.filter(|_| self.errors.len() == before) {
             self.context(root, &Pointer::ROOT, "Context");
         }
-        self.faults.extend(faults);
     }
 
-    /// `listed` is the kind of the list that an object stands in: its own may be left out there.
-    fn node(&mut self, node: &'a Value, at: &Pointer, listed: Option<&GroupVersionKind>) {
+    /// `listed` is the kind of the elements of a list, which may omit their own.
+    fn node(&mut self, node: &Value, at: &Pointer, listed: Option<&GroupVersionKind>) {
         let kind = GroupVersionKind::of(node).or_else(|| listed.cloned());
         let Some(kind) = kind else {
-            return self.fault(at, "an object needs apiVersion and kind");
+            return self.error(at, "an object needs apiVersion and kind");
         };
         let items = node.get("items").and_then(Value::as_array).filter(|_| kind.kind.ends_with("List"));
         if let (Some(items), None) = (items, listed) {
             let of = kind.kind.strip_suffix("List").filter(|of| !of.is_empty());
             let of = of.map(|of| GroupVersionKind::new(&kind.api_version(), of));
             if let Some(of) = &of {
-                self.given.objects.know(of, &self.places);
+                self.files.objects.add_kind(of, &self.defaults);
             }
-            // A list of lists is none of Kubernetes, so this ends.
+            // Kubernetes has no lists of lists, so this ends.
             let none = GroupVersionKind::new("", "");
             let at = at.key("items");
             for (index, item) in items.iter().enumerate() {
@@ -74,20 +73,20 @@ impl<'a> Reader<'a> {
         }
         match (&*kind.group, &*kind.kind) {
             (CLI, "Context" | "ClusterResource") => self.context(node, at, &kind.kind),
-            (CLI, "Values") => self.fault(at, "a document of kind Values is given with --values"),
-            (CLI, "UserInfo") => self.fault(at, "a document of kind UserInfo is given with --userinfo"),
+            (CLI, "Values") => self.error(at, "a document of kind Values is given with --values"),
+            (CLI, "UserInfo") => self.error(at, "a document of kind UserInfo is given with --userinfo"),
             (CLI, other) => {
                 let message = format!("expected a document of kind Context or an object, found kind {other}");
-                self.fault(at, message);
+                self.error(at, message);
             }
-            ("kyverno.io", "GlobalContextEntry") => self.global(node, at),
+            ("kyverno.io", "GlobalContextEntry") => self.global_entry(node, at),
             _ => self.object(node, at, kind),
         }
     }
 
-    fn object(&mut self, node: &'a Value, at: &Pointer, kind: GroupVersionKind) {
+    fn object(&mut self, node: &Value, at: &Pointer, kind: GroupVersionKind) {
         if kind.kind.is_empty() {
-            return self.fault(at, "an object needs apiVersion and kind");
+            return self.error(at, "an object needs apiVersion and kind");
         }
         let mut value = node.clone();
         if GroupVersionKind::of(node).is_none() && value.as_object().is_some() {
@@ -95,140 +94,140 @@ impl<'a> Reader<'a> {
             value.insert("kind", kind.kind.into());
         }
         let Some(object) = ObjectRef::of(&value) else {
-            return self.fault(at, "an object needs apiVersion and kind");
+            return self.error(at, "an object needs apiVersion and kind");
         };
-        if !self.given.objects.add(&object, value, &self.places) {
-            self.fault(at, "an object with this name stands twice");
+        if !self.files.objects.add(&object, value, &self.defaults) {
+            self.error(at, "an object with this name stands twice");
         }
     }
 
-    fn context(&mut self, node: &'a Value, at: &Pointer, kind: &str) {
-        let mut strict = Strict::new(self.document);
-        let fields: &[&str] =
+    fn context(&mut self, node: &Value, at: &Pointer, kind: &str) {
+        let mut decoder = Decoder::default();
+        let known: &[&str] =
             if kind == "Context" { &["resources", "images"] } else { &["crds", "resources"] };
         let mut resources = Vec::new();
         let mut images = Vec::new();
-        strict.fields(node, at, &HEAD);
+        fields(&mut decoder, node, at, &HEAD);
         match node.get("spec") {
             None | Some(Value::Null) => {}
             Some(spec) => {
                 let at = at.key("spec");
-                if strict.fields(spec, &at, fields).is_some() {
-                    resources = strict.list(spec, &at, "resources");
-                    images = strict.list(spec, &at, "images");
-                    if self.definitions_elsewhere {
-                        strict.texts(spec, &at, "crds");
+                if fields(&mut decoder, spec, &at, known).is_some() {
+                    resources = decoder.list(spec, &at, "resources");
+                    images = decoder.list(spec, &at, "images");
+                    if self.ignores_definitions {
+                        decoder.texts(spec, &at, "crds");
                     } else {
-                        for (at, _) in strict.list(spec, &at, "crds") {
-                            strict.fault(&at, "definitions are given with --crds");
+                        for (at, _) in decoder.list(spec, &at, "crds") {
+                            decoder.error(&at, "definitions are given with --crds");
                         }
                     }
                 }
             }
         }
         for (at, image) in images {
-            strict.fields(image, &at, &IMAGE);
+            fields(&mut decoder, image, &at, &IMAGE);
             for name in ["resolvedImage", "registry", "repository", "tag", "digest"] {
-                strict.optional_text(image, &at, name);
+                decoder.text(image, &at, name);
             }
-            if let Some(reference) = strict.text(image, &at, "image")
-                && !self.given.images.add(reference, image.clone())
+            if let Some(reference) = decoder.required_text(image, &at, "image")
+                && self.files.images.insert(image_key(reference), image.clone()).is_some()
             {
-                strict.fault(&at, "an image with this name stands twice");
+                decoder.error(&at, "an image with this name stands twice");
             }
         }
-        self.faults.extend(strict.finish());
+        self.errors.extend(source_errors(decoder.errors, self.document));
         for (at, resource) in resources {
             match GroupVersionKind::of(resource) {
                 Some(kind) => self.object(resource, &at, kind),
-                None => self.fault(&at, "an object needs apiVersion and kind"),
+                None => self.error(&at, "an object needs apiVersion and kind"),
             }
         }
     }
 
-    fn global(&mut self, node: &'a Value, at: &Pointer) {
-        let mut strict = Strict::new(self.document);
-        strict.fields(node, at, &GLOBAL);
+    fn global_entry(&mut self, node: &Value, at: &Pointer) {
+        let mut decoder = Decoder::default();
+        fields(&mut decoder, node, at, &GLOBAL);
         let metadata = node.get("metadata").unwrap_or(&Value::Null);
-        let name = strict.text(metadata, &at.key("metadata"), "name").cloned();
+        let name = decoder.required_text(metadata, &at.key("metadata"), "name").cloned();
         let spec_at = at.key("spec");
         let spec = node.get("spec").unwrap_or(&Value::Null);
-        let mut global = None;
-        if strict.fields(spec, &spec_at, &["kubernetesResource", "apiCall", "projections"]).is_some() {
-            let part = |name| spec.get(name).filter(|part: &&Value| !part.is_null());
-            match (part("kubernetesResource"), part("apiCall")) {
+        let mut entry = None;
+        if fields(&mut decoder, spec, &spec_at, &["kubernetesResource", "apiCall", "projections"]).is_some() {
+            let member = |name| spec.get(name).filter(|member: &&Value| !member.is_null());
+            match (member("kubernetesResource"), member("apiCall")) {
                 (Some(resource), None) => {
-                    check_resource(&mut strict, resource, &spec_at.key("kubernetesResource"));
+                    check_resource(&mut decoder, resource, &spec_at.key("kubernetesResource"));
                 }
-                (None, Some(call)) => check_call(&mut strict, call, &spec_at.key("apiCall")),
-                _ => strict.fault(&spec_at, "exactly one of kubernetesResource, apiCall is needed"),
+                (None, Some(call)) => check_call(&mut decoder, call, &spec_at.key("apiCall")),
+                _ => decoder.error(&spec_at, "exactly one of kubernetesResource, apiCall is needed"),
             }
-            let projections = projections(&mut strict, spec, &spec_at, "jmesPath");
+            let projections = projections(&mut decoder, spec, &spec_at, "jmesPath");
             if let Some(name) = &name
                 && projections.contains_key(name)
             {
                 let message = "a projection needs another name than that of the entry";
-                strict.fault(&spec_at.key("projections"), message);
+                decoder.error(&spec_at.key("projections"), message);
             }
-            global = Origin::of(spec).ok().map(|origin| Global { origin, spec: spec.clone() });
+            entry = EntrySource::of(spec).ok().map(|source| GlobalEntry { source, spec: spec.clone() });
         }
-        if let (Some(name), Some(global)) = (name, global)
-            && !self.given.globals.add(name, global)
+        if let (Some(name), Some(entry)) = (name, entry)
+            && self.files.global_entries.insert(name, entry).is_some()
         {
-            strict.fault(at, "an object with this name stands twice");
+            decoder.error(at, "an object with this name stands twice");
         }
-        self.faults.extend(strict.finish());
+        self.errors.extend(source_errors(decoder.errors, self.document));
     }
 
-    fn fault(&mut self, at: &Pointer, message: impl Into<String>) {
-        self.faults.push(SourceError::at(self.document, at, message));
+    fn error(&mut self, at: &Pointer, message: impl Into<String>) {
+        self.errors.push(SourceError::at(self.document, at, message));
     }
 }
 
-fn check_resource<'a>(strict: &mut Strict<'a>, resource: &'a Value, at: &Pointer) {
-    if strict.fields(resource, at, &["group", "version", "resource", "namespace"]).is_none() {
+fn check_resource(decoder: &mut Decoder, resource: &Value, at: &Pointer) {
+    if fields(decoder, resource, at, &["group", "version", "resource", "namespace"]).is_none() {
         return;
     }
-    let group = strict.optional_text(resource, at, "group").unwrap_or_default();
-    strict.optional_text(resource, at, "namespace");
-    let version = strict.text(resource, at, "version");
-    strict.text(resource, at, "resource");
+    let group = optional_text(decoder, resource, at, "group");
+    decoder.text(resource, at, "namespace");
+    let version = decoder.required_text(resource, at, "version");
+    decoder.required_text(resource, at, "resource");
     if group.is_empty() && version.is_some_and(|version| **version != *"v1") {
-        strict.fault(at, "group is missing");
+        decoder.error(at, "group is missing");
     }
 }
 
-fn check_call<'a>(strict: &mut Strict<'a>, call: &'a Value, at: &Pointer) {
-    if strict.fields(call, at, &CALL).is_none() {
+fn check_call(decoder: &mut Decoder, call: &Value, at: &Pointer) {
+    if fields(decoder, call, at, &CALL).is_none() {
         return;
     }
-    let path = strict.optional_text(call, at, "urlPath").unwrap_or_default();
-    let method = strict.optional_text(call, at, "method").unwrap_or_default();
+    let path = optional_text(decoder, call, at, "urlPath");
+    let method = optional_text(decoder, call, at, "method");
     let is_service = call.get("service").is_some_and(|service| !service.is_null());
     if is_service != path.is_empty() {
-        strict.fault(at, "exactly one of urlPath, service is needed");
+        decoder.error(at, "exactly one of urlPath, service is needed");
     }
     if !["", "GET", "POST"].contains(&method) {
-        strict.fault(&at.key("method"), "expected GET or POST");
+        decoder.error(&at.key("method"), "expected GET or POST");
     }
 }
 
 /// Expressions by their names.
-pub(super) fn projections<'a>(
-    strict: &mut Strict<'a>,
-    node: &'a Value,
+pub(super) fn projections(
+    decoder: &mut Decoder,
+    node: &Value,
     at: &Pointer,
     path: &'static str,
 ) -> BTreeMap<Text, Text> {
     let mut found = BTreeMap::new();
-    for (at, projection) in strict.list(node, at, "projections") {
-        strict.fields(projection, &at, &["name", path]);
-        let name = strict.text(projection, &at, "name");
-        let expression = strict.text(projection, &at, path);
+    for (at, projection) in decoder.list(node, at, "projections") {
+        fields(decoder, projection, &at, &["name", path]);
+        let name = decoder.required_text(projection, &at, "name");
+        let expression = decoder.required_text(projection, &at, path);
         if let (Some(name), Some(expression)) = (name, expression)
             && found.insert(name.clone(), expression.clone()).is_some()
         {
-            strict.fault(&at, "a projection with this name stands twice");
+            decoder.error(&at, "a projection with this name stands twice");
         }
     }
     found

@@ -1,8 +1,9 @@
-//! Field selectors as they stand in the query of a request: `metadata.name=a,status.phase!=Running`.
+//! Field selectors in the query of a request: `metadata.name=a,status.phase!=Running`.
 
+use crate::engine::LookupError;
 use crate::value::Value;
 
-/// Requirements that all must hold.
+/// Requirements on fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FieldQuery(Vec<Requirement>);
 
@@ -42,27 +43,28 @@ impl FieldQuery {
     ///
     /// # Errors
     ///
-    /// What is no requirement, and fields that objects of the resource are not selected by, in words.
-    pub(super) fn parse(text: &str, (group, plural): (&str, &str)) -> Result<Self, String> {
+    /// Text that is no requirement, and fields that the API server does not select by.
+    pub(super) fn parse(text: &str, group: &str, plural: &str) -> Result<Self, LookupError> {
         let mut requirements = Vec::new();
-        for part in parts(text).into_iter().filter(|part| !part.is_empty()) {
-            let (field, value, is_equal) = if let Some((field, value)) = part.split_once("!=") {
+        for requirement in split(text).into_iter().filter(|requirement| !requirement.is_empty()) {
+            let (field, value, is_equal) = if let Some((field, value)) = requirement.split_once("!=") {
                 (field, value, false)
-            } else if let Some((field, value)) = part.split_once('=') {
+            } else if let Some((field, value)) = requirement.split_once('=') {
                 (field, value.strip_prefix('=').unwrap_or(value), true)
             } else {
-                return Err(format!("`{part}` is no field requirement"));
+                return Err(LookupError::Unanswerable(format!("`{requirement}` is no field requirement")));
             };
             let known = known_fields(group, plural);
             if !["metadata.name", "metadata.namespace"].contains(&field) && !known.contains(&field) {
-                return Err(format!("{plural} are not selected by the field `{field}`"));
+                let message = format!("{plural} are not selected by the field `{field}`");
+                return Err(LookupError::Unanswerable(message));
             }
-            requirements.push(Requirement { field: field.to_owned(), value: plain(value), is_equal });
+            requirements.push(Requirement { field: field.to_owned(), value: unescaped(value), is_equal });
         }
         Ok(Self(requirements))
     }
 
-    /// Whether the fields of an object are these.
+    /// Whether an object meets all requirements.
     pub(super) fn selects(&self, object: &Value) -> bool {
         self.0.iter().all(|requirement| {
             // `status.successful` counts what the object calls `status.succeeded`.
@@ -71,15 +73,15 @@ impl FieldQuery {
             let found = match object.path(&path) {
                 Some(Value::String(text)) => text.to_string(),
                 Some(other @ (Value::Bool(_) | Value::Number(_))) => other.to_json(),
-                _ => absent(&field).to_owned(),
+                _ => default_value(&field).to_owned(),
             };
             (found == requirement.value) == requirement.is_equal
         })
     }
 }
 
-/// What a field counts as where the object does not have it.
-fn absent(field: &str) -> &'static str {
+/// The value of a field that the object does not have.
+fn default_value(field: &str) -> &'static str {
     match field {
         "spec.hostNetwork" | "spec.unschedulable" => "false",
         "status.replicas" | "status.succeeded" => "0",
@@ -87,8 +89,8 @@ fn absent(field: &str) -> &'static str {
     }
 }
 
-/// Splits at the commas that no backslash stands before.
-fn parts(text: &str) -> Vec<&str> {
+/// Splits at the commas without a backslash before them.
+fn split(text: &str) -> Vec<&str> {
     let mut escaped = false;
     text.split(move |c| {
         let ends = c == ',' && !escaped;
@@ -99,7 +101,7 @@ fn parts(text: &str) -> Vec<&str> {
 }
 
 /// A value without its backslashes.
-fn plain(value: &str) -> String {
+fn unescaped(value: &str) -> String {
     let mut escaped = false;
     value
         .chars()
@@ -131,10 +133,10 @@ mod tests {
             ("spec.nodeName=w\\1", true),
             ("spec.nodeName=w1\\,x", false),
         ] {
-            assert_eq!(FieldQuery::parse(text, ("", "pods")).unwrap().selects(&pod), expected, "{text}");
+            assert_eq!(FieldQuery::parse(text, "", "pods").unwrap().selects(&pod), expected, "{text}");
         }
         for (text, plural) in [("spec.nodeName=w1", "configmaps"), ("metadata.name", "pods")] {
-            assert!(FieldQuery::parse(text, ("", plural)).is_err(), "{text}");
+            assert!(FieldQuery::parse(text, "", plural).is_err(), "{text}");
         }
     }
 }

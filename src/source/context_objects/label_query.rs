@@ -1,8 +1,9 @@
-//! Label selectors as they stand in the query of a request: `tier=gold,env in (a, b),!old`.
+//! Label selectors in the query of a request: `tier=gold,env in (a, b),!old`.
 
+use crate::engine::LookupError;
 use crate::value::{Text, Value};
 
-/// Requirements that all must hold.
+/// Requirements on labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LabelQuery(Vec<Requirement>);
 
@@ -25,13 +26,13 @@ impl LabelQuery {
     ///
     /// # Errors
     ///
-    /// What is no requirement, in words.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    /// Text that is no requirement.
+    pub(super) fn parse(text: &str) -> Result<Self, LookupError> {
         let parts = split(text).into_iter().map(str::trim).filter(|part| !part.is_empty());
         parts.map(requirement).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether an object has these labels.
+    /// Whether an object meets all requirements.
     pub(super) fn selects(&self, object: &Value) -> bool {
         let labels = object.path(&["metadata", "labels"]);
         self.0.iter().all(|requirement| {
@@ -49,7 +50,7 @@ impl LabelQuery {
     }
 }
 
-/// Splits at the commas that stand outside of parentheses.
+/// Splits at the commas outside of parentheses.
 fn split(text: &str) -> Vec<&str> {
     let mut is_inside = false;
     text.split(move |c| {
@@ -59,8 +60,8 @@ fn split(text: &str) -> Vec<&str> {
     .collect()
 }
 
-fn requirement(text: &str) -> Result<Requirement, String> {
-    let fault = || format!("`{text}` is no label requirement");
+fn requirement(text: &str) -> Result<Requirement, LookupError> {
+    let error = || LookupError::Unanswerable(format!("`{text}` is no label requirement"));
     let (key, test) = if let Some(key) = text.strip_prefix('!') {
         (key, Test::Absent)
     } else if let Some((key, value)) = text.split_once("!=") {
@@ -68,19 +69,19 @@ fn requirement(text: &str) -> Result<Requirement, String> {
     } else if let Some((key, value)) = text.split_once('=') {
         (key, Test::In(vec![value.trim_start_matches('=').trim().to_owned()]))
     } else if let Some((head, list)) = text.split_once('(') {
-        let list = list.trim_end().strip_suffix(')').ok_or_else(fault)?;
+        let list = list.trim_end().strip_suffix(')').ok_or_else(error)?;
         let values = list.split(',').map(|value| value.trim().to_owned()).collect();
         match head.trim_end().rsplit_once(char::is_whitespace) {
             Some((key, "in")) => (key, Test::In(values)),
             Some((key, "notin")) => (key, Test::NotIn(values)),
-            _ => return Err(fault()),
+            _ => return Err(error()),
         }
     } else {
         (text, Test::Exists)
     };
     let key = key.trim();
     if key.is_empty() || key.contains(char::is_whitespace) {
-        return Err(fault());
+        return Err(error());
     }
     Ok(Requirement { key: key.to_owned(), test })
 }

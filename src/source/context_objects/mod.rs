@@ -1,163 +1,182 @@
-//! What context entries are answered from: objects, global context entries, images, answers to calls.
+//! What context entries are loaded from without a cluster: objects, global context entries, images, responses to calls.
 
-mod asked;
 mod documents;
 mod field_query;
-mod globals;
-mod images;
+mod global_entry;
 mod label_query;
 mod mocks;
-mod names;
 mod objects;
 mod request;
-mod responses;
+mod requested;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::engine::{LookupError, LookupSource};
-use crate::value::{ObjectRef, Pointer, Value};
+use crate::engine::{LookupError, LookupSource, image_name};
+use crate::resources::{ApiResource, GroupVersionResource};
+use crate::value::{ObjectRef, Pointer, Text, Value};
 use crate::yaml::{Document, Limits, Source};
 
-use super::text::{documents_of, read_documents};
-use super::{CustomKind, SourceError, Walk, expand};
+use super::text::{documents_of, read_files};
+use super::{CustomKind, SourceError, Walk};
 
 use documents::Reader;
-use globals::Globals;
-use images::Images;
-use objects::{Objects, Places};
-use request::{Request, Resource};
-use responses::Responses;
+use global_entry::GlobalEntry;
+use objects::{Defaults, Objects};
+use request::Request;
 
-pub use asked::Asked;
-pub(in crate::source) use globals::Origin;
+pub(in crate::source) use global_entry::EntrySource;
+pub use requested::RequestedResources;
 
-/// What a cluster holds, as far as files tell of it; answers what the API server would.
+/// The objects of a cluster, as far as files contain them. They stand in for the API server.
 #[derive(Clone, Debug, Default)]
-pub struct GivenObjects {
-    /// What was given as what the cluster holds.
-    given: Option<Arc<Given>>,
-    /// Objects among the manifests; they answer where no object of their kind was given.
+pub struct ContextObjects {
+    /// The files for context entries.
+    files: Option<Arc<Files>>,
+    /// Objects among the manifests, used for resources of which the files have no object.
     manifests: Option<Arc<Objects>>,
 }
 
-/// What files give.
 #[derive(Debug, Default)]
-struct Given {
+struct Files {
     objects: Objects,
-    globals: Globals,
-    images: Images,
-    responses: Responses,
+    global_entries: BTreeMap<Text, GlobalEntry>,
+    /// Elements of `spec.images` of a `Context`, by [`image_key`].
+    images: BTreeMap<Text, Value>,
+    /// Responses of a test suite, by method (empty for any) and address.
+    responses: BTreeMap<(Text, Text), Response>,
 }
 
-impl GivenObjects {
-    /// No objects at all.
-    pub const NONE: Self = Self { given: None, manifests: None };
+/// A response to a call.
+#[derive(Debug)]
+struct Response {
+    status: i64,
+    body: Value,
+}
 
-    /// What of the manifests calls of these paths ask for: resources of which no object was given. In the
-    /// paths stands [`Asked::VARIABLE`] for whatever is not known yet.
-    pub fn asked<'k>(&self, paths: &[String], namespace: &'k str, kinds: &'k [CustomKind]) -> Asked<'k> {
-        let globals = self.given.iter().flat_map(|given| given.globals.origins());
-        let mut resources = BTreeSet::new();
-        for origin in globals {
-            match origin {
-                Origin::Resource { resource, .. } => drop(resources.insert(resource.clone())),
-                Origin::Call { path } => {
-                    resources.extend(Request::parse(path).map(|request| request.resource));
-                }
-                Origin::Data(_) | Origin::Elsewhere(_) => {}
+/// The full name of an image, so that all references to it have the same.
+fn image_key(reference: &str) -> Text {
+    image_name(reference).map_or_else(|| reference.into(), Text::from)
+}
+
+impl Files {
+    /// The response to a call. As in Kyverno one without success is a failure, and no default replaces it.
+    fn response(&self, method: &str, url: &str) -> Option<Result<Value, LookupError>> {
+        let of = |method: &str| self.responses.get(&(method.into(), url.into()));
+        let Response { status, body } = of(method).or_else(|| of(""))?;
+        Some(match status {
+            200..300 => Ok(body.clone()),
+            _ => Err(LookupError::Unanswerable(format!("HTTP {status} from apiCallResponses"))),
+        })
+    }
+}
+
+impl ContextObjects {
+    /// No objects at all.
+    pub const NONE: Self = Self { files: None, manifests: None };
+
+    /// The resources of these API paths and of the global context entries, without those of which the files have objects.
+    /// Paths contain [`RequestedResources::VARIABLE`] for what is not known yet.
+    pub fn requested<'k>(
+        &self,
+        paths: &[String],
+        namespace: &'k str,
+        kinds: &'k [CustomKind],
+    ) -> RequestedResources<'k> {
+        let of_path = |path: &str| Request::parse(path).map(|request| request.resource);
+        let mut resources: BTreeSet<_> = paths.iter().filter_map(|path| of_path(path)).collect();
+        for entry in self.files.iter().flat_map(|files| files.global_entries.values()) {
+            match &entry.source {
+                EntrySource::Resource { resource, .. } => drop(resources.insert(resource.clone())),
+                EntrySource::Call(path) => resources.extend(of_path(path)),
+                EntrySource::Data(_) | EntrySource::Unsupported(_) => {}
             }
         }
-        resources
-            .extend(paths.iter().filter_map(|path| Request::parse(path)).map(|request| request.resource));
-        resources.retain(|resource| !self.given.as_ref().is_some_and(|given| given.objects.knows(resource)));
-        Asked::new(resources, Places { namespace, kinds })
+        resources.retain(|resource| !self.files.as_ref().is_some_and(|files| files.objects.knows(resource)));
+        RequestedResources::new(resources, Defaults { namespace, kinds })
     }
 
-    /// Lets objects among the manifests answer what they are asked for.
-    pub fn add_manifests(&mut self, asked: &Asked<'_>, manifests: Vec<Value>) {
+    /// Adds the requested objects among the manifests.
+    pub fn add_manifests(&mut self, requested: &RequestedResources<'_>, manifests: Vec<Value>) {
         let mut objects = Objects::default();
         for value in manifests {
             if let Some(object) = ObjectRef::of(&value) {
-                // Of two with one name the last one is what a cluster would end with.
-                objects.add(&object, value, &asked.places);
+                // A cluster would end up with the last one of a name.
+                objects.add(&object, value, &requested.defaults);
             }
         }
         self.manifests = Some(Arc::new(objects));
     }
 
-    /// Answers a context entry.
+    /// Looks up what a context entry needs.
     ///
     /// # Errors
     ///
-    /// See [`LookupError`]. An object is known not to be there where others of its kind are given.
+    /// See [`LookupError`]. An object is [`LookupError::NotFound`] only where there are others of its resource.
     pub fn lookup(&self, source: LookupSource<'_>) -> Result<Value, LookupError> {
         if let LookupSource::Api(path) = source {
-            let response = self.given.as_ref().and_then(|given| given.responses.get("GET", path));
+            let response = self.files.as_ref().and_then(|files| files.response("GET", path));
             return response.unwrap_or_else(|| self.get(path));
         }
-        let given = self.given.as_ref().ok_or(LookupError::NotGiven)?;
+        let files = self.files.as_ref().ok_or(LookupError::NotGiven)?;
+        let entry = |name| files.global_entries.get(name).ok_or(LookupError::NotGiven);
         match source {
             LookupSource::ConfigMap { namespace, name } => {
-                let resource = (String::new(), "v1".to_owned(), "configmaps".to_owned());
-                given.objects.one(&resource, Some(namespace), name)
+                files.objects.one(&ApiResource::config_maps().version_resource(), Some(namespace), name)
             }
-            LookupSource::Global(name) => match given.globals.origin(name).ok_or(LookupError::NotGiven)? {
-                Origin::Resource { resource, namespace } => {
-                    self.objects(resource).ok_or(LookupError::NotGiven)?.all(resource, namespace)
+            LookupSource::Global(name) => match &entry(name)?.source {
+                EntrySource::Resource { resource, namespace } => {
+                    self.objects(resource)?.all(resource, namespace)
                 }
-                Origin::Call { path } => self.get(path),
-                Origin::Data(data) => data.clone().map_err(LookupError::Unanswerable),
-                Origin::Elsewhere(what) => Err(LookupError::Unanswerable(format!("{what} are never sent"))),
+                EntrySource::Call(path) => self.get(path),
+                EntrySource::Data(data) => data.clone(),
+                EntrySource::Unsupported(what) => {
+                    Err(LookupError::Unanswerable(format!("{what} are never sent")))
+                }
             },
-            LookupSource::GlobalEntry(name) => given.globals.spec(name).cloned().ok_or(LookupError::NotGiven),
-            LookupSource::Image(reference) => given.images.get(reference),
+            LookupSource::GlobalEntry(name) => Ok(entry(name)?.spec.clone()),
+            LookupSource::Image(reference) => {
+                files.images.get(&image_key(reference)).cloned().ok_or(LookupError::NotGiven)
+            }
             LookupSource::Call { method, url } => {
                 let method = if method.is_empty() { "GET" } else { method };
-                given.responses.get(method, url).unwrap_or(Err(LookupError::NotGiven))
+                files.response(method, url).unwrap_or(Err(LookupError::NotGiven))
             }
             LookupSource::Api(_) => Err(LookupError::NotGiven),
         }
     }
 
-    /// What a GET of a path gives.
     fn get(&self, path: &str) -> Result<Value, LookupError> {
         let request = Request::parse(path).ok_or(LookupError::NotGiven)?;
-        self.objects(&request.resource).ok_or(LookupError::NotGiven)?.get(&request)
+        self.objects(&request.resource)?.get(&request)
     }
 
-    /// The objects that answer for a resource.
-    fn objects(&self, resource: &Resource) -> Option<&Objects> {
-        let given = self.given.as_ref().map(|given| &given.objects);
-        let all = given.into_iter().chain(self.manifests.as_deref());
-        all.into_iter().find(|objects| objects.knows(resource))
+    /// The objects that are used for a resource.
+    fn objects(&self, resource: &GroupVersionResource) -> Result<&Objects, LookupError> {
+        let files = self.files.as_ref().map(|files| &files.objects);
+        let mut all = files.into_iter().chain(self.manifests.as_deref());
+        all.find(|objects| objects.knows(resource)).ok_or(LookupError::NotGiven)
     }
 }
 
-/// Reads what context entries are answered from.
+/// Reads files for context entries.
 #[derive(Debug)]
-pub struct GivenLoader<'k> {
-    given: Given,
-    places: Places<'k>,
+pub struct ContextObjectLoader<'k> {
+    files: Files,
+    defaults: Defaults<'k>,
     limits: Limits,
-    faults: Vec<SourceError>,
-    found: bool,
-    definitions_elsewhere: bool,
+    errors: Vec<SourceError>,
+    /// Whether anything was read.
+    is_used: bool,
+    ignores_definitions: bool,
 }
 
-impl<'k> GivenLoader<'k> {
-    /// Starts with nothing. Objects of namespaced kinds that name no namespace live in the given one.
+impl<'k> ContextObjectLoader<'k> {
+    /// A loader that puts objects without a namespace into this one, if their kind is namespaced.
     pub fn new(namespace: &'k str, kinds: &'k [CustomKind], limits: Limits) -> Self {
-        let places = Places { namespace, kinds };
-        Self {
-            given: Given::default(),
-            places,
-            limits,
-            faults: Vec::new(),
-            found: false,
-            definitions_elsewhere: false,
-        }
+        let (files, defaults) = (Files::default(), Defaults { namespace, kinds });
+        Self { files, defaults, limits, errors: Vec::new(), is_used: false, ignores_definitions: false }
     }
 
     /// Reads the objects of a file, a folder or a glob, among them Kyverno's `Context`, `ClusterResource`
@@ -168,20 +187,20 @@ impl<'k> GivenLoader<'k> {
         }
     }
 
-    /// Reads the objects of a text, as [`Self::path`] those of a file.
+    /// Reads the objects of a text.
     pub fn text(&mut self, source: &Arc<Source>) {
         match documents_of(source, &self.limits) {
             Ok(documents) => {
                 documents.iter().for_each(|document| self.reader(document).anything(&Pointer::ROOT));
             }
-            Err(errors) => self.faults.extend(errors),
+            Err(errors) => self.errors.extend(errors),
         }
     }
 
-    /// Lets `ClusterResource` documents name files of definitions: somebody else reads them.
+    /// Allows `ClusterResource` documents to name files of definitions, which are not read here.
     #[must_use]
-    pub const fn with_definitions_elsewhere(mut self) -> Self {
-        self.definitions_elsewhere = true;
+    pub const fn ignoring_definitions(mut self) -> Self {
+        self.ignores_definitions = true;
         self
     }
 
@@ -192,33 +211,32 @@ impl<'k> GivenLoader<'k> {
         }
     }
 
-    /// Takes an object that stands inside another document.
+    /// Adds an object inside another document.
     pub fn node(&mut self, document: &Document, at: &Pointer) {
         self.reader(document).anything(at);
     }
 
-    /// Takes the answers to calls that a test suite lists.
+    /// Adds `apiCallResponses` of a test suite.
     pub fn responses(&mut self, document: &Document) {
         self.reader(document).responses();
     }
 
-    /// Takes the global context entries that a test suite lists. Files stand relative to a folder; `search`
-    /// evaluates expressions.
-    pub fn global_values(
+    /// Adds `globalContextEntries` of a test suite. Files are relative to a folder; `search` evaluates expressions.
+    pub fn global_entries(
         &mut self,
         document: &Document,
         folder: &Path,
-        search: &dyn Fn(&str, &Value) -> Result<Value, String>,
+        search: &dyn Fn(&str, &Value) -> Result<Value, LookupError>,
     ) {
         let limits = self.limits;
-        self.reader(document).global_values(folder, search, &limits);
+        self.reader(document).global_entries(folder, search, &limits);
     }
 
-    /// Takes an object.
+    /// Adds an object.
     pub fn object(&mut self, value: &Value) {
         if let Some(object) = ObjectRef::of(value) {
-            self.found = true;
-            self.given.objects.add(&object, value.clone(), &self.places);
+            self.is_used = true;
+            self.files.objects.add(&object, value.clone(), &self.defaults);
         }
     }
 
@@ -226,28 +244,21 @@ impl<'k> GivenLoader<'k> {
     ///
     /// # Errors
     ///
-    /// What cannot be read, documents that are no objects, deviations from the form of Kyverno's own
-    /// documents, and objects that stand twice.
-    pub fn finish(self) -> Result<GivenObjects, Vec<SourceError>> {
-        if !self.faults.is_empty() {
-            return Err(self.faults);
+    /// Files that cannot be read, documents that are no objects, unknown fields and wrong types in Kyverno's own
+    /// documents, and repeated objects.
+    pub fn finish(self) -> Result<ContextObjects, Vec<SourceError>> {
+        if !self.errors.is_empty() {
+            return Err(self.errors);
         }
-        Ok(GivenObjects { given: self.found.then(|| Arc::new(self.given)), manifests: None })
+        Ok(ContextObjects { files: self.is_used.then(|| Arc::new(self.files)), manifests: None })
     }
 
     fn documents(&mut self, path: &Path) -> Vec<Document> {
-        let locations = match expand(path, Walk::Flat) {
-            Ok(locations) => locations,
-            Err(error) => {
-                self.faults.push(error);
-                return Vec::new();
-            }
-        };
         let mut found = Vec::new();
-        for location in locations {
-            match read_documents(&location, &self.limits) {
-                Ok(documents) => found.extend(documents),
-                Err(errors) => self.faults.extend(errors),
+        for file in read_files(path, Walk::Flat, &self.limits) {
+            match file {
+                Ok((_, documents)) => found.extend(documents),
+                Err(errors) => self.errors.extend(errors),
             }
         }
         found
@@ -257,13 +268,13 @@ impl<'k> GivenLoader<'k> {
     where
         'k: 'a,
     {
-        self.found = true;
+        self.is_used = true;
         Reader {
-            given: &mut self.given,
-            places: self.places,
+            files: &mut self.files,
+            defaults: self.defaults,
             document,
-            faults: &mut self.faults,
-            definitions_elsewhere: self.definitions_elsewhere,
+            errors: &mut self.errors,
+            ignores_definitions: self.ignores_definitions,
         }
     }
 }
@@ -286,18 +297,16 @@ mod tests {
 {apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: np, namespace: prod}}
 ";
 
-    fn given() -> GivenObjects {
+    fn context_objects() -> ContextObjects {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(OBJECTS.as_bytes()).unwrap();
-        {
-            let mut loader = GivenLoader::new("default", &[], Limits::default());
-            loader.path(file.path());
-            loader.finish().unwrap()
-        }
+        let mut loader = ContextObjectLoader::new("default", &[], Limits::default());
+        loader.path(file.path());
+        loader.finish().unwrap()
     }
 
     fn names(path: &str) -> Result<Vec<String>, LookupError> {
-        let found = given().lookup(LookupSource::Api(path))?;
+        let found = context_objects().lookup(LookupSource::Api(path))?;
         let name = |object: &Value| object.path(&["metadata", "name"]).unwrap().as_str().unwrap().to_owned();
         Ok(match found.get("items") {
             Some(items) => items.as_array().unwrap().iter().map(name).collect(),
@@ -306,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_the_api_server_are_answered() {
+    fn paths_of_the_api_server_are_looked_up() {
         for (path, expected) in [
             ("/api/v1/configmaps", &["a", "b", "c"][..]),
             ("/api/v1/namespaces/prod/configmaps", &["b", "c"]),
@@ -327,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_told_from_what_is_not_there() {
+    fn an_unknown_resource_differs_from_a_missing_object() {
         assert_eq!(names("/api/v1/namespaces/prod/configmaps/x"), Err(LookupError::NotFound));
         for path in
             ["/api/v1/secrets", "/api/v2/configmaps", "/version", "", "/api/v1/namespaces/prod/pods/a/log"]
@@ -337,7 +346,7 @@ mod tests {
         let field = names("/api/v1/configmaps?fieldSelector=data.k%3Dv");
         assert!(matches!(field, Err(LookupError::Unanswerable(_))));
         assert_eq!(
-            GivenObjects::NONE.lookup(LookupSource::Api("/api/v1/namespaces")),
+            ContextObjects::NONE.lookup(LookupSource::Api("/api/v1/namespaces")),
             Err(LookupError::NotGiven)
         );
     }

@@ -1,37 +1,39 @@
-//! Objects by their places at the API server.
+//! Objects by resource, namespace and name.
 
 use std::collections::BTreeMap;
 
 use crate::engine::LookupError;
-use crate::resources::{ApiResource, KindScope, builtin_scope, is_built_into_kubernetes, plural};
+use crate::resources::{
+    ApiResource, GroupVersionResource, KindScope, builtin_scope, is_built_into_kubernetes, plural,
+};
 use crate::source::CustomKind;
 use crate::value::{GroupVersionKind, ObjectRef, Text, Value};
 
-use super::request::{Request, Resource};
+use super::request::Request;
 
 /// Objects by their resource.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
-    resources: BTreeMap<Resource, Members>,
+    resources: BTreeMap<GroupVersionResource, Members>,
 }
 
-/// The objects of a resource, by `NAMESPACE/NAME` or `NAME`, which is the order of the API server.
+/// The objects of a resource, by `NAMESPACE/NAME` or `NAME`, in the order of the API server.
 #[derive(Debug)]
 struct Members {
     kind: GroupVersionKind,
     objects: BTreeMap<String, Value>,
 }
 
-/// Where objects live that do not say it.
+/// What is assumed about objects.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Places<'a> {
-    /// The namespace of objects that name none.
+pub(super) struct Defaults<'a> {
+    /// The namespace of objects without one.
     pub(super) namespace: &'a str,
-    /// Kinds besides those of Kubernetes.
+    /// Kinds besides the built-in ones.
     pub(super) kinds: &'a [CustomKind],
 }
 
-impl Places<'_> {
+impl Defaults<'_> {
     fn custom(&self, kind: &GroupVersionKind) -> Option<&ApiResource> {
         self.kinds.iter().find(|custom| custom.defines(&kind.group, &kind.kind))?.versions.first()
     }
@@ -40,20 +42,20 @@ impl Places<'_> {
         self.custom(kind).map_or_else(|| builtin_scope(kind), ApiResource::scope)
     }
 
-    /// The resource that objects of a kind belong to.
-    pub(super) fn resource(&self, kind: &GroupVersionKind) -> Resource {
+    /// The resource of a kind.
+    pub(super) fn resource(&self, kind: &GroupVersionKind) -> GroupVersionResource {
         let plural = match self.custom(kind) {
-            Some(custom) => custom.plural.to_string(),
-            None => plural(&kind.group, &kind.kind).into_owned(),
+            Some(custom) => custom.plural.clone(),
+            None => (&*plural(&kind.group, &kind.kind)).into(),
         };
-        (kind.group.to_string(), kind.version.to_string(), plural)
+        GroupVersionResource { group: kind.group.clone(), version: kind.version.clone(), plural }
     }
 }
 
 impl Objects {
-    /// Adds an object; false if one with its name is there.
-    pub(super) fn add(&mut self, object: &ObjectRef, mut value: Value, places: &Places<'_>) -> bool {
-        let scope = places.scope(&object.kind);
+    /// Adds an object, in place of one of its name; false if there was one.
+    pub(super) fn add(&mut self, object: &ObjectRef, mut value: Value, defaults: &Defaults<'_>) -> bool {
+        let scope = defaults.scope(&object.kind);
         let namespace = match &object.namespace {
             _ if scope == KindScope::Cluster => Text::default(),
             Some(own) => own.clone(),
@@ -62,10 +64,10 @@ impl Objects {
                     && let Some(Value::Object(_)) = value.get("metadata")
                     && let Some(mut metadata) = value.remove("metadata")
                 {
-                    metadata.insert("namespace", places.namespace.into());
+                    metadata.insert("namespace", defaults.namespace.into());
                     value.insert("metadata", metadata);
                 }
-                places.namespace.into()
+                defaults.namespace.into()
             }
         };
         let key = if namespace.is_empty() {
@@ -73,25 +75,25 @@ impl Objects {
         } else {
             format!("{namespace}/{}", object.name)
         };
-        self.known(&object.kind, places).objects.insert(key, value).is_none()
+        self.known(&object.kind, defaults).objects.insert(key, value).is_none()
     }
 
-    /// Makes it known which objects of a kind there are, even if there are none.
-    pub(super) fn know(&mut self, kind: &GroupVersionKind, places: &Places<'_>) {
-        self.known(kind, places);
+    /// Makes a resource known, even if it has no objects.
+    pub(super) fn add_kind(&mut self, kind: &GroupVersionKind, defaults: &Defaults<'_>) {
+        self.known(kind, defaults);
     }
 
-    fn known(&mut self, kind: &GroupVersionKind, places: &Places<'_>) -> &mut Members {
+    fn known(&mut self, kind: &GroupVersionKind, defaults: &Defaults<'_>) -> &mut Members {
         let members = || Members { kind: kind.clone(), objects: BTreeMap::new() };
-        self.resources.entry(places.resource(kind)).or_insert_with(members)
+        self.resources.entry(defaults.resource(kind)).or_insert_with(members)
     }
 
-    /// Whether anything is known of a resource.
-    pub(super) fn knows(&self, resource: &Resource) -> bool {
+    /// Whether a resource is known.
+    pub(super) fn knows(&self, resource: &GroupVersionResource) -> bool {
         self.resources.contains_key(resource)
     }
 
-    /// What a GET gives.
+    /// The response to a GET.
     pub(super) fn get(&self, request: &Request) -> Result<Value, LookupError> {
         let Some(name) = &request.name else { return self.list(request) };
         match request.subresource.as_deref() {
@@ -107,14 +109,14 @@ impl Objects {
     /// An object by its name.
     pub(super) fn one(
         &self,
-        resource: &Resource,
+        resource: &GroupVersionResource,
         namespace: Option<&str>,
         name: &str,
     ) -> Result<Value, LookupError> {
         let members = self.resources.get(resource).ok_or(LookupError::NotGiven)?;
         let found = match namespace {
             Some(namespace) => members.objects.get(&format!("{namespace}/{name}")),
-            // A kind that nobody knows may belong to the cluster, too.
+            // An unknown kind may be cluster-scoped.
             None => members.objects.get(name).or_else(|| {
                 let mut named = members.objects.iter().filter(|(key, object)| {
                     key.rsplit_once('/').is_some_and(|(_, last)| last == name)
@@ -126,8 +128,8 @@ impl Objects {
         found.cloned().ok_or(LookupError::NotFound)
     }
 
-    /// The objects of a resource, as a cache of them holds them.
-    pub(super) fn all(&self, resource: &Resource, namespace: &str) -> Result<Value, LookupError> {
+    /// The objects of a resource as a list of complete objects; an empty namespace means all.
+    pub(super) fn all(&self, resource: &GroupVersionResource, namespace: &str) -> Result<Value, LookupError> {
         let members = self.resources.get(resource).ok_or(LookupError::NotGiven)?;
         let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
         Ok(Value::array(members.within(namespace).map(|(_, object)| object.clone()).collect()))
@@ -135,19 +137,19 @@ impl Objects {
 
     fn list(&self, request: &Request) -> Result<Value, LookupError> {
         let members = self.resources.get(&request.resource).ok_or(LookupError::NotGiven)?;
-        let wanted = request.wanted()?;
+        let filter = request.filter()?;
         let mut found = members.within(request.namespace.as_deref()).filter(|(_, object)| {
-            wanted.labels.as_ref().is_none_or(|labels| labels.selects(object))
-                && wanted.fields.as_ref().is_none_or(|fields| fields.selects(object))
+            filter.labels.as_ref().is_none_or(|labels| labels.selects(object))
+                && filter.fields.as_ref().is_none_or(|fields| fields.selects(object))
         });
         let is_builtin = is_built_into_kubernetes(&members.kind.group);
         let items: Vec<Value> = found
             .by_ref()
-            .take(wanted.most)
+            .take(filter.limit)
             .map(|(_, object)| {
                 let mut object = object.clone();
                 if is_builtin {
-                    // In lists of its own kinds the API server leaves them out.
+                    // The API server omits them in lists of its own kinds.
                     object.remove("apiVersion");
                     object.remove("kind");
                 }
@@ -158,7 +160,7 @@ impl Objects {
         let more = found.count();
         if more > 0 {
             metadata.insert("continue", "more".into());
-            if wanted.labels.is_none() && wanted.fields.is_none() {
+            if filter.labels.is_none() && filter.fields.is_none() {
                 metadata.insert("remainingItemCount", Value::from(i64::try_from(more).unwrap_or(i64::MAX)));
             }
         }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kyv::engine::{Engine, Settings};
 use kyv::policy::{self, Policy, PolicySet};
 use kyv::semantics::Semantics;
-use kyv::source::{GivenLoader, OfflineWorld};
+use kyv::source::{ContextObjectLoader, OfflineWorld};
 use kyv::value::Value;
 use kyv::yaml::{self, Document, Limits, Source};
 
@@ -86,7 +86,7 @@ pub(crate) fn namespaces() -> Vec<Value> {
 /// A world that knows what the thirty policies ask for.
 pub(crate) fn world() -> OfflineWorld {
     let mut world = OfflineWorld::new(Timestamp::UNIX_EPOCH, 0);
-    let mut loader = GivenLoader::new("default", &[], Limits::default());
+    let mut loader = ContextObjectLoader::new("default", &[], Limits::default());
     loader.object(&value(SETTINGS));
     for namespace in namespaces() {
         loader.object(&namespace);

@@ -7,15 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::value::{ObjectRef, Text, Value};
 use crate::yaml::{Document, Limits};
 
-use super::crds::documents_in;
-use super::text::read_documents;
-use super::{SourceError, Walk, expand};
+use super::text::{items_of, read_files};
+use super::{SourceError, Walk};
 
-/// Objects as a cluster stores them before a request, found by what identifies them.
+/// Objects as a cluster stores them before a request, by group, kind, namespace and name.
 #[derive(Debug, Default)]
 pub struct OldObjects {
     objects: BTreeMap<Key, Old>,
-    /// The namespace of objects that name none.
+    /// The namespace of objects without one.
     namespace: Text,
 }
 
@@ -25,7 +24,7 @@ type Key = (Text, Text, Text, Text);
 #[derive(Debug)]
 struct Old {
     object: Value,
-    /// Whether an object of the run is an update of it.
+    /// Whether an object of the run updates it.
     is_found: AtomicBool,
 }
 
@@ -34,35 +33,28 @@ impl OldObjects {
     ///
     /// # Errors
     ///
-    /// What cannot be read, documents that are no objects, and objects that stand twice.
+    /// Files that cannot be read, documents that are no objects, and repeated objects.
     pub fn load(arguments: &[PathBuf], namespace: &str, limits: &Limits) -> Result<Self, Vec<SourceError>> {
         let mut old = Self { objects: BTreeMap::new(), namespace: namespace.into() };
-        let mut faults = Vec::new();
-        for argument in arguments {
-            match expand(argument, Walk::Flat) {
-                Err(error) => faults.push(error),
-                Ok(locations) => {
-                    for location in locations {
-                        match read_documents(&location, limits) {
-                            Ok(documents) => documents.iter().for_each(|one| old.add(one, &mut faults)),
-                            Err(errors) => faults.extend(errors),
-                        }
-                    }
-                }
+        let mut errors = Vec::new();
+        for file in arguments.iter().flat_map(|argument| read_files(argument, Walk::Flat, limits)) {
+            match file {
+                Ok((_, documents)) => documents.iter().for_each(|one| old.add(one, &mut errors)),
+                Err(unreadable) => errors.extend(unreadable),
             }
         }
-        if faults.is_empty() { Ok(old) } else { Err(faults) }
+        if errors.is_empty() { Ok(old) } else { Err(errors) }
     }
 
-    fn add(&mut self, document: &Document, faults: &mut Vec<SourceError>) {
-        for (pointer, value) in documents_in(document) {
+    fn add(&mut self, document: &Document, errors: &mut Vec<SourceError>) {
+        for (pointer, value) in items_of(document) {
             let Some(key) = self.key(&value) else {
-                faults.push(SourceError::at(document, &pointer, "an object needs apiVersion and kind"));
+                errors.push(SourceError::at(document, &pointer, "an object needs apiVersion and kind"));
                 continue;
             };
             let old = Old { object: value, is_found: AtomicBool::new(false) };
             if self.objects.insert(key, old).is_some() {
-                faults.push(SourceError::at(document, &pointer, "an old object with this name stands twice"));
+                errors.push(SourceError::at(document, &pointer, "an old object with this name stands twice"));
             }
         }
     }
@@ -77,7 +69,7 @@ impl OldObjects {
         Some(&old.object)
     }
 
-    /// The objects that nobody has found so far.
+    /// The objects that nothing in the run updated so far.
     pub fn unfound(&self) -> impl Iterator<Item = ObjectRef> {
         let unfound = self.objects.values().filter(|old| !old.is_found.load(Ordering::Relaxed));
         unfound.filter_map(|old| ObjectRef::of(&old.object))
